@@ -96,6 +96,8 @@ bool set_packet_security(ClientSettings& s, std::string_view value) {
 }
 
 bool set_lanes(ClientSettings& s, std::string_view value) {
+  s.lanes = 0;
+  if (value == "auto") return true;
   const auto lanes = service::parse_number<std::uint32_t>(value);
   if (!lanes || *lanes < 1 || *lanes > kLanesMax) return false;
   s.lanes = *lanes;
@@ -261,8 +263,9 @@ std::vector<Setting> make_settings() {
         "For transport dpdk: the GPU into whose memory that device, a PCI device, writes packets. DPDK must drive "
         "it."},
        [](ClientSettings& s, std::string_view value) { return s.dpdk.gpu = value, is_printable(value); }},
-      {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
-        "Independent trees that share a group's traffic, each with its own connections."},
+      {{"lanes", "TRIBUTARY_LANES", "auto", "auto, or a number from 1 to 16",
+        "Independent trees that share a group's traffic, each with its own connections. auto: as many as the manager "
+        "finds to save time, by the rates of its topology; one where it knows none."},
        set_lanes},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
         "A rank that waits for results asks the aggregator whether it lives, and gives it up after this time without "

@@ -64,6 +64,7 @@ void Communicator::staged_input_arrived() {
   operations_.touch(shared_.clock.now());
   trees_.input_arrived();
   operations_.run_remainders();
+  operations_.run_shares();
 }
 
 // ---- messages ----

@@ -76,9 +76,33 @@ void OperationQueue::start(Operation& o) {
   TRIBUTARY_ASSERT(fallback_unfinished_ == 0 && (unfinished_ == 0 || o.state != State::fallback),
                    "{} starts beside {} others, {} of them between the ranks", to_string(o), unfinished_,
                    fallback_unfinished_);
+  o.split = o.state != State::by_hosts && ways_.splits(o);
+  if (o.split) o.parts_left = 2;
   ++unfinished_;
   if (o.state == State::fallback) ++fallback_unfinished_;
-  ways_.begin(o);
+  if (o.split) shares_.push_back(&o);
+  const bool split = o.split;
+  ways_.begin(o);  // `o` may be gone now, unless its share keeps it
+  if (split) run_shares();
+}
+
+void OperationQueue::run_shares() {
+  while (!shares_.empty() && !ways_.shares_busy() && shares_.front()->input_whole()) {
+    Operation& next = *shares_.front();
+    shares_.pop_front();
+    ways_.run_share(next);
+  }
+}
+
+void OperationQueue::part_ended(Operation& o) {
+  TRIBUTARY_ASSERT(o.parts_left > 0 && o.parts_left <= (o.split ? 2U : 1U), "a part of {} ends with {} left",
+                   to_string(o), o.parts_left);
+  if (--o.parts_left == 0) finish(o, {});
+}
+
+void OperationQueue::share_ended(Operation& o) {
+  part_ended(o);
+  run_shares();
 }
 
 void OperationQueue::finish(Operation& o, const Status& status) {
@@ -131,13 +155,14 @@ void OperationQueue::run_remainders() {
 }
 
 void OperationQueue::fallback_ended(Operation& o) {
-  finish(o, {});
+  part_ended(o);
   run_remainders();
 }
 
 OperationQueue::Ends OperationQueue::fail_all(const Error& error,
                                               const std::function<std::string(const Operation&)>& text_of) {
   remainders_.clear();
+  shares_.clear();
   Ends ends;
   for (auto& o : operations_) {
     o->release_memory();

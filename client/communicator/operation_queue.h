@@ -6,7 +6,8 @@
 //   - operations start in the order of their calls;
 //   - one that runs between the ranks (no tree, or nothing to reduce) starts when every earlier one has ended here, and
 //     runs alone;
-//   - in-network ones run together, after every earlier fallback operation has ended here; so do those by hosts.
+//   - in-network ones run together, after every earlier fallback operation has ended here; so do those by hosts;
+//   - the ranks' shares of in-network ones run one by one, in the order of calls, on connections of their own.
 // They make the order of frames on each channel between two ranks the same for both, whenever a tree is lost.
 #include <array>
 #include <cstdint>
@@ -29,10 +30,15 @@ class OperationWays {
   [[nodiscard]] virtual bool may_begin() const = 0;
   /// in_network, by_hosts or fallback: the same on every rank.
   [[nodiscard]] virtual Operation::State way_of(const Operation& operation) const = 0;
+  /// Trees carry the first part of it, and the ranks the rest at the same time: the same on every rank.
+  [[nodiscard]] virtual bool splits(const Operation& operation) const = 0;
   /// Called before each look at whether `operation` may start.
   virtual void settle_memory(Operation& operation) = 0;
   /// Starts it on the path that its state names. It may end before this returns.
   virtual void begin(Operation& operation) = 0;
+  /// Runs the ranks' share of a split operation, then calls share_ended().
+  virtual void run_share(Operation& operation) = 0;
+  [[nodiscard]] virtual bool shares_busy() const = 0;
   /// Runs the pieces that a lost tree has left between the ranks, then calls fallback_ended().
   virtual void run_remainder(Operation& operation, std::vector<Piece> pieces) = 0;
   [[nodiscard]] virtual bool fallback_busy() const = 0;
@@ -62,6 +68,11 @@ class OperationQueue {
   void run_remainders();
   /// `operation` ran between the ranks, whole or what was left of it, and has ended.
   void fallback_ended(Operation& operation);
+  /// The trees' part of `operation` has ended, which may be all of it.
+  void trees_part_ended(Operation& operation) { part_ended(operation); }
+  /// Runs the shares of operations that have started, in order, as far as their input is there.
+  void run_shares();
+  void share_ended(Operation& operation);
 
   using Ends = std::vector<std::pair<std::function<void(const Status&)>, Status>>;
   /// Ends all operations and returns their callbacks with the status of each, for the caller to call. `text_of`
@@ -95,6 +106,7 @@ class OperationQueue {
  private:
   [[nodiscard]] bool may_start(const Operation& operation) const;
   void start(Operation& operation);
+  void part_ended(Operation& operation);
   void forget_finished();
   void check() const;
 
@@ -113,6 +125,7 @@ class OperationQueue {
     std::vector<Piece> pieces;
   };
   std::deque<Remainder> remainders_;
+  std::deque<Operation*> shares_;        // that have not begun
   std::array<Signature, 256> recent_{};  // by number
   transport::TimePoint progress_at_{};
 };

@@ -22,16 +22,38 @@ bool OperationRoutes::may_begin() const {
 Operation::State OperationRoutes::way_of(const Operation& o) const {
   using enum Operation::State;
   if (parts_.hosts.takes(o)) return by_hosts;
-  const Collective collective = o.signature.collective;
-  if (!parts_.trees.serve(o) || !in_network_capable(collective)) return fallback;
+  if (!parts_.trees.serve(o) || !in_network_capable(o.signature.collective)) return fallback;
   if (shared_.settings.path == PathMode::in_network) return in_network;
-  const std::uint64_t bytes = std::max(
-      o.part_of_bytes, amount_in_all(collective, o.signature.count * o.element_bytes(), shared_.settings.nranks));
-  return policy_.at(collective, bytes).path == tuning::Path::tree ? in_network : fallback;
+  return divided(o)->division.by_trees ? in_network : fallback;
+}
+
+std::optional<OperationRoutes::Divided> OperationRoutes::divided(const Operation& o) const {
+  const TreeTerms* const of_trees = parts_.trees.terms_for(o);
+  if (of_trees == nullptr) return std::nullopt;
+  const DivisionTerms terms{.policy = of_trees->policy ? &*of_trees->policy : &policy_,
+                            .nranks = shared_.settings.nranks,
+                            .segment_bytes = of_trees->segment_bytes};
+  return Divided{terms, divide(o, terms)};
+}
+
+/// An operation that some ranks began on trees that are lost is split on the others, too, whenever they begin it: its
+/// share has begun.
+bool OperationRoutes::splits(const Operation& o) const {
+  if (shared_.settings.path == PathMode::in_network || !in_network_capable(o.signature.collective)) return false;
+  const auto found = divided(o);
+  return found && found->division.tree_segments.has_value();
+}
+
+void OperationRoutes::run_share(Operation& o) {
+  const auto found = divided(o);
+  TRIBUTARY_ASSERT(found && found->division.tree_segments, "the ranks have no share of {}", to_string(o));
+  parts_.traffic.run_share(o, ranks_part(o, *found->division.tree_segments, found->terms),
+                           [this, &o] { parts_.operations.share_ended(o); });
 }
 
 void OperationRoutes::settle_memory(Operation& o) {
-  if (o.direct) parts_.memory.settle(o, way_of(o) == Operation::State::in_network);
+  // What goes between the ranks starts in host memory.
+  if (o.direct) parts_.memory.settle(o, way_of(o) == Operation::State::in_network && !splits(o));
 }
 
 void OperationRoutes::begin(Operation& o) {
@@ -39,7 +61,7 @@ void OperationRoutes::begin(Operation& o) {
     case Operation::State::by_hosts:
       return parts_.hosts.level()->submit(o);
     case Operation::State::in_network:
-      return parts_.trees.start(o);
+      return parts_.trees.start(o, o.split ? divided(o)->division.tree_segments : std::nullopt);
     default:
       break;
   }
@@ -48,7 +70,10 @@ void OperationRoutes::begin(Operation& o) {
     return parts_.operations.finish(
         o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but there is no tree: " + shared_.info.reason));
   }
-  run_remainder(o, {whole(o)});
+  if (!o.split) return run_remainder(o, {whole(o)});
+  const auto found = divided(o);
+  TRIBUTARY_ASSERT(found && found->division.tree_segments, "lost trees have no part of {}", to_string(o));
+  run_remainder(o, {trees_part(o, *found->division.tree_segments, found->terms)});
 }
 
 void OperationRoutes::run_remainder(Operation& o, std::vector<Piece> pieces) {
@@ -67,9 +92,9 @@ void OperationRoutes::account(const Operation& o, Operation::State way, bool suc
   std::uint64_t in_network = 0;
   if (by_hosts) {
     in_network = info.in_network ? bytes : 0;
-  } else if (o.segments > 0) {
+  } else if (o.segments_all > 0) {
     in_network = static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) /
-                                            static_cast<double>(o.segments));
+                                            static_cast<double>(o.segments_all));
   }
   info.bytes_in_network += in_network;
   info.bytes_fallback += bytes - in_network;
@@ -79,7 +104,7 @@ std::string OperationRoutes::waits_for(const Operation& o) const {
   const std::string name = to_string(o);
   switch (o.state) {
     case Operation::State::in_network:
-      return name + ", " + parts_.trees.waits_for(o);
+      return name + ", " + (o.in_trees() ? parts_.trees.waits_for(o) : parts_.traffic.share_waits_for());
     case Operation::State::by_hosts:
       return name + ", " + parts_.hosts.level()->waits_for();
     case Operation::State::queued:

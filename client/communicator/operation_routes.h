@@ -3,6 +3,7 @@
 //
 // The way is a pure function of the operation, the policy that rank 0 tells with its welcome, and trees that all ranks
 // use from one operation on: so every rank says the same of the same operation.
+#include "client/communicator/division.h"
 #include "client/communicator/host_path.h"
 #include "client/communicator/operation_memory.h"
 #include "client/communicator/operation_queue.h"
@@ -38,9 +39,18 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   [[nodiscard]] std::string troubles() const override { return parts_.traffic.troubles(); }
 
  private:
+  /// The terms and the division by them, of an operation that trees in use carry, or lost ones would have.
+  struct Divided {
+    DivisionTerms terms;
+    Division division;
+  };
+  [[nodiscard]] std::optional<Divided> divided(const Operation& operation) const;
   [[nodiscard]] bool may_begin() const override;
   void settle_memory(Operation& operation) override;
   void begin(Operation& operation) override;
+  [[nodiscard]] bool splits(const Operation& operation) const override;
+  void run_share(Operation& operation) override;
+  [[nodiscard]] bool shares_busy() const override { return parts_.traffic.shares_busy(); }
   void run_remainder(Operation& operation, std::vector<Piece> pieces) override;
   [[nodiscard]] bool fallback_busy() const override { return parts_.traffic.busy(); }
   void account(const Operation& operation, Operation::State way, bool success) override;

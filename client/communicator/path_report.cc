@@ -24,7 +24,7 @@ std::string path_line(const CommunicatorInfo& info, const Trees* in_use, const s
   if (in_use == nullptr) return "in-network reduction not in use: " + info.reason;
   return "in-network reduction in use: epoch " + std::to_string(info.epoch) + ", " + std::to_string(info.lanes) +
          " lane(s), tree depth " + std::to_string(info.levels) + ", window " + std::to_string(info.window) + " x " +
-         std::to_string(info.segment_bytes) + " bytes, from operation " + std::to_string(in_use->first_operation);
+         std::to_string(info.segment_bytes) + " bytes, from operation " + std::to_string(in_use->terms.first_operation);
 }
 
 }  // namespace tributary::client

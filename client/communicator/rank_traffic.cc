@@ -10,9 +10,10 @@ void RankTraffic::open(const tuning::Policy& policy) {
   const CommunicatorSettings& settings = shared_.settings;
   mesh_ = std::make_unique<PeerMesh>(second_way_.ways(), directory_, settings.rank, settings.id.secret,
                                      settings.timeout / 3);
-  for (const PeerClass peer_class : {PeerClass::collective, PeerClass::repair})
+  for (const PeerClass peer_class : {PeerClass::collective, PeerClass::repair, PeerClass::share})
     mesh_->set_user(peer_class, static_cast<PeerLinkUser&>(*this));
-  runner_ = std::make_unique<FallbackRunner>(*mesh_, settings.rank, settings.nranks, policy);
+  runner_ = std::make_unique<FallbackRunner>(*mesh_, PeerClass::collective, settings.rank, settings.nranks, policy);
+  shares_ = std::make_unique<FallbackRunner>(*mesh_, PeerClass::share, settings.rank, settings.nranks, policy);
   messages_.use(*mesh_);
 }
 
@@ -45,9 +46,22 @@ void RankTraffic::run(const Operation& operation, std::vector<Piece> pieces, std
   runner_->run(operation, std::move(pieces), std::move(done));
 }
 
+void RankTraffic::run_share(const Operation& operation, const Piece& share, std::function<void()> done) {
+  TRIBUTARY_ASSERT(!shares_->busy(), "the share of {} begins while another runs", to_string(operation));
+  shares_->run(operation, {share}, std::move(done));
+}
+
 std::string RankTraffic::waits_for() const {
-  std::string text = "segment " + std::to_string(runner_->round()) + " of the fallback";
-  const auto ranks = runner_->waits_for();
+  return waits_for(*runner_);
+}
+
+std::string RankTraffic::share_waits_for() const {
+  return "the ranks' share of it, " + waits_for(*shares_);
+}
+
+std::string RankTraffic::waits_for(const FallbackRunner& runner) const {
+  std::string text = "segment " + std::to_string(runner.round()) + " of the fallback";
+  const auto ranks = runner.waits_for();
   for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
     text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
   return text + troubles();
@@ -63,12 +77,16 @@ void RankTraffic::peer_received(std::uint32_t peer, PeerClass peer_class, const 
   shared_.whole.look_at_clock();
   user_.operation_progress();
   if (peer_class == PeerClass::repair) return user_.repair_received(peer, receive, payload);
-  runner_->received(peer, receive, payload);
+  runner_of(peer_class).received(peer, receive, payload);
+}
+
+FallbackRunner& RankTraffic::runner_of(PeerClass peer_class) const {
+  return peer_class == PeerClass::share ? *shares_ : *runner_;
 }
 
 void RankTraffic::peer_sent(std::uint32_t, PeerClass peer_class, std::uint64_t cookie) {
   if (peer_class == PeerClass::repair) return user_.repair_sent();
-  runner_->sent(cookie);
+  runner_of(peer_class).sent(cookie);
 }
 
 // A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any
@@ -113,6 +131,7 @@ void RankTraffic::excuse(transport::Duration absence) {
 
 void RankTraffic::close() {
   if (runner_) runner_->stop();
+  if (shares_) shares_->stop();
   if (mesh_) mesh_->close();
 }
 

@@ -51,6 +51,11 @@ class RankTraffic final : private PeerLinkUser {
   /// Runs `pieces` of an operation in order, then `done`. Only when not busy.
   void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const { return runner_->busy(); }
+  /// Runs the ranks' share of an operation that goes by trees, too, then `done`. Only when no share runs.
+  void run_share(const Operation& operation, const Piece& share, std::function<void()> done);
+  [[nodiscard]] bool shares_busy() const { return shares_->busy(); }
+  /// The same of the share that runs.
+  [[nodiscard]] std::string share_waits_for() const;
   /// Rounds of the fallback that were started.
   [[nodiscard]] std::uint64_t round() const { return runner_->round(); }
   /// "segment 3 of the fallback, which needs rank 5"
@@ -70,6 +75,8 @@ class RankTraffic final : private PeerLinkUser {
 
  private:
   [[nodiscard]] MessageEvents message_events();
+  [[nodiscard]] std::string waits_for(const FallbackRunner& runner) const;
+  [[nodiscard]] FallbackRunner& runner_of(PeerClass peer_class) const;
   void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                      std::span<std::byte> payload) override;
   void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) override;
@@ -91,7 +98,8 @@ class RankTraffic final : private PeerLinkUser {
   Directory& directory_;
   MessageQueue messages_;
   std::unique_ptr<PeerMesh> mesh_;
-  std::unique_ptr<FallbackRunner> runner_;
+  std::unique_ptr<FallbackRunner> runner_;  // of whole operations, and of what lost trees leave
+  std::unique_ptr<FallbackRunner> shares_;
   std::optional<LostPeer> lost_;  // the first
 };
 

@@ -47,7 +47,7 @@ Remainder remainder_of(const Operation& o, const Segmentation& segmentation, con
   const auto left = segments_left(o, lanes, everyones);
   Remainder remainder{.pieces = {}, .segments = left.size()};
   if (left.empty()) return remainder;
-  if (left.size() == o.segments) {
+  if (left.size() == o.segments && o.segments == o.segments_all) {
     remainder.pieces.push_back(whole(o));
     return remainder;
   }

@@ -32,7 +32,7 @@ struct CommunicatorSettings {
   std::string advertised_host;  // the address that other ranks are told; empty: what rank 0 sees
   std::string host_id;          // place in the topology
   std::string job = "default";
-  std::uint32_t lanes = 1;
+  std::uint32_t lanes = 1;  // 0: as many as the manager finds to pay
   PathMode path = PathMode::automatic;
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // of TuningMode::table

@@ -36,14 +36,15 @@ void StallWatch::report_mismatch(std::uint64_t number, const Signature& mine, st
 // done when their data is on its way. Nobody waits for such a frame, so it has to be looked for.
 void StallWatch::check_unwanted_frames() {
   if (mesh_ == nullptr) return;
-  mesh_->visit_held_back(PeerClass::collective, [this](std::uint32_t peer, const FrameHeader& header) {
+  const auto look = [this](std::uint32_t peer, const FrameHeader& header) {
     const std::uint64_t number = header.operation;
     const Signature* const mine = parts_.operations.recent(number);
     if (mine == nullptr || number >= parts_.operations.next_to_start()) return;
     const Operation* o = parts_.operations.find(number);
     if (o != nullptr && o->state != Operation::State::done) return;
     report_mismatch(number, *mine, peer, header.signature());
-  });
+  };
+  for (const PeerClass peer_class : {PeerClass::collective, PeerClass::share}) mesh_->visit_held_back(peer_class, look);
 }
 
 void StallWatch::on_inquiry(const ControlMessage& message) {
@@ -61,7 +62,7 @@ void StallWatch::on_inquiry(const ControlMessage& message) {
   }
   if (o != nullptr) {
     const TimePoint since = std::max(o->called_at, operations.progress_at());
-    p.waits_for_tree = o->state == Operation::State::in_network && shared_.clock.waited(since, suspect_after() / 2);
+    p.waits_for_tree = o->in_trees() && shared_.clock.waited(since, suspect_after() / 2);
     p.steps = parts_.text.steps(*o);
   }
   if (!operations.empty()) {  // those that have ended leave from the front
@@ -113,7 +114,7 @@ void StallWatch::check_operations() {
   };
   if (clock.waited(since, rank_0_hangs(*o) ? timeout() : timeout() * 5 / 4))
     return rank_0_is_silent("; missing in " + parts_.text.waits_for(*o));
-  const bool by_tree = o->state == Operation::State::in_network;
+  const bool by_tree = o->in_trees();
   if (clock.waited(std::max(since, o->suspected_at), by_tree ? std::min(suspect_after(), patience) : patience)) {
     o->suspected_at = clock.now();
     tell(kSuspicion);

@@ -1,6 +1,7 @@
 // How trees are formed and used; tree_loss.cc has how they are lost.
 #include "client/communicator/tree_life.h"
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,16 @@ namespace tributary::client {
 namespace {
 constexpr auto kJoinLimit = std::chrono::seconds(5);
 constexpr auto kLeaveLimit = std::chrono::seconds(1);
+
+/// The policy that rank 0 sent beside the descriptor; none: the welcome's stays.
+Result<std::optional<tuning::Policy>> policy_of(const nlohmann::json& place) {
+  const auto text = place.find("tuning");
+  if (text == place.end()) return std::nullopt;
+  if (!text->is_string()) return fail(Errc::corrupt, "rank 0 sent a tuning that is no text");
+  auto policy = tuning::decode_policy(text->get_ref<const std::string&>());
+  if (!policy) return std::unexpected(policy.error());
+  return std::move(*policy);
+}
 }  // namespace
 
 std::string_view to_string(TreeLife::State state) noexcept {
@@ -52,17 +63,22 @@ void TreeLife::on_descriptor(const ControlMessage& message) {
         {.type = FrameType::joined, .epoch = message.epoch, .value = value, .body = encode(LaneFailure{"", reason})});
   };
   if (const Status way = second_way_.may_reach_trees(); !way) return refuse(way.error().message, kCannotJoin);
-  auto descriptor = group_descriptor_from_json(json_or_discarded(message.body));
+  const nlohmann::json place = json_or_discarded(message.body);
+  auto descriptor = group_descriptor_from_json(place);
   if (!descriptor) return refuse(descriptor.error().message);
+  auto policy = policy_of(place);
+  if (!policy) return refuse(policy.error().message);
   if (const Status ok = check_descriptor(*descriptor); !ok) return refuse(ok.error().message);
   if (const Status ok = secrets_.take(*descriptor); !ok) return refuse(ok.error().message);
   form(message.epoch, std::move(*descriptor));
+  forming_->terms.policy = std::move(*policy);
 }
 
 void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor) {
   forming_ = std::make_unique<Trees>();
   forming_->generation = generation;
   forming_->descriptor = std::move(descriptor);
+  forming_->terms.segment_bytes = forming_->descriptor.lanes[0].segment_bytes;
   const GroupDescriptor& d = forming_->descriptor;
   for (std::uint32_t i = 0; i < d.lanes.size(); ++i) {
     const LaneSettings lane{.lane = i,
@@ -121,16 +137,26 @@ void TreeLife::take_over(std::unique_ptr<Trees> trees, std::uint64_t first_opera
   TRIBUTARY_ASSERT(first_operation >= operations_.next_to_start(), "trees from operation {} on, where {} is next",
                    first_operation, operations_.next_to_start());
   trees_ = std::move(trees);
-  trees_->first_operation = first_operation;
+  trees_->terms.first_operation = first_operation;
   state_ = State::in_use;
   for (auto& lane : trees_->lanes) lane->start_at(first_operation);
   if (shared_.life.has_begun()) ++shared_.info.returns;
 }
 
-void TreeLife::start(Operation& o) {
+const TreeTerms* TreeLife::terms_for(const Operation& o) const noexcept {
+  if (trees_ && o.number >= trees_->terms.first_operation) return &trees_->terms;
+  const auto lost = std::ranges::find_if(
+      lost_, [&](const TreeTerms& it) { return it.first_operation <= o.number && o.number < it.end; });
+  return lost == lost_.end() ? nullptr : &*lost;
+}
+
+void TreeLife::start(Operation& o, std::optional<std::uint64_t> segments) {
   TRIBUTARY_ASSERT(serve(o), "{} goes by trees that are {}", to_string(o), to_string(state_));
   const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->descriptor.lanes[0].segment_bytes);
-  o.segments = segmentation.segments();
+  o.segments_all = segmentation.segments();
+  o.segments = segments.value_or(o.segments_all);
+  TRIBUTARY_ASSERT(o.split == segments.has_value() && 0 < o.segments && o.segments <= o.segments_all,
+                   "{} of {} segments of {} go by trees", o.segments, o.segments_all, to_string(o));
   if (operations_.copies_own_part(o)) {
     const std::size_t bytes = o.signature.count * o.element_bytes();
     std::byte* const own = o.recv + (o.signature.collective == Collective::all_gather ? shared_.rank() * bytes : 0);
@@ -146,7 +172,7 @@ void TreeLife::start(Operation& o) {
 void TreeLife::segments_finished(Operation& operation) {
   for (auto& lane : trees_->lanes) lane->retain(operation);
   operation.segments_in_network = operation.segments;
-  operations_.finish(operation, {});
+  operations_.trees_part_ended(operation);
 }
 
 void TreeLife::input_arrived() {

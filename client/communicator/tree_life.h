@@ -21,8 +21,17 @@
 #include "client/communicator/second_way_use.h"
 #include "client/communicator/whole.h"
 #include "client/recovery/repair.h"
+#include "client/tuning/policy.h"
 
 namespace tributary::client {
+
+/// The facts of one generation of trees that decide which operations it carries, and which part of them.
+struct TreeTerms {
+  std::uint64_t first_operation = kNever;  // kNever: not committed yet
+  std::uint64_t end = kNever;              // of lost trees: no rank has begun this operation or a later one
+  std::uint32_t segment_bytes = 0;
+  std::optional<tuning::Policy> policy{};  // none: the welcome's
+};
 
 /// One generation of trees: rank 0 counts them, whichever group they are of.
 struct Trees {
@@ -31,7 +40,7 @@ struct Trees {
   std::vector<std::unique_ptr<LaneLink>> lanes;
   std::uint32_t ready = 0;  // lanes
   bool failed = false;
-  std::uint64_t first_operation = kNever;  // kNever: not committed yet
+  TreeTerms terms;
   [[nodiscard]] std::vector<LaneLink*> links() const;
 };
 
@@ -87,12 +96,14 @@ class TreeLife final : private LaneUser {
   }
   /// `operation` comes late enough for the trees in use.
   [[nodiscard]] bool serve(const Operation& operation) const noexcept {
-    return in_use() && operation.number >= trees_->first_operation;
+    return in_use() && operation.number >= trees_->terms.first_operation;
   }
   /// In use, or frozen; else nullptr.
   [[nodiscard]] const Trees* trees() const noexcept { return trees_.get(); }
-  /// Starts an operation that goes by the trees in use.
-  void start(Operation& operation);
+  /// Of the trees in use that serve `operation`, or of lost ones on which some rank has begun it; else nullptr.
+  [[nodiscard]] const TreeTerms* terms_for(const Operation& operation) const noexcept;
+  /// Starts an operation that goes by the trees in use: all of it, or so many of its first segments.
+  void start(Operation& operation, std::optional<std::uint64_t> segments = std::nullopt);
   /// Makes the lanes ready for memory that the processor does not reach. The error says why they cannot be.
   [[nodiscard]] Status prepare(const DirectMemory& memory, const std::vector<std::span<const std::byte>>& ranges);
   /// "segment 3 (lane 0)": the first that `operation` waits for.
@@ -127,6 +138,7 @@ class TreeLife final : private LaneUser {
   std::unique_ptr<Trees> forming_;
   std::unique_ptr<Trees> trees_;
   std::unique_ptr<Repair> repair_;
+  std::vector<TreeTerms> lost_;  // of lost trees, while this rank may still begin operations that others began there
   std::optional<ControlMessage> waiting_propose_;  // until the repair is done
   std::optional<ControlMessage> waiting_recover_;  // until what it needs has come down from other memory
   std::shared_ptr<std::atomic<std::size_t>> coming_down_ = std::make_shared<std::atomic<std::size_t>>(0);  // copies

@@ -41,7 +41,10 @@ void TreeLife::on_freeze(const ControlMessage& message) {
   const Holdings holdings = holdings_of(trees_->links(), shared_.rank());
   bring_down();
   user_.report_path(message.body);
-  shared_.whole.tell_rank_0({.type = FrameType::holdings, .epoch = message.epoch, .body = encode(holdings)});
+  shared_.whole.tell_rank_0({.type = FrameType::holdings,
+                             .epoch = message.epoch,
+                             .operation = operations_.next_to_start(),
+                             .body = encode(holdings)});
 }
 
 /// Recovery and the fallback work in host memory alone.
@@ -70,6 +73,13 @@ void TreeLife::on_recover(const ControlMessage& message) {
   }
   auto moves = decode_moves(message.body);
   if (!moves) return shared_.whole.abort(moves.error().message);
+  if (message.operation < operations_.next_to_start()) {
+    return shared_.whole.abort("rank 0 says that no rank has begun operation " + std::to_string(message.operation) +
+                               ", and this one has");
+  }
+  std::erase_if(lost_, [this](const TreeTerms& it) { return it.end <= operations_.first_number(); });
+  trees_->terms.end = message.operation;
+  lost_.push_back(trees_->terms);
   state_ = State::repairing;
   repair_ = std::make_unique<Repair>(*mesh_, shared_.rank(), shared_.settings.nranks, trees_->links());
   if (auto ok = repair_->start(std::move(*moves), [this] { repaired(); }); !ok) shared_.whole.abort(ok.error().message);
@@ -91,7 +101,7 @@ void TreeLife::repaired() {
   const auto everyones = [this](std::size_t lane) { return repair_->everyones(lane); };
   for (const auto& owned : operations_.all()) {
     Operation& o = *owned;
-    if (o.state != Operation::State::in_network) continue;
+    if (!o.in_trees()) continue;  // of a split operation that waits for the ranks' share alone nothing is left
     const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->descriptor.lanes[0].segment_bytes);
     auto rest = remainder_of(o, segmentation, lanes, shared_.rank(), everyones);
     TRIBUTARY_ASSERT(rest.segments <= o.segments, "{} of {} segments are left of {}", rest.segments, o.segments,

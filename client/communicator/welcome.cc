@@ -40,7 +40,7 @@ Result<Welcome> decode_welcome(const std::string& body, Membership& membership, 
   return welcome;
 }
 
-tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory) {
+tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory, const PathRates& rates) {
   tuning::GroupShape shape{.ranks = settings.nranks};
   shape.ranks_per_host = directory.ranks_of_fullest_address();
   const auto hosts = directory.host_ids();
@@ -49,9 +49,9 @@ tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory&
     case TuningMode::off:
       return tuning::trees_always(shape);
     case TuningMode::automatic:
-      return tuning::default_policy(shape, tuning::cores_here());
+      return tuning::default_policy(shape, tuning::cores_here(), rates);
     case TuningMode::table:
-      return tuning::policy_of(settings.tuning_table, shape);
+      return tuning::policy_of(settings.tuning_table, shape, rates);
   }
   return {};
 }
@@ -76,6 +76,9 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
               : path == FirstPath::by_hosts         ? between
               : settings.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
                                                     : "no manager is configured (TRIBUTARY_MANAGER)";
+  c.tuning_of = [&settings, &directory](const PathRates& rates) {
+    return rates == PathRates{} ? std::string() : tuning::encode(policy_for(settings, directory, rates));
+  };
   c.may_move = settings.path != PathMode::in_network;  // moving takes the fallback for a moment
   c.inquiry_limit = settings.timeout / 5;
   c.timeout = c.finalize_limit = settings.timeout;

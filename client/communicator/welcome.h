@@ -28,7 +28,8 @@ struct Welcome {
 
 /// Rank 0's choice, from where the ranks are. Ranks that tell the same address share its cores; the topology says
 /// between which of them there are links.
-[[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory);
+[[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
+                                        const PathRates& rates = {});
 
 /// Which path the first commit is to speak of.
 enum class FirstPath : std::uint8_t { between_ranks_or_tree, local, by_hosts };

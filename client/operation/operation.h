@@ -34,8 +34,12 @@ struct Operation {
   std::uint32_t direct_generation = 0;  // of the trees whose lanes reach them; 0: no trees
 
   State state = State::queued;
-  std::uint64_t segments = 0;  // in-network: how many there are, and how many have their result
-  std::uint64_t segments_done = 0;
+  // Set when it starts: the trees carry the first segments, and the ranks the rest at the same time.
+  bool split = false;
+  std::uint32_t parts_left = 1;           // that have not ended: of a split operation two
+  std::uint64_t segments_all = 0;         // in-network: how many the whole operation has,
+  std::uint64_t segments = 0;             // how many of them are the trees',
+  std::uint64_t segments_done = 0;        // and how many of those have their result
   std::uint64_t segments_in_network = 0;  // how many of them have their result from a tree
   // The last time when this rank suspected the tree or another rank, told rank 0 that the time-out is over, was asked
   // by rank 0.
@@ -48,6 +52,10 @@ struct Operation {
     kept_recv.reset();
   }
 
+  /// Waits for results of trees.
+  [[nodiscard]] bool in_trees() const noexcept {
+    return state == State::in_network && (segments == 0 || segments_done < segments);
+  }
   [[nodiscard]] bool input_whole() const noexcept { return staged == nullptr || staged->input_whole(); }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
   /// Where a segment's input starts in `send`, and its result in `recv`. A side that holds one chunk only starts at

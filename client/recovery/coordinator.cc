@@ -123,6 +123,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
   TRIBUTARY_ASSERT(generation_ < UINT32_MAX, "generation {} of trees is the last", generation_);
   ++generation_;
   lost_.forget_told();
+  tuning_ = settings_.tuning_of ? settings_.tuning_of(descriptor.rates) : std::string();
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
   expect_answers();
@@ -142,7 +143,9 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
 }
 
 void Coordinator::give_place(std::uint32_t rank, const GroupDescriptor& part) {
-  output_.send(rank, {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(part).dump()});
+  nlohmann::json place = to_json(part);
+  if (!tuning_.empty()) place["tuning"] = tuning_;
+  output_.send(rank, {.type = FrameType::descriptor, .epoch = generation_, .body = place.dump()});
 }
 
 void Coordinator::ask_for_better(const std::string& why) {
@@ -231,6 +234,7 @@ void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
   TRIBUTARY_ASSERT(state_ == State::in_network && generation_ > 0, "trees of generation {} are lost in state {}",
                    generation_, state_);
   state_ = State::freezing;
+  begun_ = 0;
   expect_answers();
   output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .value = how, .body = reason});
 }
@@ -240,12 +244,14 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
   auto holdings = decode_holdings(message.body);
   if (!holdings) return abort(Errc::corrupt, rank_name(rank) + " sent " + holdings.error().message);
   holdings_[rank] = std::move(*holdings);
+  begun_ = std::max(begun_, message.operation);
   if (!count(rank)) return;
   TRIBUTARY_ASSERT(holdings_.size() == settings_.nranks, "{} holdings of {} ranks", holdings_.size(), settings_.nranks);
   const auto plan = RepairPlan::make(holdings_);
   if (!plan) return abort(plan.error().code, plan.error().message);
   for (std::uint32_t r = 0; r < settings_.nranks; ++r)
-    output_.send(r, {.type = FrameType::recover, .epoch = generation_, .body = encode(plan->for_rank(r))});
+    output_.send(
+        r, {.type = FrameType::recover, .epoch = generation_, .operation = begun_, .body = encode(plan->for_rank(r))});
   const auto better = std::exchange(better_, std::nullopt);
   if (better && !lost_.any_untold()) return join(*better);
   rest("");  // an aggregator of the other trees may have failed meanwhile, too

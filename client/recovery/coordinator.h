@@ -13,6 +13,7 @@
 // two moves, and meanwhile goes on with the present ones. A move loses the present trees on purpose: freezing, recover,
 // and then joining at once. If a rank says that it can join no tree any more, rank 0 stays in resting for good.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ struct CoordinatorSettings {
   std::string why_not;                    // the reason if use_trees is false, for people
   std::uint64_t first_commit = 0;         // kCommit...: tells the ranks that they need no tree from here
   std::vector<std::uint32_t> known_as{};  // as in CommunicatorSettings
+  /// The text of the policy while trees of these rates are in use; empty: the welcome's. None: as if always empty.
+  std::function<std::string(const PathRates&)> tuning_of{};
   transport::Duration join_limit = std::chrono::seconds(10);
   transport::Duration answer_limit = std::chrono::seconds(10);  // for the manager's answer
   // More ranks may report lost aggregators meanwhile.
@@ -139,12 +142,14 @@ class Coordinator {
   std::uint32_t generation_ =
       0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
   std::uint32_t lease_seconds_ = 0;
+  std::string tuning_;  // of the trees that are forming
   LostAggregators lost_;
   OwnAbsence own_absence_;
   std::vector<bool> answered_;
   std::uint32_t answers_ = 0;
   std::uint64_t next_operation_ = 0;
   std::vector<Holdings> holdings_;
+  std::uint64_t begun_ = 0;  // no rank has begun this operation or a later one on the frozen trees
   std::vector<bool> finalized_;
   std::uint32_t finalized_count_ = 0;
   transport::TimePoint finalize_deadline_ = transport::TimePoint::max();

@@ -155,6 +155,8 @@ const char* name(Path path) noexcept {
       return "tree";
     case Path::ranks:
       return "ranks";
+    case Path::split:
+      return "split";
   }
   return "invalid";
 }
@@ -176,6 +178,8 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
   estimate.transfer_us = std::max(
       (moved.busiest_one_way + std::min(bytes, static_cast<double>(figures.segment_bytes))) / wire_rate(figures),
       (moved.all + kReducing * reduced) * children / ranks / core);
+  if (figures.trees_gbits > 0)
+    estimate.transfer_us = std::max(estimate.transfer_us, moved.busiest_one_way / (figures.trees_gbits * 125));
   const bool shared = figures.ranks_per_host >= call.ranks;  // with the aggregators
   const double ranks_us = 2 * ranks * (figures.hop_us - figures.aggregator_us) + moved.all / core;
   const double aggregators_us = 2 * ranks * figures.aggregator_us + kReducing * reduced / core;
@@ -198,11 +202,49 @@ Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algo
   return estimate;
 }
 
+bool can_split(Collective collective) noexcept {
+  return collective == Collective::all_reduce || collective == Collective::reduce ||
+         collective == Collective::broadcast;
+}
+
+std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm) {
+  if (!can_split(call.collective) || figures.trees_gbits <= 0 || call.ranks < 2) return std::nullopt;
+  constexpr double kAnyBytes = 1U << 30;  // one size for all, so that the share does not depend on rounding
+  const Demand d = demand(call.collective, algorithm, call.ranks, kAnyBytes);
+  if (call.bytes == 0) return std::nullopt;
+  // A rank's link carries share + (1 - share) x ratio, the trees carry share: both need as long.
+  const double trees = figures.trees_gbits * 125 / wire_rate(figures);
+  const double ratio = d.bytes * d.slowdown / kAnyBytes;
+  const double share = trees * ratio / (1 + trees * (ratio - 1));
+  const auto whole = static_cast<std::uint32_t>(std::lround(std::clamp(share, 0.0, 1.0) * kWholeShare));
+  if (whole == 0 || whole >= kWholeShare) return std::nullopt;
+  const auto bytes_of = [&](double part) { return static_cast<std::uint64_t>(part * static_cast<double>(call.bytes)); };
+  const Estimate by_trees = estimate_tree(figures, {call.collective, call.ranks, bytes_of(share)});
+  const Estimate by_ranks = estimate_ranks(figures, {call.collective, call.ranks, bytes_of(1 - share)}, algorithm);
+  const double one_way = call.collective == Collective::all_reduce ? 1 : 0.5;  // of a link, that a tree's bytes take
+  const double links_us =
+      (share * one_way * static_cast<double>(call.bytes)) / wire_rate(figures) + by_ranks.transfer_us;
+  return Estimate{.path = Path::split,
+                  .algorithm = algorithm,
+                  .tree_share = whole,
+                  .latency_us = std::max(by_trees.latency_us, by_ranks.latency_us),
+                  .transfer_us = std::max(by_trees.transfer_us, links_us),
+                  .processors_us = by_trees.processors_us + by_ranks.processors_us};
+}
+
 std::vector<Estimate> estimates(const Figures& figures, const Call& call) {
   std::vector<Estimate> all;
   if (in_network_capable(call.collective)) all.push_back(estimate_tree(figures, call));
   for (const Algorithm algorithm : schedule::algorithms(call.collective))
     all.push_back(estimate_ranks(figures, call, algorithm));
+  if (const auto fastest =
+          std::ranges::min_element(all, {},
+                                   [](const Estimate& it) {
+                                     return it.path == Path::ranks ? it.time_us() : std::numeric_limits<double>::max();
+                                   });
+      fastest != all.end() && fastest->path == Path::ranks && in_network_capable(call.collective)) {
+    if (const auto split = estimate_split(figures, call, fastest->algorithm)) all.push_back(*split);
+  }
   std::stable_sort(all.begin(), all.end(),
                    [](const Estimate& a, const Estimate& b) { return a.time_us() < b.time_us(); });
   return all;

@@ -43,6 +43,7 @@
 //               ranks are of one host, since then they share it.
 //
 // Sources: as in schedule.h.
+#include <optional>
 #include <vector>
 
 #include "client/schedule/schedule.h"
@@ -54,8 +55,17 @@ namespace tributary::tuning {
 using schedule::Algorithm;
 
 /// Where an operation runs. Tables use these names: append only.
-enum class Path : std::uint8_t { tree, ranks };
-inline constexpr std::uint8_t kPathCount = 2;
+enum class Path : std::uint8_t {
+  tree,
+  ranks,
+  split,  // trees and ranks at the same time, each with a share of the bytes
+};
+inline constexpr std::uint8_t kPathCount = 3;
+
+/// Any range of the vector is such a collective, too, so that trees and ranks can each carry one.
+[[nodiscard]] bool can_split(Collective collective) noexcept;
+/// A share of an operation's bytes, in whole numbers so that all ranks cut alike.
+inline constexpr std::uint32_t kWholeShare = 1U << 16;
 [[nodiscard]] const char* name(Path path) noexcept;
 
 /// An operation, as far as the choice depends on it.
@@ -69,6 +79,7 @@ struct Call {
 struct Estimate {
   Path path = Path::ranks;
   Algorithm algorithm = Algorithm::ring;  // between the ranks; meaningless for Path::tree
+  std::uint32_t tree_share = 0;           // of kWholeShare; for Path::split alone
   double latency_us = 0;
   double transfer_us = 0;
   double processors_us = 0;
@@ -79,6 +90,9 @@ struct Estimate {
 };
 
 [[nodiscard]] Estimate estimate_tree(const Figures& figures, const Call& call) noexcept;
+/// Trees and `algorithm` at once, with the share that lets both end together; nullopt: a share of nothing or of all
+/// would be quickest, the trees' rate is not known, or the collective is no single vector.
+[[nodiscard]] std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm);
 /// The collective must have `algorithm`.
 [[nodiscard]] Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept;
 

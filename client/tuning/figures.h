@@ -12,6 +12,7 @@ struct Figures {
   double hop_us = 18;  // between a rank and an aggregator, in either direction
   double aggregator_us = 4.5;  // the aggregator's part of hop_us
   double link_gbits = 1;       // of each rank's link, in Gbit/s, per direction; 0: no link, the ranks share a host
+  double trees_gbits = 0;      // of a vector through all lanes, the ranks' own links aside; 0: no less than they carry
   double core_gbytes = 2.5;    // what one core sends, receives or reduces, in GB/s
   std::uint32_t cores = 2;     // of each host
   std::uint32_t ranks_per_host = 1;        // at most

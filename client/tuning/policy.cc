@@ -18,11 +18,11 @@ constexpr std::size_t kStepsMax = 4096;          // steps of one collective in a
 Step model_step(const Figures& figures, const Call& call) {
   const std::vector<Estimate> all = estimates(figures, call);
   const auto ranks = std::ranges::find(all, Path::ranks, &Estimate::path);
-  return {.path = all.front().path, .algorithm = ranks->algorithm};
+  return {.path = all.front().path, .algorithm = ranks->algorithm, .tree_share = all.front().tree_share};
 }
 
 bool same_choice(const Step& a, const Step& b) noexcept {
-  return a.path == b.path && a.algorithm == b.algorithm;
+  return a.path == b.path && a.algorithm == b.algorithm && a.tree_share == b.tree_share;
 }
 
 void append(Steps& steps, std::uint64_t bytes_max, const Step& choice) {
@@ -59,6 +59,14 @@ Policy by_collective(StepsOf steps_of_collective) {
   std::array<Steps, kCollectiveCount> all;
   for (std::uint8_t i = 0; i < kCollectiveCount; ++i) all[i] = steps_of_collective(static_cast<Collective>(i));
   return Policy(std::move(all));
+}
+
+/// Rates that are known take the place of those that were assumed.
+Figures with_rates(Figures figures, const PathRates& rates) {
+  const std::uint64_t between = rates.ranks != 0 ? rates.ranks : rates.links;
+  if (between != 0) figures.link_gbits = static_cast<double>(between) / 1e9;
+  figures.trees_gbits = static_cast<double>(rates.trees) / 1e9;
+  return figures;
 }
 
 /// The table's rules for one collective and number of ranks, cut so that each size has one; the model fills the gaps.
@@ -116,12 +124,20 @@ Policy trees_always(const GroupShape& shape) {
 }
 
 Policy policy_of(const Table& table, const GroupShape& shape) {
-  return by_collective(
-      [&](Collective collective) { return table_steps(table, table.figures, collective, shape.ranks); });
+  return policy_of(table, shape, {});
+}
+
+Policy policy_of(const Table& table, const GroupShape& shape, const PathRates& rates) {
+  const Figures figures = with_rates(table.figures, rates);
+  return by_collective([&](Collective collective) { return table_steps(table, figures, collective, shape.ranks); });
 }
 
 Policy default_policy(const GroupShape& shape, std::uint32_t cores) {
-  const Figures figures = default_figures(shape, cores);
+  return default_policy(shape, cores, {});
+}
+
+Policy default_policy(const GroupShape& shape, std::uint32_t cores, const PathRates& rates) {
+  const Figures figures = with_rates(default_figures(shape, cores), rates);
   return by_collective([&](Collective collective) { return model_steps(figures, collective, shape.ranks); });
 }
 
@@ -130,8 +146,10 @@ std::string encode(const Policy& policy) {
   for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
     const auto collective = static_cast<Collective>(i);
     json& steps = all[std::string(to_string(collective))] = json::array();
-    for (const Step& step : policy.steps(collective))
+    for (const Step& step : policy.steps(collective)) {
       steps.push_back({step.bytes_max, name(step.path), schedule::name(step.algorithm)});
+      if (step.path == Path::split) steps.back().push_back(step.tree_share);
+    }
   }
   return all.dump();
 }
@@ -147,7 +165,7 @@ Result<Policy> decode_policy(const std::string& text) {
     const auto found = all.find(key);
     if (found == all.end() || !found->is_array() || found->empty() || found->size() > kStepsMax) return bad(key);
     for (const json& one : *found) {
-      if (!one.is_array() || one.size() != 3 || !one[0].is_number_unsigned() || !one[1].is_string() ||
+      if (!one.is_array() || one.size() < 3 || one.size() > 4 || !one[0].is_number_unsigned() || !one[1].is_string() ||
           !one[2].is_string()) {
         return bad(key);
       }
@@ -155,7 +173,14 @@ Result<Policy> decode_policy(const std::string& text) {
       const auto algorithm = algorithm_from_string(one[2].get<std::string>());
       const auto has = schedule::algorithms(collective);
       if (!path || !algorithm || std::ranges::find(has, *algorithm) == has.end()) return bad(key);
-      const Step step{one[0].get<std::uint64_t>(), *path, *algorithm};
+      Step step{one[0].get<std::uint64_t>(), *path, *algorithm};
+      if ((*path == Path::split) != (one.size() == 4)) return bad(key);
+      if (*path == Path::split) {
+        if (!one[3].is_number_unsigned()) return bad(key);
+        const auto share = one[3].get<std::uint64_t>();
+        if (share == 0 || share >= kWholeShare) return bad(key);
+        step.tree_share = static_cast<std::uint32_t>(share);
+      }
       if (!steps[i].empty() && step.bytes_max <= steps[i].back().bytes_max) return bad(key);
       steps[i].push_back(step);
     }

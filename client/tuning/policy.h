@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/tuning/cost_model.h"
+#include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::tuning {
@@ -16,6 +17,7 @@ struct Step {
   std::uint64_t bytes_max = UINT64_MAX;  // of the whole vector
   Path path = Path::tree;
   Algorithm algorithm = Algorithm::ring;  // between the ranks: by choice, or if there is no tree
+  std::uint32_t tree_share = 0;           // for Path::split: of kWholeShare, more than 0 and less than that
   friend bool operator==(const Step&, const Step&) = default;
 };
 /// By size, ascending; the last one has no limit.
@@ -52,6 +54,10 @@ class Policy {
 /// The policy from the built-in figures, for this group and so many cores.
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores);
 [[nodiscard]] Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept;
+
+/// The policy while these trees are in use: with `rates` in place of the figures that stand for them.
+[[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape, const PathRates& rates);
+[[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores, const PathRates& rates);
 
 /// The choice of the cost model alone for one collective.
 [[nodiscard]] Steps model_steps(const Figures& figures, Collective collective, std::uint32_t ranks);

@@ -143,7 +143,7 @@ Result<Path> read_path(const json& object, const Place& place, Collective collec
   return read_name<Path>(object, "path", place, tree ? "tree or ranks" : "ranks",
                          [tree](const std::string& text) -> std::optional<Path> {
                            const auto path = path_from_string(text);
-                           return path == Path::tree && !tree ? std::nullopt : path;
+                           return (path == Path::tree && !tree) || path == Path::split ? std::nullopt : path;
                          });
 }
 

@@ -21,6 +21,8 @@ std::string_view to_string(PeerClass peer_class) noexcept {
       return "repair";
     case PeerClass::tagged:
       return "tagged";
+    case PeerClass::share:
+      return "share";
   }
   return "unknown";
 }

@@ -23,8 +23,10 @@ namespace tributary::client {
 
 /// Channels of one pair that must not wait for each other: collectives run in the order of calls, messages in the order
 /// of each pair's calls, repairs whenever a tree is lost, messages with tags in the order in which they are wanted.
-enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2, tagged = 3 };
-inline constexpr std::size_t kPeerClasses = 4;
+/// Shares are the ranks' parts of operations that trees carry, too: those of one rank wait for no rest of an earlier
+/// operation whose tree was lost.
+enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2, tagged = 3, share = 4 };
+inline constexpr std::size_t kPeerClasses = 5;
 [[nodiscard]] std::string_view to_string(PeerClass peer_class) noexcept;
 
 /// Most bytes of one frame between ranks: one staging buffer of this size a link is enough.

@@ -13,7 +13,8 @@ constexpr auto kFirstWayLimit = std::chrono::seconds(5);
 // A connection that was refused or displaced is tried again after so long.
 constexpr auto kAgainFirst = std::chrono::milliseconds(20), kAgainLast = std::chrono::milliseconds(1000);
 
-constexpr std::array kClasses{PeerClass::collective, PeerClass::message, PeerClass::repair, PeerClass::tagged};
+constexpr std::array kClasses{PeerClass::collective, PeerClass::message, PeerClass::repair, PeerClass::tagged,
+                              PeerClass::share};
 static_assert(kClasses.size() == kPeerClasses);
 
 }  // namespace

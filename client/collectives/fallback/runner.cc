@@ -67,7 +67,7 @@ bool FallbackRunner::take_turn() {
     if (!strand.all_started() && !strand.round_ended()) return false;
     turn_ = (turn_ + 1) % strand_count_;
     if (strand.all_started()) continue;  // this strand needs no more turns
-    strand.start_round(mesh_, std::uint64_t{mine} << kStrandShift);
+    strand.start_round(mesh_, class_, std::uint64_t{mine} << kStrandShift);
     return true;
   }
   return false;

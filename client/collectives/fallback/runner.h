@@ -23,9 +23,11 @@ namespace tributary::client {
 
 class FallbackRunner {
  public:
-  /// `policy` chooses the algorithm; it outlives the runner, and is the same on every rank.
-  FallbackRunner(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks, const tuning::Policy& policy)
-      : mesh_(mesh), rank_(rank), nranks_(nranks), policy_(policy) {}
+  /// `peer_class`: the connections that it alone uses. `policy` chooses the algorithm; it outlives the runner, and is
+  /// the same on every rank.
+  FallbackRunner(PeerMesh& mesh, PeerClass peer_class, std::uint32_t rank, std::uint32_t nranks,
+                 const tuning::Policy& policy)
+      : mesh_(mesh), class_(peer_class), rank_(rank), nranks_(nranks), policy_(policy) {}
 
   /// Runs `pieces` in order; `done` is called once, possibly before this returns. Only when not busy. The operation
   /// outlives the run.
@@ -49,6 +51,7 @@ class FallbackRunner {
   [[nodiscard]] std::span<const Strand> strands() const noexcept { return std::span(strands_).first(strand_count_); }
 
   PeerMesh& mesh_;
+  const PeerClass class_;
   const std::uint32_t rank_;
   const std::uint32_t nranks_;
   const tuning::Policy& policy_;

@@ -28,10 +28,10 @@ void Strand::start(const Operation& operation, const Piece& piece, const Plan& p
   scratch_.resize(std::max<std::size_t>(scratch_.size(), schedule_->scratch_count() * element));
 }
 
-void Strand::start_round(PeerMesh& mesh, std::uint64_t cookie) {
+void Strand::start_round(PeerMesh& mesh, PeerClass peer_class, std::uint64_t cookie) {
   schedule_->actions(round_, actions_);
   for (const schedule::Action& action : actions_) do_local(action);
-  for (std::size_t i = 0; i < actions_.size(); ++i) do_remote(mesh, actions_[i], cookie | i);
+  for (std::size_t i = 0; i < actions_.size(); ++i) do_remote(mesh, peer_class, actions_[i], cookie | i);
   ++round_;
 }
 
@@ -78,15 +78,15 @@ FrameHeader Strand::header() const {
   return h;
 }
 
-void Strand::do_remote(PeerMesh& mesh, const schedule::Action& action, std::uint64_t cookie) {
+void Strand::do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Action& action, std::uint64_t cookie) {
   if (const auto* send = std::get_if<schedule::Send>(&action)) {
     ++outstanding_;
-    mesh.link(PeerClass::collective, send->peer).send(header(), {at(send->from), bytes(send->from)}, cookie);
+    mesh.link(peer_class, send->peer).send(header(), {at(send->from), bytes(send->from)}, cookie);
   } else if (const auto* receive = std::get_if<schedule::Receive>(&action)) {
     ++outstanding_;
     const FrameHeader h = header();
     const bool copies = receive->landing == schedule::Landing::copy;
-    mesh.link(PeerClass::collective, receive->peer)
+    mesh.link(peer_class, receive->peer)
         .post({.type = h.type,
                .operation = h.operation,
                .tag = h.sequence,

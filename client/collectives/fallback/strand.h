@@ -12,8 +12,8 @@
 
 namespace tributary::client {
 
-/// A contiguous part of an operation, itself a collective: the whole operation, or the part that a lost tree has left
-/// undone.
+/// A contiguous part of an operation, itself a collective: the whole operation, the ranks' share of it, or the part that
+/// a lost tree has left undone.
 struct Piece {
   Collective collective = Collective::all_reduce;
   std::uint32_t root = 0;
@@ -41,7 +41,7 @@ class Strand {
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
   /// Does the round's local actions, and posts the others. `cookie` marks what is sent and received; its lower 32 bits
   /// are free.
-  void start_round(PeerMesh& mesh, std::uint64_t cookie);
+  void start_round(PeerMesh& mesh, PeerClass peer_class, std::uint64_t cookie);
   void received(std::uint32_t index, std::span<std::byte> payload);
   void sent() noexcept { --outstanding_; }
   /// Adds the ranks from which the round still receives.
@@ -49,7 +49,7 @@ class Strand {
 
  private:
   void do_local(const schedule::Action& action);
-  void do_remote(PeerMesh& mesh, const schedule::Action& action, std::uint64_t cookie);
+  void do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Action& action, std::uint64_t cookie);
   void land(const schedule::Receive& action, std::span<std::byte> payload);
   [[nodiscard]] std::byte* at(const schedule::Slice& slice) const noexcept;
   [[nodiscard]] std::size_t bytes(const schedule::Slice& slice) const noexcept;

@@ -128,7 +128,7 @@ typedef struct tributary_config {
   const char* host_id;        /* TRIBUTARY_HOST_ID: this host's name in the topology */
   const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
   const char* job;            /* TRIBUTARY_JOB: the manager lists the group under this name */
-  int lanes;                  /* TRIBUTARY_LANES: 1 to 16 */
+  int lanes;                  /* TRIBUTARY_LANES: 1 to 16; 0: as many as pay */
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
   const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's setting counts */
   /* While tributary_comm_init_rank_config waits for the other ranks, it calls this about ten times a second with

@@ -122,11 +122,15 @@ tuning::Table Life::some_table() {
     std::uint64_t bytes_max = 0;
     for (std::uint64_t rules = below(6); rules > 0; --rules) {
       bytes_max += 1 + below(6000);
-      const bool tree = in_network_capable(collective) && below(2) == 0;
-      table.rules.push_back({.collective = collective,
-                             .step = {.bytes_max = bytes_max,
-                                      .path = tree ? tuning::Path::tree : tuning::Path::ranks,
-                                      .algorithm = algorithms[below(algorithms.size())]}});
+      auto path = in_network_capable(collective) && below(2) == 0 ? tuning::Path::tree : tuning::Path::ranks;
+      if (tuning::can_split(collective) && below(2) == 0) path = tuning::Path::split;
+      const bool split = path == tuning::Path::split;
+      table.rules.push_back(
+          {.collective = collective,
+           .step = {.bytes_max = bytes_max,
+                    .path = path,
+                    .algorithm = algorithms[below(algorithms.size())],
+                    .tree_share = split ? 1 + static_cast<std::uint32_t>(below(tuning::kWholeShare - 1)) : 0}});
     }
   }
   table.figures.hop_us = static_cast<double>(1 + below(30));  // figures for sizes that the rules do not cover
@@ -143,6 +147,10 @@ void Life::build() {
   s.network.link.jitter = std::chrono::microseconds(below(100));
   s.network.split_percent = static_cast<std::uint32_t>(below(100));
   if (below(2) == 0) s.tuning = some_table();
+  if (below(2) == 0) {
+    const std::uint64_t links = 1'000'000'000 * (1 + below(10));
+    s.rates = {.links = links, .trees = links * (1 + below(16)) / 8, .ranks = links};
+  }
   s.lease_seconds = 1;
   s.advice_percent = static_cast<std::uint32_t>(below(3) * 50);
   cluster = std::make_unique<Cluster>(s);

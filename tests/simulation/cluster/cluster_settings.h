@@ -25,6 +25,7 @@ struct ClusterSettings {
   std::uint32_t lease_seconds = 15;
   std::uint32_t advice_percent = 0;  // percent of a lease's renewals at which the manager advises better trees
   transport::SimSettings network;
+  PathRates rates{};                    // that the manager tells with its trees
   std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever there is one
   bool devices = false;                 // each rank has a device, and a second way
   client::PathMode path = client::PathMode::automatic;

@@ -191,6 +191,7 @@ Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoc
     if (!planned) return std::unexpected(planned.error());
     d.lanes.push_back(std::move(*planned));
   }
+  d.rates = cluster_.settings().rates;
   return d;
 }
 

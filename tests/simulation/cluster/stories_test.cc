@@ -416,6 +416,52 @@ TEST(Cluster, GoesOnWhenATreeIsLostBetweenOperationsOfBothPaths) {
   }
 }
 
+/// Operations of more than a segment go by the trees and between the ranks at once.
+tuning::Table splitting_table() {
+  tuning::Table table;
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::broadcast}) {
+    const auto algorithm = schedule::algorithms(collective).back();
+    table.rules.push_back(
+        {.collective = collective, .step = {UINT64_MAX, tuning::Path::split, algorithm, tuning::kWholeShare * 3 / 8}});
+  }
+  return table;
+}
+
+TEST(Cluster, CarriesOneOperationByTreesAndBetweenTheRanksAtOnce) {
+  for (const std::uint32_t lanes : {1U, 2U, 3U}) {
+    Cluster cluster({.seed = 21, .tuning = splitting_table()});
+    cluster.add_group(5, lanes, {.calls = 200, .count_max = 1500});
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) {
+      EXPECT_FALSE(rank->failure()) << cluster.describe();
+      const auto info = rank->communicator().info();
+      EXPECT_TRUE(info.in_network) << info.reason;
+      EXPECT_EQ(info.failovers, 0U);
+      EXPECT_GT(info.bytes_in_network, 0U);
+      EXPECT_GT(info.bytes_fallback, 0U);
+      EXPECT_EQ(info.operations, 200U);
+    }
+  }
+}
+
+// The tree is lost a little later in each run: before, while and after each part of a split operation is under way.
+TEST(Cluster, LosesOnlyTheTreesPartOfASplitOperation) {
+  std::uint64_t lost = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    Cluster cluster({.seed = seed, .aggregators = 2, .tuning = splitting_table()});
+    cluster.add_group(4, 1 + seed % 2, {.calls = 80, .count_max = 1500, .direct = seed % 3 == 0});
+    cluster.network().call_at(cluster.network().now() + 1ms + 20us * seed, [&] {
+      for (auto& a : cluster.aggregators()) a->kill();
+    });
+    ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure()) << "seed " << seed << cluster.describe();
+    lost += cluster.groups()[0][0]->communicator().info().failovers;
+  }
+  EXPECT_GT(lost, 60U) << "in most runs trees were in use when they were lost";
+}
+
 // Ranks that disagree about the size may disagree about the path: neither sees the other's frames. The inquiry finds
 // out.
 TEST(Cluster, TellsWhoCalledSomethingElseThatTakesTheOtherPath) {

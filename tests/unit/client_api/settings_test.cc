@@ -82,7 +82,7 @@ TEST(Settings, HaveTheirDefaultsWhenNothingIsSet) {
   EXPECT_EQ(s->manager, "");
   EXPECT_EQ(s->path, PathMode::automatic);
   EXPECT_THAT(s->transports, ElementsAre());
-  EXPECT_EQ(s->lanes, 1U);
+  EXPECT_EQ(s->lanes, 0U) << "auto";
   EXPECT_EQ(s->timeout, std::chrono::seconds(300));
   EXPECT_EQ(s->log, LogLevel::info);
   EXPECT_EQ(s->job, "default");

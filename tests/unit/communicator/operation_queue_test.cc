@@ -91,6 +91,47 @@ TEST_F(OperationQueueTest, WhatALostTreeLeavesRunsFirstAndInOrder) {
   EXPECT_EQ(ways_.begun, (Numbers{0, 1, 2, 3}));
 }
 
+TEST_F(OperationQueueTest, ASplitOperationEndsWithTheLaterOfItsParts) {
+  ways_.ways = {in_network, in_network};
+  ways_.split = {true, true};
+  add(), add();
+  EXPECT_EQ(ways_.begun, (Numbers{0, 1})) << "on the trees they run together";
+  EXPECT_EQ(ways_.shares, (Numbers{0})) << "between the ranks one after the other";
+  queue_.trees_part_ended(*queue_.find(0));
+  EXPECT_EQ(queue_.find(0)->state, in_network);
+  ways_.shares_run = false;
+  queue_.share_ended(*queue_.find(0));
+  EXPECT_EQ(queue_.find(0), nullptr);
+  EXPECT_EQ(ways_.shares, (Numbers{0, 1}));
+  ways_.shares_run = false;
+  queue_.share_ended(*queue_.find(1));
+  EXPECT_NE(queue_.find(1), nullptr) << "the trees have not ended theirs";
+  queue_.trees_part_ended(*queue_.find(1));
+  EXPECT_TRUE(queue_.empty());
+}
+
+TEST_F(OperationQueueTest, ALostTreeLeavesItsOwnPartAlone) {
+  ways_.ways = {in_network, in_network, fallback};
+  ways_.split = {true, true, true};
+  add(), add();
+  queue_.leave_tree(*queue_.find(0), {Piece{}});
+  queue_.leave_tree(*queue_.find(1), {Piece{}});
+  add();  // another rank had begun it on the lost trees: it is split here, too
+  queue_.run_remainders();
+  EXPECT_EQ(ways_.remainders.size(), 1U);
+  ways_.busy = false;
+  queue_.fallback_ended(*queue_.find(0));
+  ways_.busy = false;
+  queue_.fallback_ended(*queue_.find(1));
+  EXPECT_EQ(ways_.begun, (Numbers{0, 1})) << "their shares have not ended";
+  for (const std::uint64_t number : {0U, 1U}) {
+    ways_.shares_run = false;
+    queue_.share_ended(*queue_.find(number));
+  }
+  EXPECT_EQ(ways_.begun, (Numbers{0, 1, 2}));
+  EXPECT_EQ(ways_.shares, (Numbers{0, 1, 2}));
+}
+
 TEST_F(OperationQueueTest, AnEndMayStartAndEndTheNext) {
   ways_.open = false;
   for (int i = 0; i < 1000; ++i) add();

@@ -67,6 +67,12 @@ class ManualWays final : public OperationWays {
   [[nodiscard]] Operation::State way_of(const Operation& o) const override {
     return o.number < ways.size() ? ways[o.number] : Operation::State::fallback;
   }
+  [[nodiscard]] bool splits(const Operation& o) const override { return o.number < split.size() && split[o.number]; }
+  void run_share(Operation& o) override {
+    shares_run = true;
+    shares.push_back(o.number);
+  }
+  [[nodiscard]] bool shares_busy() const override { return shares_run; }
   void settle_memory(Operation&) override {}
   void begin(Operation& o) override { begun.push_back(o.number); }
   void run_remainder(Operation& o, std::vector<Piece> pieces) override {
@@ -77,8 +83,10 @@ class ManualWays final : public OperationWays {
   void account(const Operation&, Operation::State, bool) override {}
   void after_end() override { ++ends; }
 
-  bool open = true, busy = false;
+  bool open = true, busy = false, shares_run = false;
   std::vector<Operation::State> ways;  // by number
+  std::vector<bool> split;             // by number
+  std::vector<std::uint64_t> shares;   // that have begun
   std::vector<std::uint64_t> begun;
   std::vector<std::pair<std::uint64_t, std::size_t>> remainders;  // numbers, and their pieces
   int ends = 0;

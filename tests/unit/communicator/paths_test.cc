@@ -68,7 +68,7 @@ TEST(PathLine, SaysWhatIsInUseAndWhyNot) {
   EXPECT_EQ(info.reason, "no aggregator is free") << "nothing new";
   Trees trees;
   trees.descriptor.epoch = 3;
-  trees.first_operation = 17;
+  trees.terms.first_operation = 17;
   trees.descriptor.lanes.resize(2);
   trees.descriptor.lanes[0] = {.window = 8, .segment_bytes = 4096, .levels = 2, .entries = {}};
   describe_trees(&trees, "", info);

@@ -55,9 +55,10 @@ class TreeLifeTest : public PartTest {
     trees_.on_freeze({.type = FrameType::freeze, .epoch = generation, .body = why});
   }
   /// Sends rank 0's plan for a single rank: it moves nothing.
-  void recover(std::uint32_t generation) {
+  void recover(std::uint32_t generation) { recover(generation, queue_.next_to_start()); }
+  void recover(std::uint32_t generation, std::uint64_t begun) {
     Moves moves(2);
-    trees_.on_recover({.type = FrameType::recover, .epoch = generation, .body = encode(moves)});
+    trees_.on_recover({.type = FrameType::recover, .epoch = generation, .operation = begun, .body = encode(moves)});
   }
   [[nodiscard]] std::string last_told() const {
     return whole_.to_rank_0.empty() ? "" : std::string(to_string(whole_.to_rank_0.back().type));
@@ -106,6 +107,47 @@ TEST_F(TreeLifeTest, OperationsOnThemGoOnBetweenTheRanks) {
   EXPECT_EQ(o.segments_in_network, 0U);
   ASSERT_EQ(ways_.remainders.size(), 1U);
   EXPECT_EQ(ways_.remainders[0], (std::pair<std::uint64_t, std::size_t>{0, 1})) << "the whole of it";
+}
+
+TEST_F(TreeLifeTest, OperationsThatOthersHaveBegunOnThemKeepTheirTerms) {
+  use(1);
+  Operation o;
+  o.number = 0;
+  ASSERT_NE(trees_.terms_for(o), nullptr);
+  freeze(1);
+  EXPECT_EQ(whole_.to_rank_0.back().operation, 0U) << "none has begun here";
+  recover(1, 2);
+  for (const std::uint64_t begun : {0U, 1U}) {
+    o.number = begun;
+    ASSERT_NE(trees_.terms_for(o), nullptr);
+    EXPECT_EQ(trees_.terms_for(o)->segment_bytes, 256U);
+  }
+  o.number = 2;
+  EXPECT_EQ(trees_.terms_for(o), nullptr);
+}
+
+TEST_F(TreeLifeTest, ARecoveryThatForgetsWhatHasBegunEndsTheCommunicator) {
+  use(1);
+  ways_.ways = {Operation::State::in_network};
+  add_operation(queue_, now_);
+  freeze(1);
+  recover(1, 0);
+  ASSERT_EQ(whole_.errors.size(), 1U);
+  EXPECT_NE(whole_.errors[0].message.find("operation 0"), std::string::npos) << whole_.errors[0].message;
+}
+
+TEST_F(TreeLifeTest, ATuningBesideTheDescriptorIsThatOfItsTrees) {
+  nlohmann::json place = descriptor();
+  place["tuning"] = tuning::encode(tuning::trees_always({.ranks = 4}));
+  describe(1, place.dump());
+  ASSERT_TRUE(commit(1, 0));
+  Operation o;
+  ASSERT_NE(trees_.terms_for(o), nullptr);
+  EXPECT_TRUE(trees_.terms_for(o)->policy.has_value());
+  place["tuning"] = "{}";
+  describe(2, place.dump());
+  EXPECT_EQ(last_told(), "joined") << "refused";
+  EXPECT_FALSE(commit(2, 1));
 }
 
 TEST_F(TreeLifeTest, NothingStartsBetweenProposeAndCommit) {

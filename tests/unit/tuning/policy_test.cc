@@ -96,6 +96,45 @@ TEST(Policy, IsTheSameAfterTheWay) {
   }
 }
 
+TEST(Policy, SplitsByTheRatesOfTheTrees) {
+  const GroupShape shape{.ranks = 8};
+  constexpr std::uint64_t kGbit = 1'000'000'000;
+  constexpr std::uint64_t kLarge = 64 << 20;
+  // Links of aggregators that are together as wide as 1/8, 1/2 and all of the ranks' own.
+  const auto at = [&](std::uint64_t trees) {
+    const Policy policy = default_policy(shape, 64, {.links = kGbit, .trees = trees, .ranks = kGbit});
+    const auto arrived = decode_policy(encode(policy));
+    EXPECT_TRUE(arrived && *arrived == policy);
+    return policy.at(Collective::all_reduce, kLarge);
+  };
+  const auto bound = [](double c) { return c * 1.75 / (1 + c * 0.75); };
+  EXPECT_EQ(at(kGbit / 8).path, Path::split);
+  EXPECT_NEAR(at(kGbit / 8).tree_share, bound(0.125) * kWholeShare, 0.03 * kWholeShare);
+  EXPECT_EQ(at(kGbit / 2).path, Path::split);
+  EXPECT_NEAR(at(kGbit / 2).tree_share, bound(0.5) * kWholeShare, 0.03 * kWholeShare);
+  EXPECT_EQ(at(kGbit).path, Path::tree);
+  EXPECT_EQ(at(8 * kGbit).path, Path::tree);
+  EXPECT_EQ(at(0).path, Path::tree) << "a rate that is not known";
+  EXPECT_EQ(
+      default_policy(shape, 64, {.links = kGbit, .trees = kGbit / 8, .ranks = kGbit}).at(Collective::all_reduce, 4),
+      default_policy(shape, 64, {.links = kGbit, .trees = kGbit, .ranks = kGbit}).at(Collective::all_reduce, 4))
+      << "rates do not matter to a few bytes";
+}
+
+TEST(Policy, RefusesAShareThatIsNone) {
+  const Policy policy = default_policy({.ranks = 8}, 64, {.links = 8'000'000, .trees = 4'000'000, .ranks = 8'000'000});
+  const std::string good = encode(policy);
+  const auto at = good.find("\"split\",\"");
+  ASSERT_NE(at, std::string::npos) << good;
+  const auto comma = good.find(',', good.find(',', at) + 1);
+  const auto end = good.find(']', comma);
+  for (const std::string share : {"", ",0", ",65536", ",-1", ",\"half\"", ",1,1"}) {
+    std::string text = good;
+    text.replace(good.find(',', at + 8), end - good.find(',', at + 8), ",\"ring\"" + share);
+    EXPECT_FALSE(decode_policy(text)) << text;
+  }
+}
+
 TEST(Policy, RefusesWhatIsMalformed) {
   const std::string good = encode(default_policy({.ranks = 4}, 2));
   const auto broken = [&](const std::string& from, const std::string& to) {

@@ -1,0 +1,49 @@
+#include "client/communicator/division.h"
+
+#include <algorithm>
+
+#include "client/collectives/fallback/runner.h"
+#include "tributary/protocol/assert.h"
+
+namespace tributary::client {
+namespace {
+
+Segmentation segmentation_of(const Operation& o, const DivisionTerms& terms) {
+  return {o.signature, terms.nranks, terms.segment_bytes};
+}
+
+Piece range(const Operation& o, std::uint64_t begin, std::uint64_t end) {
+  TRIBUTARY_ASSERT(begin < end && end <= o.signature.count, "elements {} to {} of {}", begin, end, to_string(o));
+  Piece piece = whole(o);
+  if (piece.send != nullptr) piece.send += begin * o.element_bytes();
+  if (piece.recv != nullptr) piece.recv += begin * o.element_bytes();
+  piece.count = end - begin;
+  return piece;
+}
+
+}  // namespace
+
+Division divide(const Operation& o, const DivisionTerms& terms) {
+  const Collective collective = o.signature.collective;
+  const std::uint64_t bytes =
+      std::max(o.part_of_bytes, amount_in_all(collective, o.signature.count * o.element_bytes(), terms.nranks));
+  const tuning::Step& step = terms.policy->at(collective, bytes);
+  if (step.path != tuning::Path::split || !tuning::can_split(collective))
+    return {.by_trees = step.path != tuning::Path::ranks};
+  const std::uint64_t segments = segmentation_of(o, terms).segments();
+  // Rounded to the nearest, in whole numbers: the product fits, for a step's share is at most 2^16.
+  const std::uint64_t ours = (segments * step.tree_share + tuning::kWholeShare / 2) / tuning::kWholeShare;
+  if (ours == 0) return {.by_trees = false};
+  if (ours >= segments) return {.by_trees = true};
+  return {.by_trees = true, .tree_segments = ours};
+}
+
+Piece trees_part(const Operation& o, std::uint64_t tree_segments, const DivisionTerms& terms) {
+  return range(o, 0, segmentation_of(o, terms).at(tree_segments).offset);
+}
+
+Piece ranks_part(const Operation& o, std::uint64_t tree_segments, const DivisionTerms& terms) {
+  return range(o, segmentation_of(o, terms).at(tree_segments).offset, o.signature.count);
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,35 @@
+#pragma once
+// Divides an operation between the trees and the ranks' own path, which then work at the same time.
+//
+// The trees carry the first segments of the operation, the ranks the rest of it. The division is a pure function of the
+// call and of the terms of one generation of trees, so every rank divides alike. (Y. Jiang et al., "A Unified
+// Architecture for Accelerating Distributed DNN Training in Heterogeneous GPU/CPU Clusters", OSDI 2020: where the
+// aggregators' links together are narrower than the ranks', such a division takes the least time that is possible.)
+#include <cstdint>
+#include <optional>
+
+#include "client/collectives/fallback/strand.h"
+#include "client/operation/operation.h"
+#include "client/tuning/policy.h"
+
+namespace tributary::client {
+
+/// The facts of one generation of trees that decide about an operation.
+struct DivisionTerms {
+  const tuning::Policy* policy = nullptr;
+  std::uint32_t nranks = 1;
+  std::uint32_t segment_bytes = 1;
+};
+
+struct Division {
+  bool by_trees = true;                        // all of it, or its first segments
+  std::optional<std::uint64_t> tree_segments;  // how many, if the ranks carry the rest: at least 1, and less than all
+};
+
+[[nodiscard]] Division divide(const Operation& operation, const DivisionTerms& terms);
+
+/// The parts of an operation of which trees carry the first `tree_segments`, as collectives of their own.
+[[nodiscard]] Piece trees_part(const Operation& operation, std::uint64_t tree_segments, const DivisionTerms& terms);
+[[nodiscard]] Piece ranks_part(const Operation& operation, std::uint64_t tree_segments, const DivisionTerms& terms);
+
+}  // namespace tributary::client

@@ -1,0 +1,77 @@
+#include "client/communicator/division.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace tributary::client {
+namespace {
+
+using tuning::kWholeShare;
+using tuning::Path;
+using tuning::Step;
+
+tuning::Policy policy_with(const Step& step) {
+  std::array<tuning::Steps, kCollectiveCount> steps;
+  for (tuning::Steps& one : steps) one = {step};
+  return tuning::Policy(std::move(steps));
+}
+
+Operation sum_of(std::uint64_t count, Collective collective = Collective::all_reduce) {
+  Operation o;
+  o.signature = {collective, DType::float32, ReduceOp::sum, 0, count};
+  return o;
+}
+
+class DivisionTest : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  const tuning::Policy policy_ = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, GetParam()});
+  const DivisionTerms terms_{.policy = &policy_, .nranks = 4, .segment_bytes = 1024};
+};
+
+// The two parts are the whole, once, whatever the share and the length.
+TEST_P(DivisionTest, TheTwoPartsAreTheWhole) {
+  std::array<std::byte, 8> buffer{};
+  for (const std::uint64_t count : {1U, 255U, 256U, 257U, 1000U, 25'600U, 1'000'003U}) {
+    Operation o = sum_of(count);
+    o.send = o.recv = buffer.data();
+    const Division division = divide(o, terms_);
+    if (!division.tree_segments) continue;
+    const Piece first = trees_part(o, *division.tree_segments, terms_);
+    const Piece second = ranks_part(o, *division.tree_segments, terms_);
+    EXPECT_EQ(first.count + second.count, count);
+    EXPECT_EQ(first.send, o.send);
+    EXPECT_EQ(second.send, o.send + first.count * sizeof(float));
+    EXPECT_EQ(second.recv, o.recv + first.count * sizeof(float));
+    EXPECT_EQ(first.count % 256, 0U) << "whole segments";
+    const double share = static_cast<double>(GetParam()) / kWholeShare;
+    EXPECT_NEAR(static_cast<double>(first.count), share * static_cast<double>(count), 256) << count;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shares, DivisionTest,
+                         testing::Values(1U, 100U, kWholeShare / 3, kWholeShare / 2, kWholeShare - 1));
+
+TEST(Division, AnOperationOfOneSegmentIsNotDivided) {
+  const auto policy = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, kWholeShare / 4});
+  const DivisionTerms terms{.policy = &policy, .nranks = 4, .segment_bytes = 1024};
+  EXPECT_FALSE(divide(sum_of(10), terms).tree_segments);
+  EXPECT_FALSE(divide(sum_of(10), terms).by_trees) << "less than half of a segment is the trees'";
+  EXPECT_TRUE(divide(sum_of(4096), terms).tree_segments);
+}
+
+TEST(Division, OtherPathsAndPartedVectorsAreNotDivided) {
+  for (const Path path : {Path::tree, Path::ranks}) {
+    const auto policy = policy_with({UINT64_MAX, path, schedule::Algorithm::ring});
+    const Division division = divide(sum_of(4096), {.policy = &policy, .nranks = 4, .segment_bytes = 1024});
+    EXPECT_EQ(division.by_trees, path == Path::tree);
+    EXPECT_FALSE(division.tree_segments);
+  }
+  const auto policy = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, kWholeShare / 2});
+  const DivisionTerms terms{.policy = &policy, .nranks = 4, .segment_bytes = 1024};
+  EXPECT_FALSE(divide(sum_of(4096, Collective::reduce_scatter), terms).tree_segments);
+  EXPECT_TRUE(divide(sum_of(4096, Collective::broadcast), terms).tree_segments);
+}
+
+}  // namespace
+}  // namespace tributary::client
