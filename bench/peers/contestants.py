@@ -59,13 +59,14 @@ class Contestant:
     launch: Launcher
     path: str  # what its ranks must say they use
     levels: int = 0  # of aggregators
+    aggregators: int = 0  # with links like the ranks', for the planner to use as it finds best
     ours: bool = True
     shared_memory: bool = False
     network: bool = True
 
     def hosts(self) -> list[str]:
         """Those that it needs beside the workers'."""
-        return service.hosts_of(self.levels) if self.levels else []
+        return service.hosts_of(self.levels) if self.levels else service.equal_hosts(self.aggregators)
 
     def why_not(self, setting: Setting, ranks: int) -> str:
         """Why it takes no part there; empty if it does."""
@@ -73,6 +74,10 @@ class Contestant:
             return "it has no path through shared memory"
         if not setting.shared_memory and not self.network:
             return "it is for ranks that share memory"
+        if setting.equal and self.levels:
+            return "its aggregators need wider links"
+        if self.aggregators and not setting.equal:
+            return "its aggregators have links like the ranks'"
         if self.levels == 2 and ranks < 4:
             return "two levels of aggregators need four ranks: with one child below it an aggregator reduces nothing"
         return ""
@@ -176,6 +181,16 @@ CONTESTANTS = {
     for it in (
         Contestant("tributary-1", "Tributary over one level of aggregators", _tributary, "in-network-1", levels=1),
         Contestant("tributary-2", "Tributary over two levels of aggregators", _tributary, "in-network-2", levels=2),
+        *(
+            Contestant(
+                f"tributary-equal-{count}",
+                f"Tributary's defaults with {count} {'aggregator' if count == 1 else 'aggregators'}",
+                _tributary,
+                "in-network-1",
+                aggregators=count,
+            )
+            for count in (1, 2, 4, 8)
+        ),
         Contestant("tributary-fallback", "Tributary's fallback, no aggregator", _tributary, "fallback"),
         Contestant("tributary-local", "Tributary in shared memory", _tributary, "local", shared_memory=True, network=False),
         Contestant(
@@ -226,7 +241,7 @@ class Running:
         socket = self._folder / "control"
         self._ranks = Ranks(socket, self._stage.ranks)
         environment = self._environment(socket)
-        if self.contestant.levels:
+        if self.contestant.levels or self.contestant.aggregators:
             environment |= self._start_service(environment)
         elif self.contestant.ours:
             environment["TRIBUTARY_PATH"] = "fallback" if self.contestant.network else "auto"
@@ -247,24 +262,29 @@ class Running:
             kept["PEERS_HOSTS"] = str(self._stage.place.hosts_file)
         return kept | {processes.MARK: self._stage.mark, "PEERS_CONTROL": str(socket)}
 
+    def _topology(self) -> str:
+        rate = self._stage.setting.link_bits_per_second
+        if self.contestant.aggregators:
+            return service.equal_topology(self._stage.ranks, self.contestant.aggregators, rate)
+        return service.topology(self._stage.ranks, self.contestant.levels, rate)
+
     def _start_service(self, environment: dict[str, str]) -> dict[str, str]:
         try:
             self._service = service.Service(
                 self._stage.place,
-                self._stage.ranks,
-                self.contestant.levels,
+                self.contestant.hosts(),
+                self._topology(),
                 self._stage.build,
                 self._folder,
                 environment,
                 self._stage.aggregator_settings,
                 self._stage.manager_settings,
-                self._stage.setting.link_bits_per_second,
             )
             self._service.start()
         except service.ServiceError as error:
             raise ContestantError(str(error)) from error
-        return {
-            "TRIBUTARY_PATH": "in-network",
+        path = {"TRIBUTARY_PATH": "in-network"} if self.contestant.levels else {}
+        return path | {
             "TRIBUTARY_MANAGER": self._service.url,
             "TRIBUTARY_TOKEN_FILE": self._service.job_token_file,
         }

@@ -17,6 +17,13 @@ def ring_seconds(size: int, ranks: int, link_bits_per_second: float) -> float:
     return ring_factor(ranks) * tree_seconds(size, link_bits_per_second)
 
 
+def split_seconds(size: int, ranks: int, aggregators: int, link_bits_per_second: float) -> float:
+    """Trees and ranks at once, over aggregators with links like the ranks' (Jiang et al., OSDI 2020): none can do with
+    less."""
+    width = min(1.0, aggregators / ranks)  # of all aggregators' links, as a part of all ranks'
+    return ring_seconds(size, ranks, link_bits_per_second) / (1 + width * (ring_factor(ranks) - 1))
+
+
 def memory_seconds(size: int, ranks: int, bytes_per_second: float) -> float:
     """On one host: every rank's input is read once and its result written once, through the memory all share."""
     return 2 * ranks * size / bytes_per_second

@@ -19,6 +19,7 @@ class Setting:
     words: str
     link_bits_per_second: float | None = None  # shaped links between hosts; None: one host
     shared_memory: bool = False
+    equal: bool = False  # the aggregators' links are no wider than the ranks'
 
     @property
     def hosts(self) -> bool:
@@ -32,6 +33,8 @@ SETTINGS = {
         Setting("shm", "one host, shared memory", shared_memory=True),
         Setting("200mbit", "hosts with links of 200 Mbit/s", 200e6),
         Setting("1gbit", "hosts with links of 1 Gbit/s", 1e9),
+        Setting("equal", "hosts with links of 1 Gbit/s, the aggregators' too", 1e9, equal=True),
+        Setting("equal-200mbit", "hosts with links of 200 Mbit/s, the aggregators' too", 200e6, equal=True),
     )
 }
 
@@ -63,15 +66,15 @@ def worker(rank: int) -> str:
 
 @contextlib.contextmanager
 def prepare(
-    setting: Setting, ranks: int, wide_hosts: list[str], folder: Path, congestion_control: str
+    setting: Setting, ranks: int, aggregator_hosts: list[str], folder: Path, congestion_control: str
 ) -> Iterator[Place]:
-    """`wide_hosts` get links as fast as the machine: aggregators stand there. An empty `congestion_control`: the
-    machine's."""
+    """`aggregator_hosts` get links as fast as the machine, or, in a setting of equal links, as the ranks'. An empty
+    `congestion_control`: the machine's."""
     if not setting.hosts:
         yield Place()
         return
     rates: dict[str, float | None] = {worker(rank): setting.link_bits_per_second for rank in range(ranks)}
-    rates |= dict.fromkeys(wide_hosts)
+    rates |= dict.fromkeys(aggregator_hosts, setting.link_bits_per_second if setting.equal else None)
     with namespaces.Network(rates, congestion_control) as network:
         hosts_file = folder / "hosts"
         hosts_file.write_text(

@@ -1,4 +1,5 @@
-"""Tributary's manager and aggregators for one tree, at a place.
+"""Tributary's manager and aggregators at a place: for one tree of a shape that is wanted, or as many aggregators as
+are wanted, at one switch.
 
 one level:        root                 two levels:        root
                 /  ..  \\                                /      \\
@@ -34,6 +35,20 @@ def hosts_of(levels: int) -> list[str]:
     return [f"tree{levels}-root", *(f"tree{levels}-leaf-{leaf}" for leaf in range(2 if levels == 2 else 0))]
 
 
+def equal_hosts(aggregators: int) -> list[str]:
+    """The manager stands on the first."""
+    return [f"equal{aggregators}-{index}" for index in range(aggregators)]
+
+
+def equal_topology(ranks: int, aggregators: int, bits_per_second: float) -> str:
+    """YAML for the manager: all at one switch, with links of one rate."""
+    hosts = [worker(rank) for rank in range(ranks)] + equal_hosts(aggregators)
+    lines = ["fabric: fat-tree", "switches:", "  - {name: switch, level: 1}"]
+    lines += ["hosts:", *(f"  - {it}" for it in hosts), "links:"]
+    lines += [f"  - {{from: {it}, to: switch, rate: {bits_per_second / 1e6:.0f}Mbit/s}}" for it in hosts]
+    return "\n".join(lines) + "\n"
+
+
 def topology(ranks: int, levels: int, bits_per_second: float | None = None) -> str:
     """YAML for the manager, with the rate of the ranks' links, which says how much is in flight."""
     rank_rate = f"{bits_per_second / 1e6:.0f}Mbit/s" if bits_per_second else _RANK_RATE
@@ -53,15 +68,15 @@ def topology(ranks: int, levels: int, bits_per_second: float | None = None) -> s
 
 class Service:
     def __init__(
-        self, place: Place, ranks: int, levels: int, build: Path, folder: Path, environment: dict[str, str],
-        aggregator_settings: list[str], manager_settings: list[str], bits_per_second: float | None,
+        self, place: Place, hosts: list[str], topology_text: str, build: Path, folder: Path,
+        environment: dict[str, str], aggregator_settings: list[str], manager_settings: list[str],
     ) -> None:  # fmt: skip
         self._place, self._build, self._folder, self._environment = place, build, folder, environment
-        self._hosts = hosts_of(levels)
+        self._hosts = hosts
         self._aggregator_settings, self._manager_settings = aggregator_settings, manager_settings
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.url = ""
-        (folder / "topology.yaml").write_text(topology(ranks, levels, bits_per_second))
+        (folder / "topology.yaml").write_text(topology_text)
 
     def start(self) -> None:
         self._start_manager()
