@@ -62,6 +62,7 @@ void Communicator::staged_input_arrived() {
   if (shared_.life.failed()) return;
   look_at_clock();
   operations_.touch(shared_.clock.now());
+  operations_.touch_shares(shared_.clock.now());
   trees_.input_arrived();
   operations_.run_remainders();
   operations_.run_shares();

@@ -131,7 +131,9 @@ class Communicator final : public transport::Acceptor,
   void look_at_clock(transport::TimePoint now);
 
   // what comes between the ranks
-  void operation_progress() override { operations_.touch(shared_.clock.now()); }
+  void operation_progress(PeerClass of) override {
+    of == PeerClass::share ? operations_.touch_shares(shared_.clock.now()) : operations_.touch(shared_.clock.now());
+  }
   void message_progress() override { stalls_.message_arrived(); }
   void message_moved() override { finalize_when_idle(); }
   void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload) override {

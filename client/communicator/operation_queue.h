@@ -101,7 +101,17 @@ class OperationQueue {
 
   /// Something of an operation has arrived.
   void touch(transport::TimePoint now) noexcept { progress_at_ = std::max(progress_at_, now); }
-  [[nodiscard]] transport::TimePoint progress_at() const noexcept { return progress_at_; }
+  void touch_shares(transport::TimePoint now) noexcept { shares_progress_at_ = std::max(shares_progress_at_, now); }
+  [[nodiscard]] transport::TimePoint progress_at() const noexcept {
+    return std::max(progress_at_, shares_progress_at_);
+  }
+  /// The last progress of the part that `operation` waits for: the shares of later operations go on beside trees that
+  /// stand still, and trees beside a share.
+  [[nodiscard]] transport::TimePoint progress_at(const Operation& operation) const noexcept {
+    if (operation.in_trees()) return progress_at_;
+    if (operation.state == Operation::State::in_network) return shares_progress_at_;
+    return progress_at();
+  }
 
  private:
   [[nodiscard]] bool may_start(const Operation& operation) const;
@@ -128,6 +138,7 @@ class OperationQueue {
   std::deque<Operation*> shares_;        // that have not begun
   std::array<Signature, 256> recent_{};  // by number
   transport::TimePoint progress_at_{};
+  transport::TimePoint shares_progress_at_{};
 };
 
 }  // namespace tributary::client

@@ -52,7 +52,7 @@ void OperationRoutes::run_share(Operation& o) {
 }
 
 void OperationRoutes::settle_memory(Operation& o) {
-  // What goes between the ranks starts in host memory.
+  // The ranks send from host memory alone.
   if (o.direct) parts_.memory.settle(o, way_of(o) == Operation::State::in_network && !splits(o));
 }
 

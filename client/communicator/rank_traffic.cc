@@ -75,7 +75,7 @@ std::string RankTraffic::troubles() const {
 void RankTraffic::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                                 std::span<std::byte> payload) {
   shared_.whole.look_at_clock();
-  user_.operation_progress();
+  user_.operation_progress(peer_class);
   if (peer_class == PeerClass::repair) return user_.repair_received(peer, receive, payload);
   runner_of(peer_class).received(peer, receive, payload);
 }

@@ -19,7 +19,7 @@ class RankTrafficUser {
  public:
   virtual ~RankTrafficUser() = default;
   /// Something of an operation or of a repair has arrived.
-  virtual void operation_progress() = 0;
+  virtual void operation_progress(PeerClass of) = 0;
   /// Something of a message has arrived: no sign of life of an operation, nor the other way round.
   virtual void message_progress() = 0;
   /// A message may have ended.

@@ -61,7 +61,7 @@ void StallWatch::on_inquiry(const ControlMessage& message) {
     p.signature = *recent;
   }
   if (o != nullptr) {
-    const TimePoint since = std::max(o->called_at, operations.progress_at());
+    const TimePoint since = std::max(o->called_at, operations.progress_at(*o));
     p.waits_for_tree = o->in_trees() && shared_.clock.waited(since, suspect_after() / 2);
     p.steps = parts_.text.steps(*o);
   }
@@ -106,7 +106,7 @@ void StallWatch::check_operations() {
   Operation* const o = parts_.operations.first_unfinished();
   if (o == nullptr) return;
   const Clock& clock = shared_.clock;
-  const TimePoint since = std::max(o->called_at, parts_.operations.progress_at());
+  const TimePoint since = std::max(o->called_at, parts_.operations.progress_at(*o));
   const Duration patience = timeout() * 7 / 10;
   const auto tell = [&](std::uint64_t how) {
     shared_.whole.tell_rank_0(

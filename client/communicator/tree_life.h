@@ -100,7 +100,7 @@ class TreeLife final : private LaneUser {
   }
   /// In use, or frozen; else nullptr.
   [[nodiscard]] const Trees* trees() const noexcept { return trees_.get(); }
-  /// Of the trees in use that serve `operation`, or of lost ones on which some rank has begun it; else nullptr.
+  /// The terms of the trees in use that serve `operation`, or of lost ones on which some rank has begun it; else nullptr.
   [[nodiscard]] const TreeTerms* terms_for(const Operation& operation) const noexcept;
   /// Starts an operation that goes by the trees in use: all of it, or so many of its first segments.
   void start(Operation& operation, std::optional<std::uint64_t> segments = std::nullopt);

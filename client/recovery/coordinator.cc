@@ -20,7 +20,7 @@ Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, Coord
       retry_delay_(settings_.retry_first),
       move_pause_(settings_.move_pause_first),
       own_absence_(settings_.timeout),
-      answered_(settings_.nranks),
+      answers_(settings_.nranks),
       holdings_(settings_.nranks),
       finalized_(settings_.nranks),
       progress_(settings_.nranks),
@@ -126,7 +126,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
   tuning_ = settings_.tuning_of ? settings_.tuning_of(descriptor.rates) : std::string();
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
-  expect_answers();
+  answers_.begin();
   if (!by_pages) {
     for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) give_place(rank, descriptor.for_rank(rank));
     return;
@@ -167,21 +167,6 @@ void Coordinator::on_better(std::uint32_t generation, const std::string& why, Re
   lose_tree("moves to other trees: " + why, kMoves);
 }
 
-void Coordinator::expect_answers() {
-  std::fill(answered_.begin(), answered_.end(), false);
-  answers_ = 0;
-}
-
-bool Coordinator::count(std::uint32_t rank) {
-  TRIBUTARY_ASSERT(rank < answered_.size(), "rank {} of {} answers", rank, answered_.size());
-  if (!answered_[rank]) {
-    answered_[rank] = true;
-    ++answers_;
-  }
-  TRIBUTARY_ASSERT(answers_ <= settings_.nranks, "{} of {} ranks have answered", answers_, settings_.nranks);
-  return answers_ == settings_.nranks;
-}
-
 void Coordinator::abandon(const std::string& reason) {
   if (!initial_)
     output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = kNever, .body = reason});
@@ -204,8 +189,8 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
     if (message.value == kCannotJoin) give_up_trees();
     return abandon(failure.reason);
   }
-  if (state_ != State::joining || !count(rank)) return;
-  expect_answers();
+  if (state_ != State::joining || !answers_.count(rank)) return;
+  answers_.begin();
   next_operation_ = 0;
   state_ = State::proposing;
   deadline_ = TimePoint::max();
@@ -215,7 +200,7 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
 void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& message) {
   if (state_ != State::proposing || message.epoch != generation_) return;
   next_operation_ = std::max(next_operation_, message.operation);
-  if (!count(rank)) return;
+  if (!answers_.count(rank)) return;
   state_ = State::in_network;
   initial_ = false;
   retry_delay_ = settings_.retry_first;
@@ -235,7 +220,7 @@ void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
                    generation_, state_);
   state_ = State::freezing;
   begun_ = 0;
-  expect_answers();
+  answers_.begin();
   output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .value = how, .body = reason});
 }
 
@@ -245,7 +230,7 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
   if (!holdings) return abort(Errc::corrupt, rank_name(rank) + " sent " + holdings.error().message);
   holdings_[rank] = std::move(*holdings);
   begun_ = std::max(begun_, message.operation);
-  if (!count(rank)) return;
+  if (!answers_.count(rank)) return;
   TRIBUTARY_ASSERT(holdings_.size() == settings_.nranks, "{} holdings of {} ranks", holdings_.size(), settings_.nranks);
   const auto plan = RepairPlan::make(holdings_);
   if (!plan) return abort(plan.error().code, plan.error().message);
@@ -288,12 +273,8 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
 }
 
 void Coordinator::on_finalize(std::uint32_t rank) {
-  if (!finalized_[rank]) ++finalized_count_;
-  finalized_[rank] = true;
-  TRIBUTARY_ASSERT(0 < finalized_count_ && finalized_count_ <= settings_.nranks, "{} of {} ranks have finalized",
-                   finalized_count_, settings_.nranks);
-  if (finalized_count_ == 1) finalize_deadline_ = now_ + settings_.finalize_limit;
-  if (finalized_count_ < settings_.nranks) return;
+  if (finalized_.none()) finalize_deadline_ = now_ + settings_.finalize_limit;
+  if (!finalized_.count(rank)) return;
   finalize_deadline_ = TimePoint::max();
   output_.broadcast({.type = FrameType::finalize});
 }
@@ -302,7 +283,7 @@ std::string Coordinator::unanswered() const {
   std::string names;
   if (state_ != State::joining && state_ != State::proposing && state_ != State::freezing) return names;
   for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
-    if (!answered_[r]) names += (names.empty() ? "" : ", ") + rank_name(r);
+    if (!answers_.has(r)) names += (names.empty() ? "" : ", ") + rank_name(r);
   }
   return names;
 }
@@ -326,13 +307,13 @@ void Coordinator::check_finalize() {
 std::string Coordinator::not_finalized() const {
   std::string names;
   for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
-    if (!finalized_[r]) names += (names.empty() ? "" : ", ") + rank_name(r);
+    if (!finalized_.has(r)) names += (names.empty() ? "" : ", ") + rank_name(r);
   }
   return names;
 }
 
 void Coordinator::on_rank_gone(std::uint32_t rank, const std::string& why) {
-  if (finalized_[rank] && finalized_count_ == settings_.nranks) return;
+  if (finalized_.all()) return;
   abort_as_gone(rank_name(rank) + " is gone: " + why);
 }
 

@@ -23,6 +23,7 @@
 #include "client/recovery/group_service.h"
 #include "client/recovery/lost_aggregators.h"
 #include "client/recovery/own_absence.h"
+#include "client/recovery/roll_call.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -116,9 +117,6 @@ class Coordinator {
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
   void abort_as_gone(const std::string& text);
   void renew(transport::TimePoint now);
-  /// Counts one answer per rank; true when all are in.
-  bool count(std::uint32_t rank);
-  void expect_answers();
   [[nodiscard]] std::string rank_name(std::uint32_t rank) const;
 
   CoordinatorOutput& output_;
@@ -145,13 +143,11 @@ class Coordinator {
   std::string tuning_;  // of the trees that are forming
   LostAggregators lost_;
   OwnAbsence own_absence_;
-  std::vector<bool> answered_;
-  std::uint32_t answers_ = 0;
+  RollCall answers_;
   std::uint64_t next_operation_ = 0;
   std::vector<Holdings> holdings_;
   std::uint64_t begun_ = 0;  // no rank has begun this operation or a later one on the frozen trees
-  std::vector<bool> finalized_;
-  std::uint32_t finalized_count_ = 0;
+  RollCall finalized_;
   transport::TimePoint finalize_deadline_ = transport::TimePoint::max();
   bool finalize_asked_ = false;  // the ranks were asked which one is missing
   // an inquiry under way

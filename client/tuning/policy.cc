@@ -64,7 +64,8 @@ Policy by_collective(StepsOf steps_of_collective) {
 /// Rates that are known take the place of those that were assumed.
 Figures with_rates(Figures figures, const PathRates& rates) {
   const std::uint64_t between = rates.ranks != 0 ? rates.ranks : rates.links;
-  if (between != 0) figures.link_gbits = static_cast<double>(between) / 1e9;
+  // Ranks of one host have no link between them.
+  if (between != 0 && figures.link_gbits != 0) figures.link_gbits = static_cast<double>(between) / 1e9;
   figures.trees_gbits = static_cast<double>(rates.trees) / 1e9;
   return figures;
 }

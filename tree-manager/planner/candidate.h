@@ -85,7 +85,7 @@ class CostModel {
   void estimate(Candidate& candidate, std::uint64_t weight);
   /// Adds the lane to what is allotted, in `sites`.
   void commit(const Candidate& candidate, std::uint64_t weight);
-  /// Of all lanes that were committed, together.
+  /// The rates of all lanes that were committed, together.
   [[nodiscard]] PathRates rates() const;
 
  private:

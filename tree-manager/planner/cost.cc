@@ -99,7 +99,7 @@ void CostModel::commit(const Candidate& candidate, std::uint64_t weight) {
   }
 }
 
-/// What a ring of all members, in the order of ranks, asks of each byte that a member sends.
+/// Returns the time that a ring of all members, in the order of ranks, takes for each byte that a member sends.
 double CostModel::ring_seconds_per_byte() const {
   const auto ranks = sites_.host_of_rank.size();
   std::vector<std::uint64_t> crossings(domains_.domains().size(), 0);  // in both directions, which are equal

@@ -34,7 +34,7 @@ struct LaneDescriptor {
   std::vector<LaneEntry> entries;  // by rank in the manager's answer; a single one in what one rank is sent
 };
 
-/// What the fabric lets each path of a group carry, in bits per second in each direction; 0: not known.
+/// Rates that the fabric lets each path of a group carry, in bits per second in each direction; 0: not known.
 struct PathRates {
   std::uint64_t links = 0;  // of the slowest member's link
   std::uint64_t trees = 0;  // of a vector through all lanes together; the members' own links are left out
