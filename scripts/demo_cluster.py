@@ -167,7 +167,7 @@ class Cluster:
             time.sleep(0.05)
 
     def aggregators(self) -> dict[str, dict]:
-        """What the manager knows of them, by name."""
+        """Returns the manager's knowledge of them, by name."""
         try:
             with urllib.request.urlopen(f"{self.url}/v1/aggregators", timeout=5) as answer:
                 return {entry["name"]: entry for entry in json.load(answer)["aggregators"]}
@@ -175,7 +175,7 @@ class Cluster:
             return {}
 
     def contribution_bytes(self, name: str, enough: int) -> int:
-        """What an aggregator has counted. It tells the manager every few seconds: this waits a while for `enough`."""
+        """Returns an aggregator's count. It tells the manager every few seconds: this waits a while for `enough`."""
         deadline = time.monotonic() + REPORT_SECONDS
         while (counted := self.aggregators()[name]["load"]["contribution_bytes_total"]) < enough:
             if time.monotonic() > deadline:
@@ -184,7 +184,7 @@ class Cluster:
         return counted
 
     def environment(self, rank: int) -> dict[str, str]:
-        """What a rank needs to find the service, and to say where it stands."""
+        """Returns the variables by which a rank finds the service and says where it stands."""
         return {
             "TRIBUTARY_MANAGER": self.url,
             "TRIBUTARY_TOKEN_FILE": self.manager_facts["job_token_file"],

@@ -171,7 +171,7 @@ class Story:
 
 
 def share(epoch: Event) -> float | None:
-    """Of an epoch's gradient bytes, those that aggregators summed."""
+    """Returns the part of an epoch's gradient bytes that aggregators summed."""
     moved = epoch["gradient_bytes"]
     return moved["in_network"] / sum(moved.values()) if moved and sum(moved.values()) else None
 
@@ -181,12 +181,12 @@ def percent(fraction: float | None) -> str:
 
 
 def longest_pause_ms(story: Story) -> float:
-    """Of any rank."""
+    """Returns the longest pause of any rank."""
     return max(event["counters"]["longest_pause_us"] for event in story.finished["interrupted"]) / 1000
 
 
 class Checks:
-    """What the demo proves, each with the figure it was decided by."""
+    """The proofs of the demo, each with the figure it was decided by."""
 
     def __init__(self, story: Story) -> None:
         self.story = story
@@ -232,7 +232,7 @@ class Checks:
     def counted_by_aggregator(self, cluster: Cluster) -> None:
         """The shares above are the ranks' own count; a leaf that was not killed saw the gradients of its two ranks.
 
-        Of the one operation that the kill cut in two, the ranks count the part in-network by segments, not by bytes.
+        The ranks count the in-network part of the one operation that the kill cut in two by segments, not by bytes.
         """
         epochs = [event for run in ("interrupted", "undisturbed") for event in self.story.epochs[run]]
         expected = RANKS_PER_LEAF * sum(event["gradient_bytes"]["in_network"] for event in epochs)

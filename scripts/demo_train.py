@@ -6,7 +6,7 @@ training three times:
   interrupted   over Tributary, while demo_run.py kills an aggregator and starts it again; goes on until the ranks are
   back on the tree undisturbed   over Tributary gloo          over PyTorch's own gloo backend
 
-What happens is reported on standard output, one JSON object per line.
+Each event is reported on standard output, as one JSON object on a line.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class NoWatch:
 
 
 def bytes_by_path(before: tributary.torch.Info | None, after: tributary.torch.Info | None) -> dict[str, int] | None:
-    """What went each way between two looks at the counters; nothing for gloo."""
+    """Returns the bytes that went each way between two looks at the counters; nothing for gloo."""
     if before is None or after is None:
         return None
     return {path: after[f"bytes_{path}"] - before[f"bytes_{path}"] for path in ("in_network", "fallback")}

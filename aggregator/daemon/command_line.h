@@ -17,7 +17,7 @@ struct CommandLine {
   std::vector<Override> overrides;
 };
 
-/// What was asked for; or, for --help, --version and mistakes, the exit code, when all that is to be said was said.
+/// Returns the request; or, for --help, --version and mistakes, the exit code, after all that is to be said was said.
 [[nodiscard]] std::variant<CommandLine, Exit> read_command_line(int argc, const char* const* argv);
 
 }  // namespace tributary::aggregator

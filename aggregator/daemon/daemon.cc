@@ -251,8 +251,8 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   return verified;
 }
 
-/// Who knocked at the door for one lane, and shows the credential of another, is at the wrong worker: the lane would be
-/// in two places. On the workers' threads.
+/// A child that knocked at the door for one lane, and shows the credential of another, is at the wrong worker: the lane
+/// would be in two places. On the workers' threads.
 Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) const {
   auto verified = verify(join);
   if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {

@@ -109,7 +109,7 @@ Status Daemon::start_dpdk_door() {
   return {};
 }
 
-/// What came by the door's queue; nothing while its thread does not answer.
+/// Returns the counts of the door's queue; nothing while its thread does not answer.
 std::optional<transport::DpdkStatistics> Daemon::dpdk_door_statistics() const {
   if (dpdk_door_ == nullptr) return std::nullopt;
   const auto promise = std::make_shared<std::promise<transport::DpdkStatistics>>();

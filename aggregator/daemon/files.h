@@ -19,7 +19,7 @@ namespace tributary::aggregator {
 /// be read, is empty, or can be used by others, with what to do.
 [[nodiscard]] Result<std::string> read_token(const std::string& path);
 
-/// What must be known to verify credentials while the manager is down.
+/// The facts by which credentials are verified while the manager is down.
 struct Identity {
   std::string name;  // of this aggregator, as the manager accepted it
   PublicKey manager_key{};

@@ -45,7 +45,7 @@ struct FrontDoorCounts {
 
 class FrontDoor {
  public:
-  /// Who gets a connection: any thread may be behind it.
+  /// The receiver of a connection: any thread may be behind it.
   using HandOver = std::function<void(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join)>;
 
   /// Listens, and serves on a thread of its own. Errc::io names the address and the reason, and says what to do.

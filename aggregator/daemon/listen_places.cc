@@ -23,7 +23,7 @@ Status ListenPlaces::open() {
     any = any || ok;
     if (ok) continue;
     reasons += (reasons.empty() ? "" : " ") + ok.error().message;
-    // What was never bound has no number that could be told to anybody.
+    // A place that was never bound has no number that could be told to anybody.
     if (place.shown.at.port == 0) return ok;
   }
   if (!any) return fail(Errc::io, reasons);

@@ -18,7 +18,7 @@ namespace {
 constexpr auto kComplainEvery = std::chrono::minutes(1);
 constexpr int kNameFightLeases = 3;
 
-/// What the reader of the log can do about it.
+/// Tells the reader of the log what to do about it.
 std::string advice_for(Errc code) {
   switch (code) {
     case Errc::denied:

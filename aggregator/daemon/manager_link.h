@@ -33,7 +33,7 @@ struct ManagerLinkSettings {
 /// Called on the link's thread.
 struct ManagerLinkUser {
   std::function<manager_client::AggregatorLoad()> load;
-  /// Of the addresses in the registration, by number, those that do not live.
+  /// Returns the numbers of the registration's addresses that do not live.
   std::function<std::vector<std::uint32_t>()> data_down;
   /// The manager plans no more trees over this aggregator: groups will move over by themselves.
   std::function<void()> drain_begins;

@@ -319,7 +319,7 @@ void add_rdma(Page& page, const std::vector<WorkerSnapshot>& workers) {
   for (const auto& gauge : kVerbsGauges) add(MetricType::Gauge, gauge);
 }
 
-/// Of the workers, and of the door between them, which has a queue of its own.
+/// Adds the figures of the workers, and of the door between them, which has a queue of its own.
 void add_dpdk(Page& page, const DaemonStatus& status) {
   const auto each = [&](const auto& add) {
     for (std::size_t i = 0; i < status.workers.size(); ++i) add(status.workers[i].dpdk, std::to_string(i));

@@ -16,7 +16,7 @@ namespace tributary::aggregator {
 
 class RdmaDoor {
  public:
-  /// Listens, and serves on a thread of its own. What `route` names must outlive this.
+  /// Listens, and serves on a thread of its own. All that `route` names must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<RdmaDoor>> open(const std::vector<Endpoint>& listen,
                                                               transport::VerbsTransport::Route route);
   ~RdmaDoor();

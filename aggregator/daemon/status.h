@@ -1,5 +1,5 @@
 #pragma once
-// What the aggregator tells about itself over HTTP: pure functions from one moment's state to text.
+// The aggregator's reports of itself over HTTP: pure functions from one moment's state to text.
 #include <chrono>
 #include <cstdint>
 #include <optional>

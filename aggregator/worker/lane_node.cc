@@ -129,8 +129,8 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   return {};
 }
 
-/// For a window of contributions, which are summed from there. What one child alone sends is not summed but goes on as
-/// it is, and must be in a buffer of the lane's.
+/// Makes room for a window of contributions, which are summed from there. A contribution that one child alone sends is
+/// not summed but goes on as it is, and must be in a buffer of the lane's.
 void LaneNode::make_room(Session& session) {
   if (claims_.children < 2) return;
   const std::uint64_t bytes = worker_.transport_.room_bytes(claims_.window, claims_.segment_bytes);
@@ -183,7 +183,7 @@ void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
 }
 
-/// Of a contribution with data the result is as long. It comes to where the contribution is sent from, but not before
+/// The result of a contribution with data is as long. It comes to where the contribution is sent from, but not before
 /// the parent has all of that.
 void LaneNode::expect_result(const FrameHeader& contribution, std::size_t bytes) {
   FrameHeader result = contribution;
@@ -232,8 +232,8 @@ bool LaneNode::keep_report(std::span<const std::byte> payload) {
   return true;
 }
 
-// Up to the root, which sends it down, so that all ranks of the group read the same report. What is under way meanwhile
-// is dropped.
+// Sends it up to the root, which sends it down, so that all ranks of the group read the same report. Frames that are
+// under way meanwhile are dropped.
 void LaneNode::spread_report() {
   if (claims_.root) return fail("ranks called different operations");
   TRIBUTARY_ASSERT(parent_ != nullptr, "{} has no parent to report to", name());

@@ -54,7 +54,7 @@ const CacheSizes& cache_sizes() noexcept {
 }
 
 std::size_t stream_bytes() noexcept {
-  // Half of the last cache, which other cores use as well. Of a large one a core's part is smaller still: on an Emerald
+  // Half of the last cache, which other cores use as well. A core's part of a large one is smaller still: on an Emerald
   // Rapids with 300 MiB, 48 MiB in all stayed there and 96 did not.
   constexpr std::size_t kMost = std::size_t{32} << 20;
   return std::min(cache_sizes().last / 2, kMost);

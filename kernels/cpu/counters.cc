@@ -9,7 +9,7 @@
 namespace tributary::kernels {
 namespace {
 
-/// Of the result: it is counted while it is still in a first cache of 32 KiB.
+/// Bytes of the result: it is counted while it is still in a first cache of 32 KiB.
 constexpr std::size_t kCountedBytes = std::size_t{8} << 10;
 
 }  // namespace

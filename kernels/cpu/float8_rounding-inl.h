@@ -6,7 +6,7 @@
 // places the rounded mantissa with its leading one; mantissa plus exponent << m is the code, but for a constant. One
 // multiply-and-add of 16-bit halves puts the two together.
 
-/// What a magnitude is at most before it is rounded; this then becomes the code of what lies beyond.
+/// Returns the greatest magnitude before rounding; this then becomes the code of what lies beyond.
 template <class Format, Overflow kOverflow>
 HWY_INLINE __m512 float8_bound() {
   if constexpr (Format::kInfinity)

@@ -1,6 +1,6 @@
 #pragma once
-// What one target (instruction set) offers: plain function pointers, filled in by the sources that are compiled once
-// per target.
+// The kernels that one target (instruction set) offers: plain function pointers, filled in by the sources that are
+// compiled once per target.
 #include <cstddef>
 #include <cstdint>
 

@@ -11,7 +11,7 @@
 namespace tributary::kernels {
 namespace {
 
-/// What is decided once for this machine.
+/// The choices that are made once for this machine.
 struct Choice {
   const ReduceTable& table;
   std::size_t ahead_bytes;   // inputs and result together, from which on they do not stay in a core's own caches

@@ -336,7 +336,7 @@ void run(const ReduceArgs& args) noexcept {
   const std::size_t bytes = args.count * Element::kElementBytes;
   if (args.stream) return reduce_streamed<Streamed>(args, op, bytes);
   if (args.ahead) return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
-  // Sums are what nearly every call asks for. Of the others only those that do little for each element gain from it.
+  // Sums are what nearly every call asks for. Only those others that do little for each element gain from it.
   constexpr bool kWidens = sizeof(typename Element::Lane) != Element::kElementBytes;
   constexpr bool kSums = std::is_same_v<Op<float>, Sum<float>>;
   constexpr bool kDivides = std::is_same_v<Op<float>, Average<float>> || Weighs<Op<float>>;

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <type_traits>
 
-// Of Highway only headers are used (the choice of target is made in targets.cc), so nothing has to be linked: a shared
+// Only headers of Highway are used (the choice of target is made in targets.cc), so nothing has to be linked: a shared
 // libhwy in someone else's process could be another version than ours.
 #define HWY_COMPILE_ALL_ATTAINABLE
 #include "hwy/detect_targets.h"
@@ -23,7 +23,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
-// What Highway's target has no instructions for is added to it, in the one way that both compilers understand.
+// Instructions that Highway's target lacks are added to it, in the one way that both compilers understand.
 #if TRIBUTARY_BF16_INSTRUCTIONS
 #undef HWY_TARGET_STR
 #if TRIBUTARY_FP16_INSTRUCTIONS

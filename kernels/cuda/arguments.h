@@ -1,5 +1,6 @@
 #pragma once
-// What the host hands to the device kernels, as both see it. Included by .cu files, so C++20 at most, and no Result.
+// The arguments that the host hands to the device kernels, as both see them. Included by .cu files, so C++20 at most,
+// and no Result.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,8 +11,8 @@ inline constexpr std::uint32_t kThreadsPerBlock = 256;
 inline constexpr std::uint32_t kVectorBytes = 16;
 
 /// Division by a constant as a product and two shifts: q = (t + ((n - t) >> shift_first)) >> shift_second, t = upper
-/// half of n * multiplier. Of the width that the dtype is divided in: 64 bits for 64-bit integers, else 32. Source: T.
-/// Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, figure 4.1.
+/// half of n * multiplier. It has the width that the dtype is divided in: 64 bits for 64-bit integers, else 32. Source:
+/// T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, figure 4.1.
 struct Reciprocal {
   std::uint64_t multiplier;
   std::uint32_t shift_first;

@@ -1,5 +1,5 @@
 #pragma once
-// What tributary::kernels::reduce must compute, one element at a time.
+// The results that tributary::kernels::reduce must give, one element at a time.
 #include <cstddef>
 #include <cstdint>
 #include <span>

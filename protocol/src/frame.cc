@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-/// What a frame of each type may carry; a type that is not listed is no frame.
+/// The contents that a frame of each type may have; a type that is not listed is no frame.
 struct TypeRule {
   FrameType type;
   std::string_view name;

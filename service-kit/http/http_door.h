@@ -38,7 +38,8 @@ class HttpDoor {
   /// `stranger_bytes_max`: of answers to strangers that are under way.
   HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max);
 
-  /// The connection's number, for all that follows. Who must make room is told so. 0: the server is closing.
+  /// The connection's number, for all that follows. A connection that must make room is told so. 0: the server is
+  /// closing.
   [[nodiscard]] Id enter(const std::shared_ptr<HttpConnection>& connection, Source from);
   /// It has shown a token.
   void proved(Id id);

@@ -24,7 +24,7 @@ struct HttpReply {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-/// What the head alone decides: an answer at once, or how long the body may be.
+/// The decision by the head alone: an answer at once, or how long the body may be.
 struct Admission {
   std::optional<HttpReply> refusal;
   std::uint64_t body_bytes_max = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels' bodies need of the device, with a plain meaning on the host: the same bodies are compiled by g++
-// and run in unit tests, so that their arithmetic and their indexing are proved where there is no GPU.
+// The parts of the device that the kernels' bodies need, with a plain meaning on the host: the same bodies are compiled
+// by g++ and run in unit tests, so that their arithmetic and their indexing are proved where there is no GPU.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -12,8 +12,8 @@ namespace tributary::kernels::cuda {
 inline constexpr std::uint32_t kWarpLanes = 32;
 inline constexpr std::uint32_t kFoursOfLane = 2;
 
-/// Of the block of elements [begin, end): group u of `lane` starts at begin + 4 (lane + u * lanes). Zero beyond the
-/// end.
+/// A lane's part of the block of elements [begin, end): group u of `lane` starts at begin + 4 (lane + u * lanes). Zero
+/// beyond the end.
 struct LanePart {
   FourFloats fours[kFoursOfLane];
 };

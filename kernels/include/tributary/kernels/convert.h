@@ -7,7 +7,7 @@
 
 namespace tributary::kernels {
 
-/// What becomes of a finite value that rounds beyond the largest finite one of its new format, and of an infinity.
+/// The fate of a finite value that rounds beyond the largest finite one of its new format, and of an infinity.
 enum class Overflow : std::uint8_t {
   to_infinity,  // infinity, as IEEE 754 has it; NaN in float8 e4m3, which has no infinity
   saturate,     // the largest finite value of that sign
@@ -42,7 +42,7 @@ void convert(DType from, DType to, const void* in, void* out, std::size_t count,
 /// in           count elements of `from`, a format that convert widens; any alignment; disjoint from the accumulator
 /// accumulator  count elements
 ///
-/// Of the options only the counters matter: overflows are finite accumulators that became infinite.
+/// The counters alone of the options matter: overflows are finite accumulators that became infinite.
 void convert_accumulate(DType from, const void* in, float* accumulator, std::size_t count,
                         const ConvertOptions& options = {}) noexcept;
 

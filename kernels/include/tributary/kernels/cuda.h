@@ -23,7 +23,7 @@ struct CudaImage {
   const void* data;
 };
 
-/// What the build embedded; empty without TRIBUTARY_WITH_CUDA.
+/// Returns the images that the build embedded; empty without TRIBUTARY_WITH_CUDA.
 [[nodiscard]] std::span<const CudaImage> embedded_cuda_images() noexcept;
 
 /// How much of the chip a launch may take.

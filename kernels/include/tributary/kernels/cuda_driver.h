@@ -30,7 +30,7 @@ enum class DeviceAttribute : int {
   dma_buf = 124,
 };
 
-/// What the driver says of an address, of any memory.
+/// The driver's answer about an address of any memory.
 struct PointerAttributes {
   enum class Memory : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
   Memory memory = Memory::unknown;  // unknown: memory of the process that CUDA has not heard of

@@ -20,10 +20,12 @@ enum class Target : std::uint8_t {
 /// "scalar", "sse4", ... as above.
 [[nodiscard]] std::string_view to_string(Target target) noexcept;
 
-/// What this machine can run and this build holds, slowest first; never empty. Any thread; the answer does not change.
+/// Returns the targets that this machine can run and this build holds, slowest first; never empty. Any thread; the
+/// answer does not change.
 [[nodiscard]] std::span<const Target> available_targets() noexcept;
 
-/// What the kernels use: the fastest available. SVE is taken where its vectors are longer than NEON's 16 bytes.
+/// Returns the target that the kernels use: the fastest available. SVE is taken where its vectors are longer than
+/// NEON's 16 bytes.
 [[nodiscard]] Target active_target() noexcept;
 
 }  // namespace tributary::kernels

@@ -1,5 +1,5 @@
 #pragma once
-// What each collective is: one row that every part of the system reads.
+// The facts of each collective: one row that every part of the system reads.
 //
 // `count` below is Signature::count, the number of elements given to the call: of the whole vector where every rank has
 // all of it, else of one rank's part. The names and shapes are NCCL's and MPI's.
@@ -99,13 +99,13 @@ static_assert([] {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   return ranks != 0 && amount > kMost / ranks ? kMost : amount * ranks;
 }
-/// What a rank's send buffer holds, in the unit of `count`: 0 where the rank has none.
+/// Returns what a rank's send buffer holds, in the unit of `count`: 0 where the rank has none.
 [[nodiscard]] constexpr std::uint64_t amount_sent(Collective collective, std::uint64_t count, bool is_root,
                                                   std::uint32_t ranks) noexcept {
   const CollectiveRow& row = row_of(collective);
   return row.senders == Holders::all || is_root ? amount_in(row.send, count, ranks) : 0;
 }
-/// What a rank's recv buffer holds, likewise.
+/// Returns what a rank's recv buffer holds, likewise.
 [[nodiscard]] constexpr std::uint64_t amount_received(Collective collective, std::uint64_t count, bool is_root,
                                                       std::uint32_t ranks) noexcept {
   const CollectiveRow& row = row_of(collective);

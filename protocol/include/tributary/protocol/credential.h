@@ -53,8 +53,8 @@ struct TokenClaims {
 inline constexpr std::size_t kTokenBytes = 320;
 using Token = std::array<std::byte, kTokenBytes>;
 
-/// What a child presents to its aggregator: first its own token, then the one by which that aggregator joins its own
-/// parent, and so on to the root. 1 to kTreeLevelsMax tokens.
+/// The tokens that a child presents to its aggregator: first its own token, then the one by which that aggregator joins
+/// its own parent, and so on to the root. 1 to kTreeLevelsMax tokens.
 using TokenChain = std::vector<Token>;
 
 /// The manager's key. Thread-compatible; `sign` is const and may run on several threads.
@@ -96,7 +96,8 @@ class TokenVerifier {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a token says, whoever made it: for its holder, who got it from the manager. Errc::corrupt if it is none.
+/// Returns the claims of a token, whoever made it: for its holder, who got it from the manager. Errc::corrupt if it is
+/// none.
 [[nodiscard]] Result<TokenClaims> read_claims(const Token& token);
 
 /// One to 63 printable characters without blanks.

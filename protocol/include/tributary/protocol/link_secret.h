@@ -1,5 +1,5 @@
 #pragma once
-// What packets between a child and its aggregator are sealed with, and how both come by it without its ever travelling
+// The secret that seals packets between a child and its aggregator, and how both come by it without its ever travelling
 // in clear.
 //
 // The manager shares a secret with each aggregator and one with the ranks of each group, by X25519 (RFC 7748): who
@@ -17,7 +17,7 @@
 
 namespace tributary {
 
-/// What is done for the packets of a group, ascending.
+/// The protection of a group's packets, ascending.
 enum class PacketSecurity : std::uint8_t {
   off = 0,           // a checksum, against chance alone
   authenticate = 1,  // nobody without the key can make, change or repeat a packet
@@ -52,7 +52,8 @@ class ExchangeKey {
   [[nodiscard]] static Result<ExchangeKey> from_private(std::span<const std::byte, kExchangeKeyBytes> bytes);
   [[nodiscard]] const ExchangePublicKey& public_key() const noexcept { return public_key_; }
   [[nodiscard]] std::span<const std::byte, kExchangeKeyBytes> private_bytes() const noexcept { return private_; }
-  /// What both ends of `other` and this get. Errc::corrupt for a key that nobody makes in good faith.
+  /// Returns the secret that both ends of `other` and this get. Errc::corrupt for a key that nobody makes in good
+  /// faith.
   [[nodiscard]] Result<SharedSecret> agree(const ExchangePublicKey& other) const;
 
  private:
@@ -72,7 +73,7 @@ struct LinkName {
   friend bool operator==(const LinkName&, const LinkName&) = default;
 };
 
-/// Of the child at this place, from what its aggregator shares with the manager.
+/// Returns the secret of the child at this place, from what its aggregator shares with the manager.
 [[nodiscard]] LinkSecret link_secret(const SharedSecret& of_aggregator, const LinkName& name) noexcept;
 /// Hides and shows: what the child's token carries, with `of_child` shared between it and the manager. `aggregator`
 /// is the one that the token is made out to.
