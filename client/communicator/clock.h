@@ -1,10 +1,10 @@
 #pragma once
-// The time as this process has lived it: what it was away for counts as waiting for nobody.
+// The time as this process has lived it: the time for which it was away counts for no wait.
 #include "client/operation/absences.h"
 
 namespace tributary::client {
 
-/// One thread.
+/// For one thread.
 class Clock {
  public:
   using Duration = transport::Duration;
@@ -12,16 +12,16 @@ class Clock {
 
   /// Returns the time of the last look.
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
-  /// Returns how long this process was away just before `now`: what was due meanwhile could not come.
+  /// Returns how long this process was away since the last look: nothing could arrive meanwhile.
   [[nodiscard]] Duration look(TimePoint now) noexcept {
     now_ = now;
     return absences_.look(now);
   }
-  /// The moment from which until now this process has been there for `time`.
+  /// Returns the moment since when this process has run for `time` in all.
   [[nodiscard]] TimePoint ago(Duration time) const noexcept { return absences_.ago(time, now_); }
-  /// Since then this process has been there, and has waited, for so long.
+  /// Returns whether this process has run, and so has waited, for `time` since then.
   [[nodiscard]] bool waited(TimePoint since, Duration time) const noexcept { return since <= ago(time); }
-  /// How long this process was away within the last `time` that it was there.
+  /// Returns how long this process was away since ago(time).
   [[nodiscard]] Duration away_within(Duration time) const noexcept { return now_ - ago(time) - time; }
 
  private:

@@ -84,7 +84,7 @@ void Communicator::receive_message(std::optional<std::uint32_t> source, Message 
 
 // ---- time ----
 
-// Every way in begins here: nothing is judged to be late before what this process was away for is excused.
+// Every way in begins here: an absence of this process is excused before anything is judged to be late.
 void Communicator::look_at_clock(TimePoint now) {
   const auto absence = shared_.clock.look(now);
   if (absence <= transport::Duration::zero()) return;
@@ -174,7 +174,7 @@ void Communicator::fail_all(Error error) {
   if (auto done = std::exchange(on_finalized_, nullptr)) done(std::unexpected(error));
 }
 
-// ---- what is told ----
+// ---- reports ----
 
 void Communicator::path_changed(const std::string& line) {
   if (on_path_change) on_path_change(line);

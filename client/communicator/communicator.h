@@ -42,12 +42,12 @@ class Communicator final : public transport::Acceptor,
                            private RankTrafficUser,
                            private CoordinatorOutput {
  public:
-  /// `service`: rank 0's way to the manager, or nullptr. Both must outlive the communicator. Rank 0's listener is the
-  /// unique id's: whoever made the id made it before, and passes its connections to on_accept.
+  /// `service`: rank 0's way to the manager, or nullptr. Both must outlive the communicator. Rank 0 uses the listener
+  /// of the unique id: its maker opened that listener before, and passes its connections to on_accept.
   ///
-  /// A transport may have a second way (tributary/transport/second_way.h). Then the ranks talk to rank 0 by that, and
-  /// the unique id is of an endpoint there; to each other and to aggregators by the first. Where that fails between two
-  /// ranks, the second takes over, and nobody need know; a tree is lost as ever.
+  /// A transport may have a second way (tributary/transport/second_way.h). Then the ranks talk to rank 0 over the
+  /// second way, where the unique id's endpoint is, too, and to each other and to aggregators over the first. If the
+  /// first way between two ranks fails, the second takes over unseen; if it fails to an aggregator, the tree is lost.
   Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings);
   ~Communicator() override;
 
@@ -55,49 +55,49 @@ class Communicator final : public transport::Acceptor,
   void start(std::function<void(const Status&)> on_ready);
   /// Queues a collective; `operation.on_done` is called once. number and state are set here.
   void submit(std::unique_ptr<Operation> operation);
-  /// More of the input of operations with StagedMemory is there.
+  /// Says that more of the input of operations with StagedMemory is there.
   void staged_input_arrived();
-  /// Makes ready what operations with this memory need. The error says why they would not go as they are.
+  /// Prepares for operations with this memory. The error says why they would not go direct.
   [[nodiscard]] Status prepare_direct(DirectMemory& memory) { return memory_.prepare(memory); }
   void send_message(std::uint32_t peer, Message message);
-  /// No source: from any rank.
+  /// Without a source: receives from any rank.
   void receive_message(std::optional<std::uint32_t> source, Message message);
-  /// `on_done` when every rank has called it and every operation everywhere has ended.
+  /// Calls `on_done` when every rank has called this and every operation everywhere has ended.
   void finalize(std::function<void(const Status&)> on_done);
   /// Ends every operation here and elsewhere.
   void abort(const std::string& reason) override;
-  /// A few times a second at least; more often makes time-outs sharper.
+  /// To be called a few times a second at least; more often makes time-outs more exact.
   void tick(transport::TimePoint now);
-  /// Before each wait for the transport: does what other ranks of this host have made possible. Returns how long the
-  /// wait may be, at most `limit`.
+  /// To be called before each wait for the transport: goes on with work for which other ranks of this host have done
+  /// their part. Returns how long the wait may be, at most `limit`.
   [[nodiscard]] transport::Duration attend(transport::TimePoint now, transport::Duration limit);
 
   [[nodiscard]] CommunicatorInfo info() const;
-  /// Where buffers are announced to the other ranks of this host; empty where those share no memory.
+  /// The places where buffers are announced to the other ranks of this host; empty if those share no memory.
   [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const;
   [[nodiscard]] bool ready() const noexcept { return shared_.life.has_begun(); }
-  /// All ranks have introduced themselves.
+  /// Returns whether all ranks have introduced themselves.
   [[nodiscard]] bool has_met() const noexcept { return shared_.life.has_met(); }
-  /// When something arrived last.
+  /// Returns when something last arrived.
   [[nodiscard]] transport::TimePoint progress_at() const noexcept { return operations_.progress_at(); }
-  /// From on_ready on: where all collectives go, instead of to submit(), if the ranks share memory; else nullptr.
+  /// From on_ready on: the object that takes all collectives in place of submit(), if ranks share memory.
   [[nodiscard]] const std::shared_ptr<local::GroupCalls>& local() const noexcept { return local_.calls(); }
-  /// Where this rank stands on each lane of the trees in use, for those who check invariants.
+  /// The position of this rank on each lane of the trees in use, for checks of invariants.
   struct LanePosition {
     std::uint64_t group, prefix, contributed;
     std::uint32_t epoch, window;
   };
   [[nodiscard]] std::vector<LanePosition> lane_positions() const;
-  /// Why it is over, once it is.
+  /// Returns why the communicator has ended, once it has.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return shared_.life.error(); }
-  /// After an error by mismatch: the operation that ranks called differently.
+  /// After an error by mismatch: returns the operation that ranks called differently.
   [[nodiscard]] std::uint64_t disputed() const noexcept { return disputed_; }
-  /// Nothing is queued or running.
+  /// Returns whether nothing is queued or running.
   [[nodiscard]] bool idle() const noexcept { return operations_.empty() && traffic_.messages().idle(); }
-  /// Told on every change of path, with the line for the log.
+  /// Called on every change of path, with the line for the log.
   std::function<void(const std::string&)> on_path_change;
-  /// Told when connections of this rank go the second way from now on, with the line for the log. `device_gone`: all
-  /// of them, because this rank's first way is gone.
+  /// Called when connections of this rank go the second way from now on, with the line for the log. `device_gone`: all
+  /// of them do, because this rank's first way is gone.
   std::function<void(const std::string&, bool device_gone)> on_second_way;
 
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
@@ -122,7 +122,7 @@ class Communicator final : public transport::Acceptor,
   void broadcast(const ControlMessage& message) override { membership_.tell_all(message); }
   void send(std::uint32_t rank, const ControlMessage& message) override { membership_.tell(rank, message); }
 
-  // what the parts ask of the whole
+  // requests of the parts to the whole
   void tell_rank_0(ControlMessage message) override { membership_.tell_rank_0(std::move(message)); }
   void tell(std::uint32_t rank, const ControlMessage& message) override { membership_.tell(rank, message); }
   void begin_failing(Error error) override;
@@ -130,7 +130,7 @@ class Communicator final : public transport::Acceptor,
   void look_at_clock() override { look_at_clock(shared_.transport.now()); }
   void look_at_clock(transport::TimePoint now);
 
-  // what comes between the ranks
+  // arrivals from other ranks
   void operation_progress(PeerClass of) override {
     of == PeerClass::share ? operations_.touch_shares(shared_.clock.now()) : operations_.touch(shared_.clock.now());
   }

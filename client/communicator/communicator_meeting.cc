@@ -61,7 +61,7 @@ void Communicator::start_coordinator() {
                          : hosts_.level() != nullptr ? FirstPath::by_hosts
                                                      : FirstPath::between_ranks_or_tree;
   const std::string between = path == FirstPath::by_hosts ? encode_between(hosts_.between()->info()) : std::string();
-  // With a level of hosts the manager is for the leaders' communicator to ask.
+  // With a level of hosts, the leaders' communicator asks the manager.
   GroupService* const service = path == FirstPath::by_hosts ? nullptr : service_;
   coordinator_ =
       std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service,
@@ -69,7 +69,7 @@ void Communicator::start_coordinator() {
   coordinator_->start(shared_.clock.now());
 }
 
-/// A meeting in shared memory has ended, whatever came of it.
+/// Goes on after a meeting in shared memory, whether it succeeded or not.
 void Communicator::paths_are_known() {
   if (shared_.rank() == 0) {
     if (!coordinator_) start_coordinator();
@@ -85,7 +85,7 @@ void Communicator::on_word_to_rank_0(std::uint32_t from, const ControlMessage& m
 
 void Communicator::on_rank_gone(std::uint32_t rank, const std::string& why) {
   if (coordinator_) return coordinator_->on_rank_gone(rank, why);
-  membership_.tell_all(  // they have met, and are on their way to shared memory
+  membership_.tell_all(  // no coordinator yet: the ranks still look for shared memory
       Shared::abort_message({Errc::peer_gone, "rank " + std::to_string(rank) + membership_.directory().on_host(rank) +
                                                   " is gone: " + why}));
 }
@@ -168,7 +168,7 @@ void Communicator::take_leave() {
   hosts_.level()->finalize([done = std::move(done)] { done({}); });
 }
 
-/// Ends what takes longer than the time-out before this rank can begin.
+/// Fails if it takes longer than the time-out until this rank can begin.
 void Communicator::check_meeting() {
   if (!shared_.life.well()) return;
   const bool root = shared_.rank() == 0;

@@ -20,11 +20,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The other ranks of the host are at it, and come with the next piece about now.
+// The wait while the other ranks of the host are at work: they come with the next piece about now.
 constexpr Duration kEager = 200us;
-// They are not. Where the transport is waited for, too, this is how late another rank's part may be noticed.
+// The wait at other times. If the transport is waited for, too, another rank's part may be noticed this late.
 constexpr Duration kPatient = 1ms;
-// The ranks of a host are all there, and each does no more than map some memory.
+// Enough: the ranks of a host are all there, and each does no more than map some memory.
 constexpr Duration kMeetingLimit = 10s;
 constexpr Duration kLeaveLimit = 1s;
 
@@ -79,8 +79,8 @@ HostLevel::~HostLevel() {
   *alive_ = false;
 }
 
-// It has no part in deciding that a rank is late: the outer communicator knows all ranks, and names the right one. It
-// does find out that a tree hangs, as soon as without hosts.
+// The leaders' communicator never decides that a rank is late: the outer communicator knows all ranks, and names the
+// right one. But it finds out that a tree hangs as soon as a communicator without hosts does.
 CommunicatorSettings HostLevel::settings_between() const {
   CommunicatorSettings s = parts_.settings;
   const std::uint32_t host = parts_.map.host_of(s.rank);
@@ -123,7 +123,7 @@ void HostLevel::start(const Endpoint& place, std::function<void(const Status&)> 
   place_ = place;
   then_ = std::move(then);
   late_at_ = parts_.transport.now() + 2 * meeting_limit(parts_.settings.timeout) + 1s;
-  if (parts_.settings.rank == 0) meet_leaders();  // the others may come before this host's ranks are through
+  if (parts_.settings.rank == 0) meet_leaders();  // other leaders may come before this host's ranks have met
   if (!parts_.map.alone(parts_.settings.rank)) return meet_here();
   on_met_here({});
 }
@@ -156,7 +156,7 @@ void HostLevel::meet_here() {
     return groups;
   };
   meeting_ = std::make_unique<LocalMeeting>(std::move(meet), [this](LocalMeeting::Outcome outcome) {
-    // This object stays until the meeting has ended; what is posted may find it gone.
+    // This object stays until the meeting has ended, and may be gone when the posted call runs.
     const auto shared = std::make_shared<LocalMeeting::Outcome>(std::move(outcome));
     parts_.transport.post([this, alive = alive_, shared] {
       if (*alive) on_met_here(std::move(*shared));

@@ -1,8 +1,8 @@
 #pragma once
 // Hosts as the lowest level of a communicator whose ranks are on several of them: the ranks of each host share memory,
-// and their leaders have a communicator of their own, in which each speaks for its host. That one has all that a
-// communicator has: trees (the manager plans them for one rank a host), fallback, failover, return. It uses the same
-// transport and is driven by whoever drives the outer one.
+// and their leaders have a communicator of their own, in which each speaks for its host. It has trees (the manager
+// plans them for one rank a host), fallback, failover and return as any other. It uses the transport of the outer
+// communicator, and the same thread drives both.
 //
 //   rank 0 has met all: hosts with several ranks?  -> opens a place for the leaders, says who is with whom in the
 //                                                     welcome
@@ -25,7 +25,7 @@ class LocalMeeting;
 
 /// Describes the leaders' communicator to the ranks, as text that rank 0 sends to all.
 [[nodiscard]] std::string encode_between(const CommunicatorInfo& info);
-/// The members that the text speaks of. A malformed one says nothing.
+/// Sets the members of `info` that the text names. A malformed text changes nothing.
 void decode_between(const std::string& body, CommunicatorInfo& info);
 
 class HostLevel {
@@ -36,7 +36,7 @@ class HostLevel {
     CommunicatorSettings settings;  // the outer communicator's
     hosts::HostMap map;
     std::function<void(Operation&)> done;
-    std::function<void()> path_changed;                          // rank 0's: encode_between() tells more
+    std::function<void()> path_changed;                          // rank 0: encode_between() has news
     std::function<void(const std::string&, bool)> second_way{};  // Communicator::on_second_way, of the leaders
   };
   explicit HostLevel(Parts parts);
@@ -44,31 +44,31 @@ class HostLevel {
   HostLevel& operator=(const HostLevel&) = delete;
   ~HostLevel();
 
-  /// Rank 0: where the leaders meet.
+  /// Rank 0: opens the place where the leaders meet.
   [[nodiscard]] Result<Endpoint> open();
-  /// Begins to meet. `then` is called once: this rank can do its part, or why not.
+  /// Begins to meet. Calls `then` once: with success if this rank can do its part, else with the reason.
   void start(const Endpoint& place, std::function<void(const Status&)> then);
-  /// start() has not answered yet.
+  /// Returns whether start() has not called `then` yet.
   [[nodiscard]] bool meeting() const noexcept { return then_ != nullptr; }
-  /// Rank 0: some host's ranks have not met by now, or its leader has not come.
+  /// Rank 0: returns whether some host's ranks have not met by now, or its leader has not come.
   [[nodiscard]] bool late(transport::TimePoint now) const;
 
   void submit(Operation& operation);
   /// Does what can be done now; the driver calls it in each of its turns. Returns how long the driver may wait for the
-  /// transport then, at most `limit`. `quiet`: nothing but this is expected of the transport.
+  /// transport then, at most `limit`. `quiet`: nothing else waits for the transport.
   [[nodiscard]] transport::Duration attend(transport::TimePoint now, transport::Duration limit, bool quiet);
   void tick(transport::TimePoint now);
-  /// So long was this process away: what it waits for could not come.
+  /// Extends the limits by `absence`, for which this process was away: nothing could arrive meanwhile.
   void excuse(transport::Duration absence) noexcept;
-  /// Why it cannot go on.
+  /// Returns why the level cannot go on.
   [[nodiscard]] std::optional<Error> error() const;
-  /// If ranks disagree: on which operation of the outer communicator.
+  /// If ranks disagree: returns the operation of the outer communicator on which they do.
   [[nodiscard]] std::optional<std::uint64_t> disputed() const;
   void fail(const Error& error);
-  /// All ranks have finalized; a leader takes leave of the others'.
+  /// Ends the level when all ranks have finalized: a leader takes leave of the other leaders.
   void finalize(std::function<void()> done);
 
-  /// When something was done last, here or, on a leader, between the hosts.
+  /// Returns when something was last done, here or, on a leader, between the hosts.
   [[nodiscard]] transport::TimePoint progress_at() const noexcept;
   [[nodiscard]] std::uint64_t steps() const noexcept { return runner_ ? runner_->steps() : 0; }
   [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const {
@@ -78,7 +78,7 @@ class HostLevel {
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept { return runner_ ? runner_->direct_pieces() : 0; }
   [[nodiscard]] std::string waits_for() const { return runner_ ? runner_->waits_for() : "nothing"; }
   [[nodiscard]] const hosts::HostMap& map() const noexcept { return parts_.map; }
-  /// A leader's; nullptr on the others.
+  /// The leaders' communicator; nullptr on a rank that is no leader.
   [[nodiscard]] const Communicator* between() const noexcept { return between_.get(); }
 
  private:

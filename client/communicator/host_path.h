@@ -19,29 +19,29 @@ class HostPath {
     GroupService* service;  // rank 0's, for the leaders
     const Directory& directory;
     std::function<void(Operation&)> done;                      // an operation has ended
-    std::function<void()> met;                                 // the meeting has ended, as it may
-    std::function<void()> path_changed;                        // rank 0: the leaders' communicator's
+    std::function<void()> met;                                 // the meeting has ended, with or without success
+    std::function<void()> path_changed;                        // rank 0: the leaders' communicator has changed path
     std::function<void(const std::string&, bool)> second_way;  // SecondWayUse::on_use, of the leaders
   };
   HostPath(Shared& shared, Parts parts) : shared_(shared), parts_(std::move(parts)) {}
 
-  /// Rank 0, when all have come: where the leaders meet, if some host has several ranks.
+  /// Rank 0, when all have come: opens the place where the leaders meet, if some host has several ranks.
   [[nodiscard]] std::optional<Endpoint> open(const std::vector<std::string>& host_tokens);
   void make(hosts::HostMap map);
   void meet(const Endpoint& place);
   [[nodiscard]] bool meeting() const noexcept { return level_ && level_->meeting(); }
-  /// Rank 0, before the first commit: a rank says that it could not meet. True: this was such a message.
+  /// Rank 0, before the first commit: takes a rank's message that it could not meet; false: this is another message.
   [[nodiscard]] bool on_failure_told(std::uint32_t from, const ControlMessage& message);
-  /// The first commit says whether this rank is to have a part. False: it has none, and the communicator fails.
+  /// Takes the first commit. False: it needs this rank's part, and this rank has none: the communicator fails.
   [[nodiscard]] bool agree(const ControlMessage& commit);
-  /// Rank 0: some ranks have not met in time, before the first commit; it does without hosts from now on.
+  /// Rank 0: returns whether ranks have not met in time, before the first commit; then it does without hosts.
   [[nodiscard]] bool gave_up_in_time();
-  /// Drives it, and looks whether it has failed.
+  /// Drives the level, and looks whether it has failed.
   void tick(std::uint64_t oldest_operation);
   [[nodiscard]] transport::Duration attend(transport::Duration limit, bool quiet);
   void excuse(transport::Duration absence) noexcept;
 
-  /// nullptr: all ranks are alike.
+  /// nullptr: there is no level of hosts.
   [[nodiscard]] HostLevel* level() noexcept { return level_.get(); }
   [[nodiscard]] const HostLevel* level() const noexcept { return level_.get(); }
   /// The leaders' communicator, on a leader; else nullptr.

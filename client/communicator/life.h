@@ -48,7 +48,7 @@ class Life {
   [[nodiscard]] bool fails_by(transport::TimePoint now) const noexcept { return failing() && now >= fail_at_; }
   /// Once failed; else none.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return failed() ? error_ : kNone; }
-  /// This process was away for so long.
+  /// Extends the limit by `absence`, for which this process was away.
   void excuse(transport::Duration absence) noexcept {
     if (failing()) fail_at_ += absence;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The secrets that a rank's connections to its leaves are sealed with, or proved by. They are good until the next trees
-// come, and needed for opening alone.
+// The secrets that seal a rank's connections to its leaves, or prove both ends. Each is good until the next trees come,
+// and is needed only when a connection opens.
 #include <vector>
 
 #include "client/control/unique_id.h"
@@ -11,7 +11,7 @@ namespace tributary::client {
 
 class LinkSecrets {
  public:
-  /// `keys`: the transport's, where it seals packets; else nullptr. `secret`: the group's.
+  /// `keys`: those of a transport that seals packets; else nullptr. `secret`: the group's.
   LinkSecrets(transport::LinkKeys* keys, const Secret& secret) : keys_(keys), secret_(secret) {}
   /// Forgets the last trees' secrets, and takes those of `descriptor`. Errc::denied if the trees are less secure than
   /// this rank's settings demand.

@@ -10,7 +10,7 @@
 
 namespace tributary::client {
 
-// Without a descriptor to stop it by, the meeting's own limit has to do. The thread inherits that signals are blocked.
+// If eventfd fails, only the meeting's own limit ends it. The thread inherits that signals are blocked.
 LocalMeeting::LocalMeeting(std::function<Outcome(int stop)> meet, std::function<void(Outcome)> then)
     : stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   thread_ = std::thread([stop = stop_.number(), meet = std::move(meet), then = std::move(then)] {

@@ -13,12 +13,12 @@ class LocalMeeting {
  public:
   using Outcome = Result<std::vector<std::unique_ptr<local::LocalGroup>>>;
 
-  /// Runs `meet` in a thread of its own, which `stop`, a descriptor that can be read then, calls off; and gives what
-  /// came of it to `then`, in that thread.
+  /// Runs `meet` in a thread of its own, and there passes the outcome on to `then`. The descriptor `stop` becomes
+  /// readable when the meeting is to end early.
   LocalMeeting(std::function<Outcome(int stop)> meet, std::function<void(Outcome)> then);
   LocalMeeting(const LocalMeeting&) = delete;
   LocalMeeting& operator=(const LocalMeeting&) = delete;
-  /// Calls it off, and waits for the end of `then`.
+  /// Calls the meeting off, and waits for the end of `then`.
   ~LocalMeeting();
 
  private:

@@ -66,7 +66,7 @@ void LocalPath::meet(std::optional<local::MeetingPlace> place) {
     };
   }
   meeting_ = std::make_unique<LocalMeeting>(std::move(meet), [this](LocalMeeting::Outcome outcome) {
-    // This object stays until the meeting has ended; what is posted may find it gone.
+    // This object stays until the meeting has ended, and may be gone when the posted call runs.
     const auto shared = std::make_shared<LocalMeeting::Outcome>(std::move(outcome));
     shared_.transport.post([this, alive = shared_.alive, shared] {
       if (!*alive) return;

@@ -23,21 +23,21 @@ class LocalPath {
   /// `met`: called when the meeting has ended, whatever came of it.
   LocalPath(Shared& shared, std::function<void()> met) : shared_(shared), met_(std::move(met)) {}
 
-  /// Rank 0, when all have come: where the ranks meet, if they are all on one host.
+  /// Rank 0, when all have come: opens the place where the ranks meet, if they are all on one host.
   [[nodiscard]] std::optional<local::MeetingPlace> open(const std::vector<std::string>& host_tokens,
                                                         const std::vector<std::string>& host_ids);
-  /// `place`: rank 0's.
+  /// Begins to meet. `place`: rank 0's own; none on the others.
   void meet(std::optional<local::MeetingPlace> place);
   [[nodiscard]] bool meeting() const noexcept { return meeting_ != nullptr; }
-  /// The first commit says whether this rank is to have a group. False: it has none, and the communicator fails.
+  /// Takes the first commit. False: it needs this rank's group, and this rank has none: the communicator fails.
   [[nodiscard]] bool agree(const ControlMessage& commit);
   /// Looks whether the group has failed: each rank finds that by itself.
   void tick();
-  /// The first text stands, whichever side it comes from.
+  /// Returns the error that came first, whether from the group or from the communicator.
   [[nodiscard]] Error one_error(Error error);
   void fail(const Error& error);
 
-  /// Once the ranks share memory: where all collectives go; else nullptr.
+  /// The object that takes all collectives, once the ranks share memory; else nullptr.
   [[nodiscard]] const std::shared_ptr<local::GroupCalls>& calls() const noexcept { return calls_; }
   void account(CommunicatorInfo& info) const;
 
@@ -52,7 +52,7 @@ class LocalPath {
   std::unique_ptr<LocalMeeting> meeting_;  // last: its end may still post
 };
 
-/// A line for the log, and nothing else: the ranks do without shared memory.
+/// Logs why the ranks do without shared memory.
 void tell_no_local(const Shared& shared, const std::string& why);
 
 }  // namespace tributary::client

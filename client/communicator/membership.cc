@@ -95,7 +95,7 @@ std::string Membership::introduction() const {
 
 void Membership::on_hello(Arrival& arrival, const std::string& body) {
   if (rank() != 0) return arrival.refuse("this is not rank 0 of your group");
-  // The communicator has failed: this rank stood still when the others were told.
+  // The communicator has failed, and this rank was not there when the others were told.
   if (const auto& error = shared_.life.error()) return arrival.refuse(error->message);
   admit(arrival, body);
 }
@@ -174,7 +174,7 @@ void Membership::ask_for_members() {
     tell_rank_0({.type = FrameType::whereabouts, .body = json(ranks).dump()});
 }
 
-/// Rank 0.
+/// On rank 0: answers a rank that asks for the address of another.
 void Membership::answer_whereabouts(std::uint32_t from, const std::string& body) {
   const auto ranks = decode_ranks(body, shared_.settings.nranks);
   if (mesh_ == nullptr || !ranks) return;

@@ -13,13 +13,13 @@ namespace tributary::client {
 
 struct Message {
   bool sends = false;
-  const std::byte* send = nullptr;  // the one that `sends` says; may be null where count is 0
+  const std::byte* send = nullptr;  // used if `sends`, else `recv` is; may be null where count is 0
   std::byte* recv = nullptr;
   std::uint64_t count = 0;
   DType dtype = DType::uint8;
   std::uint32_t tag = 0;  // 0: in the order of each pair's calls
   std::function<void(const Status&)> on_done;
-  std::function<void(std::uint32_t source)> on_source{};  // of a receive: who sends it, known before on_done; or empty
+  std::function<void(std::uint32_t source)> on_source{};  // of a receive: gets the sender before on_done; or empty
   transport::TimePoint called_at{};
 };
 
@@ -30,7 +30,7 @@ struct Message {
 /// "rank 1 sent 5 float32 with tag 7 to rank 0, which called recv for 10 float32"
 [[nodiscard]] std::string disagreement(std::uint32_t from, const Signature& sent, std::uint32_t to,
                                        const Signature& expected, std::uint32_t tag);
-/// Ends a message of a rank to itself: copies it, and tells both sides.
+/// Completes a message of a rank to itself: copies it, and tells both sides.
 void finish_own(const Message& send, const Message& receive, std::uint32_t rank);
 
 }  // namespace tributary::client

@@ -1,6 +1,6 @@
 #pragma once
-// The memory of operations: what of it the network keeps registered, and where it is when the processor does not reach
-// it.
+// The memory of operations: registers it with the network for longer than a segment, and moves it to host memory if the
+// processor cannot reach it.
 #include "client/communicator/tree_life.h"
 
 namespace tributary::client {
@@ -11,13 +11,13 @@ class OperationMemory {
 
   /// Registers large buffers once, and not for each segment.
   void keep_registered(Operation& operation) const;
-  /// Makes ready what operations with this memory need. The error says why they would not go as they are.
+  /// Prepares for operations with this memory. The error says why they would not go direct.
   [[nodiscard]] Status prepare(DirectMemory& memory);
-  /// Settles an operation that has not started, with memory of its own kind: `by_tree` says whether it goes through a
-  /// tree. There its buffers stay where they are, if they can.
+  /// Decides where the data of an operation that has not started are, if its memory is a device's. `by_tree`: it goes
+  /// through a tree, for which its buffers stay where they are, if they can.
   void settle(Operation& operation, bool by_tree);
-  /// Nothing of the network touches the operation's own memory any more: it goes on in host memory. A rank that can
-  /// have no copy there ends the communicator: it can do nothing more for the others. `why`: not directly, for people.
+  /// Moves the operation to host memory, when the network does not touch its own memory any more. A rank that cannot
+  /// copy its data there ends the communicator: it is of no more use to the others. `why`: why not direct, for people.
   void leave_direct(Operation& operation, const Status& why);
 
  private:

@@ -42,7 +42,7 @@ class OperationWays {
   /// Runs the pieces that a lost tree has left between the ranks, then calls fallback_ended().
   virtual void run_remainder(Operation& operation, std::vector<Piece> pieces) = 0;
   [[nodiscard]] virtual bool fallback_busy() const = 0;
-  /// The operation has ended on path `way`; its caller is not told yet.
+  /// Counts an operation that has ended on path `way`; its caller is not told yet.
   virtual void account(const Operation& operation, Operation::State way, bool success) = 0;
   /// An operation has ended and its caller was told.
   virtual void after_end() = 0;
@@ -135,7 +135,7 @@ class OperationQueue {
     std::vector<Piece> pieces;
   };
   std::deque<Remainder> remainders_;
-  std::deque<Operation*> shares_;        // that have not begun
+  std::deque<Operation*> shares_;        // shares that have not begun
   std::array<Signature, 256> recent_{};  // by number
   transport::TimePoint progress_at_{};
   transport::TimePoint shares_progress_at_{};

@@ -6,7 +6,7 @@
 
 namespace tributary::client {
 
-/// Fills in what `info` says of trees. `in_use`: nullptr, if none are; `reason`: then why, where that is new.
+/// Sets the members of `info` about trees. `in_use`: nullptr if none are; `reason`: why, or empty if that is not new.
 void describe_trees(const Trees* in_use, const std::string& reason, CommunicatorInfo& info);
 /// "in-network reduction in use: epoch 3, ..."
 [[nodiscard]] std::string path_line(const CommunicatorInfo& info, const Trees* in_use, const std::string& host);

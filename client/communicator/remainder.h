@@ -10,12 +10,12 @@
 namespace tributary::client {
 
 struct Remainder {
-  std::vector<Piece> pieces;   // in order; those with one owner that touch are one
-  std::uint64_t segments = 0;  // of the operation's
+  std::vector<Piece> pieces;   // in order; adjacent pieces with one owner are joined
+  std::uint64_t segments = 0;  // the number of the operation's segments in the pieces
 };
 
-/// The segments whose sequences no rank has a result for, the same on every rank. `lanes`: all of the lost trees;
-/// `everyones(lane)`: results below are everyone's.
+/// Returns the segments for whose sequences no rank has a result; the same on every rank. `lanes`: all of the lost
+/// trees; every rank has the results below `everyones(lane)`.
 [[nodiscard]] Remainder remainder_of(const Operation& operation, const Segmentation& segmentation,
                                      const std::vector<LaneLink*>& lanes, std::uint32_t rank,
                                      const std::function<std::uint64_t(std::size_t)>& everyones);

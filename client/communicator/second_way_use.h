@@ -19,24 +19,24 @@ class SecondWayUse {
   [[nodiscard]] bool exists() const noexcept { return two_ways_ != nullptr; }
   [[nodiscard]] transport::Transport& second() const { return two_ways_->second_way(); }
   [[nodiscard]] PeerWays ways() const;
-  /// From now on: the connections to other ranks, and the address of this rank's device that the first way uses.
+  /// Watches from now on the connections to other ranks and the address of this rank's device on the first way.
   void watch(PeerMesh& mesh, std::string device_address);
 
-  /// The first way between this rank and `peer` is broken. It is one pair's connection, or one side's device. The
-  /// higher rank makes the second connection, and may not have noticed: the lower one tells it by way of rank 0.
+  /// Handles that the first way between this rank and `peer` is broken: their connection, or the device of one side.
+  /// The higher rank makes the second connection, and may not have noticed: the lower one tells it by way of rank 0.
   void broken_with(std::uint32_t peer, const std::string& reason);
-  /// Asked when a connection breaks: others may have tried in vain to reach this rank's device, or would.
+  /// Called when a connection breaks. If this rank's device is gone, tells all others, who would try to reach it.
   void check_device();
   [[nodiscard]] bool device_gone() const noexcept { return device_gone_; }
-  /// Rank 0: passes the word on to the rank that it is for, or to all.
+  /// Rank 0: passes the message on to the rank that it is for, or to all.
   void spread(const ControlMessage& message);
-  /// Another rank's word that it has left the first way.
+  /// Takes another rank's message that it has left the first way.
   void on_word(const ControlMessage& message);
   /// The error says why this rank cannot reach aggregators, and need not try.
   [[nodiscard]] Status may_reach_trees() const;
 
-  /// Hears the line for the log when connections of this rank go the second way from now on. `device_gone`: all of
-  /// them.
+  /// Called with the line for the log when connections of this rank go the second way from now on. `device_gone`: all
+  /// of them do.
   std::function<void(const std::string&, bool device_gone)> on_use;
 
  private:

@@ -17,7 +17,7 @@ namespace tributary::client {
 
 enum class PathMode : std::uint8_t { automatic, in_network, fallback };
 
-/// How to decide between a tree and the ranks by themselves, where both can be had. Rank 0's counts.
+/// The choice between a tree and the ranks by themselves, where both are possible. Rank 0's setting counts.
 enum class TuningMode : std::uint8_t {
   off,        // a tree whenever there is one
   automatic,  // the cost model with its built-in figures
@@ -32,7 +32,7 @@ struct CommunicatorSettings {
   std::string advertised_host;  // the address that other ranks are told; empty: what rank 0 sees
   std::string host_id;          // place in the topology
   std::string job = "default";
-  std::uint32_t lanes = 1;  // 0: as many as the manager finds to pay
+  std::uint32_t lanes = 1;  // 0: as many as the manager finds worthwhile
   PathMode path = PathMode::automatic;
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // of TuningMode::table
@@ -44,12 +44,12 @@ struct CommunicatorSettings {
   std::shared_ptr<transport::LinkKeys> link_keys{};  // the transport's, where it seals packets
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
-      suspect_after{};        // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
+      suspect_after{};        // after so long without a result, suspect the tree; 0: timeout / 10, at most 5 s
   LanePulseSettings pulse{};  // of the lanes: an aggregator that does not answer at all
-  transport::Duration begin_within = std::chrono::milliseconds(500);  // without trees, unless they are there by then
+  transport::Duration begin_within = std::chrono::milliseconds(500);  // then without trees, unless they are ready
   transport::Duration drain_grace =
       std::chrono::milliseconds(300);     // after a rank is gone: for results that are on their way
-  std::vector<std::uint32_t> known_as{};  // by rank: what people know it as, if not by that number
+  std::vector<std::uint32_t> known_as{};  // by rank: the number that people know it by, if another
 };
 
 /// A snapshot for tributary_comm_info.
@@ -68,7 +68,7 @@ struct CommunicatorInfo {
   std::uint64_t direct = 0;    // of the collectives, or their pieces, in shared memory: without copies
   std::string attach_refusal;  // why ranks of this host do not copy from each other's memory by the kernel
   std::uint32_t lanes_shared = 0, links = 0, links_shared = 0;  // see tributary_info
-  std::uint32_t hosts = 0;  // whose ranks reduce among themselves first; 0: all ranks are alike
+  std::uint32_t hosts = 0;  // hosts whose ranks reduce among themselves first; 0: none
   std::uint64_t failovers = 0;
   std::uint64_t returns = 0;
   std::uint64_t last_pause_us = 0;

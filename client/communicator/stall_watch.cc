@@ -32,8 +32,8 @@ void StallWatch::report_mismatch(std::uint64_t number, const Signature& mine, st
                              .body = to_string(report)});
 }
 
-// A frame of an operation that has ended here was not wanted for it: with two roots, for example, both send, and are
-// done when their data is on its way. Nobody waits for such a frame, so it has to be looked for.
+// Looks for frames of operations that have ended here and had no use for them: with two roots, for example, both send,
+// and are done when their data is on its way. Nobody waits for such a frame, so nothing else finds it.
 void StallWatch::check_unwanted_frames() {
   if (mesh_ == nullptr) return;
   const auto look = [this](std::uint32_t peer, const FrameHeader& header) {
@@ -78,14 +78,14 @@ Duration StallWatch::suspect_after() const {
 }
 
 std::string StallWatch::stood_still() const {
-  const Duration absence = shared_.clock.away_within(timeout() * 21 / 20);  // and what a tick comes late
+  const Duration absence = shared_.clock.away_within(timeout() * 21 / 20);  // a tick may come late
   if (absence < timeout() / 20) return "";
   return "rank " + std::to_string(shared_.known_as()) + " stood still for " + in_seconds(absence) +
          ", and found when it went on: ";
 }
 
-/// Rank 0 asks soon after each suspicion that it is told of, unless an inquiry is under way: for 0.2 of the time-out at
-/// most.
+/// Rank 0 asks soon after each suspicion that it is told of, unless an inquiry is under way; one takes 0.2 of the
+/// time-out at most.
 bool StallWatch::rank_0_hangs(const Operation& o) const noexcept {
   return shared_.clock.waited(o.asked_at, timeout() * 7 / 20);
 }
@@ -125,14 +125,14 @@ void StallWatch::check_operations() {
   }
 }
 
-/// Rank 0 names those that do not come to the end, a little earlier.
+/// Waits a little longer than rank 0, which names the ranks that do not come to the end.
 void StallWatch::check_end() {
   if (shared_.life.state() != Life::State::leaving || !shared_.clock.waited(leaving_since_, timeout() * 21 / 20))
     return;
   rank_0_is_silent(" to finalize");
 }
 
-/// A little later than collectives: of those rank 0 knows better which rank everybody waits for.
+/// Waits a little longer than for collectives: rank 0 knows better which rank holds up a collective.
 void StallWatch::check_messages() {
   if (!shared_.life.well()) return;
   const Duration patience = timeout() * 21 / 20;

@@ -2,9 +2,9 @@
 // Finds out that something takes too long, and that ranks have called different things, and tells rank 0, which alone
 // knows what all ranks do.
 //
-// Limits, of the time-out T: a suspicion at 0.7 T at the latest, so that rank 0 knows who answers; in earnest at T,
-// when those who answer do so at once. On our own, if rank 0 is the one that hangs, at T, or at 1.25 T if it began to
-// hang after it was told of the suspicion.
+// Limits, of the time-out T: a rank tells rank 0 of a suspicion at 0.7 T at the latest, so that rank 0 learns which
+// ranks answer; and reports in earnest at T, when those ranks answer at once. If rank 0 is the one that hangs, the rank
+// gives up by itself at T, or at 1.25 T if rank 0 began to hang after it was told of the suspicion.
 #include <string>
 
 #include "client/collectives/fallback/peer_mesh.h"
@@ -15,15 +15,15 @@
 
 namespace tributary::client {
 
-/// The text that people read of an operation under way.
+/// The texts about an operation under way, for people.
 class ProgressText {
  public:
   virtual ~ProgressText() = default;
   /// "operation 3 (barrier), segment 2 of the fallback, which needs rank 5"
   [[nodiscard]] virtual std::string waits_for(const Operation& operation) const = 0;
-  /// More where more of it is done.
+  /// Returns a number that grows with the progress of the operation.
   [[nodiscard]] virtual std::uint64_t steps(const Operation& operation) const = 0;
-  /// " (...)": connections between ranks that could not be made so far; empty where there are none.
+  /// " (...)": the connections between ranks that could not be made so far; empty if there are none.
   [[nodiscard]] virtual std::string troubles() const = 0;
 };
 
@@ -36,22 +36,22 @@ class StallWatch {
     Directory& directory;
   };
   StallWatch(Shared& shared, Parts parts) : shared_(shared), parts_(parts) {}
-  /// The connections between ranks; nothing is looked for before.
+  /// Watches the connections between ranks from now on.
   void use(const PeerMesh& mesh) noexcept { mesh_ = &mesh; }
 
   /// A few times a second at least.
   void tick();
-  /// Something of a message has arrived: no sign of life of a collective, nor the other way round.
+  /// Notes that a part of a message has arrived: that is no sign of life of a collective, nor the other way round.
   void message_arrived() noexcept { messages_progress_at_ = shared_.clock.now(); }
-  /// This rank has told rank 0 that it is done.
+  /// Notes that this rank has told rank 0 that it is done.
   void leaving() noexcept { leaving_since_ = shared_.clock.now(); }
-  /// Rank 0 asks how far this rank is.
+  /// Answers rank 0, which asks how far this rank is.
   void on_inquiry(const ControlMessage& message);
-  /// A frame of a collective is not what this rank's next receive is for.
+  /// Reports a frame of a collective that is not the one for which this rank's next receive waits.
   void on_mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived);
 
-  /// For an error's text: "rank 3 stood still for 20 s, and found when it went on: ", where it did within the time-out;
-  /// else empty. The others have waited no longer for this rank than it waits for them.
+  /// Returns, for an error's text, "rank 3 stood still for 20 s, and found when it went on: " if it did within the
+  /// time-out; else "". The others have waited no longer for this rank than it waits for them.
   [[nodiscard]] std::string stood_still() const;
 
  private:

@@ -19,7 +19,7 @@ namespace tributary::client {
 struct Offer {
   std::uint32_t from = 0;
   std::uint32_t tag = 0;
-  std::uint64_t number = 0;  // its sender's, for this rank
+  std::uint64_t number = 0;  // the sender's count of its offers to this rank
   Signature signature;
 };
 
@@ -27,11 +27,11 @@ class TagMatching {
  public:
   /// An offer has come. Returns the receive that it goes to; if there is none, keeps the offer.
   [[nodiscard]] std::optional<Message> offered(const Offer& offer);
-  /// A receive from `source`, or from any rank, was called. Returns its offer; if there is none, keeps the receive and
-  /// moves from `message`.
+  /// A receive from `source`, or from any rank, was called. Returns the offer that it takes; if there is none, keeps
+  /// the receive and moves from `message`.
   [[nodiscard]] std::optional<Offer> called(std::optional<std::uint32_t> source, Message& message);
 
-  /// Offers of that rank that are kept.
+  /// Returns how many offers of that rank are kept.
   [[nodiscard]] std::size_t offers_of(std::uint32_t rank) const;
   [[nodiscard]] bool receives_wait() const noexcept { return !receives_.empty(); }
   void fail_receives(const Error& error);

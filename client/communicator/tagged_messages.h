@@ -5,8 +5,8 @@
 // no buffer is needed at either end, and the cost is one round trip for each message. (Gloo does the same between its
 // unbound buffers.)
 //
-// Nothing can stand still for ever for want of room: offers and wants are taken whatever waits, data only come where
-// their receives are posted.
+// No message waits for ever for room: offers and wants are always taken, and data come only where their receives are
+// posted.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,22 +19,22 @@
 
 namespace tributary::client {
 
-/// Sends with tags from one rank to another that no receive has taken yet. The record of each is below 256 bytes, so
-/// another rank, whatever it says, costs at most 16 MiB here; and more messages that nobody receives are a mistake of
-/// the program rather than its pipeline.
+/// The limit of sends with tags from one rank to another that no receive has taken yet. The record of each is below 256
+/// bytes, so another rank, whatever it says, costs at most 16 MiB here; and a program with more messages that nobody
+/// receives has a mistake.
 inline constexpr std::size_t kOffersMax = 65536;
 
 class TaggedMessages {
  public:
-  /// `disagree`: told the sentence when both sides of a message want another count or dtype.
+  /// `disagree`: gets the sentence for people when both sides of a message want another count or dtype.
   TaggedMessages(std::uint32_t rank, MessagesUnderWay& under_way, std::function<void(std::string)> disagree)
       : rank_(rank), under_way_(under_way), disagree_(std::move(disagree)) {}
   void use(PeerMesh& mesh) { mesh_ = &mesh; }
-  /// Errc::exhausted by on_done where the peer has not taken kOffersMax others.
+  /// Ends the message with Errc::exhausted if the peer has not taken kOffersMax others.
   void send(std::uint32_t peer, Message message);
   /// Connections must be there, or under way, to every rank that may be the source.
   void receive(std::optional<std::uint32_t> source, Message message);
-  /// An error: what no rank of this program sends.
+  /// Takes an offer or a want. The error: no rank of this program sends such a frame.
   [[nodiscard]] Status noted(std::uint32_t peer, const FrameHeader& note);
   void fail_all(const Error& error);
   [[nodiscard]] bool idle() const noexcept { return unanswered_ == 0 && !matching_.receives_wait(); }

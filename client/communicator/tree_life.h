@@ -1,13 +1,13 @@
 #pragma once
-// The trees of one rank: how they come, are lost, and what becomes of the operations on them.
+// The trees of one rank: how they form and are lost, and how the operations on them go on.
 //
 //   none --commit--> in_use --freeze--> frozen --recover--> repairing --everybody has what anybody had--> none
 //                       ^                                                  (the rest runs between the ranks)
 //                       +-- commit: newer trees
 //
-// Beside that, trees may be forming: this rank joins them, and says so; rank 0 proposes them once all have joined, and
-// commits from which operation on they are used. From propose to commit no operation starts, and none from freeze until
-// the repair is done.
+// Meanwhile the next trees may form: this rank joins them, and says so; rank 0 proposes them once all have joined, and
+// commits from which operation on they are used. No operation starts from propose to commit, nor from freeze until the
+// repair is done.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -49,7 +49,7 @@ class TreeUser {
   virtual ~TreeUser() = default;
   /// Moves `operation` to host memory, because the network does not reach its own memory.
   virtual void leave_direct(Operation& operation) = 0;
-  /// Operations take another path; `reason`: why not trees, if so.
+  /// Reports that operations take another path; `reason`: why they do not use trees, if they do not.
   virtual void report_path(const std::string& reason) = 0;
 };
 
@@ -64,19 +64,19 @@ class TreeLife final : private LaneUser {
         second_way_(second_way),
         secrets_(shared.settings.link_keys.get(), shared.settings.id.secret) {}
 
-  /// The connections that repairs go over; before the first message.
+  /// Sets the connections that repairs go over; called before the first message.
   void use(PeerMesh& mesh) noexcept { mesh_ = &mesh; }
 
   // rank 0's messages
   void on_descriptor(const ControlMessage& message);
   void on_propose(const ControlMessage& message);
-  /// Trees are used from message.operation on, or those that were forming are given up. True: trees are in use now that
-  /// were not before.
+  /// Uses the trees from message.operation on, or gives up those that were forming. Returns whether trees are in use
+  /// now that were not before.
   bool on_commit(const ControlMessage& message);
   void on_freeze(const ControlMessage& message);
   void on_recover(const ControlMessage& message);
 
-  /// Input of operations has come to host memory.
+  /// Notes that input of operations has come to host memory.
   void input_arrived();
   void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload);
   void repair_sent();
@@ -98,9 +98,9 @@ class TreeLife final : private LaneUser {
   [[nodiscard]] bool serve(const Operation& operation) const noexcept {
     return in_use() && operation.number >= trees_->terms.first_operation;
   }
-  /// In use, or frozen; else nullptr.
+  /// The trees in use, or frozen; else nullptr.
   [[nodiscard]] const Trees* trees() const noexcept { return trees_.get(); }
-  /// The terms of the trees in use that serve `operation`, or of lost ones on which some rank has begun it; else nullptr.
+  /// The terms of the trees in use that serve `operation`, or of lost trees on which some rank has begun it.
   [[nodiscard]] const TreeTerms* terms_for(const Operation& operation) const noexcept;
   /// Starts an operation that goes by the trees in use: all of it, or so many of its first segments.
   void start(Operation& operation, std::optional<std::uint64_t> segments = std::nullopt);
@@ -134,13 +134,13 @@ class TreeLife final : private LaneUser {
   LinkSecrets secrets_;
   PeerMesh* mesh_ = nullptr;
   State state_ = State::none;
-  bool proposed_ = false;  // since then no commit has come
+  bool proposed_ = false;  // a propose has come, and no commit since
   std::unique_ptr<Trees> forming_;
   std::unique_ptr<Trees> trees_;
   std::unique_ptr<Repair> repair_;
   std::vector<TreeTerms> lost_;  // of lost trees, while this rank may still begin operations that others began there
   std::optional<ControlMessage> waiting_propose_;  // until the repair is done
-  std::optional<ControlMessage> waiting_recover_;  // until what it needs has come down from other memory
+  std::optional<ControlMessage> waiting_recover_;  // until its data have come to host memory
   std::shared_ptr<std::atomic<std::size_t>> coming_down_ = std::make_shared<std::atomic<std::size_t>>(0);  // copies
   transport::TimePoint lost_at_{};
   std::vector<std::unique_ptr<Trees>> discarded_;  // their channels may be in a callback until the next tick

@@ -11,11 +11,11 @@ void TreeLife::lane_failed(std::uint32_t lane, const std::string& reason) {
   shared_.whole.look_at_clock();
   Trees* const trees = forming_ ? forming_.get() : trees_.get();
   if (trees == nullptr || (trees == trees_.get() && !in_use())) return;
-  const bool first = !std::exchange(trees->failed, true);  // rank 0 hears of all: others may say who else was lost
+  const bool first = !std::exchange(trees->failed, true);  // a later failure may name another aggregator
   const bool ready = trees->ready == trees->lanes.size();
   if (trees == trees_.get() && first) lost_at_ = shared_.clock.now();
   const bool had_device = !second_way_.device_gone();
-  second_way_.check_device();  // before rank 0 hears of the rest
+  second_way_.check_device();  // so that the report below does not blame an aggregator
   // A rank whose own device is gone cannot say whether an aggregator failed.
   const bool blind = (had_device && second_way_.device_gone()) || !second_way_.may_reach_trees();
   shared_.whole.tell_rank_0(
@@ -34,7 +34,7 @@ void TreeLife::lane_fault(const MismatchReport& report) {
 void TreeLife::on_freeze(const ControlMessage& message) {
   if (!in_use() || trees_->generation != message.epoch) return;
   if (lost_at_ == transport::TimePoint{}) lost_at_ = shared_.clock.now();
-  second_way_.check_device();  // what follows goes between the ranks
+  second_way_.check_device();  // the repair goes between the ranks
   state_ = State::frozen;
   if (message.value != kMoves) ++shared_.info.failovers;
   for (auto& lane : trees_->lanes) lane->freeze();
@@ -101,7 +101,7 @@ void TreeLife::repaired() {
   const auto everyones = [this](std::size_t lane) { return repair_->everyones(lane); };
   for (const auto& owned : operations_.all()) {
     Operation& o = *owned;
-    if (!o.in_trees()) continue;  // of a split operation that waits for the ranks' share alone nothing is left
+    if (!o.in_trees()) continue;  // a split operation that waits only for the ranks' share has nothing left
     const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->descriptor.lanes[0].segment_bytes);
     auto rest = remainder_of(o, segmentation, lanes, shared_.rank(), everyones);
     TRIBUTARY_ASSERT(rest.segments <= o.segments, "{} of {} segments are left of {}", rest.segments, o.segments,

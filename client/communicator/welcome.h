@@ -26,14 +26,14 @@ struct Welcome {
 /// Takes the members into `membership`. Errc::corrupt: rank 0 sent something malformed.
 [[nodiscard]] Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks);
 
-/// Rank 0's choice, from where the ranks are. Ranks that tell the same address share its cores; the topology says
-/// between which of them there are links.
+/// Returns rank 0's choice, which depends on where the ranks are. Ranks with the same address share its cores; the
+/// topology says between which of them there are links.
 [[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
                                         const PathRates& rates = {});
 
-/// Which path the first commit is to speak of.
+/// The path that the first commit will name.
 enum class FirstPath : std::uint8_t { between_ranks_or_tree, local, by_hosts };
-/// Rank 0's part in the communicator's life. `between`: what the leaders' communicator tells, where there is one.
+/// Returns the settings of rank 0's part. `between`: what the leaders' communicator tells, if there is one.
 [[nodiscard]] CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, const Directory& directory,
                                                        FirstPath path, const std::string& between);
 

@@ -24,7 +24,7 @@ class Whole {
   virtual void begin_failing(Error error) = 0;
   /// Ends all operations of this rank now, and those of all other ranks.
   virtual void abort(const std::string& reason) = 0;
-  /// Operations take another path: logs the line.
+  /// Logs the line, which says that operations take another path.
   virtual void path_changed(const std::string& line) = 0;
   /// Every handler of something that arrives calls this first.
   virtual void look_at_clock() = 0;

@@ -80,7 +80,7 @@ void CopyLine::run() {
   for (;;) {
     Copy copy;
     while (flying_.size() < kInFlight && take(copy, flying_.empty())) launch(std::move(copy));
-    if (flying_.empty()) return;  // closing
+    if (flying_.empty()) return;  // the line closes
     Flying oldest = std::move(flying_.front());
     flying_.pop_front();
     land(std::move(oldest));

@@ -33,7 +33,7 @@ class CopyLine {
     std::function<void(const Status&)> done;
   };
 
-  /// `name` is the thread's.
+  /// `name` names the thread.
   [[nodiscard]] static Result<std::unique_ptr<CopyLine>> open(std::shared_ptr<Context> context, const char* name);
   CopyLine(const CopyLine&) = delete;
   CopyLine& operator=(const CopyLine&) = delete;
@@ -64,7 +64,7 @@ class CopyLine {
   const std::shared_ptr<Context> context_;
   kernels::cuda::StreamHandle stream_ = nullptr;
   std::array<kernels::cuda::EventHandle, kInFlight> events_{};
-  // the thread's own
+  // Used by the thread alone.
   CudaResult current_ = CudaResult::success;  // whether the context is current on it
   std::deque<Flying> flying_;
   std::deque<kernels::cuda::EventHandle> free_;

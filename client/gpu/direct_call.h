@@ -23,7 +23,7 @@ class DirectCall final : public DirectMemory {
   DirectCall(const CallBuffers& caller, std::shared_ptr<GpuMemory> gpu, Stage stage)
       : caller_(caller), gpu_(gpu), device_(std::move(gpu)), stage_(std::move(stage)) {}
 
-  /// The operation has ended with `outcome`; called on the communicator's thread. Calls `done` on any thread.
+  /// Takes the operation's `outcome`; called on the communicator's thread. Calls `done` on any thread.
   void finish(const Status& outcome, std::function<void(const Status&)> done);
   /// nullptr while the call is direct.
   [[nodiscard]] const std::shared_ptr<StagedCall>& staged() const noexcept { return staged_; }

@@ -5,8 +5,8 @@
 // An allocation is registered as a whole when an operation first names it, and recognized later by the driver's number
 // for it: memory that was freed and allocated again has another number. A limited number is kept, the most recently
 // used first; allocations that operations use stay until these end. Nothing tells the library when memory is freed, and
-// its addresses may belong to the host afterwards; so an allocation that no operation uses is kept, but not answered
-// for (holds()).
+// its addresses may belong to the host afterwards; so holds() answers only for allocations that an operation uses,
+// though others are kept, too.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -57,7 +57,7 @@ class GpuMemory final : public DirectDevice,
   /// transport's thread.
   [[nodiscard]] Result<std::shared_ptr<Allocation>> keep(transport::Transport& transport,
                                                          std::span<const std::byte> memory);
-  /// The caller says that it will not use this memory any more. Any thread.
+  /// Drops the registrations of memory that the caller will not use any more. Any thread.
   void forget(std::span<const std::byte> memory);
   /// Logs each text once.
   void tell(const std::string& line);

@@ -17,7 +17,7 @@ int attribute(CudaDriver& driver, DeviceAttribute which, int device) {
   return driver.device_attribute(value, which, device) == CudaResult::success ? value : 0;
 }
 
-/// Why the user's settings forbid this way; empty: it may be tried.
+/// Returns why the user's settings forbid this way; empty: it may be tried.
 std::string forbidden(DirectMode mode, Path path) {
   switch (mode) {
     case DirectMode::automatic:
@@ -32,7 +32,7 @@ std::string forbidden(DirectMode mode, Path path) {
   return {};
 }
 
-/// Why a network device cannot reach the GPU's memory in any way; empty: it can.
+/// Returns why a network device cannot reach the GPU's memory in any way; empty: it can.
 std::string obstacle(const PathFacts& facts) {
   if (!facts.transport.rdma) return "the transport " + facts.transport.name + " has the processor move payloads";
   if (!facts.transport.device_memory)

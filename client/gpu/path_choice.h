@@ -59,7 +59,7 @@ struct PathChoice {
   /// The ways to try in turn. A device may still refuse one that the facts allow; then comes staging, which always
   /// works.
   std::vector<Path> ways;
-  /// Before the GPU is told of data from the network, it must be made to see them.
+  /// The writes of the network must be flushed before the GPU is told of them.
   bool flush = false;
   /// A whole sentence: the ways to try, and for every other way the reason why not.
   std::string sentence;
@@ -67,7 +67,7 @@ struct PathChoice {
 
 [[nodiscard]] PathChoice choose_path(const PathFacts& facts);
 
-/// Asks an initialised driver. A fact that it does not tell counts as no.
+/// Asks an initialised driver. A fact that the driver does not know counts as no.
 [[nodiscard]] GpuFacts gpu_facts(kernels::cuda::CudaDriver& driver, int device);
 /// `root` is "" except in tests.
 [[nodiscard]] HostFacts host_facts(const std::string& root = "");

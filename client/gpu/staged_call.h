@@ -1,6 +1,6 @@
 #pragma once
-// One call whose buffers are in GPU memory, through pinned host memory: some chunks come down while others are reduced
-// in the network or go up again. The rest of the client sees host memory.
+// One call whose buffers are in GPU memory and whose data pass through pinned host memory: some chunks come down while
+// others are reduced in the network or go up again. The rest of the client sees host memory.
 //
 // Ownership: the caller's buffers belong to the library until the request is done, which it becomes only when no copy
 // touches them any more, even after an error. Every copy holds the call, and the call holds its pinned blocks, so that
@@ -57,10 +57,10 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   void begin(bool with_results = false);
   /// Copies the input down, and waits for it.
   [[nodiscard]] Status download();
-  /// The operation has ended with `outcome`. If that is good, copies the rest of the result up. Calls `done`, on any
+  /// Takes the operation's `outcome`. If that is success, copies the rest of the result up. Calls `done`, on any
   /// thread, when no copy is left.
   void finish(const Status& outcome, std::function<void(const Status&)> done);
-  /// The same, and waits.
+  /// As above, and waits until no copy is left.
   [[nodiscard]] Status finish(const Status& outcome);
 
   [[nodiscard]] bool input_ready(const std::byte* end) const noexcept override {
@@ -84,7 +84,7 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   const std::optional<CopyLines> from_, to_;
   const Blocks blocks_;
   const Hooks hooks_;
-  std::atomic<std::size_t> ready_;              // bytes of the input, from its beginning
+  std::atomic<std::size_t> ready_;              // bytes of the input that have come, from its beginning
   std::atomic<std::size_t> results_coming_{0};  // bytes that begin() copies down besides the input
   // By chunk of the result: bytes landed; used on the communicator's thread.
   std::vector<std::size_t> landed_;

@@ -51,7 +51,7 @@ Result<std::optional<int>> device_of_buffer(const std::byte* buffer, std::size_t
 using TakeBlock = std::function<Result<std::byte*>(std::size_t bytes)>;
 
 /// Makes the same buffers in blocks of host memory; a buffer without a `take` stays where it is. If one buffer lies in
-/// the other, both get one block, so that it does so there, too.
+/// the other, both get one block, so that the one lies in the other there, too.
 Result<CallBuffers> in_host_memory(const CallBuffers& buffers, const TakeBlock& take_send, const TakeBlock& take_recv) {
   CallBuffers host = buffers;
   if (buffers.in_place) {

@@ -1,6 +1,6 @@
 #pragma once
-// The way of one communicator between GPU memory and the network: the streams, threads and pinned memory of each GPU
-// that its calls use, made for the first such call.
+// Takes the calls of one communicator between GPU memory and the network: has the streams, threads and pinned memory of
+// each GPU that calls use, made for the first such call.
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,7 +22,7 @@ class Stager {
     std::function<PathChoice(CudaDriver& driver, int device)> choose;
     std::function<void(const std::string&)> tell;  // a line for the log
   };
-  /// Smaller data travel in messages, which the processor writes, or in a segment or two.
+  /// Smaller data go staged: they travel in messages, which the processor writes, or in a segment or two.
   static constexpr std::size_t kDirectBytesMin = std::size_t{64} << 10;
 
   explicit Stager(Hooks hooks) : hooks_(std::move(hooks)) {}
@@ -31,11 +31,11 @@ class Stager {
   /// Waits for all copies.
   ~Stager() { drain(); }
 
-  /// nullptr: all buffers are in host memory. Otherwise a call to begin(). Any thread.
+  /// Returns a call that has to begin(); nullptr: all buffers are in host memory. Any thread.
   [[nodiscard]] Result<std::shared_ptr<StagedCall>> stage(const CallBuffers& buffers);
-  /// nullptr: the call has to be staged, if it uses a GPU's memory at all. Any thread.
+  /// Returns nullptr if the call cannot go direct: then stage() decides. Any thread.
   [[nodiscard]] Result<std::shared_ptr<DirectCall>> direct(const CallBuffers& buffers);
-  /// The caller says that it will not use this memory any more: ends its registrations. Any thread.
+  /// Ends the registrations of memory that the caller will not use any more. Any thread.
   void forget(std::span<const std::byte> memory);
   /// Prepares the streams and threads that calls with memory of this GPU need. Any thread.
   [[nodiscard]] Status prepare(int device);

@@ -1,6 +1,6 @@
 #pragma once
 // The times when this process itself did not run, because it or its machine was stopped. A process that was away cannot
-// judge who was late: messages that others sent meanwhile may have arrived without having been looked at.
+// judge which peer was late: messages that were sent meanwhile may have arrived, and nothing has read them yet.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,20 +11,20 @@
 
 namespace tributary::client {
 
-/// A record of absences. A thread that looks at the clock many times a second while it waits reports every look. One
+/// A record of absences: a waiting thread reads the clock many times a second and reports each look. For one thread.
 /// thread.
 class Absences {
  public:
   using Duration = transport::Duration;
   using TimePoint = transport::TimePoint;
 
-  /// Starts the record: no look was due before this one.
+  /// Starts the record: the thread had no reason to look at the clock before `now`.
   void begin(TimePoint now) noexcept { looked_at_ = now; }
-  /// Returns how long this process was away just before; mostly zero. The first look is begin().
+  /// Returns how long this process was away since the look before this one; mostly zero. Call begin() first.
   Duration look(TimePoint now) noexcept {
     const TimePoint before = std::exchange(looked_at_, now);
     if (before == TimePoint{} || now - before < kShortest) return Duration::zero();
-    // Forget the oldest absence, which then counts as waiting: nobody waits long enough to see so many.
+    // Forget the oldest absence; its time then counts as waiting. No wait is long enough to see so many.
     if (count_ == list_.size()) {
       std::copy(list_.begin() + 1, list_.end(), list_.begin());
       --count_;
@@ -33,8 +33,8 @@ class Absences {
     return now - before;
   }
 
-  /// Returns the moment since when this process has been present for `time`, absences left out. A wait that began then
-  /// or earlier has lasted `time`.
+  /// Returns the moment since when this process has run for `time` in all, its absences not counted. A wait that began
+  /// at that moment or earlier has lasted `time`.
   [[nodiscard]] TimePoint ago(Duration time, TimePoint now) const noexcept {
     for (std::size_t i = count_; i > 0 && now - list_[i - 1].end < time; --i) {
       time -= now - list_[i - 1].end;

@@ -1,7 +1,7 @@
 #pragma once
-// Buffers of an operation that the network device reaches and the processor does not, as in a GPU: the operation goes
-// through a tree without copies. Code that takes it off the tree turns it into a staged operation first; everything
-// except the lanes of the tree meets such an operation in host memory alone.
+// Buffers that the network device reaches and the processor does not, as in a GPU: their operation goes through a tree
+// without copies. Only the lanes of the tree meet such buffers: an operation that leaves the tree first becomes a
+// staged operation, whose buffers are in host memory.
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -29,14 +29,14 @@ class DirectDevice {
   [[nodiscard]] virtual Result<std::shared_ptr<DirectBlock>> allocate(transport::Transport& transport,
                                                                       std::size_t bytes) = 0;
   /// Copies within the device, or between it and the host, in the order of the calls, and after the writes that the
-  /// network device made before. Calls `done`, on any thread, when the copy has ended. A copy that failed is reported
-  /// by another way, and ends the communicator.
+  /// network device made before. Calls `done`, on any thread, when the copy has ended. The failure of a copy is not
+  /// reported here: it ends the communicator.
   virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) = 0;
-  /// Makes the communicator's thread call Communicator::staged_input_arrived() soon. Any thread.
+  /// Makes the communicator's thread call Communicator::staged_input_arrived() soon. Called on any thread.
   virtual void wake() = 0;
 };
 
-/// Called on the communicator's thread.
+/// The buffers of one operation on such a device. All calls come from the communicator's thread.
 class DirectMemory {
  public:
   virtual ~DirectMemory() = default;
@@ -44,7 +44,7 @@ class DirectMemory {
   /// Keeps the buffers registered with this transport for as long as the operation lives, and returns the spans that
   /// lanes must reach. The error says why this transport cannot register them.
   [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> keep(transport::Transport& transport) = 0;
-  /// The buffers in host memory with which the operation goes on: its input and, `with_results`, the results it has.
+  /// The buffers in host memory with which the operation goes on: its input and, `with_results`, the results so far.
   /// They arrive after everything that was copied before. Called once; from then on the network does not touch the
   /// device's buffers. `why` says what was wrong with the direct way, if anything was.
   struct InHostMemory {

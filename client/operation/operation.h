@@ -22,8 +22,8 @@ struct Operation {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   bool in_place = false;
-  bool memory_kept = false;         // by the operation that this one is a piece of
-  std::uint64_t part_of_bytes = 0;  // of the vector that this is a piece of: they decide the path; 0: it is no piece
+  bool memory_kept = false;         // the operation of which this is a piece keeps its memory registered
+  std::uint64_t part_of_bytes = 0;  // bytes of the whole vector if this is a piece, to decide the path; else 0
   std::function<void(const Status&)> on_done;  // called once, on the communicator's thread
   transport::TimePoint called_at{};
   // Set if send and recv stand for other memory; nullptr: they are the caller's own.
@@ -31,18 +31,18 @@ struct Operation {
 
   // Set while the processor cannot reach send and recv: the operation then goes through a tree, or has not begun.
   std::shared_ptr<DirectMemory> direct;
-  std::uint32_t direct_generation = 0;  // of the trees whose lanes reach them; 0: no trees
+  std::uint32_t direct_generation = 0;  // of the trees whose lanes can reach these buffers; 0: none
 
   State state = State::queued;
-  // Set when it starts: the trees carry the first segments, and the ranks the rest at the same time.
+  // Set at the start: the trees carry the first segments, and the ranks carry the rest at the same time.
   bool split = false;
-  std::uint32_t parts_left = 1;           // that have not ended: of a split operation two
-  std::uint64_t segments_all = 0;         // in-network: how many the whole operation has,
-  std::uint64_t segments = 0;             // how many of them are the trees',
-  std::uint64_t segments_done = 0;        // and how many of those have their result
-  std::uint64_t segments_in_network = 0;  // how many of them have their result from a tree
-  // The last time when this rank suspected the tree or another rank, told rank 0 that the time-out is over, was asked
-  // by rank 0.
+  std::uint32_t parts_left = 1;           // parts that have not ended; a split operation has two
+  std::uint64_t segments_all = 0;         // in-network: segments of the whole operation
+  std::uint64_t segments = 0;             // the first of them, which the trees carry
+  std::uint64_t segments_done = 0;        // those of `segments` that have a result
+  std::uint64_t segments_in_network = 0;  // those whose result came from a tree
+  // When this rank last suspected the tree or another rank; last told rank 0 that the time-out is over; and was last
+  // asked by rank 0.
   transport::TimePoint suspected_at{}, overdue_at{}, asked_at{};
 
   // Large buffers are registered once, not for each segment. This ends before on_done, because then the buffers may go.
@@ -52,14 +52,14 @@ struct Operation {
     kept_recv.reset();
   }
 
-  /// Waits for results of trees.
+  /// Returns whether the operation waits for results of trees.
   [[nodiscard]] bool in_trees() const noexcept {
     return state == State::in_network && (segments == 0 || segments_done < segments);
   }
   [[nodiscard]] bool input_whole() const noexcept { return staged == nullptr || staged->input_whole(); }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
-  /// Where a segment's input starts in `send`, and its result in `recv`. A side that holds one chunk only starts at
-  /// that chunk.
+  /// Returns where a segment's input starts in `send`, and its result in `recv`. A buffer that holds one chunk alone
+  /// starts at that chunk.
   [[nodiscard]] const std::byte* input_of(const Segment& segment) const noexcept {
     const std::uint64_t base = signature.collective == Collective::all_gather ? segment.owner * signature.count : 0;
     return send + (segment.offset - base) * element_bytes();
@@ -70,7 +70,7 @@ struct Operation {
   }
 };
 
-/// "operation 17 (all_reduce of 1000 float32 (sum))"
+/// Returns a text such as "operation 17 (all_reduce of 1000 float32 (sum))".
 [[nodiscard]] inline std::string to_string(const Operation& operation) {
   return "operation " + std::to_string(operation.number) + " (" + to_string(operation.signature) + ")";
 }

@@ -7,7 +7,7 @@
 
 namespace tributary::client {
 
-/// The bytes of the whole vector of the collective, as far as this rank contributes or gets them.
+/// Returns the bytes of the collective's vector that this rank contributes or gets.
 [[nodiscard]] inline std::uint64_t payload_bytes(const Signature& signature, std::uint32_t nranks) noexcept {
   switch (signature.collective) {
     case Collective::gather:

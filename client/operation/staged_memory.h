@@ -10,11 +10,11 @@ namespace tributary::client {
 class StagedMemory {
  public:
   virtual ~StagedMemory() = default;
-  /// True when the input from its beginning up to `end` has arrived; it stays. Communicator::staged_input_arrived()
+  /// Returns whether the input before `end` has arrived; once true, it stays true. Communicator::staged_input_arrived()
   /// says when to ask again.
   [[nodiscard]] virtual bool input_ready(const std::byte* end) const noexcept = 0;
   [[nodiscard]] virtual bool input_whole() const noexcept = 0;
-  /// Tells that this part of the result is whole and final; called once for each part.
+  /// Says that this part of the result is whole and final; called once for each part.
   virtual void result_landed(std::span<const std::byte> part) = 0;
 };
 

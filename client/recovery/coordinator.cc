@@ -131,8 +131,8 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
     for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) give_place(rank, descriptor.for_rank(rank));
     return;
   }
-  // A rank that has its place joins, and waits for the ranks whose page is still to come: each page begins the limit
-  // anew.
+  // A rank joins when it has its place, and then waits for ranks whose page is still to come: so each page starts the
+  // limit anew.
   fetch_places(
       *service_, std::make_shared<const GroupDescriptor>(descriptor), settings_.nranks,
       {.wanted = [this, alive = alive_,
@@ -455,8 +455,8 @@ void Coordinator::renew(TimePoint now) {
       if (answer->better_trees) ask_for_better(answer->why);
       return;
     }
-    // Unreachable: the data plane does not need the manager. Forgotten: the trees stay in use, and the next request
-    // makes a new group.
+    // If the manager cannot be reached, go on: the data plane does not need it. If it has forgotten the group, the
+    // trees stay in use, and the next request makes a new group.
     if (answer.error().code == Errc::bad_argument) {
       group_ = 0;
       renew_at_ = TimePoint::max();
@@ -480,7 +480,7 @@ void Coordinator::tick(TimePoint now) {
   if (service_ == nullptr || state_ == State::stopped) return;
   if (group_ != 0 && now >= renew_at_) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);
-  // Do not begin without trees that all ranks have joined: they will be ready in a moment.
+  // Do not begin without trees that rank 0 has proposed: all ranks have joined them.
   if (initial_ && now >= begin_at_ && state_ != State::proposing) {
     begin_without(0, state_ == State::asking ? "the manager has not answered yet" : "the trees are still forming");
   }

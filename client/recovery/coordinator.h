@@ -37,17 +37,17 @@ struct CoordinatorSettings {
   ExchangePublicKey exchange_key{};       // for the GroupRequest
   bool use_trees = false;                 // a manager is configured and the path is not "fallback"
   std::string why_not;                    // the reason if use_trees is false, for people
-  std::uint64_t first_commit = 0;         // kCommit...: tells the ranks that they need no tree from here
+  std::uint64_t first_commit = 0;         // kCommit..., if the first commit names a path without trees; else 0
   std::vector<std::uint32_t> known_as{};  // as in CommunicatorSettings
-  /// The text of the policy while trees of these rates are in use; empty: the welcome's. None: as if always empty.
+  /// Returns the policy's text while trees of these rates are in use; no text, or no function: the welcome's policy.
   std::function<std::string(const PathRates&)> tuning_of{};
   transport::Duration join_limit = std::chrono::seconds(10);
   transport::Duration answer_limit = std::chrono::seconds(10);  // for the manager's answer
-  // More ranks may report lost aggregators meanwhile.
+  // Lets more ranks report lost aggregators before the manager is asked.
   transport::Duration ask_after_loss = std::chrono::milliseconds(20);
   transport::Duration retry_first = std::chrono::milliseconds(200);
   transport::Duration retry_last = std::chrono::seconds(5);
-  /// By then the ranks begin without trees, if they have none; Duration::max(): they wait for the limits above.
+  /// After so long, ranks without trees begin without them; Duration::max(): they wait for the limits above.
   transport::Duration begin_within = std::chrono::milliseconds(500);
   bool may_move = true;  // to better trees
   // The pause doubles with each move, so that an aggregator that comes and goes does not move the group again and
@@ -74,14 +74,14 @@ class Coordinator {
   Coordinator& operator=(const Coordinator&) = delete;
   ~Coordinator();
 
-  /// All ranks have met. The first commit after this lets them begin.
+  /// Begins when all ranks have met. The first commit after this lets the ranks begin.
   void start(transport::TimePoint now);
   void on_message(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_rank_gone(std::uint32_t rank, const std::string& why);
   void tick(transport::TimePoint now);
-  /// This process was away for `absence` until now: its limits are extended, because nothing could arrive meanwhile.
+  /// Extends the limits by `absence`, for which this process was away until now: nothing could arrive meanwhile.
   void excuse(transport::Duration absence, transport::TimePoint now);
-  /// The ranks that have not answered rank 0 yet, for people; empty while no answer is due.
+  /// Returns the ranks that have not answered rank 0 yet, for people; empty while no answer is due.
   [[nodiscard]] std::string unanswered() const;
   /// Gives the group back, as the communicator ends.
   void stop();
@@ -137,8 +137,7 @@ class Coordinator {
   std::uint64_t group_ = 0;                // 0: none
   std::uint32_t epoch_ = 0;                // the manager's epoch in the last descriptor
   std::uint64_t attempt_ = 0;              // the number in the last GroupRequest
-  std::uint32_t generation_ =
-      0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
+  std::uint32_t generation_ = 0;           // counts descriptors of all groups; control messages carry it as their epoch
   std::uint32_t lease_seconds_ = 0;
   std::string tuning_;  // of the trees that are forming
   LostAggregators lost_;

@@ -20,13 +20,13 @@ class LostAggregators {
     return {names_.begin() + static_cast<std::ptrdiff_t>(told_), names_.end()};
   }
   [[nodiscard]] bool any_untold() const noexcept { return told_ < names_.size(); }
-  /// The manager is asked now, with untold().
+  /// Notes that the manager is asked now, with untold().
   void ask() noexcept { asked_ = names_.size(); }
-  /// The manager is asked now for a new group; the request says nothing about lost aggregators.
+  /// Notes that the manager is asked for a new group; that request says nothing about lost aggregators.
   void ask_without() noexcept { asked_ = 0; }
-  /// The manager has answered: only aggregators noted since it was asked are untold.
+  /// Notes that the manager has answered: only aggregators noted since it was asked are untold.
   void answered() noexcept { told_ = std::max(told_, std::exchange(asked_, 0)); }
-  /// New trees are about to form: forgets the aggregators that were reported.
+  /// Forgets the aggregators that were reported, because new trees are about to form.
   void forget_told() {
     names_.erase(names_.begin(), names_.begin() + static_cast<std::ptrdiff_t>(told_));
     told_ = asked_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Remembers that rank 0 itself stood still for a while, which no other rank can see. For some time afterwards, reports
-// of ranks that are gone may have that cause: they wait for rank 0 no longer than for other ranks.
+// Remembers that rank 0 itself stood still for a while, which no other rank can see. For some time afterwards, that may
+// be why ranks are gone: they wait for rank 0 no longer than for other ranks.
 #include <algorithm>
 #include <chrono>
 
@@ -13,7 +13,7 @@ class OwnAbsence {
   /// `timeout` is that of operations. An absence of less than a twentieth of it harms no rank.
   explicit OwnAbsence(transport::Duration timeout) noexcept
       : noticed_(timeout / 20), lasts_(std::max<transport::Duration>(timeout / 10, std::chrono::seconds(1))) {}
-  /// This process was away for `absence` until now. Absences in close succession count as one.
+  /// Notes that this process was away for `absence` until now. Absences in close succession count as one.
   void add(transport::Duration absence, transport::TimePoint now) noexcept {
     time_ = absence + of(now - absence);
     until_ = now;

@@ -7,12 +7,12 @@ namespace {
 
 constexpr std::uint32_t kOperandsMax = 64;  // as kernels::kReduceInputsMax
 
-/// Where reduce_scatter keeps a rank's contribution to this rank's part: in scratch, in rank order.
+/// Returns the place of a rank's contribution to this rank's part of a reduce_scatter: in scratch, in rank order.
 Slice contribution(const Parameters& p, std::uint64_t rank) noexcept {
   return {Buffer::scratch, rank * p.count, p.count};
 }
 
-/// Calls `use` for parts [begin, begin + number) of recv, counted past the last rank to the first: one slice, or two.
+/// Calls `use` for parts [begin, begin + number) of recv, which wrap around after the last rank: one slice, or two.
 template <class Use>
 void for_each_range(const Parameters& p, std::uint64_t begin, std::uint64_t number, Use use) noexcept {
   const Partition parts = partition_of(p);

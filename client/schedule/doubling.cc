@@ -52,7 +52,7 @@ Landing order(std::uint32_t core, std::uint32_t partner) noexcept {
 
 /// Recursive doubling sends the whole partial result while it receives the partner's, so the sum must go to another
 /// place: recv and scratch take turns such that the last step ends in recv. Returns the place of the partial result
-/// before `step`, for every step but the first, where it is the input itself.
+/// before `step`, which is at least 1: before step 0 the partial result is the input itself.
 Buffer turn(const Core& core, std::uint64_t step) noexcept {
   return (core.steps - step) % 2 == 0 ? Buffer::recv : Buffer::scratch;
 }
@@ -152,7 +152,7 @@ void halve(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
 void regrow(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const Core core = core_of(p);
   if (!core.index) return;
-  const std::uint64_t level = core.steps - step;  // halvings undone after this step: level - 1 remain
+  const std::uint64_t level = core.steps - step;  // after this step, level - 1 halvings are left to undo
   const std::uint32_t partner = *core.index ^ (1U << (level - 1));
   const std::uint32_t peer = core.rank_of(partner);
   emit.send(peer, kept_slice(p, Buffer::recv, *core.index, core.cores, level));

@@ -14,7 +14,7 @@
 namespace tributary::schedule {
 namespace {
 
-/// Where a rank keeps the partial result that arrived in `step` until it has passed it on in the next. All_reduce has
+/// Returns the place of the partial result that arrived in `step`, until the next step passes it on. All_reduce has
 /// room in recv; the others alternate between two places in scratch, one for sending, one for receiving.
 Slice partial_result(const Parameters& p, std::uint64_t step, std::uint64_t part) noexcept {
   const Partition parts = partition_of(p);
@@ -55,8 +55,8 @@ void ring_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noe
 }
 
 // Parts are numbered by place, because the scatter before this gave each inner node of the tree a contiguous range of
-// places. No rank is sent the parts of that range again. The root has all parts, so it copies its input to its output,
-// a part per step, while the others transfer.
+// places, and no rank is sent the parts of its range again. The root has all parts, so it copies its input to its
+// output, a part per step, while the others transfer.
 void ring_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const Partition parts = partition_of(p);
   const auto holds = [&](std::uint64_t place, std::uint64_t part) {

@@ -15,8 +15,8 @@
 //   - rounds() is the same on every rank, and a Send of round k has its Receive in round k of the peer, with the same
 //     number of elements, in the same order between the two. So ordered channels without buffers never deadlock.
 //   - Within a round, memory that a Receive writes is not read or written by any other Send or Receive.
-//   - Buffer::send is never written. In place it shares memory with Buffer::recv, and is not read after that part of
-//     recv was overwritten. Messages do not depend on in_place: it may differ from rank to rank.
+//   - Buffer::send is never written. In place it shares memory with Buffer::recv, and no part of it is read after
+//     that part of recv was written. Messages do not depend on in_place: it may differ from rank to rank.
 //   - A message has at most piece_bytes (or one element), so that reducing one piece overlaps with the transfer of the
 //     next, and a staging buffer of piece_bytes suffices. No message is empty, except the barrier's.
 //   - Operand orders are fixed, and an element of an all_reduce is finished either by one rank and copied, or by all
@@ -28,7 +28,7 @@
 // Rounding. Let u be the unit roundoff of the type that stores a partial result (2^-24 for float32, 2^-11 for float16,
 // 2^-8 for bfloat16) and d the number of reductions that an element passes through. A sum has |error| <= (d u + O(u^2))
 // sum |x_i| (N. J. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799), a
-// float32 average one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in
+// float32 average has one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in
 // float32, direct; ceil(log2 N) for binomial, recursive doubling and halving-doubling. 8- and 16-bit floats are rounded
 // once per reduction, so the few reductions of a tree are better than the many of a ring; direct takes up to 64 ranks
 // in one pass and rounds once.
@@ -121,8 +121,8 @@ class Actions {
   std::size_t size_ = 0;
 };
 
-/// Each comment gives the cost: rounds, and elements sent by the busiest rank, for N ranks, n elements in the whole
-/// vector and p the largest power of two <= N.
+/// Each comment gives the algorithm's cost: rounds, and elements sent by the busiest rank, for N ranks, n elements in
+/// the whole vector and p the largest power of two <= N.
 enum class Algorithm : std::uint8_t {
   ring,                   // all_reduce: 2(N-1), 2n(N-1)/N. reduce_scatter, all_gather: N-1, n(N-1)/N
   recursive_doubling,     // all_reduce: log2 p (+2), n log2 p (+n). One pass of the whole vector per round

@@ -41,8 +41,8 @@ void for_each_range(const Parameters& p, std::uint32_t place, Use use) noexcept 
   }
 }
 
-/// Gather and scatter: where `holder` keeps the parts of places [begin, end). The root keeps them in its array, in rank
-/// order; a leaf has only its own part, in its own array; the others use scratch, in order of places.
+/// Gather and scatter: returns the place of the parts of places [begin, end) at `holder`. The root has them in its
+/// array, in rank order; a leaf has only its own part, in its own array; the others use scratch, in order of places.
 Slice parts_at(const Parameters& p, std::uint32_t holder, std::uint32_t begin, std::uint32_t end, Buffer own) noexcept {
   const std::uint64_t count = (end - begin) * p.count;
   if (holder == 0) return {own == Buffer::send ? Buffer::recv : Buffer::send, rank_at(p, begin) * p.count, count};

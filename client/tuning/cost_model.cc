@@ -14,7 +14,7 @@ constexpr double kStored = 2;       // factor if a rank receives data whole befo
 constexpr double kReducing = 0.25;  // the cost of reducing or copying a byte, in costs of sending or receiving it
 constexpr std::uint32_t kFanInMax = 16;
 
-/// The cost of an algorithm to the busiest rank, and all ranks together.
+/// The cost of an algorithm: to the busiest rank, and to all ranks together.
 struct Demand {
   double rounds = 0;
   double bytes = 0;
@@ -180,7 +180,7 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
       (moved.all + kReducing * reduced) * children / ranks / core);
   if (figures.trees_gbits > 0)
     estimate.transfer_us = std::max(estimate.transfer_us, moved.busiest_one_way / (figures.trees_gbits * 125));
-  const bool shared = figures.ranks_per_host >= call.ranks;  // with the aggregators
+  const bool shared = figures.ranks_per_host >= call.ranks;  // the ranks share the host with the aggregators
   const double ranks_us = 2 * ranks * (figures.hop_us - figures.aggregator_us) + moved.all / core;
   const double aggregators_us = 2 * ranks * figures.aggregator_us + kReducing * reduced / core;
   estimate.processors_us = (ranks_us * host_share(figures, ranks) + (shared ? aggregators_us : 0)) / figures.cores;
@@ -209,10 +209,10 @@ bool can_split(Collective collective) noexcept {
 
 std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm) {
   if (!can_split(call.collective) || figures.trees_gbits <= 0 || call.ranks < 2) return std::nullopt;
-  constexpr double kAnyBytes = 1U << 30;  // one size for all, so that the share does not depend on rounding
+  constexpr double kAnyBytes = 1U << 30;  // one size for all calls: rounding does not move the share
   const Demand d = demand(call.collective, algorithm, call.ranks, kAnyBytes);
   if (call.bytes == 0) return std::nullopt;
-  // A rank's link carries share + (1 - share) x ratio, the trees carry share: both need as long.
+  // A rank's link carries share + (1 - share) x ratio while the trees carry share: choose the share for equal times.
   const double trees = figures.trees_gbits * 125 / wire_rate(figures);
   const double ratio = d.bytes * d.slowdown / kAnyBytes;
   const double share = trees * ratio / (1 + trees * (ratio - 1));
@@ -221,7 +221,7 @@ std::optional<Estimate> estimate_split(const Figures& figures, const Call& call,
   const auto bytes_of = [&](double part) { return static_cast<std::uint64_t>(part * static_cast<double>(call.bytes)); };
   const Estimate by_trees = estimate_tree(figures, {call.collective, call.ranks, bytes_of(share)});
   const Estimate by_ranks = estimate_ranks(figures, {call.collective, call.ranks, bytes_of(1 - share)}, algorithm);
-  const double one_way = call.collective == Collective::all_reduce ? 1 : 0.5;  // of a link, that a tree's bytes take
+  const double one_way = call.collective == Collective::all_reduce ? 1 : 0.5;  // part of a link that trees take
   const double links_us =
       (share * one_way * static_cast<double>(call.bytes)) / wire_rate(figures) + by_ranks.transfer_us;
   return Estimate{.path = Path::split,

@@ -4,15 +4,15 @@
 
 namespace tributary::tuning {
 
-/// The defaults were measured over loopback TCP on a virtual machine with 2 cores (Intel Xeon), except the link: its
-/// rate is the slowest that one would build trees for, and the only figure that the ranks cannot know.
+/// The defaults were measured over loopback TCP on a virtual machine with 2 cores (Intel Xeon). The link's rate is the
+/// exception: it is the slowest for which one would build trees, and the only figure that the ranks cannot know.
 struct Figures {
   double message_us =
       12.5;            // from one rank to another, all of it work: half of it where it leaves, half where it arrives
   double hop_us = 18;  // between a rank and an aggregator, in either direction
   double aggregator_us = 4.5;  // the aggregator's part of hop_us
   double link_gbits = 1;       // of each rank's link, in Gbit/s, per direction; 0: no link, the ranks share a host
-  double trees_gbits = 0;      // of a vector through all lanes, the ranks' own links aside; 0: no less than they carry
+  double trees_gbits = 0;      // rate of all lanes for one vector, ranks' links aside; 0: no less than the links
   double core_gbytes = 2.5;    // what one core sends, receives or reduces, in GB/s
   std::uint32_t cores = 2;     // of each host
   std::uint32_t ranks_per_host = 1;        // at most

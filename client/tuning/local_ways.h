@@ -9,10 +9,10 @@ namespace tributary::tuning {
 
 /// Inputs up to this size travel with the note.
 inline constexpr std::size_t kNoteBytes = 8192;
-/// Bounds for attached copies. Below, their system calls cost more than the second copy of the chunked way. Above, they
-/// lose because they read the cache lines of results, which the chunked way writes without reading. Measured with two
-/// ranks on two cores of a Sapphire Rapids: a third faster from 512 KiB to 16 MiB, equal at 256 KiB and from 32 MiB on;
-/// with more ranks than cores slower everywhere.
+/// The bounds for attached copies. Below them, their system calls cost more than the second copy of the chunked way.
+/// Above them, they lose because they read the cache lines of results, which the chunked way writes without reading.
+/// Measured with two ranks on two cores of a Sapphire Rapids: a third faster from 512 KiB to 16 MiB, equal at 256 KiB
+/// and from 32 MiB on; with more ranks than cores slower everywhere.
 inline constexpr std::size_t kAttachBytesMin = std::size_t{512} << 10;
 inline constexpr std::size_t kAttachBytesMax = std::size_t{24} << 20;
 
@@ -28,14 +28,14 @@ enum class DataWay : std::uint8_t {
          collective == Collective::reduce_scatter;
 }
 
-/// Whether unregistered memory is reached through the kernel, if the kernel permits it.
+/// Returns whether to reach unregistered memory through the kernel, if the kernel permits it.
 [[nodiscard]] constexpr bool is_worth_attaching(Collective collective, std::size_t offered_bytes) noexcept {
   return is_reduction(collective) && offered_bytes >= kAttachBytesMin && offered_bytes <= kAttachBytesMax;
 }
 
 /// Chooses for a call whose inputs have `offered_bytes` on each rank. `registered`: all buffers of all ranks are
-/// registered. `attaches`: the kernel lets ranks copy from each other's memory, they may, and they do not outnumber
-/// cores.
+/// registered. `attaches`: the kernel lets ranks copy from each other's memory, no setting forbids it, and there are no
+/// more ranks than cores.
 [[nodiscard]] constexpr DataWay way_of(Collective collective, std::size_t offered_bytes, bool registered,
                                        bool attaches) noexcept {
   if (offered_bytes <= kNoteBytes) return DataWay::notes;

@@ -30,8 +30,8 @@ void append(Steps& steps, std::uint64_t bytes_max, const Step& choice) {
   steps.back().bytes_max = bytes_max;
 }
 
-/// Steps as a function of the size: looked up at every power of two; where two neighbours differ, bisection finds the
-/// size.
+/// Returns the steps of a choice that depends on the size: asks at every power of two and, where two neighbours differ,
+/// finds the size between them by bisection.
 template <class At>
 Steps steps_of(At at) {
   Steps steps;
@@ -61,7 +61,7 @@ Policy by_collective(StepsOf steps_of_collective) {
   return Policy(std::move(all));
 }
 
-/// Rates that are known take the place of those that were assumed.
+/// Replaces assumed rates by those that are known.
 Figures with_rates(Figures figures, const PathRates& rates) {
   const std::uint64_t between = rates.ranks != 0 ? rates.ranks : rates.links;
   // Ranks of one host have no link between them.
@@ -78,7 +78,7 @@ Steps table_steps(const Table& table, const Figures& figures, Collective collect
   bool whole = false;
   for (const Rule& rule : table.rules) {
     if (rule.collective != collective || ranks < rule.ranks_min || ranks > rule.ranks_max) continue;
-    if (whole || rule.step.bytes_max < from) continue;  // an earlier rule holds for all of its sizes
+    if (whole || rule.step.bytes_max < from) continue;  // earlier rules hold for all of its sizes
     append(steps, rule.step.bytes_max, rule.step);
     whole = rule.step.bytes_max == UINT64_MAX;
     from = rule.step.bytes_max + 1;

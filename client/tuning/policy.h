@@ -51,7 +51,7 @@ class Policy {
 [[nodiscard]] Policy trees_always(const GroupShape& shape);
 /// The table's rules for this group and, where they are silent, the cost model with the table's figures.
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape);
-/// The policy from the built-in figures, for this group and so many cores.
+/// Returns the policy from the built-in figures, for this group on hosts of so many cores.
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores);
 [[nodiscard]] Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept;
 
@@ -59,7 +59,7 @@ class Policy {
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape, const PathRates& rates);
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores, const PathRates& rates);
 
-/// The choice of the cost model alone for one collective.
+/// Returns the cost model's own choice for one collective.
 [[nodiscard]] Steps model_steps(const Figures& figures, Collective collective, std::uint32_t ranks);
 
 /// The text that the welcome carries: docs/protocol.md.
