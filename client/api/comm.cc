@@ -95,7 +95,7 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   return {};
 }
 
-/// If the fallback is forbidden, a lost tree ends the job: an aggregator is then not given up because it had no
+/// If the fallback is forbidden, a lost tree ends the job: so an aggregator is not given up merely because it had no
 /// processor for half a second.
 std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
   if (settings.path != PathMode::in_network || settings.hang_after == std::chrono::milliseconds::zero())

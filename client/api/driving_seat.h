@@ -29,8 +29,8 @@ class DrivingSeat {
   }
   void leave() noexcept {
     driver_.store(Driver::nobody);
-    // Sequentially consistent, as the counting in wait_while(): of two threads, the one that does not see the other's
-    // store is seen itself.
+    // Sequentially consistent, as the counting in wait_while(): of two threads, at least one sees the store of the
+    // other.
     if (waiting_.load() > 0) notify();
   }
   [[nodiscard]] Driver driver() const noexcept { return driver_.load(); }

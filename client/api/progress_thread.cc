@@ -214,7 +214,7 @@ void ProgressThread::run() {
     over_ = true;
     calls_.clear();
   }
-  seat_.close();  // and it stays the thread's
+  seat_.close();  // the seat stays the thread's
   communicator_.reset();
   parts_.service.reset();
   parts_.meeting.reset();

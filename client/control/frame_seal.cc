@@ -34,7 +34,7 @@ unsigned char* raw(std::span<std::byte> bytes) noexcept {
   return reinterpret_cast<unsigned char*>(bytes.data());
 }
 
-/// Seals if `seals`, else opens. Returns false if the library failed, or the tag is wrong.
+/// Seals if `seals` is set, else opens. Returns false if the library failed, or the tag is wrong.
 bool run(bool seals, const Secret& key, std::uint64_t number, const FrameBytes& header, std::span<std::byte> body,
          Tag& tag) noexcept {
   const std::unique_ptr<EVP_CIPHER_CTX, ContextFree> context(EVP_CIPHER_CTX_new());

@@ -23,7 +23,7 @@ struct SpawnRequest {
   Environment environment;             // the whole environment, not an addition to this process's
   int output = -1;                     // descriptors that become its standard output and error; -1: this process's
   int error = -1;
-  // Kills its group if this process dies; the caller tells it to forget() an ended group.
+  // The guardian kills the child's group if this process dies; the caller tells it to forget() an ended group.
   const Guardian* guardian = nullptr;
 };
 

@@ -113,15 +113,15 @@ std::string LocalCluster::packet_security() {
   return "\npacket_security: " + std::string(wanted);
 }
 
-/// The ranks' own limit for the aggregators, too, so that one variable serves a slow machine.
+/// Gives the aggregators the ranks' own limit, so that one variable serves a slow machine.
 std::string LocalCluster::hang_after() {
   const char* const wanted = std::getenv("TRIBUTARY_HANG_AFTER");
   if (wanted == nullptr || *wanted == '\0') return "";
   return "\nhang_after: " + std::string(wanted) + (std::string_view(wanted) == "0" ? "s" : "ms");
 }
 
-/// The ranks' own settings for the aggregators, too: the smaller number of queue pairs of both sides counts, and all
-/// must use one partition.
+/// Gives the aggregators the ranks' own settings: the smaller number of queue pairs of both sides counts, and all must
+/// use one partition.
 std::string LocalCluster::rdma_settings() {
   std::string lines;
   const auto add = [&lines](std::string_view name, std::string_view variable) {

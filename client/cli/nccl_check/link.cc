@@ -25,7 +25,7 @@ Listening listen_for_all(Session& session, std::size_t count) {
   return all;
 }
 
-/// Where rank `from` listens for connection `number` of rank `to`: by peer, without the rank itself.
+/// Returns the place of a listener of rank `from` in its list: that for connection `number` to rank `to`.
 std::size_t place(int from, int to, int number, int connections) {
   return static_cast<std::size_t>((to > from ? to - 1 : to) * connections + number);
 }

@@ -80,7 +80,7 @@ struct Values {
     }
   }
 
-  /// How far values may spread if `summands` of them are added.
+  /// Returns how far values may spread if `summands` of them are added.
   [[nodiscard]] static std::int64_t width(std::int64_t summands) {
     if (kInteger) return kSpreadMax;
     return std::clamp<std::int64_t>(2 * whole_max<T>() / summands - 1, 2, kSpreadMax);

@@ -8,7 +8,7 @@ using transport::Placement;
 using transport::Reject;
 
 namespace {
-constexpr std::uint64_t kTakenUntoldMax = 32;  // frames of one direction; of so many the other side may keep copies
+constexpr std::uint64_t kTakenUntoldMax = 32;  // of one direction: the other side may keep so many copies
 }  // namespace
 
 std::string_view to_string(PeerClass peer_class) noexcept {
@@ -39,7 +39,7 @@ void PeerLink::adopt(std::unique_ptr<transport::Channel> channel, std::uint64_t 
     open_ = true;
     return flush();
   }
-  say_taken();  // the first that it hears
+  say_taken();  // the other side waits for this before anything else
   go_on_from(taken_there);
 }
 
@@ -64,7 +64,7 @@ void PeerLink::excuse(transport::Duration absence) noexcept {
   if (second_until_ != transport::TimePoint::max()) second_until_ += absence;
 }
 
-/// The other side has taken so many frames of ours; our count is told.
+/// Goes on over the second channel, on which the other side has told how many of this side's frames it has taken.
 void PeerLink::go_on_from(std::uint64_t taken_there) {
   const auto cookies = sent_.go_on_from(taken_there, pending_);
   if (!cookies) {
@@ -99,7 +99,7 @@ void PeerLink::flush() {
       continue;
     }
     if (may_go_on()) next.header.epoch = static_cast<std::uint32_t>(taken_);
-    if (!channel_->send(next.header, next.payload, next.cookie)) return;  // again after on_sent
+    if (!channel_->send(next.header, next.payload, next.cookie)) return;  // on_sent calls this again
     if (may_go_on()) {
       taken_told_ = taken_;
       sent_.handed_over(std::move(next));
@@ -115,14 +115,14 @@ void PeerLink::say_taken() {
   channel_->send_copy(header, {});
 }
 
-/// Frames in the other direction say it along; where there are none, it is said now and then.
+/// Tells the count now and then, in case no frame goes in the other direction to carry it.
 void PeerLink::count_taken() {
   if (!may_go_on()) return;
   ++taken_;
   if (taken_ - taken_told_ >= kTakenUntoldMax) say_taken();
 }
 
-/// Takes in how many of our frames the other side says it has taken. False: that number is impossible.
+/// Takes in the other side's count of this side's frames that it has taken. False: that number is impossible.
 bool PeerLink::hears_taken(const FrameHeader& header) {
   if (!may_go_on()) return true;
   return header.type == FrameType::taken ? sent_.taken(header.count) : sent_.taken_low_bits(header.epoch);
@@ -201,7 +201,7 @@ void PeerLink::on_frame(transport::Channel& channel, const FrameHeader& header, 
   user_.peer_received(peer_, class_, receive, payload);
 }
 
-/// The other side's nonce, and then its proof.
+/// Takes the other side's nonce, and then its proof.
 void PeerLink::on_proof_frame(transport::Channel& channel, std::string_view text) {
   FrameHeader hello;
   hello.type = FrameType::peer_hello;
@@ -219,8 +219,8 @@ void PeerLink::on_proof_frame(transport::Channel& channel, std::string_view text
     return broken(ok.error().message);
   }
   attempt_.reset();
-  channel.send_copy(hello, {});  // its proof has come
-  if (second_) return;           // until it has said what it has taken
+  channel.send_copy(hello, {});  // the other side has proved itself
+  if (second_) return;           // wait for the other side's count
   open_ = true;
   flush();
 }

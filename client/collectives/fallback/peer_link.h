@@ -5,8 +5,8 @@
 //
 // Where the transport has a second way (tributary/transport/second_way.h), the channel may break and another one take
 // over, once. Every posted receive takes exactly one frame, so each side counts those that it has taken; when the
-// second channel is made both say their counts, and each sends again what the other has not. A receive that was half
-// filled is filled anew.
+// second channel is made both say their counts, and each sends again what the other has not taken. A receive that was
+// half filled is filled anew.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -23,7 +23,7 @@ namespace tributary::client {
 
 /// Channels of one pair that must not wait for each other: collectives run in the order of calls, messages in the order
 /// of each pair's calls, repairs whenever a tree is lost, messages with tags in the order in which they are wanted.
-/// Shares are the ranks' parts of operations that trees carry, too: those of one rank wait for no rest of an earlier
+/// Shares are the ranks' parts of operations that trees carry, too: they do not wait for the rest of an earlier
 /// operation whose tree was lost.
 enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2, tagged = 3, share = 4 };
 inline constexpr std::size_t kPeerClasses = 5;
@@ -33,7 +33,7 @@ inline constexpr std::size_t kPeerClasses = 5;
 inline constexpr std::uint32_t kPieceBytes = 1U << 18;
 static_assert(kPieceBytes <= kPeerBytesMax);
 
-/// Exactly one frame.
+/// A receive of exactly one frame.
 struct PostedReceive {
   FrameType type = FrameType::peer_data;
   std::uint64_t operation = 0;
@@ -52,18 +52,18 @@ class PeerLinkUser {
   virtual void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                              std::span<std::byte> payload) = 0;
   virtual void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) = 0;
-  /// A frame has come, and no receive is posted. It waits in the network for the next one that is, which may be posted
-  /// here and now. May be told twice of the same frame, where the second way takes over in between.
+  /// A frame has come for which no receive is posted. It waits in the network for the next receive, which this callback
+  /// may post. Called twice for one frame if the second way takes over in between.
   virtual void peer_waits(std::uint32_t /*peer*/, PeerClass /*peer_class*/) {}
-  /// An `offer` or a `want`. Those need no posted receive: each is taken when it comes, so that neither direction of
-  /// this class ever stands still. An error ends the connection.
+  /// An `offer` or a `want` has come. Those need no posted receive: each is taken when it comes, so that neither
+  /// direction of this class ever stands still. An error ends the connection.
   virtual Status peer_noted(std::uint32_t /*peer*/, const FrameHeader& /*note*/) { return {}; }
   /// The channel is broken or could not be made, and there is no other way.
   virtual void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) = 0;
   /// The frame that arrived is not the one that was posted: the two ranks called different things.
   virtual void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                              const FrameHeader& arrived) = 0;
-  /// Nothing is lost, but all that goes to and from that rank goes the second way from now on.
+  /// All that goes to and from that rank goes the second way from now on; nothing is lost.
   virtual void peer_goes_second_way(std::uint32_t /*peer*/, const std::string& /*reason*/) {}
 };
 
@@ -77,8 +77,8 @@ class FirstWayWatch {
 
 class PeerLink final : public transport::ChannelHandler {
  public:
-  /// `watch`: of transports with a second way; of others nullptr, and nothing is counted or kept. `early_bytes_max`:
-  /// what HasSecondWay says.
+  /// `watch`: nullptr for a transport without a second way; then nothing is counted or kept. `early_bytes_max`: as in
+  /// HasSecondWay.
   PeerLink(PeerLinkUser& user, std::uint32_t peer, PeerClass peer_class, FirstWayWatch* watch = nullptr,
            std::uint32_t early_bytes_max = 0)
       : user_(user), peer_(peer), class_(peer_class), watch_(watch), sent_(early_bytes_max) {}
@@ -89,18 +89,18 @@ class PeerLink final : public transport::ChannelHandler {
     ConnectingProof proof;
     /// The payload of the peer_hello with the answer.
     std::function<std::string(const ProofAnswer&)> introduce;
-    /// It ended before both sides had proved themselves: another one may follow, from elsewhere.
+    /// Called if the attempt ends before both sides have proved themselves: another one may follow, from elsewhere.
     std::function<void(const std::string& reason)> failed;
   };
   void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, Attempt attempt);
-  /// The accepting side, once the other has proved who it is, and said how many frames it has taken.
+  /// Takes over an accepted channel, once the other side has proved its rank and told how many frames it has taken.
   void adopt(std::unique_ptr<transport::Channel> channel, std::uint64_t taken_there = 0);
   /// Closes the first channel, if there is one. The next connect() or adopt() goes on with the second, and
   /// waits until `until` for it if there was a first.
   void leave_first_way(transport::TimePoint until, const std::string& reason);
   /// Fails if the second channel is late.
   void look_for_second(transport::TimePoint now);
-  /// This process was away for so long.
+  /// Extends the limit by `absence`, for which this process was away.
   void excuse(transport::Duration absence) noexcept;
 
   void post(const PostedReceive& receive);
@@ -108,10 +108,10 @@ class PeerLink final : public transport::ChannelHandler {
   void send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void close();
   [[nodiscard]] bool connected() const noexcept { return open_; }
-  /// There is a connection, or one under way.
+  /// Returns whether there is a connection, or one under way.
   [[nodiscard]] bool has_channel() const noexcept { return channel_ != nullptr; }
   [[nodiscard]] bool on_second_way() const noexcept { return second_; }
-  /// Frames that have come, as far as they count for the second way.
+  /// Returns how many frames have been taken on the first way.
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
   [[nodiscard]] bool shares_memory() const noexcept { return channel_ != nullptr && channel_->shares_memory(); }
   /// The frame that waits in the network until its receive is posted.
@@ -124,7 +124,7 @@ class PeerLink final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
  private:
-  /// This channel's frames are counted and kept: it may break.
+  /// Returns whether this channel may break and another go on, so that its frames are counted and kept.
   [[nodiscard]] bool may_go_on() const noexcept { return watch_ != nullptr && !second_; }
   [[nodiscard]] bool hears_taken(const FrameHeader& header);
   [[nodiscard]] bool is_note(const FrameHeader& header) const noexcept;
@@ -147,15 +147,15 @@ class PeerLink final : public transport::ChannelHandler {
   std::deque<PeerFrame> pending_;
   SentFrames sent_;                       // on the first way
   std::uint64_t taken_ = 0;               // of the other side's frames, on the first way
-  std::uint64_t taken_told_ = 0;          // of those
-  bool open_ = false;                     // past the proofs, and where the other side goes on is known
-  std::optional<FrameHeader> held_back_;  // told the channel NotYet
+  std::uint64_t taken_told_ = 0;          // how many of those the other side was told of
+  bool open_ = false;                     // both sides have proved themselves and know where to go on
+  std::optional<FrameHeader> held_back_;  // the frame that the channel was answered NotYet for
   bool mismatched_ = false;
   bool closed_ = false;
   bool second_ = false;  // channel_ is, or will be, of the second way
   transport::TimePoint second_until_ = transport::TimePoint::max();
   std::string why_second_;
-  std::unique_ptr<transport::Channel> first_;  // left, closed; it may be in a callback
+  std::unique_ptr<transport::Channel> first_;  // left and closed, but it may be in a callback
   std::unique_ptr<transport::Channel> channel_;
 };
 

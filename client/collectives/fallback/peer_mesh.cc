@@ -8,7 +8,7 @@ namespace tributary::client {
 
 namespace {
 
-// Where there is a second way, nobody waits longer for the first.
+// If there is a second way, no rank waits longer than this for the first.
 constexpr auto kFirstWayLimit = std::chrono::seconds(5);
 // A connection that was refused or displaced is tried again after so long.
 constexpr auto kAgainFirst = std::chrono::milliseconds(20), kAgainLast = std::chrono::milliseconds(1000);
@@ -53,7 +53,7 @@ Result<PeerHello> peer_hello_of(const std::string& detail) {
   return hello;
 }
 
-/// Once it is known where the peer is; until then the link keeps what it is to send.
+/// Connects once it is known where the peer is; until then the link keeps what it is to send.
 void PeerMesh::connect(PeerClass peer_class, std::uint32_t peer) {
   const Member* const member = directory_.find(peer);
   if (member == nullptr) return directory_.want(peer);

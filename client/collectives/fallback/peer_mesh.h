@@ -1,12 +1,12 @@
 #pragma once
-// The channels between this rank and the others, made when first needed. The higher of two ranks connects: whoever
-// needs the channel, the other side's part in the same operation makes it need it too. A connection that is refused, or
-// ends before both sides have proved themselves, is tried again until the mesh closes: a rank that is gone is missed by
-// rank 0, and the time-outs of what waits for the connection go on.
+// The channels between this rank and the others, made when first needed. The higher of two ranks connects: if one side
+// needs the channel for an operation, so does the other. A connection that is refused, or ends before both sides have
+// proved themselves, is tried again until the mesh closes. That hides no lost rank: rank 0 misses it, and the time-outs
+// of operations that wait for the connection go on.
 //
-// Over a transport with a second way, all channels between two ranks are of the first until one of them breaks or
-// cannot be made, and all of the second from then on. The higher rank makes those, too; the lower one tells it, by way
-// of rank 0, if it is the one that noticed.
+// Over a transport with a second way, all channels between two ranks go the first way until one of them breaks or
+// cannot be made, and all go the second way from then on. The higher rank makes the new channels, too; if the lower one
+// notices the break, it tells the higher one by way of rank 0.
 #include <array>
 #include <functional>
 #include <map>
@@ -21,7 +21,7 @@
 
 namespace tributary::client {
 
-/// How the ranks are reached. Without a second way `second` is nullptr.
+/// The transports that reach the ranks. Without a second way `second` is nullptr.
 struct PeerWays {
   transport::Transport& first;
   transport::Transport* second = nullptr;
@@ -31,14 +31,14 @@ struct PeerWays {
 /// A peer_hello's content besides its sender.
 struct PeerHello {
   bool second = false;      // it has come the second way
-  std::uint64_t taken = 0;  // then: so many frames were taken on the first
+  std::uint64_t taken = 0;  // then: the number of frames taken on the first
 };
 /// Reads a proof's detail.
 [[nodiscard]] Result<PeerHello> peer_hello_of(const std::string& detail);
 
 class PeerMesh final : private FirstWayWatch {
  public:
-  /// `directory`: where the ranks are, and whom to ask for those that it does not know.
+  /// `directory` knows where ranks are, or whom to ask.
   PeerMesh(PeerWays ways, Directory& directory, std::uint32_t rank, const Secret& secret,
            transport::Duration connect_limit);
 
@@ -46,22 +46,22 @@ class PeerMesh final : private FirstWayWatch {
   /// the receiver of collectives.
   void set_user(PeerClass peer_class, PeerLinkUser& user) { users_[static_cast<std::size_t>(peer_class)] = &user; }
   [[nodiscard]] PeerLink& link(PeerClass peer_class, std::uint32_t peer);
-  /// A connection to us has proved to be `peer`'s. The returned handler gets its callbacks from now on; nullptr: it is
-  /// not wanted, or there is one already.
+  /// Takes a connection to us that has proved to be `peer`'s. The returned handler gets its callbacks from now on;
+  /// nullptr: it is not wanted, or there is one already.
   [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
                                                   std::unique_ptr<transport::Channel>& channel);
-  /// The directory knows now where `peer` is.
+  /// Connects to `peer`: the directory knows now where it is.
   void found(std::uint32_t peer);
-  /// From now on the second way with `peer`; nothing is lost. False: so it was already, or there is none.
+  /// Uses the second way with `peer` from now on; nothing is lost. False: it does so already, or there is none.
   bool leave_first_way(std::uint32_t peer, const std::string& reason);
-  /// A few times a second at least.
+  /// To be called a few times a second at least.
   void tick(transport::TimePoint now);
-  /// This process was away for so long.
+  /// Extends the limits by `absence`, for which this process was away.
   void excuse(transport::Duration absence);
   void close();
-  /// Channels that are open, and how many of them go through shared memory.
+  /// Returns how many channels are open, and how many of them go through shared memory.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> open_links() const noexcept;
-  /// Connections that could not be made so far, for people; empty where there are none.
+  /// Returns the connections that could not be made so far, for people; empty if there are none.
   [[nodiscard]] std::string troubles() const;
   /// Calls `visit(peer, header)` for each frame of this class that waits for its receive.
   void visit_held_back(PeerClass peer_class, const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const;

@@ -12,8 +12,8 @@
 
 namespace tributary::client {
 
-/// A contiguous part of an operation, itself a collective: the whole operation, the ranks' share of it, or the part that
-/// a lost tree has left undone.
+/// A contiguous part of an operation, itself a collective: the whole operation, the ranks' share of it, or what a lost
+/// tree has left undone.
 struct Piece {
   Collective collective = Collective::all_reduce;
   std::uint32_t root = 0;
@@ -23,7 +23,7 @@ struct Piece {
   bool in_place = false;
 };
 
-/// How a piece runs, and as which rank of how many.
+/// The plan of a piece: how it runs, among how many ranks, and as which of them.
 struct Plan {
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;

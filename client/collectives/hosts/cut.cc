@@ -18,7 +18,7 @@ constexpr std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
   return (a + b - 1) / b;
 }
 
-/// The collective that each piece, which has one owner, is.
+/// Returns the collective of each piece, which has one owner.
 Collective kind_of(Collective collective) noexcept {
   switch (pattern_of(collective)) {
     case Pattern::all_to_one:
@@ -60,7 +60,7 @@ Cut::Cut(const Signature& signature, std::uint32_t ranks) noexcept
   const std::uint64_t grain = kGrainBytes / element;
   elements_ = divided_up(divided_up(count_, pieces_of_part_), grain) * grain;
   if (count_ > 0) pieces_of_part_ = divided_up(count_, elements_);
-  // One piece with the same kind as the whole says all of the call; an average differs, as it goes as a sum.
+  // A single piece of the call's own collective shows all of the call. An average is one exception: it goes as a sum.
   announces_ = parts_ * pieces_of_part_ > 1 || kind_ != signature.collective || signature.op == ReduceOp::avg;
 }
 

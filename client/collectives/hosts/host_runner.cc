@@ -116,7 +116,7 @@ bool HostRunner::passes_leader(const Flight& flight) const noexcept {
   return is_here(flight.piece.segment.owner) && flight.piece.segment.owner != leader();
 }
 
-/// Where the leader keeps the sum of its host's ranks and, in the end, of all ranks.
+/// Returns the memory in which the leader keeps the sum of its host's ranks and, in the end, of all ranks.
 std::byte* HostRunner::sum_of(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Segment& segment = flight.piece.segment;

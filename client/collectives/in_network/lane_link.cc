@@ -113,7 +113,7 @@ FrameHeader LaneLink::header_for(const SequenceEntry& e) const {
 }
 
 // Segments of an operation are dealt to the lanes in turn, starting with lane (operation mod lanes), so that a stream
-// of small operations uses every lane. False: nothing is left to contribute.
+// of small operations uses every lane.
 std::uint64_t LaneLink::first_segment(std::uint64_t operation) const noexcept {
   return (settings_.lane + settings_.lanes - operation % settings_.lanes) % settings_.lanes;
 }
@@ -144,7 +144,7 @@ std::uint64_t LaneLink::first_unfinished(const Operation& operation, std::uint64
   return first_segment(operation.number);
 }
 
-/// Whether the input of the segment at the cursor has arrived. A segment to which this rank gives no data needs none.
+/// Returns whether the input of the segment at the cursor has come. A segment without this rank's data needs none.
 bool LaneLink::input_there(const Operation& operation) const {
   if (operation.input_whole()) return true;
   const SequenceEntry e{
@@ -174,7 +174,7 @@ bool LaneLink::contribute_one() {
   e.segment = Segmentation(operation.signature, settings_.nranks, descriptor_.segment_bytes).at(cursor_segment_);
   const FrameHeader header = header_for(e);
   const std::size_t bytes = header.bare() ? 0 : e.segment.count * operation.element_bytes();
-  // Once, although the channel may take the contribution only later.
+  // Announce the result once, although the channel may take the contribution only at a later try.
   if (wants_result(e) && expected_ <= contributed_) {
     expect_result(e, header);
     expected_ = contributed_ + 1;
@@ -357,7 +357,7 @@ void LaneLink::fail(const std::string& reason) {
 }
 
 void LaneLink::on_closed(transport::Channel&, const Error& error) {
-  // An aggregator refuses a join with a reason, but it cannot read one of another protocol version.
+  // An aggregator refuses a join with a reason, except a join of another protocol version, which it cannot read.
   const bool unread = !ready_ && error.code == Errc::peer_gone;
   fail("aggregator " + aggregator() + " (" + to_string(descriptor_.entries[0].aggregator) + "): " + error.message +
        (unread ? " It had not answered this rank's join: it has ended, or runs another version of Tributary." : ""));

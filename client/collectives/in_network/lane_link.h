@@ -114,7 +114,7 @@ class LaneLink final : public transport::ChannelHandler {
   /// number of lanes.
   [[nodiscard]] std::uint64_t first_unfinished(const Operation& operation, std::uint64_t hi) const noexcept;
   [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
-  /// This rank's input, or result, for a sequence that it has a result for; where the pattern gave it that.
+  /// This rank's input of an entry, or its result once it has come; only for data that the pattern gives this rank.
   [[nodiscard]] const std::byte* input_bytes(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] const std::byte* result_bytes(const SequenceEntry& entry) const noexcept;
 

@@ -337,7 +337,7 @@ Error LocalGroup::failure_here() const {
   return error;
 }
 
-// The rank that wrote it may have died in between: then only its death is known.
+// The rank that wrote the failure may have died before its text was whole: then only its death is known.
 Error LocalGroup::failure() const {
   ArenaHeader& header = places_.header();
   const TimePoint limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);

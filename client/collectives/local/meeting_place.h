@@ -36,8 +36,8 @@ class MeetingPlace {
   Secret secret_;
 };
 
-/// The other ranks' side. Blocks, at most for `limit`, which should be longer than rank 0's, or until the descriptor
-/// `stop` can be read.
+/// The other ranks' side: come() blocks, at most for `limit`, which should be longer than rank 0's, or until the
+/// descriptor `stop` can be read.
 enum class Place : std::uint8_t { open, may_open_later };
 [[nodiscard]] Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings,
                                                        std::chrono::milliseconds limit, int stop = -1,

@@ -12,7 +12,7 @@ namespace tributary::nccl {
 inline constexpr std::uint32_t kSocketThreadsMax = 16;
 inline constexpr std::uint32_t kDataSocketsMax = 64;
 
-/// Those of each end of one connection, besides the first socket. Both 0: NCCL's own thread does it all.
+/// The numbers at each end of one connection, besides the first socket. Both 0: NCCL's own thread does it all.
 struct SocketCounts {
   std::uint16_t threads = 0;
   std::uint16_t sockets = 0;  // of all threads together

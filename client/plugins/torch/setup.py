@@ -67,7 +67,7 @@ def torch_version(folder: Path) -> str:
 
 
 def pybind_flags(torch: Path) -> list[str]:
-    """Older PyTorch (2.7 does) shares its classes only with extensions that claim to be built by its own compiler."""
+    """Returns flags for older PyTorch (2.7, say): it shares classes only with extensions that name its own compiler."""
     names = ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
     program = f"import torch; print(*(getattr(torch._C, '_PYBIND11_' + name, None) for name in {names}))"
     environment = {**os.environ, "PYTHONPATH": str(torch.parent), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}

@@ -23,8 +23,8 @@ class Communicator {
 
   /// Runs `call` with the communicator; returns false, without running it, after close() or abort().
   bool use(const std::function<void(tributary_comm*)>& call);
-  /// Collective: waits for every rank, within the time-out, then frees. Needed once. The outcome is good for a warning
-  /// at most.
+  /// Collective: waits for every rank, within the time-out, then frees the communicator. Call it once. A bad outcome
+  /// deserves a warning at most.
   tributary_status close();
   /// Ends the communicator because the process ends. If the other ranks end, too, all have until `deadline` to do so in
   /// order; else the others read that this rank aborted, with `reason`.

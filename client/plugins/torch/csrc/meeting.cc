@@ -24,7 +24,7 @@ constexpr auto kPauseFirst = 5ms;
 constexpr auto kPauseLast = 500ms;
 constexpr auto kStoreLook = 1s;  // the time between two looks while a meeting is under way
 constexpr auto kLogFirst = 5s;
-// How long an error that a rank 0 left in the Store is not believed, as it may be an earlier one's.
+// An error in the Store is not believed for so long, because an earlier rank 0 may have left it.
 constexpr auto kErrorStays = 10s;
 
 bool is_id(const std::vector<std::uint8_t>& value) {
@@ -105,7 +105,7 @@ tributary_comm* Meeting::meet_rank_0() {
     tributary_comm* comm = try_to_meet(id, status);
     if (status == TRIBUTARY_OK) return comm;
     refusal = sentence(kTitle, status);
-    // Another process has this address by now, or there is another id. Other errors would only come again.
+    // These mean that another process has this address by now, or that there is another id. Others would come again.
     if (status != TRIBUTARY_ERROR_DENIED && status != TRIBUTARY_ERROR_UNREACHABLE && status != TRIBUTARY_ERROR_ABORTED)
       C10_THROW_ERROR(DistBackendError, refusal);
   }

@@ -244,8 +244,8 @@ WorkPtr Backend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tens
   return submit(std::move(call));
 }
 
-// No splits at all is how every rank says that all parts are equal. With splits, that this rank's are equal says
-// nothing of the others'.
+// A call without splits says, on every rank, that all parts are equal. A call whose splits are equal on this rank says
+// nothing of other ranks' parts.
 WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
                                std::vector<std::int64_t>& input_splits, const c10d::AllToAllOptions& /*options*/) {
   check_same_type(output, input, "all_to_all_single");
