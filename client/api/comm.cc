@@ -8,6 +8,7 @@
 #include "client/api/interfaces.h"
 #include "client/api/log.h"
 #include "client/api/transports.h"
+#include "client/collectives/fallback/peer_link.h"
 #include "client/control/time_out.h"
 #include "client/gpu/path_choice.h"
 #include "tributary/transport/descriptors.h"
@@ -189,12 +190,12 @@ bool Comm::of_this_process() const noexcept {
 namespace {
 
 /// Checks the limit of descriptors. Over TCP every connection is a descriptor, and also over RDMA, whose star is TCP:
-/// rank 0 has one for each other rank, and every rank has up to three for each: for collectives, messages, and messages
-/// with tags. Over packets all connections share one.
+/// rank 0 has one for each other rank, and every rank has up to one of each PeerClass for each. Over packets all
+/// connections share one.
 Status have_descriptors(std::uint32_t nranks, std::uint32_t rank, const std::string& transport) {
   constexpr std::uint64_t kOthers = 64;  // listeners, lanes, shared memory, the manager, neighbours
   if (transport == "udp" || transport == "dpdk") return {};
-  transport::raise_descriptor_limit(3 * std::uint64_t{nranks} + kOthers);
+  transport::raise_descriptor_limit((kPeerClasses + 1) * std::uint64_t{nranks} + kOthers);
   if (rank != 0) return {};
   return transport::check_descriptors(transport::descriptor_limit(), nranks - 1 + kOthers,
                                       "rank 0 of " + std::to_string(nranks) + " ranks");
