@@ -63,6 +63,18 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, T& into, const s
                     });
 }
 
+/// Adds --lanes, which reads as TRIBUTARY_LANES does. `into` is 0 for auto.
+void add_lanes(CLI::App& app, std::uint32_t& into, const std::string& help) {
+  add_parsed(app, "--lanes", into, help + ": 1 to 16, or auto, as many as save time (auto)",
+             [](const std::string& text) -> Result<std::uint32_t> {
+               if (text == "auto") return 0U;
+               const auto lanes = service::parse_number<std::uint32_t>(text);
+               if (lanes && *lanes >= 1 && *lanes <= kLanesMax) return *lanes;
+               return fail(Errc::bad_argument,
+                           "'" + text + "' is neither auto nor a number from 1 to " + std::to_string(kLanesMax));
+             });
+}
+
 void describe_run(CLI::App& app, const std::vector<std::string>& command, Action& action) {
   auto* sub = app.add_subcommand("run", "Run a command with a private cluster on this machine");
   sub->footer("Example: tributary run --ranks 4 --levels 2 -- tributary perf all_reduce -b 8 -e 64M -f 4");
@@ -73,7 +85,7 @@ void describe_run(CLI::App& app, const std::vector<std::string>& command, Action
   sub->add_option("--aggregators", options->aggregators, "Number of aggregators; 0: no service, only the ranks")
       ->check(CLI::Range(0U, kLocalAggregatorsMax));
   sub->add_option("--levels", options->levels, "Levels of the trees")->check(CLI::Range(1U, kLevelsMax));
-  sub->add_option("--lanes", options->lanes, "Lanes of each group")->check(CLI::Range(1U, kLanesMax));
+  add_lanes(*sub, options->lanes, "Lanes of each group");
   sub->add_option("--addresses", options->addresses,
                   "Addresses at which each aggregator listens, for the lanes in turn; over RDMA each of another device")
       ->check(CLI::Range(1U, kLanesMax));
@@ -243,7 +255,7 @@ void describe_plan(CLI::App& app, Action& action) {
   sub->add_option("hosts", wanted->hosts, "Host names by rank, or ranges such as node-[1-4]")->required();
   sub->add_option("--ranks-per-host", wanted->ranks_per_host, "Number of consecutive ranks on each host (1)")
       ->check(CLI::Range(1U, 4096U));
-  sub->add_option("--lanes", wanted->lanes, "Lanes (1)")->check(CLI::Range(1U, kLanesMax));
+  add_lanes(*sub, wanted->lanes, "Lanes");
   sub->add_option("--levels", wanted->levels, "Exact number of levels")->check(CLI::Range(1U, kTreeLevelsMax));
   sub->add_option("--window", wanted->window, "Segments in flight")->check(CLI::Range(1U, kWindowMax));
   sub->add_option("--segment-bytes", wanted->segment_bytes, "Size of a segment")

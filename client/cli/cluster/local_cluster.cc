@@ -182,7 +182,7 @@ Status LocalCluster::prepare_manager() {
 Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
   const auto program = find_program("tributary-aggregator");
   if (!program) return std::unexpected(program.error());
-  std::uint32_t workers = std::min(settings_.lanes, std::max(1U, std::thread::hardware_concurrency()));
+  std::uint32_t workers = std::clamp(settings_.lanes, 1U, std::max(1U, std::thread::hardware_concurrency()));
   // Some devices have only one queue, and each worker needs one.
   if (transport() == "dpdk" && std::getenv("TRIBUTARY_CLUSTER_DPDK_ONE_WORKER") != nullptr) workers = 1;
   const std::string file = settings_.folder + "/" + placed.name;

@@ -16,7 +16,8 @@ namespace tributary::cli {
 
 struct LocalClusterSettings {
   ClusterShape shape;
-  std::uint32_t lanes = 1;          // also the workers of each aggregator, at most one per core
+  // Also the workers of each aggregator, at most one per core. 0: as many as save time, which is one in a ClusterLayout.
+  std::uint32_t lanes = 1;
   std::uint32_t addresses = 1;      // addresses of each aggregator; over RDMA each belongs to another device
   std::string folder;               // must exist; configuration, state and logs go there
   std::string log_level = "info";   // of the daemons

@@ -122,12 +122,17 @@ std::string aggregators_text(const json& document) {
   return table.text();
 }
 
+/// The manager's 0 is the user's auto.
+std::string lanes_wanted_text(const json& group) {
+  return number(group, "lanes_wanted") == 0 ? "auto" : count_text(group, "lanes_wanted");
+}
+
 std::string groups_text(const json& document) {
   Table table({"GROUP", "JOB", "EPOCH", "RANKS", "PATH", "LANES", "LEVELS", "WINDOW", "SEGMENT", "LEASE", "REASON"});
   for (const json& g : document.at("groups")) {
     table.add({count_text(g, "group"), text(g, "job"), count_text(g, "epoch"), count_text(g, "ranks"), text(g, "path"),
-               count_text(g, "lanes") + "/" + count_text(g, "lanes_wanted"), count_text(g, "levels"),
-               count_text(g, "window"), bytes_text(number(g, "segment_bytes")), lease_text(g), text(g, "reason")});
+               count_text(g, "lanes") + "/" + lanes_wanted_text(g), count_text(g, "levels"), count_text(g, "window"),
+               bytes_text(number(g, "segment_bytes")), lease_text(g), text(g, "reason")});
   }
   return table.text();
 }

@@ -21,10 +21,10 @@ namespace tributary::cli {
 struct PlanOptions {
   std::vector<std::string> hosts;    // names by rank, or ranges such as node-[1-4]
   std::uint32_t ranks_per_host = 1;  // consecutive ranks on each host
-  std::uint32_t lanes = 1;
-  std::uint32_t levels = 0;         // 0: the planner chooses
-  std::uint32_t window = 0;         // 0: the manager's default
-  std::uint32_t segment_bytes = 0;  // 0: the manager's default
+  std::uint32_t lanes = 0;           // 0: as many as save time
+  std::uint32_t levels = 0;          // 0: the planner chooses
+  std::uint32_t window = 0;          // 0: the manager's default
+  std::uint32_t segment_bytes = 0;   // 0: the manager's default
 };
 [[nodiscard]] int plan(const ManagerOptions& options, const PlanOptions& plan);
 

@@ -62,7 +62,7 @@ Environment rank_environment(const RunOptions& options, const LocalCluster* clus
   environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(options.ranks);
   environment["MASTER_ADDR"] = "127.0.0.1";
   environment["MASTER_PORT"] = std::to_string(port);
-  environment["TRIBUTARY_LANES"] = std::to_string(options.lanes);
+  environment["TRIBUTARY_LANES"] = options.lanes == 0 ? "auto" : std::to_string(options.lanes);
   if (cluster != nullptr) cluster->add_to(environment, rank);
   return environment;
 }

@@ -10,8 +10,8 @@ struct RunOptions {
   std::uint32_t ranks = 1;
   std::int64_t aggregators = -1;  // -1: as many as the levels need; 0: no service
   std::uint32_t levels = 0;       // 0: chosen by the numbers of ranks and aggregators
-  std::uint32_t lanes = 1;
-  std::uint32_t addresses = 1;  // of each aggregator
+  std::uint32_t lanes = 0;        // 0: auto
+  std::uint32_t addresses = 1;    // of each aggregator
   bool prefix = false;
   bool keep = false;
   bool verbose = false;

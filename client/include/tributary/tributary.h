@@ -128,7 +128,9 @@ typedef struct tributary_config {
   const char* host_id;        /* TRIBUTARY_HOST_ID: this host's name in the topology */
   const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
   const char* job;            /* TRIBUTARY_JOB: the manager lists the group under this name */
-  int lanes;                  /* TRIBUTARY_LANES: 1 to 16; 0: as many as pay */
+  /* TRIBUTARY_LANES: 1 to 16; 0: not set here. Where it is set nowhere ("auto"), the manager plans as many lanes as save
+   * time by the rates of its topology; one if it knows no rates. */
+  int lanes;
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
   const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's setting counts */
   /* While tributary_comm_init_rank_config waits for the other ranks, it calls this about ten times a second with

@@ -225,7 +225,7 @@ struct Config {
   std::string host_id;                   // this host's name in the topology
   std::string token_file;                // holds the manager's job token
   std::string job;                       // the manager lists the group under this name
-  int lanes = 0;                         // 1 to 16
+  int lanes = 0;                         // 1 to 16; set nowhere: as many as the manager finds to save time
   std::chrono::milliseconds timeout{0};  // a lost or hung rank becomes an error within this
   std::string tuning;                    // "auto", "off" or the path of a tuning table; rank 0's setting counts
 };

@@ -26,7 +26,8 @@ INSTANTIATE_TEST_SUITE_P(General, BadArguments,
                                          Words{"aggregators", "a b"}, Words{"aggregators", "../../x"}, Words{"drain"},
                                          Words{"drain", "a/b"}, Words{"drain", "a", "b"}, Words{"plan"},
                                          Words{"plan", "node-[2-1]"}, Words{"plan", "a", "--lanes", "0"},
-                                         Words{"plan", "a", "--lanes", "17"}, Words{"plan", "a", "--levels", "99"}));
+                                         Words{"plan", "a", "--lanes", "17"}, Words{"plan", "a", "--lanes", "many"},
+                                         Words{"plan", "a", "--levels", "99"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Run, BadArguments,
@@ -62,6 +63,12 @@ TEST(UnknownSubcommand, IsNamed) {
   EXPECT_EQ(work.tributary({""}).error, "tributary: '' is not a subcommand; tributary --help lists them all\n");
   EXPECT_EQ(work.tributary({"--bogus"}).error,
             "tributary: '--bogus' is not a subcommand; tributary --help lists them all\n");
+}
+
+TEST(Lanes, AreAutoOrANumber) {
+  const Workplace work;
+  EXPECT_THAT(work.tributary({"plan", "a", "--lanes", "0"}).error,
+              testing::HasSubstr("'0' is neither auto nor a number from 1 to 16"));
 }
 
 TEST(GoodArguments, HelpAndVersionAreNoErrors) {

@@ -31,7 +31,7 @@ class Listings : public testing::Test {
     token.erase(token.find_last_not_of("\n") + 1);
     auto client = manager_client::ManagerClient::create({.url = cluster_->manager_url(), .token = token});
     ASSERT_TRUE(client);
-    auto group = client->request_group({.job = "listed", .hosts = cluster_->layout().host_of_rank});
+    auto group = client->request_group({.job = "listed", .hosts = cluster_->layout().host_of_rank, .lanes = 0});
     ASSERT_TRUE(group) << group.error().message;
     group_ = group->descriptor.group;
   }
@@ -90,7 +90,7 @@ TEST_F(Listings, AggregatorsAllOrOne) {
 
 TEST_F(Listings, GroupsAllOrOne) {
   const std::string number = std::to_string(group_);
-  EXPECT_THAT(good({"groups"}).output, testing::ContainsRegex(number + " +listed +1 +4 +in-network +1/1 +2"));
+  EXPECT_THAT(good({"groups"}).output, testing::ContainsRegex(number + " +listed +1 +4 +in-network +1/auto +2"));
   EXPECT_THAT(good({"groups", number}).output, HasSubstr("ranks 2-3 on worker-2 ... worker-3"));
   EXPECT_EQ(json_of({"groups"}).at("groups").size(), 1U);
   EXPECT_EQ(json_of({"groups", number}).at("hosts").size(), 4U);
@@ -113,6 +113,9 @@ TEST_F(Listings, PlanChangesNothing) {
   const std::vector<std::string> plan{"plan", "worker-[0-1]", "worker-2", "--token-file", cluster_->job_token_file()};
   EXPECT_THAT(good(plan).output, HasSubstr("rank 2 on worker-2"));
   EXPECT_EQ(json_of(plan).at("trees").size(), 1U);
+  std::vector<std::string> in_two_lanes = plan;
+  in_two_lanes.insert(in_two_lanes.end(), {"--lanes", "2"});
+  EXPECT_EQ(json_of(in_two_lanes).at("trees").size(), 2U);
   EXPECT_THAT(good({"plan", "elsewhere", "worker-0", "--token-file", cluster_->job_token_file()}).output,
               HasSubstr("would run on the fallback"));
   EXPECT_EQ(json_of({"groups"}).at("groups").size(), 1U);

@@ -55,6 +55,12 @@ TEST_F(RunCommand, TellsEveryRankWhereTheServiceIs) {
   EXPECT_EQ(work_.left_behind(), "");
 }
 
+TEST_F(RunCommand, LeavesTheNumberOfLanesToTheManagerUnlessToldOne) {
+  const Outcome outcome = run({"--ranks", "2", "--aggregators", "1"}, "echo $TRIBUTARY_LANES");
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_THAT(lines_of(outcome.output), ElementsAre("auto", "auto"));
+}
+
 TEST_F(RunCommand, KeepsLinesWholeAndEndsTheLastOne) {
   const Outcome outcome = run({"--ranks", "2", "--aggregators", "0", "--prefix"},
                               "printf first; printf ' half\\n'; printf 'no end'; echo to stderr >&2");

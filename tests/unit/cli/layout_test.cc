@@ -56,6 +56,21 @@ TEST(ClusterLayout, LeadsThePlannerToAsManyLevelsAsWanted) {
   EXPECT_GT(shapes, 100);
 }
 
+// Aggregators carry more than all ranks send, so no second lane saves time, and workers for one lane are enough.
+TEST(ClusterLayout, LeadsThePlannerToOneLaneIfItChoosesTheirNumber) {
+  for (std::uint32_t levels = 1; levels <= 4; ++levels) {
+    for (const std::uint32_t ranks : {levels + 1, 8U, 24U, 64U}) {
+      for (const std::uint32_t aggregators : {levels, 2 * levels + 1, 16U}) {
+        const auto layout = lay_out_cluster({.ranks = ranks, .aggregators = aggregators, .levels = levels});
+        ASSERT_TRUE(layout) << layout.error().message;
+        const manager::Plan plan = plan_for(*layout, 0);
+        ASSERT_EQ(plan.lanes.size(), 1U) << ranks << " ranks, " << aggregators << " aggregators; " << plan.reason;
+        EXPECT_EQ(plan.lanes[0].levels, levels) << ranks << " ranks, " << aggregators << " aggregators";
+      }
+    }
+  }
+}
+
 TEST(ClusterLayout, ChoosesLevelsThatSuitRanksAndAggregators) {
   EXPECT_EQ(lay_out_cluster({.ranks = 8, .aggregators = 1}).value().levels, 1U);
   EXPECT_EQ(lay_out_cluster({.ranks = 8, .aggregators = 3}).value().levels, 2U);

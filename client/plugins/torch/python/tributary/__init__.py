@@ -8,7 +8,8 @@
     print(tributary.info())  # the path, and the bytes that took each path
 
 The environment says where the service is and how to use it: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE,
-TRIBUTARY_HOST_ID, TRIBUTARY_PATH, TRIBUTARY_LANES. Without TRIBUTARY_MANAGER the ranks reduce between themselves.
+TRIBUTARY_HOST_ID, TRIBUTARY_PATH, TRIBUTARY_LANES (1 to 16; without it the manager plans as many lanes as save time).
+Without TRIBUTARY_MANAGER the ranks reduce between themselves.
 """
 
 from __future__ import annotations
