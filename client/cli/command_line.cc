@@ -91,7 +91,7 @@ void describe_run(CLI::App& app, const std::vector<std::string>& command, Action
       ->check(CLI::Range(1U, kLanesMax));
   sub->add_flag("--prefix", options->prefix, "Put the rank before every line of output");
   sub->add_flag("--keep", options->keep, "Keep the daemons' configuration, state and logs");
-  sub->add_flag("--verbose,-v", options->verbose, "Print the processes that are started; the daemons log more");
+  sub->add_flag("--verbose,-v", options->verbose, "Print the processes that are started, and let the daemons log more");
   sub->add_option("--grace", options->grace_seconds,
                   "Seconds that the other ranks have to end by themselves after a rank has failed")
       ->check(CLI::Range(0.0, 3600.0));
@@ -124,7 +124,7 @@ void describe_perf(CLI::App& app, Action& action) {
             [](ReduceOp o) { return to_string(o); });
   sub->add_option("-r,--root", bench.call.root, "Root of the rooted collectives (0)")
       ->check(CLI::Range(0U, kRanksMax - 1));
-  sub->add_option("-c,--check", bench.check, "1: check every result (1)");
+  sub->add_option("-c,--check", bench.check, "1: check every result; 0: check none (1)");
   sub->add_option("--json", options->json_file,
                   "Also write the results to this file; -: to standard output, instead of the table");
   sub->add_option("--tune", options->tune_file,
@@ -172,14 +172,15 @@ void describe_explain(CLI::App& app, Action& action) {
       },
       [](Collective c) { return to_string(c); })
       ->required();
-  add_parsed(*sub, "--bytes,-b", options->bytes, "Size of the larger of its two buffers, as 8, 4K, 64M",
+  add_parsed(*sub, "--bytes,-b", options->bytes, "Size of the larger of its two buffers, such as 8, 4K or 64M",
              parse_byte_size)
       ->required();
   sub->add_option("--ranks,-n", options->ranks, "Number of ranks (8)")->check(CLI::Range(1U, kRanksMax));
   add_named(*sub, "-d,--dtype", options->dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
             [](DType d) { return to_string(d); });
   sub->add_option("--tuning", options->tuning, "auto, off or a tuning table (TRIBUTARY_TUNING, else auto)");
-  add_parsed(*sub, "--link-rate", options->link_bits, "Rate of each rank's link, as 10Gbit/s; 0bit/s: all on one host",
+  add_parsed(*sub, "--link-rate", options->link_bits,
+             "Rate of each rank's link, such as 10Gbit/s; 0bit/s: all ranks are on one host",
              [](const std::string& text) -> Result<std::optional<std::uint64_t>> {
                const auto rate = service::naming(text, service::parse_rate(text));
                if (!rate) return std::unexpected(rate.error());
@@ -188,7 +189,7 @@ void describe_explain(CLI::App& app, Action& action) {
   sub->add_option("--cores", options->cores, "Cores of each host (this machine's number)")
       ->check(CLI::Range(1U, 65536U));
   sub->add_option("--ranks-per-host", options->ranks_per_host,
-                  "Most ranks on one host (1); equal to --ranks: all on one host")
+                  "The most ranks on one host (1); equal to --ranks: all ranks are on one host")
       ->check(CLI::Range(1U, 65536U));
   add_parsed(*sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
     if (text == "table" || text == "json") return text == "json";

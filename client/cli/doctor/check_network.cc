@@ -104,8 +104,8 @@ Findings check_rdma(const SystemTree& system, const std::string& wanted) {
              .level = asked_for ? Level::mend : Level::note,
              .says = "none: the transport verbs cannot be used",
              .advice = asked_for
-                           ? "load the device's driver (rdma-core; on Ethernet without one: modprobe rdma_rxe, and "
-                             "rdma link add), or remove verbs from TRIBUTARY_TRANSPORT"
+                           ? "load the device's driver (package rdma-core); without a device, make one on Ethernet "
+                             "(modprobe rdma_rxe, then rdma link add), or remove verbs from TRIBUTARY_TRANSPORT"
                            : ""}};
   }
   Findings findings;

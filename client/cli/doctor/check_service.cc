@@ -18,7 +18,7 @@ Findings check_service(const ServiceReport& report) {
              .what = "manager",
              .level = Level::mend,
              .says = report.trouble,
-             .advice = "check that tributary-manager runs there, and that no firewall is between"}};
+             .advice = "check that tributary-manager runs there, and that no firewall keeps this host from it"}};
   }
   Findings findings{
       {.part = "service", .what = "manager", .says = report.url + ", version " + report.version, .advice = {}}};
@@ -35,7 +35,7 @@ Findings check_service(const ServiceReport& report) {
                         .what = "aggregator " + a.name,
                         .level = a.trouble.empty() ? Level::good : Level::mend,
                         .says = a.trouble.empty() ? a.state + ", " + a.data + " answers" : a.trouble,
-                        .advice = a.trouble.empty() ? "" : "check its log, the route, and firewalls between"});
+                        .advice = a.trouble.empty() ? "" : "check its log, the route to it, and firewalls on the way"});
   }
   const bool usable = std::ranges::any_of(report.aggregators, [](const auto& a) { return a.state == "active"; });
   if (!usable) {

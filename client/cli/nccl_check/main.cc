@@ -113,7 +113,9 @@ int run(int argc, char** argv) {
   app.add_option("--ranks", ranks, "number of processes on this machine, if no launcher has set RANK")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--communicators", options.communicators)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--communicators", options.communicators, "number of communicators")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   app.add_option("--channels", options.channels, "number of NCCL channels: how often memory is registered")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

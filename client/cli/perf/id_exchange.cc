@@ -81,7 +81,7 @@ Result<IdBytes> fetch_id(const IdMeeting& meeting) {
       const std::string answer = read_line(socket, deadline);
       if (is_id(answer)) return read_id(answer);
       if (const auto reason = read_refusal(answer)) return fail(Errc::mismatch, *reason);
-      why = "the process there closed the connection, or is no rank 0";
+      why = "the process there closed the connection, or is not rank 0";
     }
     std::this_thread::sleep_for(kRetryPeriod);
   }

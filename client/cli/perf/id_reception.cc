@@ -176,7 +176,8 @@ class Reception {
     }
     if (listed > 8) text += " and " + std::to_string(listed - 8) + " more";
     return "within " + std::to_string(meeting_.limit.count() / 1000) + " s nothing came from rank " + text +
-           "; check that they were started, and reach port " + std::to_string(meeting_.port) + " of rank 0's host";
+           "; check that these ranks were started, and that they reach port " + std::to_string(meeting_.port) +
+           " of rank 0's host";
   }
 
   const IdBytes& id_;
