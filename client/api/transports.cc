@@ -48,8 +48,8 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
   // from a checkpoint say, is not lost. The communicator finds lost ranks, within its time-out.
   transport::TcpSettings tcp;
   tcp.user_timeout = {};
-  // Rank 0 has one connection from each other rank; in an exchange of all with all every rank has. The ranks' listener
-  // bounds strangers (arrivals.h).
+  // Rank 0 accepts one connection from each other rank; in an exchange of all with all so does every rank. The ranks'
+  // listener bounds strangers (arrivals.h).
   tcp.connections_max = 4 * kRanksMax;
   if (name != "verbs") {
     return std::make_unique<transport::NearTransport>(

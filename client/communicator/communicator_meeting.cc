@@ -17,7 +17,7 @@ void Communicator::start(std::function<void(const Status&)> on_ready) {
   if (settings.rank == 0 && settings.nranks == 1) all_have_come();
 }
 
-/// Rank 0 decides for all.
+/// On rank 0: decides for all ranks.
 void Communicator::all_have_come() {
   const Directory& directory = membership_.directory();
   Welcome welcome{.policy = policy_for(shared_.settings, directory)};
@@ -145,7 +145,7 @@ void Communicator::on_commit(const ControlMessage& message) {
   finalize_when_idle();
 }
 
-/// Rank 0: what the leaders' communicator does has changed.
+/// On rank 0: tells the other ranks of a change in the leaders' communicator.
 void Communicator::tell_path_between() {
   if (!shared_.life.has_begun() || shared_.life.failed() || hosts_.between() == nullptr) return;
   membership_.tell_all({.type = FrameType::commit,

@@ -43,10 +43,10 @@ class Life {
   [[nodiscard]] bool left() const noexcept { return state_ == State::left; }
   [[nodiscard]] bool failing() const noexcept { return state_ == State::failing; }
   [[nodiscard]] bool failed() const noexcept { return state_ == State::failed; }
-  /// While failing.
+  /// The error to come, while failing.
   [[nodiscard]] const Error& pending() const noexcept { return *error_; }
   [[nodiscard]] bool fails_by(transport::TimePoint now) const noexcept { return failing() && now >= fail_at_; }
-  /// Once failed; else none.
+  /// The error, once failed; else none.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return failed() ? error_ : kNone; }
   /// Extends the limit by `absence`, for which this process was away.
   void excuse(transport::Duration absence) noexcept {

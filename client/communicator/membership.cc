@@ -46,7 +46,7 @@ Status Membership::start() {
   return {};
 }
 
-/// Rank 0's listener on the lasting way was made with the unique id; this opens all others.
+/// Opens all listeners except one of rank 0's, which was made with the unique id.
 Status Membership::open_listeners() {
   const bool root = rank() == 0;
   const CommunicatorSettings& settings = shared_.settings;

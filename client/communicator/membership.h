@@ -50,7 +50,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   /// Closes the star after the queued messages are sent.
   void close();
   void tick();
-  /// This process was away for `absence`: extends the time limits by it.
+  /// Extends the time limits by `absence`, for which this process was away.
   void excuse(transport::Duration absence) { arrivals_.excuse(absence); }
 
   /// Reads the members in rank 0's welcome, but keeps the address at which this rank reached rank 0. Throws as

@@ -66,7 +66,7 @@ class MessageQueue final : private PeerLinkUser {
   PeerMesh* mesh_ = nullptr;
   MessagesUnderWay under_way_;
   TaggedMessages tagged_;
-  std::map<std::uint32_t, std::uint64_t> sends_;  // by peer: numbers of the next
+  std::map<std::uint32_t, std::uint64_t> sends_;  // by peer: the number of the next send
   std::map<std::uint32_t, std::uint64_t> receives_;
   std::deque<Message> own_sends_, own_receives_;  // to and from this rank itself
   std::deque<Waiting> waiting_;                   // the first from any rank, and all after it

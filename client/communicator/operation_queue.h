@@ -96,7 +96,7 @@ class OperationQueue {
   /// The operation called under this number, for inquiries after operations that have ended; nullptr: too long ago,
   /// or not yet.
   [[nodiscard]] const Signature* recent(std::uint64_t number) const noexcept;
-  /// Whether a part that the tree does not bring back is copied when the operation starts.
+  /// Returns whether a part that the tree does not bring back is copied when the operation starts.
   [[nodiscard]] bool copies_own_part(const Operation& operation) const noexcept;
 
   /// Something of an operation has arrived.
@@ -123,7 +123,7 @@ class OperationQueue {
   OperationWays& ways_;
   const std::uint32_t rank_;
   std::deque<std::unique_ptr<Operation>> operations_;
-  std::deque<std::unique_ptr<Operation>> graveyard_;  // of a failed communicator
+  std::deque<std::unique_ptr<Operation>> graveyard_;  // operations of a failed communicator
   std::uint64_t first_ = 0;                           // of operations_.front()
   std::uint64_t next_ = 0;
   std::uint64_t next_to_start_ = 0;

@@ -35,7 +35,7 @@ struct CommunicatorSettings {
   std::uint32_t lanes = 1;  // 0: as many as the manager finds worthwhile
   PathMode path = PathMode::automatic;
   TuningMode tuning = TuningMode::off;
-  tuning::Table tuning_table;  // of TuningMode::table
+  tuning::Table tuning_table;  // for TuningMode::table
   bool local =
       false;  // ranks of one host may share memory: for all collectives, or as the lowest level of several hosts
   bool attach = true;  // ranks of one host copy from each other's memory by the kernel, where it allows that
@@ -45,8 +45,8 @@ struct CommunicatorSettings {
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
       suspect_after{};        // after so long without a result, suspect the tree; 0: timeout / 10, at most 5 s
-  LanePulseSettings pulse{};  // of the lanes: an aggregator that does not answer at all
-  transport::Duration begin_within = std::chrono::milliseconds(500);  // then without trees, unless they are ready
+  LanePulseSettings pulse{};  // when to give up an aggregator that does not answer at all
+  transport::Duration begin_within = std::chrono::milliseconds(500);  // then begin without trees, unless they are ready
   transport::Duration drain_grace =
       std::chrono::milliseconds(300);     // after a rank is gone: for results that are on their way
   std::vector<std::uint32_t> known_as{};  // by rank: the number that people know it by, if another

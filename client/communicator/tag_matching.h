@@ -50,7 +50,7 @@ class TagMatching {
   std::uint64_t next_ = 0;                                           // key: in the order of arrival, and of calls
   std::map<std::pair<std::uint32_t, std::uint64_t>, Offer> offers_;  // by tag and key
   ByRank offers_from_;
-  std::map<std::uint32_t, std::size_t> kept_;  // by rank: how many offers
+  std::map<std::uint32_t, std::size_t> kept_;  // by rank: the number of its offers that are kept
   std::map<std::uint64_t, Receive> receives_;  // by key
   ByRank receives_from_;                       // a source of kAnyRank: any
 };

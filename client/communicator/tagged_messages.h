@@ -56,7 +56,7 @@ class TaggedMessages {
   MessagesUnderWay& under_way_;
   const std::function<void(std::string)> disagree_;
   PeerMesh* mesh_ = nullptr;
-  std::map<std::uint32_t, Peer> peers_;  // this rank among them
+  std::map<std::uint32_t, Peer> peers_;  // by rank, this rank included
   std::size_t unanswered_ = 0;           // of all peers
   TagMatching matching_;
 };

@@ -90,7 +90,7 @@ class TreeLife final : private LaneUser {
 
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] bool in_use() const noexcept { return state_ == State::in_use; }
-  /// No operation may start: the ranks are about to agree on one.
+  /// Returns true while no operation may start, because the ranks are about to change their trees.
   [[nodiscard]] bool holding() const noexcept {
     return proposed_ || state_ == State::frozen || state_ == State::repairing;
   }

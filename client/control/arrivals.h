@@ -47,7 +47,7 @@ class Arrivals {
   void tick(transport::TimePoint now);
   /// Tells the waiting connections that their answer is known.
   void resume();
-  /// This process was away for `absence`: gives every waiting connection that much more time.
+  /// Gives every waiting connection more time: this process was away for `absence`.
   void excuse(transport::Duration absence);
 
   [[nodiscard]] const ArrivalCounts& counts() const noexcept { return counts_; }

@@ -20,7 +20,7 @@ class Arrival;
 class ControlLinkUser {
  public:
   virtual ~ControlLinkUser() = default;
-  /// This rank's description of itself. Called only once the other side has proved to be rank 0.
+  /// Returns this rank's description of itself. Called only once the other side has proved to be rank 0.
   [[nodiscard]] virtual std::string introduction() const = 0;
   virtual void on_control(std::uint32_t from, const ControlMessage& message) = 0;
   /// The connection to `rank` has ended.

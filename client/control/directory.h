@@ -1,7 +1,7 @@
 #pragma once
-// Where the ranks of a communicator are, as far as this rank knows. Rank 0 knows all of them, from their introductions.
-// Its welcome tells each other rank about rank 0 and the ranks to which most schedules make it connect; a rank asks for
-// further ones when it is about to connect to them. A table of all members for every rank would be N^2 entries in the
+// Knows where the ranks of a communicator are. Rank 0 knows all of them, from their introductions. Its welcome
+// tells each other rank about rank 0 and the ranks to which most schedules make it connect; a rank asks for further
+// ones when it is about to connect to them. A table of all members for every rank would be N^2 entries in the
 // group.
 #include <cstdint>
 #include <functional>

@@ -139,7 +139,7 @@ class Coordinator {
   std::uint64_t attempt_ = 0;              // the number in the last GroupRequest
   std::uint32_t generation_ = 0;           // counts descriptors of all groups; control messages carry it as their epoch
   std::uint32_t lease_seconds_ = 0;
-  std::string tuning_;  // of the trees that are forming
+  std::string tuning_;  // the policy's text for the trees that are forming
   LostAggregators lost_;
   OwnAbsence own_absence_;
   RollCall answers_;

@@ -21,7 +21,7 @@
 
 namespace tributary::client {
 
-/// This rank's answer to freeze; the lanes must be frozen.
+/// Makes this rank's answer to freeze; the lanes must be frozen.
 [[nodiscard]] Holdings holdings_of(const std::vector<LaneLink*>& lanes, std::uint32_t rank);
 
 class Repair {
@@ -33,7 +33,7 @@ class Repair {
   [[nodiscard]] Status start(Moves moves, std::function<void()> done);
   void received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload);
   void sent();
-  /// When the repair is done, all ranks have this lane's results below this sequence.
+  /// Returns the sequence below which all ranks have this lane's results when the repair is done.
   [[nodiscard]] std::uint64_t everyones(std::size_t lane) const noexcept { return moves_[lane].hi; }
   [[nodiscard]] std::uint64_t moved() const noexcept { return moved_; }
 

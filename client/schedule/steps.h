@@ -43,7 +43,7 @@ Step from_root;         // N - 1; scatter
 Step copy_alone;        // 1; for a communicator of one rank
 [[nodiscard]] std::uint64_t reduce_parts_steps(std::uint32_t ranks) noexcept;
 
-/// Where ring_reduce_scatter leaves this rank's part of a reduce; to_root sends it from there.
+/// Returns the place where ring_reduce_scatter leaves this rank's part of a reduce; to_root sends it from there.
 [[nodiscard]] Slice ring_reduce_scatter_result(const Parameters& p) noexcept;
 
 }  // namespace tributary::schedule

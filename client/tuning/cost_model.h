@@ -52,7 +52,7 @@ namespace tributary::tuning {
 
 using schedule::Algorithm;
 
-/// Where an operation runs. Tables use these names: append only.
+/// The path of an operation. Tables use these names: append only.
 enum class Path : std::uint8_t {
   tree,
   ranks,

@@ -20,7 +20,7 @@ struct Step {
   std::uint32_t tree_share = 0;           // for Path::split: of kWholeShare, more than 0 and less than that
   friend bool operator==(const Step&, const Step&) = default;
 };
-/// By size, ascending; the last one has no limit.
+/// The steps by size, ascending; the last one has no limit.
 using Steps = std::vector<Step>;
 
 /// A group, as rank 0 sees it.

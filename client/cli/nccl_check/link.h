@@ -8,7 +8,7 @@ namespace tributary::cli::nccl_check {
 
 struct Link {
   int peer = 0;
-  int number = 0;  // of the connection, among those to this peer
+  int number = 0;  // its number among the connections to this peer
   void* send_comm = nullptr;
   void* receive_comm = nullptr;
 };

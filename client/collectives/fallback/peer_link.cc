@@ -152,7 +152,7 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
   if (header.type == FrameType::taken && watch_ != nullptr) return Accept{};
   if (is_note(header)) return Accept{};
   if (posted_.empty() && !mismatched_) {
-    // Such a message is wanted first, and its receives are posted before that is said.
+    // This rank asks for a message with a tag only after it has posted the message's receives.
     if (class_ == PeerClass::tagged) return Reject{{Errc::corrupt, "a message with a tag that nobody has asked for"}};
     user_.peer_waits(peer_, class_);
   }
@@ -165,7 +165,7 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
                     header.sequence == expected.tag && header.signature() == expected.signature &&
                     header.payload_bytes == expected.bytes;
   if (!fits) {
-    // Not the connection's fault: the communicator finds out who called what, and ends with that.
+    // The connection is not at fault: the communicator finds out which ranks called what, and ends with that error.
     mismatched_ = true;
     held_back_ = header;
     user_.peer_mismatch(peer_, class_, expected, header);

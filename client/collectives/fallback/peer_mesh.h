@@ -25,7 +25,7 @@ namespace tributary::client {
 struct PeerWays {
   transport::Transport& first;
   transport::Transport* second = nullptr;
-  std::uint32_t early_bytes_max = 0;  // of HasSecondWay
+  std::uint32_t early_bytes_max = 0;  // as in HasSecondWay
 };
 
 /// A peer_hello's content besides its sender.

@@ -28,7 +28,7 @@ class Cut {
   [[nodiscard]] std::uint64_t pieces() const noexcept { return (announces_ ? 1 : 0) + parts_ * pieces_of_part_; }
   [[nodiscard]] Piece at(std::uint64_t index) const noexcept;
 
-  /// Whether ranks on several hosts run this collective in stages.
+  /// Returns whether ranks on several hosts run this collective in stages.
   [[nodiscard]] static constexpr bool can(Collective collective) noexcept { return in_network_capable(collective); }
 
  private:

@@ -50,7 +50,7 @@ class HostRunner {
   bool advance();
   /// Looks, a few times a second, for processes that have ended. Time-outs are looked after elsewhere.
   void inspect();
-  /// From now on no operation is ever done and no buffer used, here and on the other ranks of this host.
+  /// Stops for good: no operation is ever done and no buffer used, here and on the other ranks of this host.
   void fail(const Error& error) noexcept;
   /// The reason why no operation will ever be done.
   [[nodiscard]] std::optional<Error> error() const;
@@ -71,7 +71,7 @@ class HostRunner {
   void attend();
   /// Counts long pieces on this host that needed no copies.
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept;
-  /// Why the ranks of this host do not copy from each other's memory through the kernel.
+  /// Returns why the ranks of this host do not copy from each other's memory through the kernel.
   [[nodiscard]] std::string attach_refusal() const { return alone() ? "" : parts_.up->attach_refusal(); }
   /// Sleeps until another rank of this host has done something, or for `limit`. Call it only if waits_here().
   void sleep(std::chrono::nanoseconds limit) noexcept;
@@ -120,7 +120,7 @@ class HostRunner {
   bool up_runs_ = false, down_runs_ = false;
   std::uint64_t between_ = 0;                    // pieces that are between the hosts
   std::uint64_t begun_between_ = 0;              // pieces begun between the hosts since the beginning
-  std::array<std::uint64_t, 1024> pieces_of_{};  // by number between the hosts: the operation
+  std::array<std::uint64_t, 1024> pieces_of_{};  // by number between the hosts: the operation of that piece
   bool advancing_ = false;
   std::array<std::unique_ptr<std::byte[]>, kAheadMax> scratch_;
   std::array<std::size_t, kAheadMax> scratch_bytes_{};

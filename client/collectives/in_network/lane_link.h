@@ -171,7 +171,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::shared_ptr<kernels::Pages> retained_;  // shared with copies that a device has under way
   kernels::Pages staging_;
   std::unique_ptr<transport::KeptMemory> kept_staging_;
-  std::vector<std::unique_ptr<DirectLane>> direct_lanes_;  // one a device
+  std::vector<std::unique_ptr<DirectLane>> direct_lanes_;  // one for each device
   std::vector<std::byte> text_;
   std::uint64_t prefix_ = 0;        // results received: exactly the sequences below
   std::uint64_t contributed_ = 0;   // sequences below have been sent up

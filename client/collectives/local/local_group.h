@@ -132,7 +132,7 @@ class LocalGroup {
   std::uint64_t first_chunk_ = 0, end_chunk_ = 0;
   std::uint64_t offered_ = 0, reduced_ = 0, taken_ = 0;  // chunks since the group began, as in this rank's line
   Reach others_offered_, others_reduced_, others_taken_;
-  std::uint64_t steps_ = 0;  // of any kind: shows whether a wait has brought anything
+  std::uint64_t steps_ = 0;  // progress of any kind: shows whether a wait has brought anything
   std::uint64_t steps_seen_ = 0;
   std::optional<TimePoint> waits_since_;
   Absences absences_;

@@ -42,7 +42,7 @@ class Movement {
   void read_notes(const Places& places, std::uint64_t sequence) const noexcept;
 
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
-  /// Whether any rank has work in the chunk's second step (reduces) and in its third (takes).
+  /// Return whether any rank has work in the chunk's second step (reduces) and in its third (takes).
   [[nodiscard]] bool reduces() const noexcept { return reduces_; }
   [[nodiscard]] bool takes() const noexcept { return takes_; }
   // These work on this call's chunk `index`, which lies in the lanes at the place of `chunk`.
@@ -57,7 +57,7 @@ class Movement {
   };
   /// How a chunk of the collective is made up.
   enum class Shape : std::uint8_t {
-    sliced,  // of one vector: a slice per rank, one behind the other
+    sliced,  // a slice of one vector for each rank, one behind the other
     parts,   // a slice of each rank's part
     whole,   // one slice, of the vector that a rank has
   };
@@ -78,7 +78,7 @@ class Movement {
   Shape shape_ = Shape::whole;
   bool by_notes_ = true, reduces_ = false, takes_ = false;
   bool streams_ = false;
-  bool offers_ = false, wants_ = false;  // this rank
+  bool offers_ = false, wants_ = false;  // whether this rank does
   std::uint64_t slice_elements_ = 0;
   std::uint64_t chunks_ = 0;
 };

@@ -27,7 +27,7 @@ Operation::Step reduce_scatter_to(const at::Tensor& send, const at::Tensor& recv
   };
 }
 
-// With `apart`, another part of the operation uses the tensor's memory.
+// With `apart`, the result goes to other memory, because another part of the operation uses the tensor's.
 void add_all_reduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op, const char* what,
                     bool apart = false) {
   const Reduction reduction(tensor, op, what);
