@@ -95,7 +95,7 @@ std::string Membership::introduction() const {
 
 void Membership::on_hello(Arrival& arrival, const std::string& body) {
   if (rank() != 0) return arrival.refuse("this is not rank 0 of your group");
-  // The communicator has failed, and this rank was not there when the others were told.
+  // The communicator has failed, and the rank that comes now was away when the others were told.
   if (const auto& error = shared_.life.error()) return arrival.refuse(error->message);
   admit(arrival, body);
 }

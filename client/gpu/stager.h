@@ -31,7 +31,7 @@ class Stager {
   /// Waits for all copies.
   ~Stager() { drain(); }
 
-  /// Returns a call that has to begin(); nullptr: all buffers are in host memory. Any thread.
+  /// Returns a call for the caller to begin(); nullptr: all buffers are in host memory. Any thread.
   [[nodiscard]] Result<std::shared_ptr<StagedCall>> stage(const CallBuffers& buffers);
   /// Returns nullptr if the call cannot go direct: then stage() decides. Any thread.
   [[nodiscard]] Result<std::shared_ptr<DirectCall>> direct(const CallBuffers& buffers);

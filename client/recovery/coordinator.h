@@ -37,7 +37,7 @@ struct CoordinatorSettings {
   ExchangePublicKey exchange_key{};       // for the GroupRequest
   bool use_trees = false;                 // a manager is configured and the path is not "fallback"
   std::string why_not;                    // the reason if use_trees is false, for people
-  std::uint64_t first_commit = 0;         // kCommit..., if the first commit names a path without trees; else 0
+  std::uint64_t first_commit = 0;         // kCommit..., if the ranks need no tree from this coordinator; else 0
   std::vector<std::uint32_t> known_as{};  // as in CommunicatorSettings
   /// Returns the policy's text while trees of these rates are in use; no text, or no function: the welcome's policy.
   std::function<std::string(const PathRates&)> tuning_of{};
