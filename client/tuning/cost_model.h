@@ -20,6 +20,8 @@
 //       In brackets: added if N is no power of two. Halving-doubling's partners change from round to round, which costs
 //       5 % of the transfer (kSpread): the ring therefore wins once its latency is small beside the transfer.
 //     broadcast        binomial             log N                  n log N                   N-1
+//                      scatter, ring        log N + N-1            2n(N-1)/N                 (N-1)(N+1)
+//     reduce           binomial             log N                  n log N                   N-1
 //                      ring, gather         N                      2n(N-1)/N                 (N-1)(N+1)
 //     reduce_scatter   direct               N/2                    n(N-1)/N, all at once     N(N-1)
 //                      ring                 N-1                    n(N-1)/N                  N(N-1)
