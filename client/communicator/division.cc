@@ -8,10 +8,6 @@
 namespace tributary::client {
 namespace {
 
-Segmentation segmentation_of(const Operation& o, const DivisionTerms& terms) {
-  return {o.signature, terms.nranks, terms.segment_bytes};
-}
-
 Piece range(const Operation& o, std::uint64_t begin, std::uint64_t end) {
   TRIBUTARY_ASSERT(begin < end && end <= o.signature.count, "elements {} to {} of {}", begin, end, to_string(o));
   Piece piece = whole(o);
@@ -30,20 +26,23 @@ Division divide(const Operation& o, const DivisionTerms& terms) {
   const tuning::Step& step = terms.policy->at(collective, bytes);
   if (step.path != tuning::Path::split || !tuning::can_split(collective))
     return {.by_trees = step.path != tuning::Path::ranks};
-  const std::uint64_t segments = segmentation_of(o, terms).segments();
+  const Segmentation segmentation(o.signature, terms.nranks, terms.segment_bytes);
+  const std::uint64_t segments = segmentation.segments();
   // Rounded to the nearest, in whole numbers: the product fits, for a step's share is at most 2^16.
-  const std::uint64_t ours = (segments * step.tree_share + tuning::kWholeShare / 2) / tuning::kWholeShare;
+  std::uint64_t ours = (segments * step.tree_share + tuning::kWholeShare / 2) / tuning::kWholeShare;
+  // As many on each lane: the lane with the most segments ends last.
+  if (ours >= terms.lanes) ours = (ours + terms.lanes / 2) / terms.lanes * terms.lanes;
   if (ours == 0) return {.by_trees = false};
   if (ours >= segments) return {.by_trees = true};
-  return {.by_trees = true, .tree_segments = ours};
+  return {.by_trees = true, .cut = Cut{.segments = ours, .element = segmentation.at(ours).offset}};
 }
 
-Piece trees_part(const Operation& o, std::uint64_t tree_segments, const DivisionTerms& terms) {
-  return range(o, 0, segmentation_of(o, terms).at(tree_segments).offset);
+Piece trees_part(const Operation& o, const Cut& cut) {
+  return range(o, 0, cut.element);
 }
 
-Piece ranks_part(const Operation& o, std::uint64_t tree_segments, const DivisionTerms& terms) {
-  return range(o, segmentation_of(o, terms).at(tree_segments).offset, o.signature.count);
+Piece ranks_part(const Operation& o, const Cut& cut) {
+  return range(o, cut.element, o.signature.count);
 }
 
 }  // namespace tributary::client

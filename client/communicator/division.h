@@ -19,17 +19,18 @@ struct DivisionTerms {
   const tuning::Policy* policy = nullptr;
   std::uint32_t nranks = 1;
   std::uint32_t segment_bytes = 1;
+  std::uint32_t lanes = 1;
 };
 
 struct Division {
-  bool by_trees = true;                        // all of it, or its first segments
-  std::optional<std::uint64_t> tree_segments;  // how many, if the ranks carry the rest: at least 1, and less than all
+  bool by_trees = true;    // all of it, or its first segments
+  std::optional<Cut> cut;  // if the ranks carry the rest: neither part is empty
 };
 
 [[nodiscard]] Division divide(const Operation& operation, const DivisionTerms& terms);
 
-/// The parts of an operation of which trees carry the first `tree_segments`, as collectives of their own.
-[[nodiscard]] Piece trees_part(const Operation& operation, std::uint64_t tree_segments, const DivisionTerms& terms);
-[[nodiscard]] Piece ranks_part(const Operation& operation, std::uint64_t tree_segments, const DivisionTerms& terms);
+/// The parts of an operation that is cut there, as collectives of their own.
+[[nodiscard]] Piece trees_part(const Operation& operation, const Cut& cut);
+[[nodiscard]] Piece ranks_part(const Operation& operation, const Cut& cut);
 
 }  // namespace tributary::client

@@ -76,12 +76,12 @@ void OperationQueue::start(Operation& o) {
   TRIBUTARY_ASSERT(fallback_unfinished_ == 0 && (unfinished_ == 0 || o.state != State::fallback),
                    "{} starts beside {} others, {} of them between the ranks", to_string(o), unfinished_,
                    fallback_unfinished_);
-  o.split = o.state != State::by_hosts && ways_.splits(o);
-  if (o.split) o.parts_left = 2;
+  if (o.state != State::by_hosts) o.cut = ways_.cut_of(o);
+  const bool split = o.cut.has_value();
+  if (split) o.parts_left = 2;
   ++unfinished_;
   if (o.state == State::fallback) ++fallback_unfinished_;
-  if (o.split) shares_.push_back(&o);
-  const bool split = o.split;
+  if (split) shares_.push_back(&o);
   ways_.begin(o);  // `o` may be gone now, unless its share keeps it
   if (split) run_shares();
 }
@@ -95,7 +95,7 @@ void OperationQueue::run_shares() {
 }
 
 void OperationQueue::part_ended(Operation& o) {
-  TRIBUTARY_ASSERT(o.parts_left > 0 && o.parts_left <= (o.split ? 2U : 1U), "a part of {} ends with {} left",
+  TRIBUTARY_ASSERT(o.parts_left > 0 && o.parts_left <= (o.cut ? 2U : 1U), "a part of {} ends with {} left",
                    to_string(o), o.parts_left);
   if (--o.parts_left == 0) finish(o, {});
 }

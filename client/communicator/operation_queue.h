@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,8 +31,8 @@ class OperationWays {
   [[nodiscard]] virtual bool may_begin() const = 0;
   /// in_network, by_hosts or fallback: the same on every rank.
   [[nodiscard]] virtual Operation::State way_of(const Operation& operation) const = 0;
-  /// Trees carry the first part of it, and the ranks the rest at the same time: the same on every rank.
-  [[nodiscard]] virtual bool splits(const Operation& operation) const = 0;
+  /// The place where it is cut, if trees carry its first part and the ranks the rest: the same on every rank.
+  [[nodiscard]] virtual std::optional<Cut> cut_of(const Operation& operation) const = 0;
   /// Called before each look at whether `operation` may start.
   virtual void settle_memory(Operation& operation) = 0;
   /// Starts it on the path that its state names. It may end before this returns.

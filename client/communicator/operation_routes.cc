@@ -24,36 +24,37 @@ Operation::State OperationRoutes::way_of(const Operation& o) const {
   if (parts_.hosts.takes(o)) return by_hosts;
   if (!parts_.trees.serve(o) || !in_network_capable(o.signature.collective)) return fallback;
   if (shared_.settings.path == PathMode::in_network) return in_network;
-  return divided(o)->division.by_trees ? in_network : fallback;
+  return division_of(o)->by_trees ? in_network : fallback;
 }
 
-std::optional<OperationRoutes::Divided> OperationRoutes::divided(const Operation& o) const {
+std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
   const TreeTerms* const of_trees = parts_.trees.terms_for(o);
   if (of_trees == nullptr) return std::nullopt;
-  const DivisionTerms terms{.policy = of_trees->policy ? &*of_trees->policy : &policy_,
-                            .nranks = shared_.settings.nranks,
-                            .segment_bytes = of_trees->segment_bytes};
-  return Divided{terms, divide(o, terms)};
+  return divide(o, {.policy = of_trees->policy ? &*of_trees->policy : &policy_,
+                    .nranks = shared_.settings.nranks,
+                    .segment_bytes = of_trees->segment_bytes,
+                    .lanes = of_trees->lanes});
 }
 
-/// An operation that some ranks began on trees that are lost is split on the others, too, whenever they begin it: its
-/// share has begun.
-bool OperationRoutes::splits(const Operation& o) const {
-  if (shared_.settings.path == PathMode::in_network || !in_network_capable(o.signature.collective)) return false;
-  const auto found = divided(o);
-  return found && found->division.tree_segments.has_value();
+/// An operation that some ranks began on trees that are lost is cut on the others, too, whenever they begin it: the
+/// ranks' part has begun.
+std::optional<Cut> OperationRoutes::cut_of(const Operation& o) const {
+  if (shared_.settings.path == PathMode::in_network || !in_network_capable(o.signature.collective)) return std::nullopt;
+  const auto division = division_of(o);
+  return division ? division->cut : std::nullopt;
 }
 
 void OperationRoutes::run_share(Operation& o) {
-  const auto found = divided(o);
-  TRIBUTARY_ASSERT(found && found->division.tree_segments, "the ranks have no share of {}", to_string(o));
-  parts_.traffic.run_share(o, ranks_part(o, *found->division.tree_segments, found->terms),
-                           [this, &o] { parts_.operations.share_ended(o); });
+  TRIBUTARY_ASSERT(o.cut, "the ranks have no share of {}", to_string(o));
+  parts_.traffic.run_share(o, ranks_part(o, *o.cut), [this, &o] {
+    o.share_rounds = parts_.traffic.share_rounds();
+    parts_.operations.share_ended(o);
+  });
 }
 
 void OperationRoutes::settle_memory(Operation& o) {
   // The ranks send from host memory alone.
-  if (o.direct) parts_.memory.settle(o, way_of(o) == Operation::State::in_network && !splits(o));
+  if (o.direct) parts_.memory.settle(o, way_of(o) == Operation::State::in_network && !cut_of(o));
 }
 
 void OperationRoutes::begin(Operation& o) {
@@ -61,7 +62,7 @@ void OperationRoutes::begin(Operation& o) {
     case Operation::State::by_hosts:
       return parts_.hosts.level()->submit(o);
     case Operation::State::in_network:
-      return parts_.trees.start(o, o.split ? divided(o)->division.tree_segments : std::nullopt);
+      return parts_.trees.start(o);
     default:
       break;
   }
@@ -70,10 +71,7 @@ void OperationRoutes::begin(Operation& o) {
     return parts_.operations.finish(
         o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but there is no tree: " + shared_.info.reason));
   }
-  if (!o.split) return run_remainder(o, {whole(o)});
-  const auto found = divided(o);
-  TRIBUTARY_ASSERT(found && found->division.tree_segments, "lost trees have no part of {}", to_string(o));
-  run_remainder(o, {trees_part(o, *found->division.tree_segments, found->terms)});
+  run_remainder(o, {o.cut ? trees_part(o, *o.cut) : whole(o)});
 }
 
 void OperationRoutes::run_remainder(Operation& o, std::vector<Piece> pieces) {
@@ -104,7 +102,7 @@ std::string OperationRoutes::waits_for(const Operation& o) const {
   const std::string name = to_string(o);
   switch (o.state) {
     case Operation::State::in_network:
-      return name + ", " + (o.in_trees() ? parts_.trees.waits_for(o) : parts_.traffic.share_waits_for());
+      return name + ", " + (o.in_trees() ? parts_.trees.waits_for(o) : parts_.traffic.share_waits_for(o));
     case Operation::State::by_hosts:
       return name + ", " + parts_.hosts.level()->waits_for();
     case Operation::State::queued:
@@ -112,13 +110,15 @@ std::string OperationRoutes::waits_for(const Operation& o) const {
     default:
       break;
   }
-  return name + ", " + parts_.traffic.waits_for();
+  // The share may be the missing part: what lost trees have left of the operation runs without waiting for it.
+  const bool share_is_missing = o.cut && o.share_rounds == 0 && !parts_.traffic.runs(o);
+  return name + ", " + (share_is_missing ? parts_.traffic.share_waits_for(o) : parts_.traffic.waits_for());
 }
 
+/// Counts both parts of a split operation: whichever stands still, the rank where it does has done the least.
 std::uint64_t OperationRoutes::steps(const Operation& o) const {
-  return o.state == Operation::State::in_network ? o.segments_done
-         : o.state == Operation::State::by_hosts ? parts_.hosts.level()->steps()
-                                                 : parts_.traffic.round();
+  if (o.state == Operation::State::by_hosts) return parts_.hosts.level()->steps();
+  return o.segments_done + o.share_rounds + parts_.traffic.rounds_of(o);
 }
 
 void OperationRoutes::report_path(const std::string& reason) {

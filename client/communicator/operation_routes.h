@@ -39,16 +39,12 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   [[nodiscard]] std::string troubles() const override { return parts_.traffic.troubles(); }
 
  private:
-  /// The terms and the division by them, of an operation that trees in use carry, or lost ones would have.
-  struct Divided {
-    DivisionTerms terms;
-    Division division;
-  };
-  [[nodiscard]] std::optional<Divided> divided(const Operation& operation) const;
+  /// Nothing, unless trees in use carry the operation, or lost ones would have.
+  [[nodiscard]] std::optional<Division> division_of(const Operation& operation) const;
   [[nodiscard]] bool may_begin() const override;
   void settle_memory(Operation& operation) override;
   void begin(Operation& operation) override;
-  [[nodiscard]] bool splits(const Operation& operation) const override;
+  [[nodiscard]] std::optional<Cut> cut_of(const Operation& operation) const override;
   void run_share(Operation& operation) override;
   [[nodiscard]] bool shares_busy() const override { return parts_.traffic.shares_busy(); }
   void run_remainder(Operation& operation, std::vector<Piece> pieces) override;

@@ -55,8 +55,14 @@ std::string RankTraffic::waits_for() const {
   return waits_for(*runner_);
 }
 
-std::string RankTraffic::share_waits_for() const {
-  return "the ranks' share of it, " + waits_for(*shares_);
+std::string RankTraffic::share_waits_for(const Operation& o) const {
+  const std::string share = "the ranks' share of it, ";
+  if (shares_->runs(o)) return share + waits_for(*shares_);
+  return share + "which has not begun; that of an earlier operation is at " + waits_for(*shares_);
+}
+
+std::uint64_t RankTraffic::rounds_of(const Operation& o) const {
+  return (runner_->runs(o) ? runner_->rounds_started() : 0) + (shares_->runs(o) ? shares_->rounds_started() : 0);
 }
 
 std::string RankTraffic::waits_for(const FallbackRunner& runner) const {

@@ -54,10 +54,14 @@ class RankTraffic final : private PeerLinkUser {
   /// Runs the ranks' share of an operation that goes by trees, too, then `done`. Only when no share runs.
   void run_share(const Operation& operation, const Piece& share, std::function<void()> done);
   [[nodiscard]] bool shares_busy() const { return shares_->busy(); }
-  /// The same of the share that runs.
-  [[nodiscard]] std::string share_waits_for() const;
-  /// Rounds of the fallback that were started.
-  [[nodiscard]] std::uint64_t round() const { return runner_->round(); }
+  /// The operation, or a piece of it, runs outside of shares.
+  [[nodiscard]] bool runs(const Operation& operation) const { return runner_->runs(operation); }
+  /// "the ranks' share of it, segment 3 of the fallback, which needs rank 5"
+  [[nodiscard]] std::string share_waits_for(const Operation& operation) const;
+  /// Rounds that were started of the share that ran last.
+  [[nodiscard]] std::uint64_t share_rounds() const { return shares_->rounds_started(); }
+  /// Rounds of the operation that were started, of what runs of it.
+  [[nodiscard]] std::uint64_t rounds_of(const Operation& operation) const;
   /// "segment 3 of the fallback, which needs rank 5"
   [[nodiscard]] std::string waits_for() const;
   /// For people, " (...)": connections that could not be made so far; empty where there are none.

@@ -70,15 +70,16 @@ void TreeLife::on_descriptor(const ControlMessage& message) {
   if (!policy) return refuse(policy.error().message);
   if (const Status ok = check_descriptor(*descriptor); !ok) return refuse(ok.error().message);
   if (const Status ok = secrets_.take(*descriptor); !ok) return refuse(ok.error().message);
-  form(message.epoch, std::move(*descriptor));
-  forming_->terms.policy = std::move(*policy);
+  form(message.epoch, std::move(*descriptor), std::move(*policy));
 }
 
-void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor) {
+void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::optional<tuning::Policy> policy) {
   forming_ = std::make_unique<Trees>();
   forming_->generation = generation;
   forming_->descriptor = std::move(descriptor);
   forming_->terms.segment_bytes = forming_->descriptor.lanes[0].segment_bytes;
+  forming_->terms.policy = std::move(policy);
+  forming_->terms.lanes = static_cast<std::uint32_t>(forming_->descriptor.lanes.size());
   const GroupDescriptor& d = forming_->descriptor;
   for (std::uint32_t i = 0; i < d.lanes.size(); ++i) {
     const LaneSettings lane{.lane = i,
@@ -151,12 +152,12 @@ const TreeTerms* TreeLife::terms_for(const Operation& o) const noexcept {
   return lost == lost_.end() ? nullptr : &*lost;
 }
 
-void TreeLife::start(Operation& o, std::optional<std::uint64_t> segments) {
+void TreeLife::start(Operation& o) {
   TRIBUTARY_ASSERT(serve(o), "{} goes by trees that are {}", to_string(o), to_string(state_));
   const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->descriptor.lanes[0].segment_bytes);
   o.segments_all = segmentation.segments();
-  o.segments = segments.value_or(o.segments_all);
-  TRIBUTARY_ASSERT(o.split == segments.has_value() && 0 < o.segments && o.segments <= o.segments_all,
+  o.segments = o.cut ? o.cut->segments : o.segments_all;
+  TRIBUTARY_ASSERT(0 < o.segments && o.segments <= o.segments_all && (o.segments < o.segments_all || !o.cut),
                    "{} of {} segments of {} go by trees", o.segments, o.segments_all, to_string(o));
   if (operations_.copies_own_part(o)) {
     const std::size_t bytes = o.signature.count * o.element_bytes();
@@ -167,7 +168,14 @@ void TreeLife::start(Operation& o, std::optional<std::uint64_t> segments) {
       std::memcpy(own, o.send, bytes);
     }
   }
-  for (auto& lane : trees_->lanes) lane->pump();
+  pump();
+}
+
+/// Each rank begins with another lane: if all began with the first, its aggregator's link would be full while the
+/// others' were idle.
+void TreeLife::pump() {
+  const std::size_t lanes = trees_->lanes.size();
+  for (std::size_t i = 0; i < lanes; ++i) trees_->lanes[(shared_.rank() + i) % lanes]->pump();
 }
 
 void TreeLife::segments_finished(Operation& operation) {
@@ -181,8 +189,7 @@ void TreeLife::input_arrived() {
     const ControlMessage recover = *std::exchange(waiting_recover_, std::nullopt);
     on_recover(recover);
   }
-  if (!in_use()) return;
-  for (auto& lane : trees_->lanes) lane->pump();
+  if (in_use()) pump();
 }
 
 Status TreeLife::prepare(const DirectMemory& memory, const std::vector<std::span<const std::byte>>& ranges) {

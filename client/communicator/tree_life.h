@@ -30,6 +30,7 @@ struct TreeTerms {
   std::uint64_t first_operation = kNever;  // kNever: not committed yet
   std::uint64_t end = kNever;              // of lost trees: no rank has begun this operation or a later one
   std::uint32_t segment_bytes = 0;
+  std::uint32_t lanes = 0;
   std::optional<tuning::Policy> policy{};  // none: the welcome's
 };
 
@@ -103,7 +104,7 @@ class TreeLife final : private LaneUser {
   /// The terms of the trees in use that serve `operation`, or of lost trees on which some rank has begun it.
   [[nodiscard]] const TreeTerms* terms_for(const Operation& operation) const noexcept;
   /// Starts an operation that goes by the trees in use: all of it, or so many of its first segments.
-  void start(Operation& operation, std::optional<std::uint64_t> segments = std::nullopt);
+  void start(Operation& operation);
   /// Makes the lanes ready for memory that the processor does not reach. The error says why they cannot be.
   [[nodiscard]] Status prepare(const DirectMemory& memory, const std::vector<std::span<const std::byte>>& ranges);
   /// "segment 3 (lane 0)": the first that `operation` waits for.
@@ -111,7 +112,8 @@ class TreeLife final : private LaneUser {
 
  private:
   [[nodiscard]] Status check_descriptor(const GroupDescriptor& descriptor) const;
-  void form(std::uint32_t generation, GroupDescriptor descriptor);
+  void form(std::uint32_t generation, GroupDescriptor descriptor, std::optional<tuning::Policy> policy);
+  void pump();
   void take_over(std::unique_ptr<Trees> trees, std::uint64_t first_operation);
   void bring_down();
   [[nodiscard]] bool brought_down() const;

@@ -40,7 +40,8 @@ Result<Welcome> decode_welcome(const std::string& body, Membership& membership, 
   return welcome;
 }
 
-tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory, const PathRates& rates) {
+tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
+                          const tuning::TreeShape& trees) {
   tuning::GroupShape shape{.ranks = settings.nranks};
   shape.ranks_per_host = directory.ranks_of_fullest_address();
   const auto hosts = directory.host_ids();
@@ -49,9 +50,9 @@ tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory&
     case TuningMode::off:
       return tuning::trees_always(shape);
     case TuningMode::automatic:
-      return tuning::default_policy(shape, tuning::cores_here(), rates);
+      return tuning::default_policy(shape, tuning::cores_here(), trees);
     case TuningMode::table:
-      return tuning::policy_of(settings.tuning_table, shape, rates);
+      return tuning::policy_of(settings.tuning_table, shape, trees);
   }
   return {};
 }
@@ -76,8 +77,9 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
               : path == FirstPath::by_hosts         ? between
               : settings.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
                                                     : "no manager is configured (TRIBUTARY_MANAGER)";
-  c.tuning_of = [&settings, &directory](const PathRates& rates) {
-    return rates == PathRates{} ? std::string() : tuning::encode(policy_for(settings, directory, rates));
+  c.tuning_of = [&settings, &directory](const GroupDescriptor& trees) {
+    if (trees.rates == PathRates{}) return std::string();
+    return tuning::encode(policy_for(settings, directory, tuning::shape_of(trees)));
   };
   c.may_move = settings.path != PathMode::in_network;  // moving takes the fallback for a moment
   c.inquiry_limit = settings.timeout / 5;

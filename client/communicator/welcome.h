@@ -29,7 +29,7 @@ struct Welcome {
 /// Returns rank 0's choice, which depends on where the ranks are. Ranks with the same address share its cores; the
 /// topology says between which of them there are links.
 [[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
-                                        const PathRates& rates = {});
+                                        const tuning::TreeShape& trees = {});
 
 /// The path that the first commit will name.
 enum class FirstPath : std::uint8_t { between_ranks_or_tree, local, by_hosts };

@@ -87,7 +87,7 @@ struct Progress {
   bool ended = false;             // the operation has ended on that rank
   bool waits_for_tree = false;    // it has contributed, and no result has come for a while
   std::uint64_t oldest = kNever;  // the first operation that has not ended on that rank
-  std::uint64_t steps = 0;        // segments contributed, or rounds begun
+  std::uint64_t steps = 0;        // results of segments, and rounds begun
   bool signature_known = false;
   Signature signature;
   // For people, about the oldest operation: "segment 3 of lane 0", "rank 2 in round 5 of the fallback".

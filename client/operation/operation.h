@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client/operation/direct_memory.h"
@@ -13,6 +14,12 @@
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
+
+/// Where an operation is cut in two: the trees carry the segments before the cut, and the ranks the rest at the same time.
+struct Cut {
+  std::uint64_t segments = 0;  // the trees'
+  std::uint64_t element = 0;   // the ranks' first, as in the call's `count`
+};
 
 struct Operation {
   enum class State : std::uint8_t { queued, in_network, fallback, by_hosts, done };
@@ -34,9 +41,9 @@ struct Operation {
   std::uint32_t direct_generation = 0;  // of the trees whose lanes can reach these buffers; 0: none
 
   State state = State::queued;
-  // Set at the start: the trees carry the first segments, and the ranks carry the rest at the same time.
-  bool split = false;
+  std::optional<Cut> cut;                 // set at the start of a split operation
   std::uint32_t parts_left = 1;           // parts that have not ended; a split operation has two
+  std::uint64_t share_rounds = 0;         // of the ranks' part, once that has ended
   std::uint64_t segments_all = 0;         // in-network: segments of the whole operation
   std::uint64_t segments = 0;             // the first of them, which the trees carry
   std::uint64_t segments_done = 0;        // those of `segments` that have a result

@@ -123,7 +123,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
   TRIBUTARY_ASSERT(generation_ < UINT32_MAX, "generation {} of trees is the last", generation_);
   ++generation_;
   lost_.forget_told();
-  tuning_ = settings_.tuning_of ? settings_.tuning_of(descriptor.rates) : std::string();
+  tuning_ = settings_.tuning_of ? settings_.tuning_of(descriptor) : std::string();
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
   answers_.begin();

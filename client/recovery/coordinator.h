@@ -39,8 +39,8 @@ struct CoordinatorSettings {
   std::string why_not;                    // the reason if use_trees is false, for people
   std::uint64_t first_commit = 0;         // kCommit..., if the ranks need no tree from this coordinator; else 0
   std::vector<std::uint32_t> known_as{};  // as in CommunicatorSettings
-  /// Returns the policy's text while trees of these rates are in use; no text, or no function: the welcome's policy.
-  std::function<std::string(const PathRates&)> tuning_of{};
+  /// Returns the policy's text while these trees are in use; no text, or no function: the welcome's policy.
+  std::function<std::string(const GroupDescriptor&)> tuning_of{};
   transport::Duration join_limit = std::chrono::seconds(10);
   transport::Duration answer_limit = std::chrono::seconds(10);  // for the manager's answer
   // Lets more ranks report lost aggregators before the manager is asked.

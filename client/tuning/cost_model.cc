@@ -13,6 +13,10 @@ constexpr double kIncast = 1.25;    // factor if all ranks send to all at once
 constexpr double kStored = 2;       // factor if a rank receives data whole before it sends them on
 constexpr double kReducing = 0.25;  // the cost of reducing or copying a byte, in costs of sending or receiving it
 constexpr std::uint32_t kFanInMax = 16;
+// A split costs messages and processor time that the model counts but in part: it must save so much of the time.
+constexpr double kSplitPays = 0.04;
+// The steps of a split's share below the largest: few, because each is a line of the policy that rank 0 sends.
+constexpr double kShareSteps = 16;
 
 /// The cost of an algorithm: to the busiest rank, and to all ranks together.
 struct Demand {
@@ -124,6 +128,36 @@ Demand demand(Collective collective, Algorithm algorithm, double ranks, double b
   return {};
 }
 
+double ring_rate(const Figures& figures) noexcept {
+  const double wire = wire_rate(figures);
+  return figures.ring_gbits > 0 ? std::min(figures.ring_gbits * 125, wire) : wire;
+}
+
+double levels_of(const Figures& figures, double ranks) noexcept {
+  if (figures.levels > 0) return figures.levels;
+  double levels = 1;
+  for (double children = ranks; children > kFanInMax; children = std::ceil(std::pow(ranks, 1 / levels) - 1e-9))
+    ++levels;
+  return levels;
+}
+
+/// The time for which one segment keeps its lane's narrowest link busy: that of an aggregator, with all its children.
+double segment_us(const Figures& figures, double bytes) noexcept {
+  const double lane_rate = figures.trees_gbits * 125 / figures.lanes;
+  return std::min(bytes, static_cast<double>(figures.segment_bytes)) / lane_rate;
+}
+
+/// The time of so many bytes through trees whose rate is known. The segments go to the lanes in turn: a rank's link
+/// reaches the last lane a little later than the first, and the lane with the most segments counts. Its last one then
+/// still goes up the other levels, and down all.
+double narrow_trees_us(const Figures& figures, double levels, double bytes) noexcept {
+  const double segments = std::ceil(bytes / figures.segment_bytes);
+  const double of_one_lane = std::ceil(segments / figures.lanes) * figures.segment_bytes;
+  return std::min(bytes, of_one_lane) / (figures.trees_gbits * 125 / figures.lanes) +
+         (2 * levels - 1) * segment_us(figures, bytes) +
+         (std::min<double>(segments, figures.lanes) - 1) * figures.segment_bytes / wire_rate(figures);
+}
+
 /// The share of all ranks' work that falls to one host.
 double host_share(const Figures& figures, double ranks) noexcept {
   return std::min<double>(figures.ranks_per_host, ranks) / ranks;
@@ -166,9 +200,8 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
   if (call.ranks < 2) return estimate;
   const double ranks = call.ranks;
   const double bytes = static_cast<double>(call.bytes);
-  double levels = 1;
-  double children = ranks;
-  while (children > kFanInMax) children = std::ceil(std::pow(ranks, 1 / ++levels) - 1e-9);
+  const double levels = levels_of(figures, ranks);
+  const double children = std::ceil(std::pow(ranks, 1 / levels) - 1e-9);
   const TreeBytes moved = tree_bytes(call.collective, ranks, bytes);
   const double core = core_rate(figures);
   const bool reduces = call.collective == Collective::all_reduce || call.collective == Collective::reduce ||
@@ -179,7 +212,7 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
       (moved.busiest_one_way + std::min(bytes, static_cast<double>(figures.segment_bytes))) / wire_rate(figures),
       (moved.all + kReducing * reduced) * children / ranks / core);
   if (figures.trees_gbits > 0)
-    estimate.transfer_us = std::max(estimate.transfer_us, moved.busiest_one_way / (figures.trees_gbits * 125));
+    estimate.transfer_us = std::max(estimate.transfer_us, narrow_trees_us(figures, levels, moved.busiest_one_way));
   const bool shared = figures.ranks_per_host >= call.ranks;  // the ranks share the host with the aggregators
   const double ranks_us = 2 * ranks * (figures.hop_us - figures.aggregator_us) + moved.all / core;
   const double aggregators_us = 2 * ranks * figures.aggregator_us + kReducing * reduced / core;
@@ -195,7 +228,7 @@ Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algo
   const double core = core_rate(figures);
   estimate.latency_us = d.rounds * figures.message_us + kReducing * d.copied / core;
   estimate.transfer_us =
-      std::max(d.bytes * d.slowdown / wire_rate(figures), (d.bytes * d.slowdown + kReducing * d.reduced) / core);
+      std::max(d.bytes * d.slowdown / ring_rate(figures), (d.bytes * d.slowdown + kReducing * d.reduced) / core);
   const double work = d.messages * figures.message_us +
                       (d.all_bytes * d.slowdown + kReducing * (d.all_reduced + ranks * d.copied)) / core;
   estimate.processors_us = work * host_share(figures, ranks) / figures.cores;
@@ -207,28 +240,55 @@ bool can_split(Collective collective) noexcept {
          collective == Collective::broadcast;
 }
 
+namespace {
+
+/// The share of the trees with which both end together, as a part of 1.
+///
+/// The trees need share / T for each byte; the ranks (1 - share) x ratio / r on their own path, and their links
+/// share / R + (1 - share) x ratio / R for both. `ahead_us`: the time for which the ranks' bytes flow already while the
+/// trees' first segment is on its way; a short operation gives the trees less.
+struct Shares {
+  double largest = 0;  // of an operation so long that nothing counts but the rates
+  double here = 0;
+};
+Shares shares_of(const Figures& figures, double ratio, double bytes, double ahead_us) noexcept {
+  const double trees = 1 / (figures.trees_gbits * 125);
+  const double link = 1 / wire_rate(figures);
+  const double ring = ratio / ring_rate(figures);
+  const double by_ring = trees + ring;
+  const double by_links = trees + (ratio - 1) * link;
+  const auto at = [&](double late_us) {
+    const double late = late_us / bytes;
+    return std::clamp(std::max((ring - late) / by_ring, (ratio * link - late) / by_links), 0.0, 1.0);
+  };
+  return {at(0), at(std::max(ahead_us, 0.0))};
+}
+
+}  // namespace
+
 std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm) {
-  if (!can_split(call.collective) || figures.trees_gbits <= 0 || call.ranks < 2) return std::nullopt;
-  constexpr double kAnyBytes = 1U << 30;  // one size for all calls: rounding does not move the share
+  if (!can_split(call.collective) || figures.trees_gbits <= 0 || call.ranks < 2 || call.bytes == 0) return std::nullopt;
+  constexpr double kAnyBytes = 1U << 30;  // one size for all, so that the share does not depend on rounding
   const Demand d = demand(call.collective, algorithm, call.ranks, kAnyBytes);
-  if (call.bytes == 0) return std::nullopt;
-  // A rank's link carries share + (1 - share) x ratio while the trees carry share: choose the share for equal times.
-  const double trees = figures.trees_gbits * 125 / wire_rate(figures);
   const double ratio = d.bytes * d.slowdown / kAnyBytes;
-  const double share = trees * ratio / (1 + trees * (ratio - 1));
-  const auto whole = static_cast<std::uint32_t>(std::lround(std::clamp(share, 0.0, 1.0) * kWholeShare));
+  const auto bytes = static_cast<double>(call.bytes);
+  const double fill_us = (2 * levels_of(figures, call.ranks) - 1) * segment_us(figures, bytes);
+  const double ahead_us =
+      fill_us + estimate_tree(figures, call).latency_us - estimate_ranks(figures, call, algorithm).latency_us;
+  const Shares shares = shares_of(figures, ratio, bytes, ahead_us);
+  if (shares.largest <= 0) return std::nullopt;
+  const double share = shares.largest * std::round(kShareSteps * shares.here / shares.largest) / kShareSteps;
+  const auto whole = static_cast<std::uint32_t>(std::lround(share * kWholeShare));
   if (whole == 0 || whole >= kWholeShare) return std::nullopt;
-  const auto bytes_of = [&](double part) { return static_cast<std::uint64_t>(part * static_cast<double>(call.bytes)); };
+  const auto bytes_of = [&](double part) { return static_cast<std::uint64_t>(part * bytes); };
   const Estimate by_trees = estimate_tree(figures, {call.collective, call.ranks, bytes_of(share)});
   const Estimate by_ranks = estimate_ranks(figures, {call.collective, call.ranks, bytes_of(1 - share)}, algorithm);
-  const double one_way = call.collective == Collective::all_reduce ? 1 : 0.5;  // part of a link that trees take
-  const double links_us =
-      (share * one_way * static_cast<double>(call.bytes)) / wire_rate(figures) + by_ranks.transfer_us;
+  const double links_us = (share + (1 - share) * ratio) * bytes / wire_rate(figures);
   return Estimate{.path = Path::split,
                   .algorithm = algorithm,
                   .tree_share = whole,
                   .latency_us = std::max(by_trees.latency_us, by_ranks.latency_us),
-                  .transfer_us = std::max(by_trees.transfer_us, links_us),
+                  .transfer_us = std::max({by_trees.transfer_us, by_ranks.transfer_us, links_us}),
                   .processors_us = by_trees.processors_us + by_ranks.processors_us};
 }
 
@@ -243,7 +303,9 @@ std::vector<Estimate> estimates(const Figures& figures, const Call& call) {
                                      return it.path == Path::ranks ? it.time_us() : std::numeric_limits<double>::max();
                                    });
       fastest != all.end() && fastest->path == Path::ranks && in_network_capable(call.collective)) {
-    if (const auto split = estimate_split(figures, call, fastest->algorithm)) all.push_back(*split);
+    const double alone = std::ranges::min(all, {}, &Estimate::time_us).time_us();
+    const auto split = estimate_split(figures, call, fastest->algorithm);
+    if (split && split->time_us() < alone * (1 - kSplitPays)) all.push_back(*split);
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Estimate& a, const Estimate& b) { return a.time_us() < b.time_us(); });

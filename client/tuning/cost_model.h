@@ -91,12 +91,13 @@ struct Estimate {
 
 [[nodiscard]] Estimate estimate_tree(const Figures& figures, const Call& call) noexcept;
 /// Estimates trees and `algorithm` at once, with the share that lets both end together; nullopt: a share of nothing or
-/// of all would be quickest, the trees' rate is not known, or the collective cannot be split.
+/// of all would be quickest, the trees' rate is not known, or the collective cannot be split. The trees get less of
+/// short operations, in few steps, because the first segment is under way for a while before its sum is back.
 [[nodiscard]] std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm);
 /// The collective must have `algorithm`.
 [[nodiscard]] Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept;
 
-/// All ways, the quickest first. Equal ones keep their order: the tree, then as schedule::algorithms() lists them.
+/// All ways, the quickest first; a split only where it saves a part of the time. Equal ones keep their order: the tree, then as schedule::algorithms() lists them.
 [[nodiscard]] std::vector<Estimate> estimates(const Figures& figures, const Call& call);
 
 }  // namespace tributary::tuning

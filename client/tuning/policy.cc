@@ -61,12 +61,19 @@ Policy by_collective(StepsOf steps_of_collective) {
   return Policy(std::move(all));
 }
 
-/// Replaces assumed rates by those that are known.
-Figures with_rates(Figures figures, const PathRates& rates) {
-  const std::uint64_t between = rates.ranks != 0 ? rates.ranks : rates.links;
+/// Facts about the trees take the place of what was assumed.
+Figures with_trees(Figures figures, const TreeShape& trees) {
+  const PathRates& rates = trees.rates;
+  if (rates == PathRates{}) return figures;
   // Ranks of one host have no link between them.
-  if (between != 0 && figures.link_gbits != 0) figures.link_gbits = static_cast<double>(between) / 1e9;
+  if (figures.link_gbits != 0 && rates.links != 0) {
+    figures.link_gbits = static_cast<double>(rates.links) / 1e9;
+    figures.ring_gbits = static_cast<double>(rates.ranks) / 1e9;
+  }
   figures.trees_gbits = static_cast<double>(rates.trees) / 1e9;
+  figures.lanes = trees.lanes;
+  figures.levels = trees.levels;
+  if (trees.segment_bytes != 0) figures.segment_bytes = trees.segment_bytes;
   return figures;
 }
 
@@ -124,21 +131,32 @@ Policy trees_always(const GroupShape& shape) {
   });
 }
 
-Policy policy_of(const Table& table, const GroupShape& shape) {
-  return policy_of(table, shape, {});
+TreeShape shape_of(const GroupDescriptor& trees) noexcept {
+  if (trees.empty()) return {.rates = trees.rates};
+  const LaneDescriptor& lane = trees.lanes[0];
+  std::uint32_t levels = lane.levels;
+  for (const LaneDescriptor& it : trees.lanes) levels = std::max(levels, it.levels);
+  return {.rates = trees.rates,
+          .lanes = static_cast<std::uint32_t>(trees.lanes.size()),
+          .levels = levels,
+          .segment_bytes = lane.segment_bytes};
 }
 
-Policy policy_of(const Table& table, const GroupShape& shape, const PathRates& rates) {
-  const Figures figures = with_rates(table.figures, rates);
+Policy policy_of(const Table& table, const GroupShape& shape) {
+  return policy_of(table, shape, TreeShape{});
+}
+
+Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& trees) {
+  const Figures figures = with_trees(table.figures, trees);
   return by_collective([&](Collective collective) { return table_steps(table, figures, collective, shape.ranks); });
 }
 
 Policy default_policy(const GroupShape& shape, std::uint32_t cores) {
-  return default_policy(shape, cores, {});
+  return default_policy(shape, cores, TreeShape{});
 }
 
-Policy default_policy(const GroupShape& shape, std::uint32_t cores, const PathRates& rates) {
-  const Figures figures = with_rates(default_figures(shape, cores), rates);
+Policy default_policy(const GroupShape& shape, std::uint32_t cores, const TreeShape& trees) {
+  const Figures figures = with_trees(default_figures(shape, cores), trees);
   return by_collective([&](Collective collective) { return model_steps(figures, collective, shape.ranks); });
 }
 

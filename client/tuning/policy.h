@@ -55,9 +55,18 @@ class Policy {
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores);
 [[nodiscard]] Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept;
 
-/// The policy while these trees are in use: with `rates` in place of the figures that stand for them.
-[[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape, const PathRates& rates);
-[[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores, const PathRates& rates);
+/// Trees in use, as far as the choice depends on them.
+struct TreeShape {
+  PathRates rates{};
+  std::uint32_t lanes = 1;
+  std::uint32_t levels = 0;         // 0: not known
+  std::uint32_t segment_bytes = 0;  // 0: not known
+};
+[[nodiscard]] TreeShape shape_of(const GroupDescriptor& trees) noexcept;
+
+/// The policy while these trees are in use: with what is known of them in place of the figures that stand for it.
+[[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& trees);
+[[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores, const TreeShape& trees);
 
 /// Returns the cost model's own choice for one collective.
 [[nodiscard]] Steps model_steps(const Figures& figures, Collective collective, std::uint32_t ranks);

@@ -132,7 +132,7 @@ json to_json(const PlanView& view, const std::vector<std::string>& hosts) {
           {"reason", view.plan.reason},
           {"estimated_seconds", view.plan.estimated_seconds},
           {"rates", rates_json(view.plan.rates)},
-          {"window", view.window},
+          {"window", view.plan.window},
           {"segment_bytes", view.segment_bytes}};
 }
 

@@ -13,6 +13,7 @@
 
 #include "tree-manager/planner/candidate.h"
 #include "tree-manager/planner/explain.h"
+#include "tree-manager/planner/flight.h"
 
 namespace tributary::manager {
 namespace {
@@ -186,7 +187,8 @@ class DomainFabric final : public Fabric {
   }
 
   [[nodiscard]] Plan plan(const PlanRequest& request, const FabricLoad& load) const override {
-    if (request.hosts.size() < 2) return {.reason = "no tree: a group of one rank has nothing to reduce"};
+    if (request.hosts.size() < 2)
+      return {.reason = "no tree: a group of one rank has nothing to reduce", .window = request.window};
     if (request.lanes == 0) return plan_as_many_as_pay(request, load);
     Plan best = plan_at_most(request, load, request.lanes);
     if (!best.lanes.empty() && best.lanes.size() < request.lanes) {
@@ -237,8 +239,10 @@ class DomainFabric final : public Fabric {
     return best;
   }
 
-  [[nodiscard]] Plan plan_lanes(const PlanRequest& request, const FabricLoad& load, std::uint32_t lanes) const {
-    Plan plan;
+  [[nodiscard]] Plan plan_lanes(const PlanRequest& wanted, const FabricLoad& load, std::uint32_t lanes) const {
+    PlanRequest request = wanted;
+    if (wanted.window_is_for_all) request.window = window_of_lane(wanted.window, lanes);
+    Plan plan{.window = request.window};
     Sites sites = lay_out(domains_, request, load);
     if (!sites.unknown_host.empty()) {
       plan.reason = "no tree: host '" + sites.unknown_host + "' of rank " + std::to_string(sites.unknown_rank) +
@@ -257,6 +261,7 @@ class DomainFabric final : public Fabric {
       plan.lanes.push_back(std::move(tree));
     }
     if (knows_rates_ && !plan.lanes.empty()) plan.rates = planner.rates();
+    if (wanted.window_is_for_all) plan.window = window_at(request.window, plan.rates);
     if (plan.lanes.empty() && plan.reason.empty()) plan.reason = explain_no_tree(domains_, request);
     return plan;
   }

@@ -41,8 +41,9 @@ struct PlanAggregator {
 struct PlanRequest {
   std::span<const std::string> hosts;  // by rank
   std::span<const PlanAggregator> aggregators;
-  std::uint32_t lanes = 1;  // wanted; fewer are planned where there is no room for all; 0: as many as pay
-  std::uint32_t window = 0;
+  std::uint32_t lanes = 1;         // wanted; fewer are planned where there is no room for all; 0: as many as pay
+  std::uint32_t window = 0;        // segments in flight on each lane
+  bool window_is_for_all = false;  // on a link instead: lanes and an aggregator's children share it
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_max = kTreeLevelsMax;
   std::uint32_t levels = 0;                     // exactly so many; 0: as many as are estimated to finish first
@@ -53,6 +54,7 @@ struct Plan {
   std::vector<LaneTree> lanes;   // empty: no tree is possible
   std::string reason;            // why there is none, or why there are fewer lanes than wanted; else empty
   double estimated_seconds = 0;  // for one operation of operation_bytes over all lanes
+  std::uint32_t window = 0;      // of each lane
   PathRates rates{};             // where the fabric's rates are known, and there are trees
 };
 

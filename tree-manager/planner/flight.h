@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "tree-manager/planner/tree.h"
+
 namespace tributary::manager {
 
 struct Flight {
@@ -30,6 +32,25 @@ struct Flight {
   const std::uint64_t bytes = std::clamp(rate / 8 / kRoundTripsPerSecond, kBytesMin, kBytesMax);
   const std::uint32_t segment = rate <= kSlow ? 16U << 10 : rate <= kMedium ? 32U << 10 : 64U << 10;
   return {static_cast<std::uint32_t>(std::bit_ceil(bytes) / segment), segment};
+}
+
+/// Returns the window of each of `lanes` trees that share a child's link, where one tree alone would have `window`: the
+/// link's queue holds little more because there are more trees. Together they get twice the window of one, because an
+/// aggregator that is late holds up its own lane alone; each has two segments at least, because a link stands still
+/// while the sum of its only segment is under way. (Eight ranks and eight aggregators with links of 1 Gbit/s: with the
+/// window of one on each lane 4 MiB took 264 ms, so 58 ms; bench/results/archive/equal-*.md.)
+[[nodiscard]] constexpr std::uint32_t window_of_lane(std::uint32_t window, std::uint32_t lanes) noexcept {
+  if (lanes <= 1) return window;
+  return std::min(window, std::max((2 * window + lanes - 1) / lanes, 2U));
+}
+
+/// Returns the same for trees that carry less than the ranks' links, because many children share an aggregator's link:
+/// that link's queue holds the segments of all of them. Four are left, because the ranks' own traffic, which shares
+/// their links, makes a segment's round trip longer.
+[[nodiscard]] constexpr std::uint32_t window_at(std::uint32_t window, const PathRates& rates) noexcept {
+  if (rates.trees == 0 || rates.trees >= rates.links) return window;
+  const double part = static_cast<double>(rates.trees) / static_cast<double>(rates.links);
+  return std::max(static_cast<std::uint32_t>(part * window + 0.999), std::min(window, 4U));
 }
 
 }  // namespace tributary::manager

@@ -89,7 +89,7 @@ struct GroupSpec {
   std::string job;
   std::vector<std::string> hosts;
   std::uint32_t lanes = 0;          // 0: as many as pay
-  std::uint32_t window = 0;         // 0: the setting
+  std::uint32_t window = 0;         // of each lane; 0: the setting
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
@@ -117,7 +117,6 @@ struct GroupView {
 
 struct PlanView {
   Plan plan;
-  std::uint32_t window = 0;
   std::uint32_t segment_bytes = 0;
 };
 
@@ -242,7 +241,7 @@ class Cluster {
 
   [[nodiscard]] Status check(const GroupSpec& spec) const;
   [[nodiscard]] GroupRecord record_of(const GroupSpec& spec) const;
-  [[nodiscard]] Flight flight_of(const GroupSpec& spec) const;
+  [[nodiscard]] Flight flight_of(const std::vector<std::string>& hosts) const;
   [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
   [[nodiscard]] Plan plan_for(const GroupRecord& group);
   [[nodiscard]] std::vector<PlanAggregator> aggregators_for(const GroupRecord& group) const;

@@ -96,25 +96,22 @@ Status Cluster::check(const GroupSpec& spec) const {
   return {};
 }
 
-Flight Cluster::flight_of(const GroupSpec& spec) const {
+Flight Cluster::flight_of(const std::vector<std::string>& hosts) const {
   std::uint64_t slowest = UINT64_MAX;
-  for (const std::string& host : spec.hosts) slowest = std::min(slowest, fabric_->host_rate(host));
-  const Flight by_rate = flight_for(slowest);
-  const auto first_set = [](std::uint32_t asked, std::uint32_t configured, std::uint32_t chosen) {
-    return asked != 0 ? asked : configured != 0 ? configured : chosen;
-  };
-  return {first_set(spec.window, settings_.window, by_rate.window),
-          first_set(spec.segment_bytes, settings_.segment_bytes, by_rate.segment_bytes)};
+  for (const std::string& host : hosts) slowest = std::min(slowest, fabric_->host_rate(host));
+  return flight_for(slowest);
 }
 
 GroupRecord Cluster::record_of(const GroupSpec& spec) const {
-  const Flight flight = flight_of(spec);
+  const std::uint32_t configured = settings_.segment_bytes;
+  const std::uint32_t by_rate = configured != 0 ? configured : flight_of(spec.hosts).segment_bytes;
   return {.id = 0,
           .job = spec.job.empty() ? "unnamed" : spec.job,
           .hosts = spec.hosts,
           .lanes_wanted = spec.lanes,
-          .window = flight.window,
-          .segment_bytes = flight.segment_bytes,
+          .window_wanted = spec.window,
+          .window = 0,
+          .segment_bytes = spec.segment_bytes != 0 ? spec.segment_bytes : by_rate,
           .levels_wanted = spec.levels,
           .epoch = 0,
           .lanes = {},
@@ -162,10 +159,12 @@ std::vector<PlanAggregator> Cluster::aggregators_for(const GroupRecord& group) c
 Plan Cluster::plan_for(const GroupRecord& group) {
   const auto start = std::chrono::steady_clock::now();
   const auto aggregators = aggregators_for(group);
+  const std::uint32_t window = group.window_wanted != 0 ? group.window_wanted : settings_.window;
   Plan plan = fabric_->plan({.hosts = group.hosts,
                              .aggregators = aggregators,
                              .lanes = group.lanes_wanted,
-                             .window = group.window,
+                             .window = window != 0 ? window : flight_of(group.hosts).window,
+                             .window_is_for_all = window == 0,
                              .segment_bytes = group.segment_bytes,
                              .levels = group.levels_wanted},
                             allotments_.load());
@@ -178,7 +177,7 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   const std::lock_guard lock(mutex_);
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
   const GroupRecord record = record_of(spec);
-  return PlanView{.plan = plan_for(record), .window = record.window, .segment_bytes = record.segment_bytes};
+  return PlanView{.plan = plan_for(record), .segment_bytes = record.segment_bytes};
 }
 
 /// Takes the lock for the aggregators' keys alone: agreeing on secrets takes some 50 us each.
@@ -289,6 +288,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   Plan plan = plan_for(record);
   record.reason = std::move(plan.reason);
   record.lanes = std::move(plan.lanes);
+  record.window = plan.window;
   record.rates = plan.rates;
   record.epoch = record.lanes.empty() ? 0 : 1;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
@@ -407,6 +407,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
 
   next.reason = plan.reason;
   next.lanes = std::move(plan.lanes);
+  next.window = plan.window;
   next.rates = plan.rates;
   if (built) {
     ++next.epoch;

@@ -53,9 +53,10 @@ struct UsedAggregator {
 struct GroupRecord {
   std::uint64_t id = 0;
   std::string job;
-  std::vector<std::string> hosts;  // by rank
-  std::uint32_t lanes_wanted = 0;  // 0: as many as pay
-  std::uint32_t window = 0;
+  std::vector<std::string> hosts;   // by rank
+  std::uint32_t lanes_wanted = 0;   // 0: as many as pay
+  std::uint32_t window_wanted = 0;  // of each lane; 0: by the links' rate and the number of lanes
+  std::uint32_t window = 0;         // of each lane
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_wanted = 0;  // 0: any
   std::uint32_t epoch = 0;          // of `lanes`, or of the last trees there were; 0: there were none yet

@@ -28,6 +28,7 @@ void FallbackRunner::run(const Operation& operation, std::vector<Piece> pieces, 
   pieces_ = std::move(pieces);
   done_ = std::move(done);
   piece_ = 0;
+  rounds_started_ = 0;
   start_piece();
   proceed();
 }
@@ -67,6 +68,7 @@ bool FallbackRunner::take_turn() {
     if (!strand.all_started() && !strand.round_ended()) return false;
     turn_ = (turn_ + 1) % strand_count_;
     if (strand.all_started()) continue;  // this strand needs no more turns
+    ++rounds_started_;
     strand.start_round(mesh_, class_, std::uint64_t{mine} << kStrandShift);
     return true;
   }

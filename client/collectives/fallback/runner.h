@@ -33,8 +33,11 @@ class FallbackRunner {
   /// outlives the run.
   void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const noexcept { return operation_ != nullptr; }
+  [[nodiscard]] bool runs(const Operation& operation) const noexcept { return operation_ == &operation; }
   /// Counts the rounds of the piece that were started.
   [[nodiscard]] std::uint64_t round() const noexcept;
+  /// Counts those of all pieces, of all strands, of the last run() or the one under way.
+  [[nodiscard]] std::uint64_t rounds_started() const noexcept { return rounds_started_; }
   /// The ranks whose messages this rank waits for; for error texts.
   [[nodiscard]] std::vector<std::uint32_t> waits_for() const;
   void stop();
@@ -61,6 +64,7 @@ class FallbackRunner {
   std::size_t piece_ = 0;
   std::array<Strand, kStrandsMax> strands_;
   std::size_t strand_count_ = 0;
+  std::uint64_t rounds_started_ = 0;
   std::size_t turn_ = 0;  // the strand whose round is started next
   bool starting_ = false;
 };

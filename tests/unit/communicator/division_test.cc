@@ -26,7 +26,7 @@ Operation sum_of(std::uint64_t count, Collective collective = Collective::all_re
 class DivisionTest : public testing::TestWithParam<std::uint32_t> {
  protected:
   const tuning::Policy policy_ = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, GetParam()});
-  const DivisionTerms terms_{.policy = &policy_, .nranks = 4, .segment_bytes = 1024};
+  const DivisionTerms terms_{.policy = &policy_, .nranks = 4, .segment_bytes = 1024, .lanes = 3};
 };
 
 // The two parts are the whole, once, whatever the share and the length.
@@ -36,16 +36,17 @@ TEST_P(DivisionTest, TheTwoPartsAreTheWhole) {
     Operation o = sum_of(count);
     o.send = o.recv = buffer.data();
     const Division division = divide(o, terms_);
-    if (!division.tree_segments) continue;
-    const Piece first = trees_part(o, *division.tree_segments, terms_);
-    const Piece second = ranks_part(o, *division.tree_segments, terms_);
+    if (!division.cut) continue;
+    const Piece first = trees_part(o, *division.cut);
+    const Piece second = ranks_part(o, *division.cut);
     EXPECT_EQ(first.count + second.count, count);
     EXPECT_EQ(first.send, o.send);
     EXPECT_EQ(second.send, o.send + first.count * sizeof(float));
     EXPECT_EQ(second.recv, o.recv + first.count * sizeof(float));
     EXPECT_EQ(first.count % 256, 0U) << "whole segments";
     const double share = static_cast<double>(GetParam()) / kWholeShare;
-    EXPECT_NEAR(static_cast<double>(first.count), share * static_cast<double>(count), 256) << count;
+    EXPECT_NEAR(static_cast<double>(first.count), share * static_cast<double>(count), 2 * 256) << count;
+    EXPECT_TRUE(first.count < 3U * 256 || first.count % (3U * 256) == 0) << "as many segments on each lane: " << count;
   }
 }
 
@@ -55,9 +56,9 @@ INSTANTIATE_TEST_SUITE_P(Shares, DivisionTest,
 TEST(Division, AnOperationOfOneSegmentIsNotDivided) {
   const auto policy = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, kWholeShare / 4});
   const DivisionTerms terms{.policy = &policy, .nranks = 4, .segment_bytes = 1024};
-  EXPECT_FALSE(divide(sum_of(10), terms).tree_segments);
+  EXPECT_FALSE(divide(sum_of(10), terms).cut);
   EXPECT_FALSE(divide(sum_of(10), terms).by_trees) << "less than half of a segment is the trees'";
-  EXPECT_TRUE(divide(sum_of(4096), terms).tree_segments);
+  EXPECT_TRUE(divide(sum_of(4096), terms).cut);
 }
 
 TEST(Division, OtherPathsAndPartedVectorsAreNotDivided) {
@@ -65,12 +66,12 @@ TEST(Division, OtherPathsAndPartedVectorsAreNotDivided) {
     const auto policy = policy_with({UINT64_MAX, path, schedule::Algorithm::ring});
     const Division division = divide(sum_of(4096), {.policy = &policy, .nranks = 4, .segment_bytes = 1024});
     EXPECT_EQ(division.by_trees, path == Path::tree);
-    EXPECT_FALSE(division.tree_segments);
+    EXPECT_FALSE(division.cut);
   }
   const auto policy = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, kWholeShare / 2});
   const DivisionTerms terms{.policy = &policy, .nranks = 4, .segment_bytes = 1024};
-  EXPECT_FALSE(divide(sum_of(4096, Collective::reduce_scatter), terms).tree_segments);
-  EXPECT_TRUE(divide(sum_of(4096, Collective::broadcast), terms).tree_segments);
+  EXPECT_FALSE(divide(sum_of(4096, Collective::reduce_scatter), terms).cut);
+  EXPECT_TRUE(divide(sum_of(4096, Collective::broadcast), terms).cut);
 }
 
 }  // namespace

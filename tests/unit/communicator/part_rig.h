@@ -67,7 +67,10 @@ class ManualWays final : public OperationWays {
   [[nodiscard]] Operation::State way_of(const Operation& o) const override {
     return o.number < ways.size() ? ways[o.number] : Operation::State::fallback;
   }
-  [[nodiscard]] bool splits(const Operation& o) const override { return o.number < split.size() && split[o.number]; }
+  [[nodiscard]] std::optional<Cut> cut_of(const Operation& o) const override {
+    if (o.number >= split.size() || !split[o.number]) return std::nullopt;
+    return Cut{.segments = 1, .element = 8};
+  }
   void run_share(Operation& o) override {
     shares_run = true;
     shares.push_back(o.number);

@@ -42,7 +42,7 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
         EXPECT_EQ(claims->epoch, 1U);
         EXPECT_EQ(claims->lane, lane);
         EXPECT_EQ(claims->ranks, 4U);
-        EXPECT_EQ(claims->window, 32U);
+        EXPECT_EQ(claims->window, d.lanes[lane].window);
         EXPECT_EQ(claims->segment_bytes, 65536U);
         EXPECT_EQ(claims->kind, level == 0 ? ChildKind::rank : ChildKind::aggregator);
         EXPECT_EQ(claims->rank, level == 0 ? rank : rank / 2 * 2) << "the lowest below";
@@ -195,6 +195,35 @@ TEST_F(ClusterTest, GivesABrokenTreesMemoryToTheNextOne) {
   EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U)
       << "nobody is to blame, the lane broke all the same";
   EXPECT_EQ(reserved(), lane_reservation_bytes(4, 32, 65536));
+}
+
+TEST_F(ClusterTest, DividesTheWindowAmongLanesUnlessTheJobNamesIt) {
+  open("");
+  for (const char* name : {"a", "b", "c", "d"}) ASSERT_TRUE(enlist(name, "h").has_value());
+  const auto window_of = [&](std::uint32_t lanes, std::uint32_t asked) {
+    const auto grant = cluster_->create_group({.job = "j", .hosts = nodes(4), .lanes = lanes, .window = asked});
+    EXPECT_THAT(grant->descriptor.lanes, SizeIs(lanes));
+    return grant->descriptor.lanes[0].window;
+  };
+  EXPECT_EQ(window_of(1, 0), 32U);
+  EXPECT_EQ(window_of(4, 0), 16U);
+  EXPECT_EQ(window_of(4, 20), 20U);
+}
+
+TEST_F(ClusterTest, WidensTheWindowOfTheLanesThatAreLeft) {
+  open("");
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ASSERT_TRUE(enlist(name, "h", lane_reservation_bytes(4, 32, 65536)).has_value());
+  }
+  const auto grant = ask(4);
+  ASSERT_THAT(grant->descriptor.lanes, SizeIs(4));
+  EXPECT_EQ(grant->descriptor.lanes[0].window, 16U);
+  EXPECT_EQ(reserved(), 4 * lane_reservation_bytes(4, 16, 65536));
+  // Two lanes of an aggregator do not fit: each has connections of its own besides its segments.
+  const auto rebuilt = cluster_->rebuild_group(grant->descriptor.group, 1, {"b", "d"});
+  ASSERT_THAT(rebuilt->descriptor.lanes, SizeIs(2));
+  EXPECT_EQ(rebuilt->descriptor.lanes[0].window, 32U);
+  EXPECT_EQ(reserved(), 2 * lane_reservation_bytes(4, 32, 65536));
 }
 
 TEST_F(ClusterTest, GivesNoNewTreesToAnAggregatorWhoseLeaseEnded) {

@@ -41,6 +41,10 @@ std::string violation(const PlanRequest& request, const Plan& plan) {
   for (const PlanAggregator& it : request.aggregators) known[it.name] = &it;
   std::map<std::string, std::uint64_t> memory;
   if (plan.lanes.size() > (request.lanes == 0 ? kLanesMax : request.lanes)) return "more lanes than wanted";
+  const auto lanes = static_cast<std::uint32_t>(plan.lanes.size());
+  const std::uint32_t window = request.window_is_for_all ? window_of_lane(request.window, lanes) : request.window;
+  if (plan.window > window || (plan.window < window && plan.rates.trees >= plan.rates.links))
+    return "the lanes' window is wrong";
   for (const LaneTree& lane : plan.lanes) {
     std::set<std::string> used;
     std::vector<int> seen(request.hosts.size(), 0);
@@ -53,8 +57,8 @@ std::string violation(const PlanRequest& request, const Plan& plan) {
       if (!aggregator.unusable.empty()) return "an unusable aggregator is used";
       if (node.children.empty()) return "an aggregator without children";
       if (node.children.size() > std::min(aggregator.children_max, kChildrenMax)) return "too many children";
-      memory[node.aggregator] += lane_reservation_bytes(static_cast<std::uint32_t>(node.children.size()),
-                                                        request.window, request.segment_bytes);
+      memory[node.aggregator] +=
+          lane_reservation_bytes(static_cast<std::uint32_t>(node.children.size()), plan.window, request.segment_bytes);
       std::uint32_t last = 0;
       for (std::uint32_t place = 0; place < node.children.size(); ++place) {
         const TreeChild& child = node.children[place];
@@ -123,10 +127,15 @@ TEST(Planner, TakesAsManyLanesAsPay) {
     const auto fabric = fabric_of(star_yaml(8, available));
     std::vector<PlanAggregator> aggregators;
     for (std::uint32_t a = 0; a < available; ++a) aggregators.push_back(aggregator_on("agg-" + std::to_string(a)));
-    const PlanRequest request = request_of(hosts, aggregators, 0);
+    PlanRequest request = request_of(hosts, aggregators, 0);
+    request.window_is_for_all = true;
     const Plan plan = fabric->plan(request, {});
     EXPECT_EQ(violation(request, plan), "");
     ASSERT_THAT(plan.lanes, SizeIs(available)) << plan.reason;
+    EXPECT_EQ(plan.window, available == 8   ? kWindow / 4
+                           : available == 1 ? 4
+                                            : kWindow / 4)
+        << "eight children share an aggregator's link, or as many lanes a rank's";
     const PathRates rates = plan.rates;
     EXPECT_EQ(rates.links, 1'000'000'000U);
     EXPECT_EQ(rates.ranks, 1'000'000'000U);
@@ -436,6 +445,25 @@ TEST(Flight, FillsALinkForARoundTripAndAQueueNotAtAll) {
     EXPECT_GE(flight.window, 8U) << rate;
     EXPECT_LE(flight.window, kWindowMax) << rate;
   }
+}
+
+TEST(Flight, LanesShareTheWindowOfTwo) {
+  EXPECT_EQ(window_of_lane(32, 1), 32U);
+  EXPECT_EQ(window_of_lane(32, 2), 32U);
+  EXPECT_EQ(window_of_lane(32, 3), 22U);
+  EXPECT_EQ(window_of_lane(8, 4), 4U);
+  EXPECT_EQ(window_of_lane(8, 16), 2U) << "with one segment in flight a link stands still during each sum";
+  EXPECT_EQ(window_of_lane(1, 16), 1U) << "never more than one lane alone has";
+}
+
+TEST(Flight, ChildrenShareTheWindowOfANarrowAggregator) {
+  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 1000, .ranks = 1000}), 32U);
+  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 5000, .ranks = 1000}), 32U);
+  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 250, .ranks = 1000}), 8U);
+  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 251, .ranks = 1000}), 9U);
+  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 1, .ranks = 1000}), 4U);
+  EXPECT_EQ(window_at(2, {.links = 1000, .trees = 1, .ranks = 1000}), 2U);
+  EXPECT_EQ(window_at(32, {}), 32U) << "unknown";
 }
 
 /// Catches algorithms of quadratic cost, which would not end here. The benchmarks measure the time.
