@@ -151,9 +151,9 @@ TEST(Cpp, WaitForTellsItsOwnTimeOutFromTheOperations) {
 
 TEST(Cpp, AbortEndsTheOthersOperations) {
   run(2, [](Communicator& comm) {
-    comm.barrier();  // an abort while the other rank still comes in would end its init
-    if (comm.rank() == 0) return comm.abort();
     try {
+      comm.barrier();  // an abort while rank 1 still comes in would end its init
+      if (comm.rank() == 0) return comm.abort();
       comm.barrier();
       ADD_FAILURE() << "rank 0 did not come";
     } catch (const Error& e) {
