@@ -420,7 +420,7 @@ service::HttpReply Daemon::page(std::string_view path) const {
     return service::HttpReply{.status = status, .content_type = type, .body = std::move(body), .headers = {}};
   };
   if (!up_.load(std::memory_order_acquire)) return reply(503, kText, "starting\n");
-  if (path == "/metrics") return reply(200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(status()));
+  if (path == "/metrics") return reply(200, "text/plain; version=0.0.4; charset=utf-8", metrics_page(status()).text());
   if (path == "/lanes") return reply(200, "application/json", lanes_json(status()));
   if (path == "/healthz") {
     const DaemonStatus now = status();

@@ -1,248 +1,166 @@
-// The metrics page. Names are tributary_aggregator_<what>_<unit>; counters end in _total.
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
-
-#include <array>
+// The metrics page. docs/operations/metrics.md has the same families as a table.
 #include <span>
-#include <sstream>
 
 #include "aggregator/daemon/status.h"
+#include "service-kit/metric_page.h"
 
 namespace tributary::aggregator {
 namespace {
 
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
-using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
+using service::MetricPage;
+using service::MetricType;
 
-class Page {
- public:
-  void begin(MetricType type, const std::string& name, const std::string& help) {
-    families_.push_back({.name = "tributary_aggregator_" + name, .help = help, .type = type});
-  }
-  template <class T>
-  void add(T value, Labels labels = {}) {
-    ClientMetric metric;
-    metric.label = std::move(labels);
-    const auto number = static_cast<double>(value);
-    families_.back().type == MetricType::Counter ? metric.counter.value = number : metric.gauge.value = number;
-    families_.back().metric.push_back(std::move(metric));
-  }
-  template <class T>
-  void gauge(const std::string& name, const std::string& help, T value) {
-    begin(MetricType::Gauge, name, help);
-    add(value);
-  }
-  template <class T>
-  void counter(const std::string& name, const std::string& help, T value) {
-    begin(MetricType::Counter, name, help);
-    add(value);
-  }
-  [[nodiscard]] std::string text() const {
-    std::ostringstream out;
-    prometheus::TextSerializer().Serialize(out, families_);
-    return out.str();
-  }
-
- private:
-  std::vector<MetricFamily> families_;
-};
-
-struct WorkerCounter {
+/// A row of a table: a member of some statistics, and the metric that shows it.
+template <class Statistics>
+struct Figure {
   const char* name;
   const char* help;
-  std::uint64_t WorkerMetrics::* value;
-};
-constexpr std::array kWorkerCounters = {
-    WorkerCounter{"joins_accepted_total", "Children that joined a lane.", &WorkerMetrics::joins_accepted},
-    WorkerCounter{"joins_refused_total", "Verified joins that were refused, as for want of memory.",
-                  &WorkerMetrics::joins_refused},
-    WorkerCounter{"sessions_displaced_total", "Connections without a join that were closed because many others came.",
-                  &WorkerMetrics::sessions_displaced},
-    WorkerCounter{"lanes_formed_total", "Lanes whose children and parent all were there.",
-                  &WorkerMetrics::lanes_formed},
-    WorkerCounter{"lanes_failed_total", "Lanes that broke; their groups went on by fallback.",
-                  &WorkerMetrics::lanes_failed},
-    WorkerCounter{"lanes_ended_total", "Lanes that all children left in good order.", &WorkerMetrics::lanes_ended},
-    WorkerCounter{"contributions_total", "Contributions from children.", &WorkerMetrics::contributions},
-    WorkerCounter{"contribution_bytes_total", "Their payload.", &WorkerMetrics::contribution_bytes},
-    WorkerCounter{"results_total", "Results to children.", &WorkerMetrics::results},
-    WorkerCounter{"result_bytes_total", "Their payload.", &WorkerMetrics::result_bytes},
-    WorkerCounter{"segments_completed_total", "Segments whose result went to every child.",
-                  &WorkerMetrics::segments_completed},
-    WorkerCounter{"frames_dropped_total", "Duplicates and frames of another epoch: harmless.",
-                  &WorkerMetrics::frames_dropped},
-    WorkerCounter{"frames_refused_total", "Frames that broke the protocol and ended their connection.",
-                  &WorkerMetrics::frames_refused},
-    WorkerCounter{"asked_total", "Questions of children for which nothing came, whether this aggregator lives.",
-                  &WorkerMetrics::asked},
-    WorkerCounter{"parents_silent_total", "Lanes that broke because the parent did not answer such a question.",
-                  &WorkerMetrics::parents_silent},
-    WorkerCounter{"faults_total", "Operations that ranks disagreed on.", &WorkerMetrics::faults},
+  std::uint64_t Statistics::* value;
 };
 
-struct TransportCounter {
-  const char* name;
-  const char* help;
-  std::uint64_t transport::TcpStatistics::* value;
-};
-constexpr std::array kTransportCounters = {
-    TransportCounter{"tcp_sent_bytes_total", "With headers.", &transport::TcpStatistics::bytes_sent},
-    TransportCounter{"tcp_received_bytes_total", "With headers.", &transport::TcpStatistics::bytes_received},
-    TransportCounter{"tcp_write_calls_total", "Calls to the system.", &transport::TcpStatistics::write_calls},
-    TransportCounter{"tcp_read_calls_total", "Calls to the system.", &transport::TcpStatistics::read_calls},
-};
-
-struct VerbsFigure {
-  const char* name;
-  const char* help;
-  std::uint64_t transport::VerbsStatistics::* value;
-};
-constexpr std::array kVerbsCounters = {
-    VerbsFigure{"rdma_messages_sent_total", "Sends, each with one frame or several.",
-                &transport::VerbsStatistics::messages_sent},
-    VerbsFigure{"rdma_messages_received_total", "Sends that came.", &transport::VerbsStatistics::messages_received},
-    VerbsFigure{"rdma_fetched_bytes_total", "Payload that the device read straight to its place.",
-                &transport::VerbsStatistics::bytes_fetched},
-    VerbsFigure{"rdma_copied_bytes_total", "Payload that travelled in sends, and was copied by a processor.",
-                &transport::VerbsStatistics::bytes_copied},
-    VerbsFigure{"rdma_posts_total", "Lists of work requests handed to the device.", &transport::VerbsStatistics::posts},
-    VerbsFigure{"rdma_sleeps_total", "Waits for the system; none while busy.", &transport::VerbsStatistics::sleeps},
-    VerbsFigure{"rdma_queue_pairs_extended_total", "Queue pairs that were made and are posted to by ibv_wr_*.",
-                &transport::VerbsStatistics::queue_pairs_extended},
-    VerbsFigure{"rdma_refused_full_total", "Connections beyond connections_max.",
-                &transport::VerbsStatistics::refused_full},
-    VerbsFigure{"rdma_refused_unproved_total", "Connections that did not prove the group that they named.",
-                &transport::VerbsStatistics::refused_unproved},
-    VerbsFigure{"rdma_registrations_total", "Memory registered with a device.",
-                &transport::VerbsStatistics::registrations},
-    VerbsFigure{"rdma_registration_hits_total", "Memory that was registered already.",
-                &transport::VerbsStatistics::registration_hits},
-};
-constexpr std::array kVerbsGauges = {
-    VerbsFigure{"rdma_queue_pairs", "Now.", &transport::VerbsStatistics::queue_pairs},
-    VerbsFigure{"rdma_completion_queues", "Now.", &transport::VerbsStatistics::completion_queues},
-    VerbsFigure{"rdma_memory_regions", "Now.", &transport::VerbsStatistics::memory_regions},
-    VerbsFigure{"rdma_memory_windows", "Now.", &transport::VerbsStatistics::memory_windows},
-    VerbsFigure{"rdma_registered_bytes", "Now.", &transport::VerbsStatistics::bytes_registered},
+constexpr Figure<WorkerMetrics> kWorkerCounters[] = {
+    {"joins_accepted_total", "Children that joined a lane.", &WorkerMetrics::joins_accepted},
+    {"joins_refused_total", "Verified joins that were refused, as for want of memory.", &WorkerMetrics::joins_refused},
+    {"sessions_displaced_total", "Connections without a join that were closed because many others came.",
+     &WorkerMetrics::sessions_displaced},
+    {"lanes_formed_total", "Lanes whose children and parent all were there.", &WorkerMetrics::lanes_formed},
+    {"lanes_failed_total", "Lanes that broke; their groups went on by fallback.", &WorkerMetrics::lanes_failed},
+    {"lanes_ended_total", "Lanes that all children left in good order.", &WorkerMetrics::lanes_ended},
+    {"contributions_total", "Contributions from children.", &WorkerMetrics::contributions},
+    {"contribution_bytes_total", "Their payload.", &WorkerMetrics::contribution_bytes},
+    {"results_total", "Results to children.", &WorkerMetrics::results},
+    {"result_bytes_total", "Their payload.", &WorkerMetrics::result_bytes},
+    {"segments_completed_total", "Segments whose result went to every child.", &WorkerMetrics::segments_completed},
+    {"frames_dropped_total", "Duplicates and frames of another epoch: harmless.", &WorkerMetrics::frames_dropped},
+    {"frames_refused_total", "Frames that broke the protocol and ended their connection.",
+     &WorkerMetrics::frames_refused},
+    {"asked_total", "Questions of children for which nothing came, whether this aggregator lives.",
+     &WorkerMetrics::asked},
+    {"parents_silent_total", "Lanes that broke because the parent did not answer such a question.",
+     &WorkerMetrics::parents_silent},
+    {"faults_total", "Operations that ranks disagreed on.", &WorkerMetrics::faults},
 };
 
-struct SharedCounter {
-  const char* name;
-  const char* help;
-  std::uint64_t transport::ShmStatistics::* value;
-};
-constexpr std::array kSharedCounters = {
-    SharedCounter{"shm_sent_bytes_total", "Through shared memory, with headers.",
-                  &transport::ShmStatistics::bytes_sent},
-    SharedCounter{"shm_received_bytes_total", "Through shared memory, with headers.",
-                  &transport::ShmStatistics::bytes_received},
-    SharedCounter{"shm_wakes_total", "Sleeping peers woken: calls to the system.", &transport::ShmStatistics::bells},
-    SharedCounter{"shm_corrupt_total", "Connections closed for what the other side wrote to the shared memory.",
-                  &transport::ShmStatistics::corrupt},
-    SharedCounter{"shm_in_place_total", "Payloads that were summed where they lay.",
-                  &transport::ShmStatistics::frames_in_place},
-    SharedCounter{"shm_named_total", "Payloads that the other side read where they lay.",
-                  &transport::ShmStatistics::frames_named},
-    SharedCounter{"shm_regions_mapped_total", "Ranges of other processes' memory that were mapped for reading.",
-                  &transport::ShmStatistics::regions_mapped},
-    SharedCounter{"shm_regions_refused_total", "The same that were not: not sealed, too many, or more than map_max.",
-                  &transport::ShmStatistics::regions_refused},
+constexpr Figure<transport::TcpStatistics> kTransportCounters[] = {
+    {"tcp_sent_bytes_total", "With headers.", &transport::TcpStatistics::bytes_sent},
+    {"tcp_received_bytes_total", "With headers.", &transport::TcpStatistics::bytes_received},
+    {"tcp_write_calls_total", "Calls to the system.", &transport::TcpStatistics::write_calls},
+    {"tcp_read_calls_total", "Calls to the system.", &transport::TcpStatistics::read_calls},
 };
 
-struct PacketCounter {
-  const char* name;  // behind udp_ or dpdk_
-  const char* help;
-  std::uint64_t transport::PacketFigures::* value;
+constexpr Figure<transport::VerbsStatistics> kVerbsCounters[] = {
+    {"rdma_messages_sent_total", "Sends, each with one frame or several.", &transport::VerbsStatistics::messages_sent},
+    {"rdma_messages_received_total", "Sends that came.", &transport::VerbsStatistics::messages_received},
+    {"rdma_fetched_bytes_total", "Payload that the device read straight to its place.",
+     &transport::VerbsStatistics::bytes_fetched},
+    {"rdma_copied_bytes_total", "Payload that travelled in sends, and was copied by a processor.",
+     &transport::VerbsStatistics::bytes_copied},
+    {"rdma_posts_total", "Lists of work requests handed to the device.", &transport::VerbsStatistics::posts},
+    {"rdma_sleeps_total", "Waits for the system; none while busy.", &transport::VerbsStatistics::sleeps},
+    {"rdma_queue_pairs_extended_total", "Queue pairs that were made and are posted to by ibv_wr_*.",
+     &transport::VerbsStatistics::queue_pairs_extended},
+    {"rdma_refused_full_total", "Connections beyond connections_max.", &transport::VerbsStatistics::refused_full},
+    {"rdma_refused_unproved_total", "Connections that did not prove the group that they named.",
+     &transport::VerbsStatistics::refused_unproved},
+    {"rdma_registrations_total", "Memory registered with a device.", &transport::VerbsStatistics::registrations},
+    {"rdma_registration_hits_total", "Memory that was registered already.",
+     &transport::VerbsStatistics::registration_hits},
 };
-constexpr std::array kPacketCounters = {
-    PacketCounter{"sent_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_sent},
-    PacketCounter{"received_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_received},
-    PacketCounter{"sent_packets_total", "Datagrams.", &transport::PacketFigures::packets_sent},
-    PacketCounter{"received_packets_total", "Datagrams.", &transport::PacketFigures::packets_received},
-    PacketCounter{"packets_sent_again_total", "Lost, or taken for lost.",
-                  &transport::PacketFigures::packets_sent_again},
-    PacketCounter{"packets_marked_total", "Came with the congestion mark.", &transport::PacketFigures::marked},
-    PacketCounter{"packets_stray_total", "Fit no connection: dropped.", &transport::PacketFigures::stray},
-    PacketCounter{"packets_forged_total", "Sealed, but with a wrong authenticator: dropped.",
-                  &transport::PacketFigures::forged},
-    PacketCounter{"packets_unsealed_total", "In clear where sealed ones are due: dropped.",
-                  &transport::PacketFigures::unsealed},
-    PacketCounter{"packets_repeated_total", "Came twice, or were sent again by somebody else: dropped.",
-                  &transport::PacketFigures::repeats},
-    PacketCounter{"packets_no_room_total", "Dropped because no memory was left for them.",
-                  &transport::PacketFigures::no_room},
-    PacketCounter{"timeouts_total", "Times that nothing was heard and something was sent again.",
-                  &transport::PacketFigures::timeouts},
-    PacketCounter{"peers_silent_total", "Connections that ended because the peer did not answer.",
-                  &transport::PacketFigures::peers_silent},
-    PacketCounter{"refused_full_total", "Connections beyond connections_max.", &transport::PacketFigures::refused_full},
-    PacketCounter{"displaced_total", "Connections that were not open yet, and closed because many others came.",
-                  &transport::PacketFigures::displaced},
-    PacketCounter{"cookies_wrong_total", "Openings with a cookie that was not given to their address, or is too old.",
-                  &transport::PacketFigures::cookies_wrong},
-    PacketCounter{"resets_sent_total", "Answers to packets of connections that are not here.",
-                  &transport::PacketFigures::resets_sent},
-    PacketCounter{"resets_received_total", "Words of peers that a connection is not there any more.",
-                  &transport::PacketFigures::resets_received},
+constexpr Figure<transport::VerbsStatistics> kVerbsGauges[] = {
+    {"rdma_queue_pairs", "Now.", &transport::VerbsStatistics::queue_pairs},
+    {"rdma_completion_queues", "Now.", &transport::VerbsStatistics::completion_queues},
+    {"rdma_memory_regions", "Now.", &transport::VerbsStatistics::memory_regions},
+    {"rdma_memory_windows", "Now.", &transport::VerbsStatistics::memory_windows},
+    {"rdma_registered_bytes", "Now.", &transport::VerbsStatistics::bytes_registered},
 };
 
-struct UdpCounter {
-  const char* name;
-  const char* help;
-  std::uint64_t transport::UdpStatistics::* value;
-};
-constexpr std::array kUdpCounters = {
-    UdpCounter{"udp_joined_sent_packets_total", "Datagrams that went several in one message (UDP_SEGMENT).",
-               &transport::UdpStatistics::joined_sent},
-    UdpCounter{"udp_joined_received_packets_total", "Datagrams that came several in one message (UDP_GRO).",
-               &transport::UdpStatistics::joined_received},
-    UdpCounter{"udp_joined_refused_packets_total", "Datagrams that went one by one, as the system did not cut.",
-               &transport::UdpStatistics::joined_refused},
-};
-
-struct DpdkCounter {
-  const char* name;
-  const char* help;
-  std::uint64_t transport::DpdkStatistics::* value;
-};
-constexpr std::array kDpdkCounters = {
-    DpdkCounter{"dpdk_sent_shared_packets_total", "Datagrams whose payload lies once for several.",
-                &transport::DpdkStatistics::sent_shared},
-    DpdkCounter{"dpdk_frames_in_place_total", "Contributions that were summed where they came.",
-                &transport::DpdkStatistics::frames_in_place},
-    DpdkCounter{"dpdk_frames_malformed_total", "Wrong lengths or checksums, options, fragments, other protocols.",
-                &transport::DpdkStatistics::frames_malformed},
-    DpdkCounter{"dpdk_frames_foreign_total", "For another station, address, VLAN or port.",
-                &transport::DpdkStatistics::frames_foreign},
-    DpdkCounter{"dpdk_frames_control_total", "ARP, ICMP and neighbour discovery.",
-                &transport::DpdkStatistics::frames_control},
-    DpdkCounter{"dpdk_frames_handed_over_total", "Came to another worker's queue.",
-                &transport::DpdkStatistics::frames_handed_over},
-    DpdkCounter{"dpdk_packets_unsent_no_buffer_total", "Sent later: no packet buffer was free.",
-                &transport::DpdkStatistics::unsent_no_buffer},
-    DpdkCounter{"dpdk_packets_unsent_total", "No route, no neighbour, or a device that took nothing for long.",
-                &transport::DpdkStatistics::unsent},
+constexpr Figure<transport::ShmStatistics> kSharedCounters[] = {
+    {"shm_sent_bytes_total", "Through shared memory, with headers.", &transport::ShmStatistics::bytes_sent},
+    {"shm_received_bytes_total", "Through shared memory, with headers.", &transport::ShmStatistics::bytes_received},
+    {"shm_wakes_total", "Sleeping peers woken: calls to the system.", &transport::ShmStatistics::bells},
+    {"shm_corrupt_total", "Connections closed for what the other side wrote to the shared memory.",
+     &transport::ShmStatistics::corrupt},
+    {"shm_in_place_total", "Payloads that were summed where they lay.", &transport::ShmStatistics::frames_in_place},
+    {"shm_named_total", "Payloads that the other side read where they lay.", &transport::ShmStatistics::frames_named},
+    {"shm_regions_mapped_total", "Ranges of other processes' memory that were mapped for reading.",
+     &transport::ShmStatistics::regions_mapped},
+    {"shm_regions_refused_total", "The same that were not: not sealed, too many, or more than map_max.",
+     &transport::ShmStatistics::regions_refused},
 };
 
-void add_dpdk_device(Page& page, const transport::DpdkDeviceStatistics& device) {
+constexpr Figure<transport::PacketFigures> kPacketCounters[] = {
+    {"sent_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_sent},
+    {"received_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_received},
+    {"sent_packets_total", "Datagrams.", &transport::PacketFigures::packets_sent},
+    {"received_packets_total", "Datagrams.", &transport::PacketFigures::packets_received},
+    {"packets_sent_again_total", "Lost, or taken for lost.", &transport::PacketFigures::packets_sent_again},
+    {"packets_marked_total", "Came with the congestion mark.", &transport::PacketFigures::marked},
+    {"packets_stray_total", "Fit no connection: dropped.", &transport::PacketFigures::stray},
+    {"packets_forged_total", "Sealed, but with a wrong authenticator: dropped.", &transport::PacketFigures::forged},
+    {"packets_unsealed_total", "In clear where sealed ones are due: dropped.", &transport::PacketFigures::unsealed},
+    {"packets_repeated_total", "Came twice, or were sent again by somebody else: dropped.",
+     &transport::PacketFigures::repeats},
+    {"packets_no_room_total", "Dropped because no memory was left for them.", &transport::PacketFigures::no_room},
+    {"timeouts_total", "Times that nothing was heard and something was sent again.",
+     &transport::PacketFigures::timeouts},
+    {"peers_silent_total", "Connections that ended because the peer did not answer.",
+     &transport::PacketFigures::peers_silent},
+    {"refused_full_total", "Connections beyond connections_max.", &transport::PacketFigures::refused_full},
+    {"displaced_total", "Connections that were not open yet, and closed because many others came.",
+     &transport::PacketFigures::displaced},
+    {"cookies_wrong_total", "Openings with a cookie that was not given to their address, or is too old.",
+     &transport::PacketFigures::cookies_wrong},
+    {"resets_sent_total", "Answers to packets of connections that are not here.",
+     &transport::PacketFigures::resets_sent},
+    {"resets_received_total", "Words of peers that a connection is not there any more.",
+     &transport::PacketFigures::resets_received},
+};
+
+constexpr Figure<transport::UdpStatistics> kUdpCounters[] = {
+    {"udp_joined_sent_packets_total", "Datagrams that went several in one message (UDP_SEGMENT).",
+     &transport::UdpStatistics::joined_sent},
+    {"udp_joined_received_packets_total", "Datagrams that came several in one message (UDP_GRO).",
+     &transport::UdpStatistics::joined_received},
+    {"udp_joined_refused_packets_total", "Datagrams that went one by one, as the system did not cut.",
+     &transport::UdpStatistics::joined_refused},
+};
+
+constexpr Figure<transport::DpdkStatistics> kDpdkCounters[] = {
+    {"dpdk_sent_shared_packets_total", "Datagrams whose payload lies once for several.",
+     &transport::DpdkStatistics::sent_shared},
+    {"dpdk_frames_in_place_total", "Contributions that were summed where they came.",
+     &transport::DpdkStatistics::frames_in_place},
+    {"dpdk_frames_malformed_total", "Wrong lengths or checksums, options, fragments, other protocols.",
+     &transport::DpdkStatistics::frames_malformed},
+    {"dpdk_frames_foreign_total", "For another station, address, VLAN or port.",
+     &transport::DpdkStatistics::frames_foreign},
+    {"dpdk_frames_control_total", "ARP, ICMP and neighbour discovery.", &transport::DpdkStatistics::frames_control},
+    {"dpdk_frames_handed_over_total", "Came to another worker's queue.",
+     &transport::DpdkStatistics::frames_handed_over},
+    {"dpdk_packets_unsent_no_buffer_total", "Sent later: no packet buffer was free.",
+     &transport::DpdkStatistics::unsent_no_buffer},
+    {"dpdk_packets_unsent_total", "No route, no neighbour, or a device that took nothing for long.",
+     &transport::DpdkStatistics::unsent},
+};
+
+void add_dpdk_device(MetricPage& page, const transport::DpdkDeviceStatistics& device) {
   page.counter("dpdk_device_received_packets_total", "Frames, as the driver counts.", device.received_packets);
   page.counter("dpdk_device_received_bytes_total", "Of them.", device.received_bytes);
   page.counter("dpdk_device_sent_packets_total", "Frames, as the driver counts.", device.sent_packets);
   page.counter("dpdk_device_sent_bytes_total", "Of them.", device.sent_bytes);
-  page.begin(MetricType::Counter, "dpdk_device_lost_total", "Frames that the device lost, by reason.");
-  page.add(device.receive_missed, {{"reason", "missed"}});
-  page.add(device.receive_errors, {{"reason", "damaged"}});
-  page.add(device.receive_no_buffer, {{"reason", "no_buffer"}});
-  page.add(device.send_errors, {{"reason", "send"}});
-  page.begin(MetricType::Counter, "dpdk_device_driver_total", "The driver's own counters that tell of loss.");
-  for (const auto& [name, value] : device.others) page.add(value, {{"name", name}});
-  page.begin(MetricType::Counter, "dpdk_answers_total", "What the network asked of this host, and was answered.");
-  page.add(device.arp_answered, {{"to", "arp"}});
-  page.add(device.ndp_answered, {{"to", "neighbour_solicitation"}});
-  page.add(device.echoes_answered, {{"to", "echo"}});
-  page.add(device.refusals_sent, {{"to", "unknown_port"}});
+  page.begin(MetricType::counter, "dpdk_device_lost_total", "Frames that the device lost, by reason.", {"reason"});
+  page.add(device.receive_missed, {"missed"});
+  page.add(device.receive_errors, {"damaged"});
+  page.add(device.receive_no_buffer, {"no_buffer"});
+  page.add(device.send_errors, {"send"});
+  page.begin(MetricType::counter, "dpdk_device_driver_total", "The driver's own counters that tell of loss.", {"name"});
+  for (const auto& [name, value] : device.others) page.add(value, {name});
+  page.begin(MetricType::counter, "dpdk_answers_total", "What the network asked of this host, and was answered.",
+             {"to"});
+  page.add(device.arp_answered, {"arp"});
+  page.add(device.ndp_answered, {"neighbour_solicitation"});
+  page.add(device.echoes_answered, {"echo"});
+  page.add(device.refusals_sent, {"unknown_port"});
   page.counter("dpdk_answers_limited_total", "Not answered, for their rate.", device.answers_limited);
   page.counter("dpdk_control_ignored_total", "ARP, ICMP and neighbour discovery that concerns nobody here.",
                device.control_ignored);
@@ -262,28 +180,26 @@ void add_dpdk_device(Page& page, const transport::DpdkDeviceStatistics& device) 
   page.gauge("dpdk_huge_pages", "1 where packets are in huge pages.", device.huge_pages ? 1 : 0);
 }
 
-Labels of_worker(std::size_t index) {
-  return {{"worker", std::to_string(index)}};
+std::vector<std::string> of_worker(std::size_t index) {
+  return {std::to_string(index)};
 }
 
-void add_parts(Page& page, std::span<const transport::PacketFigures::Part> parts, const std::string& worker) {
+void add_parts(MetricPage& page, std::span<const transport::PacketFigures::Part> parts, const std::string& worker) {
   for (const auto& part : parts) {
     if (part.reason.empty()) continue;  // of a worker that has not counted yet
-    page.add(part.count, {{"worker", worker}, {"reason", std::string(part.reason)}});
+    page.add(part.count, {worker, std::string(part.reason)});
   }
 }
 
 /// `each` calls what it is given with the figures of every worker (of whatever else there is), and its name.
 template <class Each>
-void add_packet_figures(Page& page, const std::string& prefix, const Each& each) {
-  for (const PacketCounter& counter : kPacketCounters) {
-    page.begin(MetricType::Counter, prefix + counter.name, counter.help);
-    each([&](const transport::PacketFigures& of, const std::string& worker) {
-      page.add(of.*counter.value, {{"worker", worker}});
-    });
+void add_packet_figures(MetricPage& page, const std::string& prefix, const Each& each) {
+  for (const Figure<transport::PacketFigures>& counter : kPacketCounters) {
+    page.begin(MetricType::counter, prefix + counter.name, counter.help, {"worker"});
+    each([&](const transport::PacketFigures& of, const std::string& worker) { page.add(of.*counter.value, {worker}); });
   }
   const auto by_reason = [&](const char* name, const char* help, auto parts) {
-    page.begin(MetricType::Counter, prefix + name, help);
+    page.begin(MetricType::counter, prefix + name, help, {"worker", "reason"});
     each([&](const transport::PacketFigures& of, const std::string& worker) { add_parts(page, of.*parts, worker); });
   };
   by_reason("packets_rejected_total", "Garbage, damaged or of another version: dropped.",
@@ -292,85 +208,85 @@ void add_packet_figures(Page& page, const std::string& prefix, const Each& each)
             &transport::PacketFigures::frames_rejected);
 }
 
-void add_udp(Page& page, const std::vector<WorkerSnapshot>& workers) {
+void add_udp(MetricPage& page, const std::vector<WorkerSnapshot>& workers) {
   const auto each = [&](const auto& add) {
     for (std::size_t i = 0; i < workers.size(); ++i) add(workers[i].udp, std::to_string(i));
   };
   add_packet_figures(page, "udp_", each);
-  for (const UdpCounter& counter : kUdpCounters) {
-    page.begin(MetricType::Counter, counter.name, counter.help);
-    each([&](const transport::UdpStatistics& of, const std::string& worker) {
-      page.add(of.*counter.value, {{"worker", worker}});
-    });
+  for (const Figure<transport::UdpStatistics>& counter : kUdpCounters) {
+    page.begin(MetricType::counter, counter.name, counter.help, {"worker"});
+    each([&](const transport::UdpStatistics& of, const std::string& worker) { page.add(of.*counter.value, {worker}); });
   }
-  page.begin(MetricType::Counter, "udp_packets_unsent_total",
-             "Datagrams that were to go and did not; what counts is sent again.");
+  page.begin(MetricType::counter, "udp_packets_unsent_total",
+             "Datagrams that were to go and did not; what counts is sent again.", {"worker", "reason"});
   each([&](const transport::UdpStatistics& of, const std::string& worker) { add_parts(page, of.unsent, worker); });
 }
 
-void add_rdma(Page& page, const std::vector<WorkerSnapshot>& workers) {
+void add_rdma(MetricPage& page, const std::vector<WorkerSnapshot>& workers) {
   const auto add = [&](MetricType type, const auto& figure) {
-    page.begin(type, figure.name, figure.help);
+    page.begin(type, figure.name, figure.help, {"worker"});
     for (std::size_t i = 0; i < workers.size(); ++i) {
       page.add(workers[i].verbs ? (*workers[i].verbs).*figure.value : 0, of_worker(i));
     }
   };
-  for (const auto& counter : kVerbsCounters) add(MetricType::Counter, counter);
-  for (const auto& gauge : kVerbsGauges) add(MetricType::Gauge, gauge);
+  for (const auto& counter : kVerbsCounters) add(MetricType::counter, counter);
+  for (const auto& gauge : kVerbsGauges) add(MetricType::gauge, gauge);
 }
 
 /// Adds the figures of the workers, and of the door between them, which has a queue of its own.
-void add_dpdk(Page& page, const DaemonStatus& status) {
+void add_dpdk(MetricPage& page, const DaemonStatus& status) {
   const auto each = [&](const auto& add) {
     for (std::size_t i = 0; i < status.workers.size(); ++i) add(status.workers[i].dpdk, std::to_string(i));
     if (status.dpdk_door) add(*status.dpdk_door, "door");
   };
   add_packet_figures(page, "dpdk_", each);
-  for (const DpdkCounter& counter : kDpdkCounters) {
-    page.begin(MetricType::Counter, counter.name, counter.help);
-    each([&](const transport::DpdkStatistics& of, const std::string& worker) {
-      page.add(of.*counter.value, {{"worker", worker}});
-    });
+  for (const Figure<transport::DpdkStatistics>& counter : kDpdkCounters) {
+    page.begin(MetricType::counter, counter.name, counter.help, {"worker"});
+    each(
+        [&](const transport::DpdkStatistics& of, const std::string& worker) { page.add(of.*counter.value, {worker}); });
   }
-  page.begin(MetricType::Counter, "dpdk_frames_dropped_total", "Frames that came and went no further, by reason.");
+  page.begin(MetricType::counter, "dpdk_frames_dropped_total", "Frames that came and went no further, by reason.",
+             {"worker", "reason"});
   each([&](const transport::DpdkStatistics& of, const std::string& worker) {
     for (const auto& [reason, count] : of.frames_dropped) {
-      page.add(count, {{"worker", worker}, {"reason", std::string(reason)}});
+      page.add(count, {worker, std::string(reason)});
     }
   });
 }
 
-void add_workers(Page& page, const DaemonStatus& status) {
+void add_workers(MetricPage& page, const DaemonStatus& status) {
   const std::vector<WorkerSnapshot>& workers = status.workers;
-  for (const WorkerCounter& counter : kWorkerCounters) {
-    page.begin(MetricType::Counter, counter.name, counter.help);
+  for (const Figure<WorkerMetrics>& counter : kWorkerCounters) {
+    page.begin(MetricType::counter, counter.name, counter.help, {"worker"});
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.*counter.value, of_worker(i));
   }
-  for (const TransportCounter& counter : kTransportCounters) {
-    page.begin(MetricType::Counter, counter.name, counter.help);
+  for (const Figure<transport::TcpStatistics>& counter : kTransportCounters) {
+    page.begin(MetricType::counter, counter.name, counter.help, {"worker"});
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].tcp.*counter.value, of_worker(i));
   }
   add_rdma(page, workers);
-  for (const SharedCounter& counter : kSharedCounters) {
-    page.begin(MetricType::Counter, counter.name, counter.help);
+  for (const Figure<transport::ShmStatistics>& counter : kSharedCounters) {
+    page.begin(MetricType::counter, counter.name, counter.help, {"worker"});
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.*counter.value, of_worker(i));
   }
-  page.begin(MetricType::Gauge, "shm_connections", "Connections through shared memory now, parents' included.");
+  page.begin(MetricType::gauge, "shm_connections", "Connections through shared memory now, parents' included.",
+             {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.connections, of_worker(i));
   add_udp(page, workers);
   add_dpdk(page, status);
-  page.begin(MetricType::Gauge, "lanes_active", "Lanes that hold memory now.");
+  page.begin(MetricType::gauge, "lanes_active", "Lanes that hold memory now.", {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));
-  page.begin(MetricType::Gauge, "sessions_open", "Children's connections now.");
+  page.begin(MetricType::gauge, "sessions_open", "Children's connections now.", {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].sessions, of_worker(i));
 }
 
-void add_front_door(Page& page, const FrontDoorCounts& counts) {
+void add_front_door(MetricPage& page, const FrontDoorCounts& counts) {
   page.counter("connections_accepted_total", "Connections that were taken.", counts.accepted);
   page.counter("connections_joined_total", "Connections that showed a valid credential.", counts.handed_over);
   page.gauge("connections_unjoined", "Connections that have not shown a credential yet, now.", counts.unjoined);
-  page.begin(MetricType::Counter, "connections_rejected_total", "Connections that did not get in, by reason.");
-  const auto add = [&](const char* reason, std::uint64_t value) { page.add(value, {{"reason", reason}}); };
+  page.begin(MetricType::counter, "connections_rejected_total", "Connections that did not get in, by reason.",
+             {"reason"});
+  const auto add = [&](const char* reason, std::uint64_t value) { page.add(value, {reason}); };
   add("denied", counts.denied);
   add("malformed", counts.malformed);
   add("timed_out", counts.timed_out);
@@ -379,7 +295,7 @@ void add_front_door(Page& page, const FrontDoorCounts& counts) {
   add("gone", counts.gone);
 }
 
-void add_http(Page& page, const DaemonStatus& status) {
+void add_http(MetricPage& page, const DaemonStatus& status) {
   page.gauge("http_connections", "HTTP connections now.", status.http_connections);
   page.counter("http_connections_accepted_total", "HTTP connections that came.", status.http.accepted);
   page.counter("http_connections_displaced_total",
@@ -389,7 +305,7 @@ void add_http(Page& page, const DaemonStatus& status) {
                status.http.busy);
 }
 
-void add_manager(Page& page, const DaemonStatus& status) {
+void add_manager(MetricPage& page, const DaemonStatus& status) {
   const ManagerLinkState& manager = status.manager;
   page.gauge("manager_registered", "1 while the manager knows this aggregator, as far as known here.",
              manager.registered ? 1 : 0);
@@ -404,24 +320,24 @@ void add_manager(Page& page, const DaemonStatus& status) {
 
 }  // namespace
 
-std::string metrics_text(const DaemonStatus& status) {
-  Page page;
-  page.begin(MetricType::Gauge, "info", "Always 1; the labels tell.");
-  page.add(1, {{"name", status.name}, {"version", status.version}, {"host_id", status.host_id}});
+MetricPage metrics_page(const DaemonStatus& status) {
+  MetricPage page("tributary_aggregator_");
+  page.begin(MetricType::gauge, "info", "Always 1; the labels tell.", {"name", "version", "host_id"});
+  page.add(1, {status.name, status.version, status.host_id});
   page.gauge("memory_limit_bytes", "What lanes may reserve together.", status.memory_bytes_max);
   page.gauge("memory_reserved_bytes", "What lanes have reserved.", status.memory_bytes_reserved);
   page.gauge("draining", "1 when no new lanes are taken because this aggregator drains.",
              status.draining.empty() ? 0 : 1);
   page.gauge("threads_stuck", "Threads whose loop has not come round for too long.", status.stuck.size());
-  page.begin(MetricType::Gauge, "listen_live",
-             "1 where connections come in, 0 while the address or its device is away.");
-  for (const ListenPlace& place : status.listen) page.add(place.live ? 1 : 0, {{"at", to_string(place.at)}});
+  page.begin(MetricType::gauge, "listen_live",
+             "1 where connections come in, 0 while the address or its device is away.", {"at"});
+  for (const ListenPlace& place : status.listen) page.add(place.live ? 1 : 0, {to_string(place.at)});
   add_workers(page, status);
   add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);
   add_http(page, status);
   add_manager(page, status);
-  return page.text();
+  return page;
 }
 
 }  // namespace tributary::aggregator

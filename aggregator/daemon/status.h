@@ -1,5 +1,5 @@
 #pragma once
-// The aggregator's reports of itself over HTTP: pure functions from one moment's state to text.
+// The aggregator's reports of itself over HTTP: pure functions from one moment's state to pages.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -10,6 +10,7 @@
 #include "aggregator/daemon/manager_link.h"
 #include "aggregator/daemon/worker_thread.h"
 #include "service-kit/http/http_door.h"
+#include "service-kit/metric_page.h"
 
 namespace tributary::aggregator {
 
@@ -35,8 +36,8 @@ struct DaemonStatus {
   std::chrono::steady_clock::time_point now;
 };
 
-/// Prometheus' text format.
-[[nodiscard]] std::string metrics_text(const DaemonStatus& status);
+/// All of the aggregator's metrics; those of parts that it does not use are 0.
+[[nodiscard]] service::MetricPage metrics_page(const DaemonStatus& status);
 /// JSON: "status" is ok, draining or stuck; whether joins are taken, and why not.
 [[nodiscard]] std::string health_json(const DaemonStatus& status);
 /// The process serves, whatever its manager does: a monitor should leave it alone.

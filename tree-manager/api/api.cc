@@ -194,7 +194,7 @@ HttpReply Api::openapi(const Call&) {
 }
 
 HttpReply Api::metrics(const Call&) {
-  return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_->text(), .headers = {}};
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_->page().text(), .headers = {}};
 }
 
 }  // namespace tributary::manager

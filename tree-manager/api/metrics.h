@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "service-kit/http/http_door.h"
+#include "service-kit/metric_page.h"
 #include "tree-manager/service/cluster.h"
 
 namespace tributary::manager {
@@ -20,8 +21,7 @@ class ApiMetrics {
   void count(const std::string& route, unsigned status, std::chrono::nanoseconds took);
   /// Shows the door's counts, too. The door must outlive this object.
   void show_door(const service::HttpDoor& door);
-  /// Returns everything in Prometheus' text format, version 0.0.4.
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] service::MetricPage page() const;
 
  private:
   struct Requests {

@@ -38,7 +38,7 @@ DaemonStatus two_workers() {
 }
 
 TEST(Status, MetricsCarryTheWorkerAndTheAgreedNames) {
-  const std::string text = metrics_text(two_workers());
+  const std::string text = metrics_page(two_workers()).text();
   EXPECT_THAT(text, HasSubstr("tributary_aggregator_contributions_total{worker=\"0\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("tributary_aggregator_contributions_total{worker=\"1\"} 42\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE tributary_aggregator_contributions_total counter\n"));
@@ -71,7 +71,7 @@ TEST(Status, MetricsTellWhatPacketsWereDroppedAndWhy) {
   dpdk.frames_in_place = 24;
   dpdk.frames_foreign = 25;
   dpdk.rejected_parts[5] = {"checksum", 26};
-  const std::string text = metrics_text(status);
+  const std::string text = metrics_page(status).text();
   for (const auto& [name, value] : {std::pair{"udp_cookies_wrong_total", 11},
                                     {"udp_resets_sent_total", 12},
                                     {"udp_resets_received_total", 13},

@@ -1,0 +1,64 @@
+#pragma once
+// A daemon's metrics. Prometheus reads them as text, and docs/operations/metrics.md has them as a table: both follow
+// from the families that the daemon declares, each with its type, help and labels.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tributary::service {
+
+enum class MetricType : std::uint8_t { counter, gauge };
+
+/// Families and their values at one moment. Names are <prefix><what>_<unit>; counters end in _total.
+class MetricPage {
+ public:
+  /// `prefix` begins every name: "tributary_aggregator_".
+  explicit MetricPage(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  /// Begins a family. Each add() that follows gives it a value, with a value for each of its labels.
+  void begin(MetricType type, std::string name, std::string help, std::vector<std::string> labels = {});
+  template <class T>
+  void add(T value, std::vector<std::string> label_values = {}) {
+    add_number(static_cast<double>(value), std::move(label_values));
+  }
+  /// A family of one value without labels.
+  template <class T>
+  void counter(std::string name, std::string help, T value) {
+    begin(MetricType::counter, std::move(name), std::move(help));
+    add(value);
+  }
+  template <class T>
+  void gauge(std::string name, std::string help, T value) {
+    begin(MetricType::gauge, std::move(name), std::move(help));
+    add(value);
+  }
+
+  /// Prometheus' text format, version 0.0.4.
+  [[nodiscard]] std::string text() const;
+  /// A table in Markdown without the values: name, type, unit, labels, meaning.
+  [[nodiscard]] std::string table() const;
+
+ private:
+  struct Sample {
+    double value = 0;
+    std::vector<std::string> label_values;
+  };
+  struct Family {
+    MetricType type = MetricType::gauge;
+    std::string name;
+    std::string help;
+    std::vector<std::string> labels;
+    std::vector<Sample> samples;
+  };
+  void add_number(double value, std::vector<std::string> label_values);
+
+  std::string prefix_;
+  std::vector<Family> families_;
+};
+
+/// Returns the unit that a metric's name ends in, before _total: "bytes", "seconds", "packets", or "number".
+[[nodiscard]] std::string_view unit_of(std::string_view name) noexcept;
+
+}  // namespace tributary::service
