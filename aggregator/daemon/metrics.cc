@@ -27,25 +27,27 @@ constexpr Figure<WorkerMetrics> kWorkerCounters[] = {
     {"lanes_failed_total", "Lanes that broke; their groups went on by fallback.", &WorkerMetrics::lanes_failed},
     {"lanes_ended_total", "Lanes that all children left in good order.", &WorkerMetrics::lanes_ended},
     {"contributions_total", "Contributions from children.", &WorkerMetrics::contributions},
-    {"contribution_bytes_total", "Their payload.", &WorkerMetrics::contribution_bytes},
+    {"contribution_bytes_total", "Payload of contributions.", &WorkerMetrics::contribution_bytes},
     {"results_total", "Results to children.", &WorkerMetrics::results},
-    {"result_bytes_total", "Their payload.", &WorkerMetrics::result_bytes},
+    {"result_bytes_total", "Payload of results.", &WorkerMetrics::result_bytes},
     {"segments_completed_total", "Segments whose result went to every child.", &WorkerMetrics::segments_completed},
     {"frames_dropped_total", "Duplicates and frames of another epoch: harmless.", &WorkerMetrics::frames_dropped},
     {"frames_refused_total", "Frames that broke the protocol and ended their connection.",
      &WorkerMetrics::frames_refused},
-    {"asked_total", "Questions of children for which nothing came, whether this aggregator lives.",
+    {"asked_total", "Times that a child for which nothing came asked whether this aggregator lives.",
      &WorkerMetrics::asked},
-    {"parents_silent_total", "Lanes that broke because the parent did not answer such a question.",
+    {"parents_silent_total", "Lanes that broke because the parent did not answer whether it lives.",
      &WorkerMetrics::parents_silent},
     {"faults_total", "Operations that ranks disagreed on.", &WorkerMetrics::faults},
 };
 
 constexpr Figure<transport::TcpStatistics> kTransportCounters[] = {
-    {"tcp_sent_bytes_total", "With headers.", &transport::TcpStatistics::bytes_sent},
-    {"tcp_received_bytes_total", "With headers.", &transport::TcpStatistics::bytes_received},
-    {"tcp_write_calls_total", "Calls to the system.", &transport::TcpStatistics::write_calls},
-    {"tcp_read_calls_total", "Calls to the system.", &transport::TcpStatistics::read_calls},
+    {"tcp_sent_bytes_total", "Bytes sent over TCP, with headers.", &transport::TcpStatistics::bytes_sent},
+    {"tcp_received_bytes_total", "Bytes received over TCP, with headers.", &transport::TcpStatistics::bytes_received},
+    {"tcp_write_calls_total", "Calls to the system that write to TCP connections.",
+     &transport::TcpStatistics::write_calls},
+    {"tcp_read_calls_total", "Calls to the system that read from TCP connections.",
+     &transport::TcpStatistics::read_calls},
 };
 
 constexpr Figure<transport::VerbsStatistics> kVerbsCounters[] = {
@@ -67,16 +69,17 @@ constexpr Figure<transport::VerbsStatistics> kVerbsCounters[] = {
      &transport::VerbsStatistics::registration_hits},
 };
 constexpr Figure<transport::VerbsStatistics> kVerbsGauges[] = {
-    {"rdma_queue_pairs", "Now.", &transport::VerbsStatistics::queue_pairs},
-    {"rdma_completion_queues", "Now.", &transport::VerbsStatistics::completion_queues},
-    {"rdma_memory_regions", "Now.", &transport::VerbsStatistics::memory_regions},
-    {"rdma_memory_windows", "Now.", &transport::VerbsStatistics::memory_windows},
-    {"rdma_registered_bytes", "Now.", &transport::VerbsStatistics::bytes_registered},
+    {"rdma_queue_pairs", "Queue pairs now.", &transport::VerbsStatistics::queue_pairs},
+    {"rdma_completion_queues", "Completion queues now.", &transport::VerbsStatistics::completion_queues},
+    {"rdma_memory_regions", "Memory regions now.", &transport::VerbsStatistics::memory_regions},
+    {"rdma_memory_windows", "Memory windows now.", &transport::VerbsStatistics::memory_windows},
+    {"rdma_registered_bytes", "Registered memory now.", &transport::VerbsStatistics::bytes_registered},
 };
 
 constexpr Figure<transport::ShmStatistics> kSharedCounters[] = {
-    {"shm_sent_bytes_total", "Through shared memory, with headers.", &transport::ShmStatistics::bytes_sent},
-    {"shm_received_bytes_total", "Through shared memory, with headers.", &transport::ShmStatistics::bytes_received},
+    {"shm_sent_bytes_total", "Bytes sent through shared memory, with headers.", &transport::ShmStatistics::bytes_sent},
+    {"shm_received_bytes_total", "Bytes received through shared memory, with headers.",
+     &transport::ShmStatistics::bytes_received},
     {"shm_wakes_total", "Sleeping peers woken: calls to the system.", &transport::ShmStatistics::bells},
     {"shm_corrupt_total", "Connections closed for what the other side wrote to the shared memory.",
      &transport::ShmStatistics::corrupt},
@@ -84,23 +87,28 @@ constexpr Figure<transport::ShmStatistics> kSharedCounters[] = {
     {"shm_named_total", "Payloads that the other side read where they lay.", &transport::ShmStatistics::frames_named},
     {"shm_regions_mapped_total", "Ranges of other processes' memory that were mapped for reading.",
      &transport::ShmStatistics::regions_mapped},
-    {"shm_regions_refused_total", "The same that were not: not sealed, too many, or more than map_max.",
+    {"shm_regions_refused_total",
+     "Ranges of other processes' memory that were not mapped: not sealed, too many, or more than map_max.",
      &transport::ShmStatistics::regions_refused},
 };
 
 constexpr Figure<transport::PacketFigures> kPacketCounters[] = {
-    {"sent_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_sent},
-    {"received_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_received},
-    {"sent_packets_total", "Datagrams.", &transport::PacketFigures::packets_sent},
-    {"received_packets_total", "Datagrams.", &transport::PacketFigures::packets_received},
-    {"packets_sent_again_total", "Lost, or taken for lost.", &transport::PacketFigures::packets_sent_again},
-    {"packets_marked_total", "Came with the congestion mark.", &transport::PacketFigures::marked},
-    {"packets_stray_total", "Fit no connection: dropped.", &transport::PacketFigures::stray},
-    {"packets_forged_total", "Sealed, but with a wrong authenticator: dropped.", &transport::PacketFigures::forged},
-    {"packets_unsealed_total", "In clear where sealed ones are due: dropped.", &transport::PacketFigures::unsealed},
-    {"packets_repeated_total", "Came twice, or were sent again by somebody else: dropped.",
+    {"sent_bytes_total", "Bytes of the datagrams that were sent.", &transport::PacketFigures::bytes_sent},
+    {"received_bytes_total", "Bytes of the datagrams that were received.", &transport::PacketFigures::bytes_received},
+    {"sent_packets_total", "Datagrams that were sent.", &transport::PacketFigures::packets_sent},
+    {"received_packets_total", "Datagrams that were received.", &transport::PacketFigures::packets_received},
+    {"packets_sent_again_total", "Datagrams that were sent again: lost, or taken for lost.",
+     &transport::PacketFigures::packets_sent_again},
+    {"packets_marked_total", "Datagrams that came with the congestion mark.", &transport::PacketFigures::marked},
+    {"packets_stray_total", "Datagrams that fit no connection: dropped.", &transport::PacketFigures::stray},
+    {"packets_forged_total", "Datagrams that were sealed, but with a wrong authenticator: dropped.",
+     &transport::PacketFigures::forged},
+    {"packets_unsealed_total", "Datagrams in clear where sealed ones are due: dropped.",
+     &transport::PacketFigures::unsealed},
+    {"packets_repeated_total", "Datagrams that came twice, or were sent again by somebody else: dropped.",
      &transport::PacketFigures::repeats},
-    {"packets_no_room_total", "Dropped because no memory was left for them.", &transport::PacketFigures::no_room},
+    {"packets_no_room_total", "Datagrams that were dropped because no memory was left for them.",
+     &transport::PacketFigures::no_room},
     {"timeouts_total", "Times that nothing was heard and something was sent again.",
      &transport::PacketFigures::timeouts},
     {"peers_silent_total", "Connections that ended because the peer did not answer.",
@@ -130,24 +138,30 @@ constexpr Figure<transport::DpdkStatistics> kDpdkCounters[] = {
      &transport::DpdkStatistics::sent_shared},
     {"dpdk_frames_in_place_total", "Contributions that were summed where they came.",
      &transport::DpdkStatistics::frames_in_place},
-    {"dpdk_frames_malformed_total", "Wrong lengths or checksums, options, fragments, other protocols.",
+    {"dpdk_frames_malformed_total",
+     "Frames with wrong lengths or checksums, with options, fragments, or of other protocols.",
      &transport::DpdkStatistics::frames_malformed},
-    {"dpdk_frames_foreign_total", "For another station, address, VLAN or port.",
+    {"dpdk_frames_foreign_total", "Frames for another station, address, VLAN or port.",
      &transport::DpdkStatistics::frames_foreign},
-    {"dpdk_frames_control_total", "ARP, ICMP and neighbour discovery.", &transport::DpdkStatistics::frames_control},
-    {"dpdk_frames_handed_over_total", "Came to another worker's queue.",
+    {"dpdk_frames_control_total", "Frames of ARP, ICMP and neighbour discovery.",
+     &transport::DpdkStatistics::frames_control},
+    {"dpdk_frames_handed_over_total", "Frames that came to another worker's queue.",
      &transport::DpdkStatistics::frames_handed_over},
-    {"dpdk_packets_unsent_no_buffer_total", "Sent later: no packet buffer was free.",
+    {"dpdk_packets_unsent_no_buffer_total", "Datagrams that were sent later: no packet buffer was free.",
      &transport::DpdkStatistics::unsent_no_buffer},
-    {"dpdk_packets_unsent_total", "No route, no neighbour, or a device that took nothing for long.",
+    {"dpdk_packets_unsent_total",
+     "Datagrams that were not sent: no route, no neighbour, or a device that took nothing for long.",
      &transport::DpdkStatistics::unsent},
 };
 
 void add_dpdk_device(MetricPage& page, const transport::DpdkDeviceStatistics& device) {
-  page.counter("dpdk_device_received_packets_total", "Frames, as the driver counts.", device.received_packets);
-  page.counter("dpdk_device_received_bytes_total", "Of them.", device.received_bytes);
-  page.counter("dpdk_device_sent_packets_total", "Frames, as the driver counts.", device.sent_packets);
-  page.counter("dpdk_device_sent_bytes_total", "Of them.", device.sent_bytes);
+  page.counter("dpdk_device_received_packets_total", "Frames that came, as the driver counts.",
+               device.received_packets);
+  page.counter("dpdk_device_received_bytes_total", "Bytes of the frames that came, as the driver counts.",
+               device.received_bytes);
+  page.counter("dpdk_device_sent_packets_total", "Frames that went, as the driver counts.", device.sent_packets);
+  page.counter("dpdk_device_sent_bytes_total", "Bytes of the frames that went, as the driver counts.",
+               device.sent_bytes);
   page.begin(MetricType::counter, "dpdk_device_lost_total", "Frames that the device lost, by reason.", {"reason"});
   page.add(device.receive_missed, {"missed"});
   page.add(device.receive_errors, {"damaged"});
@@ -155,13 +169,13 @@ void add_dpdk_device(MetricPage& page, const transport::DpdkDeviceStatistics& de
   page.add(device.send_errors, {"send"});
   page.begin(MetricType::counter, "dpdk_device_driver_total", "The driver's own counters that tell of loss.", {"name"});
   for (const auto& [name, value] : device.others) page.add(value, {name});
-  page.begin(MetricType::counter, "dpdk_answers_total", "What the network asked of this host, and was answered.",
-             {"to"});
+  page.begin(MetricType::counter, "dpdk_answers_total", "Questions of the network that this host answered.", {"to"});
   page.add(device.arp_answered, {"arp"});
   page.add(device.ndp_answered, {"neighbour_solicitation"});
   page.add(device.echoes_answered, {"echo"});
   page.add(device.refusals_sent, {"unknown_port"});
-  page.counter("dpdk_answers_limited_total", "Not answered, for their rate.", device.answers_limited);
+  page.counter("dpdk_answers_limited_total", "Questions of the network that were not answered, for their rate.",
+               device.answers_limited);
   page.counter("dpdk_control_ignored_total", "ARP, ICMP and neighbour discovery that concerns nobody here.",
                device.control_ignored);
   page.counter("dpdk_address_conflicts_total", "Times that another station said it had our address.",
@@ -173,9 +187,9 @@ void add_dpdk_device(MetricPage& page, const transport::DpdkDeviceStatistics& de
                device.neighbours_full);
   page.gauge("dpdk_rules_wanted", "Rules that bring datagrams to their worker's queue: with several queues.",
              device.rules_wanted);
-  page.gauge("dpdk_rules_in_place", "Of them, those that the device has taken.", device.rules_in_place);
+  page.gauge("dpdk_rules_in_place", "Rules for workers' queues that the device has taken.", device.rules_in_place);
   page.gauge("dpdk_neighbours_count", "Neighbours that are known now.", device.neighbours);
-  page.gauge("dpdk_buffers_in_use", "Packet buffers.", device.buffers_in_use);
+  page.gauge("dpdk_buffers_in_use", "Packet buffers in use now.", device.buffers_in_use);
   page.gauge("dpdk_link_up", "1 while the link is up.", device.link_up ? 1 : 0);
   page.gauge("dpdk_huge_pages", "1 where packets are in huge pages.", device.huge_pages ? 1 : 0);
 }
@@ -202,7 +216,7 @@ void add_packet_figures(MetricPage& page, const std::string& prefix, const Each&
     page.begin(MetricType::counter, prefix + name, help, {"worker", "reason"});
     each([&](const transport::PacketFigures& of, const std::string& worker) { add_parts(page, of.*parts, worker); });
   };
-  by_reason("packets_rejected_total", "Garbage, damaged or of another version: dropped.",
+  by_reason("packets_rejected_total", "Datagrams that were garbage, damaged or of another version: dropped.",
             &transport::PacketFigures::rejected_parts);
   by_reason("frames_rejected_total", "Connections closed for a frame that cannot be.",
             &transport::PacketFigures::frames_rejected);
@@ -315,7 +329,7 @@ void add_manager(MetricPage& page, const DaemonStatus& status) {
   page.counter("manager_failures_total", "Calls to the manager that failed.", manager.failures);
   if (!manager.last_answer) return;
   const std::chrono::duration<double> age = status.now - *manager.last_answer;
-  page.gauge("manager_last_answer_age_seconds", "Since the manager last answered.", age.count());
+  page.gauge("manager_last_answer_age_seconds", "Time since the manager last answered.", age.count());
 }
 
 }  // namespace
@@ -324,8 +338,8 @@ MetricPage metrics_page(const DaemonStatus& status) {
   MetricPage page("tributary_aggregator_");
   page.begin(MetricType::gauge, "info", "Always 1; the labels tell.", {"name", "version", "host_id"});
   page.add(1, {status.name, status.version, status.host_id});
-  page.gauge("memory_limit_bytes", "What lanes may reserve together.", status.memory_bytes_max);
-  page.gauge("memory_reserved_bytes", "What lanes have reserved.", status.memory_bytes_reserved);
+  page.gauge("memory_limit_bytes", "Memory that lanes may reserve together.", status.memory_bytes_max);
+  page.gauge("memory_reserved_bytes", "Memory that lanes have reserved.", status.memory_bytes_reserved);
   page.gauge("draining", "1 when no new lanes are taken because this aggregator drains.",
              status.draining.empty() ? 0 : 1);
   page.gauge("threads_stuck", "Threads whose loop has not come round for too long.", status.stuck.size());

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/unit/service_kit/metrics_document.h"
+
 namespace tributary::aggregator {
 namespace {
 
@@ -93,6 +95,12 @@ TEST(Status, MetricsTellWhatPacketsWereDroppedAndWhy) {
                            "dpdk_packets_rejected_total{worker=\"1\",reason=\"checksum\"} 26\n"}) {
     EXPECT_THAT(text, HasSubstr(std::string("tributary_aggregator_") + line));
   }
+}
+
+TEST(Status, MetricsAreThoseOfTheDocument) {
+  DaemonStatus status = two_workers();
+  status.manager.last_answer = status.now;  // its age is shown once there was an answer
+  service::expect_documented(metrics_page(status), TRIBUTARY_METRICS_DOCUMENT);
 }
 
 TEST(Status, LanesAreJsonWhateverTheJobIsCalled) {

@@ -1,0 +1,20 @@
+#include "tree-manager/api/metrics.h"
+
+#include "tests/unit/manager/cluster_fixture.h"
+#include "tests/unit/service_kit/metrics_document.h"
+
+namespace tributary::manager {
+namespace {
+
+using MetricsTest = ClusterFixture;
+
+TEST_F(MetricsTest, AreThoseOfTheDocument) {
+  open();
+  service::HttpDoor door(1, 1);
+  ApiMetrics metrics(*cluster_);
+  metrics.show_door(door);
+  service::expect_documented(metrics.page(), TRIBUTARY_METRICS_DOCUMENT);
+}
+
+}  // namespace
+}  // namespace tributary::manager
