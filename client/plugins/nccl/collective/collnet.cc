@@ -3,8 +3,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "client/plugins/nccl/collective/group_comm.h"
 #include "client/plugins/nccl/collective/meeting_handle.h"
@@ -31,6 +34,28 @@ struct ListenComm {
   void release() {
     if (std::exchange(has_id, false)) tributary_release_unique_id(&id);
   }
+};
+
+/// Owns every listenComm until NCCL closes it. NCCL forgets that of a failed connect without closing it, so it stays
+/// here: a few bytes, until the process ends.
+class ListenComms {
+ public:
+  static ListenComms& process() {
+    static auto* const one = new ListenComms;  // outlives whatever calls the plugin late
+    return *one;
+  }
+  ListenComm* add(std::unique_ptr<ListenComm> comm) {
+    const std::lock_guard lock(mutex_);
+    return all_.emplace_back(std::move(comm)).get();
+  }
+  void close(const void* comm) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(all_, [&](const auto& it) { return it.get() == comm; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ListenComm>> all_;
 };
 
 GroupComm& group(void* comm) {
@@ -108,7 +133,7 @@ abi::Result listen(int device, void* handle, void** listen_comm) {
     // for it.
     const Offer offered = offer(*comm);
     offered == Offer::group ? MeetingHandle::write(handle, comm->id) : MeetingHandle::write(handle, offered);
-    *listen_comm = comm.release();
+    *listen_comm = ListenComms::process().add(std::move(comm));
     return success;
   });
 }
@@ -247,7 +272,7 @@ abi::Result close_collective(void* comm) {
 
 abi::Result close_listen(void* listen_comm) {
   return guarded("CollNet closeListen", [&] {
-    const std::unique_ptr<ListenComm> gone(static_cast<ListenComm*>(listen_comm));
+    ListenComms::process().close(listen_comm);
     return success;
   });
 }
