@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <functional>
 
+#include "client/cli/budget/budget.h"
+#include "client/cli/budget/budget_report.h"
 #include "client/cli/cluster/cluster_layout.h"
 #include "client/cli/doctor/doctor_command.h"
 #include "client/cli/manager/listings.h"
@@ -191,7 +193,7 @@ void describe_explain(CLI::App& app, Action& action) {
   sub->add_option("--ranks-per-host", options->ranks_per_host,
                   "The most ranks on one host (1); equal to --ranks: all ranks are on one host")
       ->check(CLI::Range(1U, 65536U));
-  add_parsed(*sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
+  add_parsed(*sub, "--output,-o", options->json, "table or json", [](const std::string& text) -> Result<bool> {
     if (text == "table" || text == "json") return text == "json";
     return fail(Errc::bad_argument, "'" + text + "' is neither table nor json");
   });
@@ -205,7 +207,7 @@ std::shared_ptr<ManagerOptions> add_manager_options(CLI::App& sub) {
   sub.add_option("--token-file", options->token_file, "A file with one of the manager's tokens (TRIBUTARY_TOKEN_FILE)");
   sub.add_option("--time-limit", options->seconds_max, "Seconds that the manager has to answer (10)")
       ->check(CLI::Range(0.05, 3600.0));
-  add_parsed(sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
+  add_parsed(sub, "--output,-o", options->json, "table or json", [](const std::string& text) -> Result<bool> {
     if (text == "table" || text == "json") return text == "json";
     return fail(Errc::bad_argument, "'" + text + "' is neither table nor json");
   });
@@ -247,13 +249,73 @@ void describe_drain(CLI::App& app, Action& action) {
   sub->callback([=, &action] { action = [=] { return drain(*options, *name, *undo); }; });
 }
 
+Result<std::uint64_t> parse_budget_rate(const std::string& text) {
+  auto rate = service::naming(text, service::parse_rate(text));
+  if (rate && *rate < kBudgetRateMin)
+    return fail(Errc::bad_argument, "'" + text + "' is too slow: at least " + service::rate_text(kBudgetRateMin));
+  return rate;
+}
+
+Result<std::chrono::microseconds> parse_budget_time(const std::string& text) {
+  auto time = service::naming(text, service::parse_duration(text));
+  if (time && time->count() < 1) return fail(Errc::bad_argument, "'" + text + "' is no time: at least 1us");
+  return time;
+}
+
+/// Adds the options of plan --budget. Returns the flag.
+CLI::Option* add_budget(CLI::App& sub, const std::shared_ptr<BudgetInput>& input) {
+  const std::string help = "Compute instead how long a step's gradients take, and what aggregators buy; asks nobody";
+  CLI::Option* const flag = sub.add_flag("--budget", help);
+  CLI::Option* const parameters =
+      add_parsed(sub, "--parameters", input->parameters, "Number of the model's parameters, such as 70e9 or 70G",
+                 [](const std::string& text) { return parse_parameters(text); });
+  CLI::Option* const dtype = add_named(sub, "--dtype", input->dtype, "Type of the gradients (bfloat16)", kDTypeCount,
+                                       dtype_from_string, [](DType d) { return to_string(d); });
+  CLI::Option* const ranks = sub.add_option("--ranks", input->ranks, "Number of ranks, each with a link of its own")
+                                 ->check(CLI::Range(2U, kRanksMax));
+  CLI::Option* const link = add_parsed(sub, "--link-rate", input->rank_rate,
+                                       "Rate of each rank's link, such as 400Gbit/s", parse_budget_rate);
+  CLI::Option* const aggregators =
+      sub.add_option("--aggregators", input->aggregators, "Number of aggregators (as many as suffice)")
+          ->check(CLI::Range(1U, kRanksMax));
+  CLI::Option* const aggregator_rate = add_parsed(sub, "--aggregator-rate", input->aggregator_rate,
+                                                  "Rate of each aggregator's link (the ranks')", parse_budget_rate);
+  CLI::Option* const step = add_parsed(sub, "--step", input->step, "Time wanted for a step, such as 10s",
+                                       [](const std::string& text) -> Result<std::optional<std::chrono::microseconds>> {
+                                         const auto time = parse_budget_time(text);
+                                         if (!time) return std::unexpected(time.error());
+                                         return std::optional(*time);
+                                       });
+  CLI::Option* const computing =
+      add_parsed(sub, "--computing", input->computing, "Time of the computing in a step", parse_budget_time);
+  CLI::Option* const overlap =
+      sub.add_option("--overlap", input->overlap, "Part of the computing, 0 to 1, behind which communication runs (0)")
+          ->check(CLI::Range(0.0, 1.0));
+  for (CLI::Option* const option :
+       {parameters, dtype, ranks, link, aggregators, aggregator_rate, step, computing, overlap})
+    option->needs(flag)->group("With --budget");
+  for (CLI::Option* const option : {parameters, ranks, link}) flag->needs(option);
+  computing->needs(step);
+  overlap->needs(computing);
+  return flag->group("With --budget");
+}
+
+int show_budget(BudgetInput input, bool json) {
+  if (input.aggregator_rate == 0) input.aggregator_rate = input.rank_rate;
+  const Budget budget = budget_of(input);
+  std::fputs((json ? budget_json(input, budget) : budget_text(input, budget)).c_str(), stdout);
+  return kExitGood;
+}
+
 void describe_plan(CLI::App& app, Action& action) {
   auto* sub =
       app.add_subcommand("plan", "Show the trees that ranks on these hosts would get now, without reserving them");
-  sub->footer("Needs one of the manager's tokens (--token-file).");
+  sub->footer(
+      "Needs one of the manager's tokens (--token-file); with --budget nothing.\n"
+      "Example: tributary plan --budget --parameters 70G --ranks 1024 --link-rate 400Gbit/s --step 10s");
   const auto options = add_manager_options(*sub);
   const auto wanted = std::make_shared<PlanOptions>();
-  sub->add_option("hosts", wanted->hosts, "Host names by rank, or ranges such as node-[1-4]")->required();
+  sub->add_option("hosts", wanted->hosts, "Host names by rank, or ranges such as node-[1-4]");
   sub->add_option("--ranks-per-host", wanted->ranks_per_host, "Number of consecutive ranks on each host (1)")
       ->check(CLI::Range(1U, 4096U));
   add_lanes(*sub, wanted->lanes, "Lanes");
@@ -261,7 +323,18 @@ void describe_plan(CLI::App& app, Action& action) {
   sub->add_option("--window", wanted->window, "Segments in flight")->check(CLI::Range(1U, kWindowMax));
   sub->add_option("--segment-bytes", wanted->segment_bytes, "Size of a segment")
       ->check(CLI::Range(kSegmentBytesMin, kSegmentBytesMax));
-  sub->callback([=, &action] { action = [=] { return plan(*options, *wanted); }; });
+  const auto budget = std::make_shared<BudgetInput>();
+  const CLI::Option* const flag = add_budget(*sub, budget);
+  for (const char* name : {"hosts", "--ranks-per-host", "--lanes", "--levels", "--window", "--segment-bytes"})
+    sub->get_option(name)->excludes(sub->get_option("--budget"));
+  sub->callback([=, &action] {
+    if (flag->count() != 0) {
+      action = [=] { return show_budget(*budget, options->json); };
+      return;
+    }
+    if (wanted->hosts.empty()) throw CLI::RequiredError("hosts");
+    action = [=] { return plan(*options, *wanted); };
+  });
 }
 
 /// Takes the arguments after the first "--" away: they are the command of `run`, and are not options of this program.

@@ -30,6 +30,21 @@ INSTANTIATE_TEST_SUITE_P(General, BadArguments,
                                          Words{"plan", "a", "--levels", "99"}));
 
 INSTANTIATE_TEST_SUITE_P(
+    Budget, BadArguments,
+    testing::Values(
+        Words{"plan", "--budget"}, Words{"plan", "--parameters", "70G"}, Words{"plan", "a", "--step", "1s"},
+        Words{"plan", "--budget", "--parameters", "70G", "--ranks", "8"},
+        Words{"plan", "--budget", "--parameters", "70Q", "--ranks", "8", "--link-rate", "1Gbit/s"},
+        Words{"plan", "--budget", "--parameters", "70G", "--ranks", "1", "--link-rate", "1Gbit/s"},
+        Words{"plan", "--budget", "--parameters", "70G", "--ranks", "8", "--link-rate", "1GB"},
+        Words{"plan", "--budget", "--parameters", "70G", "--ranks", "8", "--link-rate", "1bit/s"},
+        Words{"plan", "a", "--budget", "--parameters", "70G", "--ranks", "8", "--link-rate", "1Gbit/s"},
+        Words{"plan", "--budget", "--parameters", "70G", "--ranks", "8", "--link-rate", "1Gbit/s", "--lanes", "2"},
+        Words{"plan", "--budget", "--parameters", "70G", "--ranks", "8", "--link-rate", "1Gbit/s", "--computing", "1s"},
+        Words{"plan", "--budget", "--parameters", "70G", "--ranks", "8", "--link-rate", "1Gbit/s", "--step", "9s",
+              "--computing", "1s", "--overlap", "1.5"}));
+
+INSTANTIATE_TEST_SUITE_P(
     Run, BadArguments,
     testing::Values(Words{"run"}, Words{"run", "--ranks", "2"}, Words{"run", "--ranks", "2", "--"},
                     Words{"run", "--", "true"}, Words{"run", "--ranks", "0", "--", "true"},
@@ -69,6 +84,20 @@ TEST(Lanes, AreAutoOrANumber) {
   const Workplace work;
   EXPECT_THAT(work.tributary({"plan", "a", "--lanes", "0"}).error,
               testing::HasSubstr("'0' is neither auto nor a number from 1 to 16"));
+}
+
+TEST(Budget, NeedsNoManagerAndNamesWhatIsWrong) {
+  const Workplace work;
+  const Words good{"plan", "--budget", "--parameters", "70G", "--ranks", "8", "--link-rate", "400Gbit/s"};
+  EXPECT_THAT(work.tributary(good).output, testing::HasSubstr("140 GB a step"));
+  Words json = good;
+  json.insert(json.end(), {"-o", "json"});
+  EXPECT_THAT(work.tributary(json).output, testing::HasSubstr("\"bytes\": 140000000000.0"));
+  Words bad = good;
+  bad.back() = "400Gbit";
+  EXPECT_THAT(work.tributary(bad).error,
+              testing::AllOf(testing::HasSubstr("--link-rate"), testing::HasSubstr("'400Gbit'"),
+                             testing::HasSubstr("for example 100Gbit/s")));
 }
 
 TEST(GoodArguments, HelpAndVersionAreNoErrors) {

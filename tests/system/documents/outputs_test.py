@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""The programs print what the documents show.
+
+    outputs_test.py REPOSITORY TRIBUTARY
+
+A fenced block after <!-- output --> begins with a command, `$ tributary ...`, which may go on over lines that end with
+a backslash. The other lines are all that it prints.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+LIMIT_SECONDS = 20
+BLOCK = re.compile(r"^<!-- output -->\n```\n\$ (tributary (?:[^\n]*\\\n)*[^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks_of(page: str) -> list[tuple[list[str], str]]:
+    """Returns the arguments and the output of each block."""
+    return [(shlex.split(command.replace("\\\n", " "))[1:], output) for command, output in BLOCK.findall(page)]
+
+
+class Outputs(unittest.TestCase):
+    root = program = Path()
+
+    def test_blocks_are_found(self) -> None:
+        page = "x\n<!-- output -->\n```\n$ tributary a 'b c' \\\n    --d\nfirst\n\nlast\n```\ny\n```\n$ tributary e\nf\n```\n"
+        self.assertEqual(blocks_of(page), [(["a", "b c", "--d"], "first\n\nlast\n")])
+
+    def test_programs_print_what_documents_show(self) -> None:
+        shown = 0
+        for page in sorted((self.root / "docs").rglob("*.md")):
+            text = page.read_text()
+            blocks = blocks_of(text)
+            self.assertEqual(len(blocks), text.count("<!-- output -->"), f"{page} has a block that cannot be read")
+            for arguments, output in blocks:
+                shown += 1
+                with self.subTest(page=page.name, arguments=arguments):
+                    ended = subprocess.run([str(self.program), *arguments], capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS)
+                    self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+                    self.assertEqual(ended.stdout, output)
+        self.assertGreater(shown, 0)
+
+
+if __name__ == "__main__":
+    Outputs.root, Outputs.program = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    del sys.argv[1:]
+    unittest.main(verbosity=1)
