@@ -68,8 +68,7 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
       slots_(shape.window) {
   const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
   if (memory_.empty()) memory_ = own_memory_.emplace(bytes).bytes();
-  TRIBUTARY_ASSERT(shape.children >= 1 && shape.children <= kChildrenMax && shape.first_child < shape.children,
-                   "a lane of {} children, the first of which is {}", shape.children, shape.first_child);
+  TRIBUTARY_ASSERT(shape.children >= 1 && shape.children <= kChildrenMax, "a lane of {} children", shape.children);
   TRIBUTARY_ASSERT(shape.window >= 1 && shape.window <= kWindowMax, "a lane whose window has {} slots", shape.window);
   TRIBUTARY_ASSERT(shape.segment_bytes <= kSegmentBytesMax && shape.segment_bytes % 64 == 0,
                    "a lane whose segments have {} bytes", shape.segment_bytes);
@@ -296,8 +295,7 @@ void Lane::send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept {
   ++completed_;
   FrameHeader header = slot.first;
   header.type = FrameType::result;
-  for (std::uint32_t i = 0; i < shape_.children; ++i) {
-    const std::uint32_t child = (shape_.first_child + i) % shape_.children;
+  for (std::uint32_t child = 0; child < shape_.children; ++child) {
     const bool with_data = have_data && ((slot.wants_result >> child) & 1U) != 0;
     header.flags = with_data ? 0 : frame_flags::kBare;
     output.to_child(child, header, {out_buffer(slot), with_data ? slot.payload_bytes : 0U});

@@ -37,7 +37,6 @@ struct LaneShape {
   std::uint32_t segment_bytes = 0;  // a multiple of 64, kSegmentBytesMin to kSegmentBytesMax
   std::uint32_t ranks = 0;          // of the group: avg divides by it, at the root
   bool root = false;
-  std::uint32_t first_child = 0;  // gets each result before the others, below `children`
   std::uint32_t ranks_below = 0;  // no root: below this aggregator, or a power of two above; 0: one for each child
 };
 

@@ -25,8 +25,6 @@ engine::LaneShape shape_of(const TokenClaims& claims, const TokenChain& parent_t
           .segment_bytes = claims.segment_bytes,
           .ranks = claims.ranks,
           .root = claims.root,
-          // Each lane's aggregator begins with another child: one child's link cannot take all lanes' results at once.
-          .first_child = std::uint32_t{claims.lane} % claims.children,
           .ranks_below = below};
 }
 

@@ -300,10 +300,10 @@ CLI::Option* add_budget(CLI::App& sub, const std::shared_ptr<BudgetInput>& input
   return flag->group("With --budget");
 }
 
-int show_budget(BudgetInput input, bool json) {
+int show_budget(BudgetInput input, bool as_json) {
   if (input.aggregator_rate == 0) input.aggregator_rate = input.rank_rate;
   const Budget budget = budget_of(input);
-  std::fputs((json ? budget_json(input, budget) : budget_text(input, budget)).c_str(), stdout);
+  std::fputs((as_json ? budget_json(input, budget) : budget_text(input, budget)).c_str(), stdout);
   return kExitGood;
 }
 

@@ -171,11 +171,8 @@ void TreeLife::start(Operation& o) {
   pump();
 }
 
-/// Each rank begins with another lane: if all began with the first, its aggregator's link would be full while the
-/// others' were idle.
 void TreeLife::pump() {
-  const std::size_t lanes = trees_->lanes.size();
-  for (std::size_t i = 0; i < lanes; ++i) trees_->lanes[(shared_.rank() + i) % lanes]->pump();
+  for (auto& lane : trees_->lanes) lane->pump();
 }
 
 void TreeLife::segments_finished(Operation& operation) {
