@@ -261,7 +261,7 @@ class DomainFabric final : public Fabric {
       plan.lanes.push_back(std::move(tree));
     }
     if (knows_rates_ && !plan.lanes.empty()) plan.rates = planner.rates();
-    if (wanted.window_is_for_all) plan.window = window_at(request.window, plan.rates);
+    if (wanted.window_is_for_all) plan.window = window_at(wanted.window, lanes, plan.rates);
     if (plan.lanes.empty() && plan.reason.empty()) plan.reason = explain_no_tree(domains_, request);
     return plan;
   }

@@ -132,9 +132,7 @@ TEST(Planner, TakesAsManyLanesAsPay) {
     const Plan plan = fabric->plan(request, {});
     EXPECT_EQ(violation(request, plan), "");
     ASSERT_THAT(plan.lanes, SizeIs(available)) << plan.reason;
-    EXPECT_EQ(plan.window, available == 8   ? kWindow / 4
-                           : available == 1 ? 4
-                                            : kWindow / 4)
+    EXPECT_EQ(plan.window, available == 8 ? kWindow / 4 : kWindow / 2)
         << "eight children share an aggregator's link, or as many lanes a rank's";
     const PathRates rates = plan.rates;
     EXPECT_EQ(rates.links, 1'000'000'000U);
@@ -457,13 +455,18 @@ TEST(Flight, LanesShareTheWindowOfTwo) {
 }
 
 TEST(Flight, ChildrenShareTheWindowOfANarrowAggregator) {
-  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 1000, .ranks = 1000}), 32U);
-  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 5000, .ranks = 1000}), 32U);
-  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 250, .ranks = 1000}), 8U);
-  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 251, .ranks = 1000}), 9U);
-  EXPECT_EQ(window_at(32, {.links = 1000, .trees = 1, .ranks = 1000}), 4U);
-  EXPECT_EQ(window_at(2, {.links = 1000, .trees = 1, .ranks = 1000}), 2U);
-  EXPECT_EQ(window_at(32, {}), 32U) << "unknown";
+  const auto at = [](std::uint32_t window, std::uint32_t lanes, std::uint64_t trees) {
+    return window_at(window, lanes, {.links = 1000, .trees = trees, .ranks = 1000});
+  };
+  EXPECT_EQ(at(32, 1, 1000), 32U);
+  EXPECT_EQ(at(32, 4, 5000), window_of_lane(32, 4));
+  EXPECT_EQ(at(8, 1, 250), 8U) << "four ranks, one aggregator";
+  EXPECT_EQ(at(8, 1, 125), 4U) << "eight ranks";
+  EXPECT_EQ(at(8, 2, 250), 4U);
+  EXPECT_EQ(at(8, 4, 500), 4U);
+  EXPECT_EQ(at(8, 1, 1), 2U);
+  EXPECT_EQ(at(1, 1, 1), 1U);
+  EXPECT_EQ(window_at(32, 1, {}), 32U) << "unknown";
 }
 
 /// Catches algorithms of quadratic cost, which would not end here. The benchmarks measure the time.
