@@ -31,18 +31,21 @@ Duration Misfortunes::within(Duration limit) {
 
 void Misfortunes::draw(Duration horizon) {
   using Kind = void (Misfortunes::*)(TimePoint);
-  std::vector<Kind> kinds;
-  if (kinds_.strangers) kinds.insert(kinds.end(), 2, &Misfortunes::strangers_come);
+  std::vector<Kind> kinds;  // one that stands here twice comes twice as often
+  const auto add = [&kinds](Kind kind, int times) {
+    for (int i = 0; i < times; ++i) kinds.push_back(kind);
+  };
+  if (kinds_.strangers) add(&Misfortunes::strangers_come, 2);
   if (kinds_.pauses) {
-    kinds.insert(kinds.end(), 2, &Misfortunes::pause_a_rank);
-    kinds.push_back(&Misfortunes::pause_an_aggregator);
-    kinds.push_back(&Misfortunes::pause_the_manager);
+    add(&Misfortunes::pause_a_rank, 2);
+    add(&Misfortunes::pause_an_aggregator, 1);
+    add(&Misfortunes::pause_the_manager, 1);
   }
   if (kinds_.clocks) {
-    kinds.push_back(&Misfortunes::set_a_clock);
-    kinds.push_back(&Misfortunes::forget_groups);
+    add(&Misfortunes::set_a_clock, 1);
+    add(&Misfortunes::forget_groups, 1);
   }
-  if (kinds_.refusals) kinds.insert(kinds.end(), 2, &Misfortunes::refuse_connections);
+  if (kinds_.refusals) add(&Misfortunes::refuse_connections, 2);
   if (kinds.empty()) return;
   for (std::uint64_t count = below(6); count > 0; --count) {
     const Kind kind = kinds[below(kinds.size())];
