@@ -9,6 +9,7 @@
 #include "client/schedule/emitter.h"
 #include "client/schedule/partition.h"
 #include "client/schedule/steps.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::schedule {
 namespace {
@@ -35,7 +36,7 @@ Schedule::Schedule(const Parameters& parameters) : parameters_(parameters) {
 }
 
 void Schedule::add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent) noexcept {
-  assert(phase_count_ < kPhasesMax);
+  TRIBUTARY_ASSERT(phase_count_ < kPhasesMax, "phase {} of at most {}", phase_count_ + 1, kPhasesMax);
   const std::uint64_t pieces = std::max<std::uint64_t>(1, (message_count + piece_count_ - 1) / piece_count_);
   Phase& phase = phases_[phase_count_++];
   phase.step = &step;
@@ -129,7 +130,7 @@ void Schedule::compose_by_parts() noexcept {
 }
 
 void Schedule::actions(std::uint64_t round, Actions& out) const noexcept {
-  assert(round < rounds_);
+  TRIBUTARY_ASSERT(round < rounds_, "round {} of {}", round, rounds_);
   out.clear();
   std::size_t index = 0;
   while (round >= phases_[index].rounds()) round -= phases_[index++].rounds();

@@ -38,12 +38,12 @@
 // 69 (2009), 117-124 (ring); J. Bruck et al., Efficient algorithms for all-to-all communications in multiport
 // message-passing systems, IEEE TPDS 8 (1997), 1143-1156.
 #include <array>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <variant>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/types.h"
 
 namespace tributary::schedule {
@@ -107,7 +107,7 @@ class Actions {
   static constexpr std::size_t kCapacity = 4 * kPiecesPerRound + 4;
   void clear() noexcept { size_ = 0; }
   void push(const Action& action) noexcept {
-    assert(size_ < kCapacity);
+    TRIBUTARY_ASSERT(size_ < kCapacity, "action {} of at most {} in a round", size_ + 1, kCapacity);
     actions_[size_++] = action;
   }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

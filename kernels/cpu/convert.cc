@@ -1,11 +1,11 @@
 #include "tributary/kernels/convert.h"
 
 #include <algorithm>
-#include <cassert>
 #include <iterator>
 
 #include "kernels/cpu/cache.h"
 #include "kernels/cpu/kernel_table.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::kernels {
 namespace {
@@ -48,7 +48,7 @@ bool can_convert(DType from, DType to) noexcept {
 
 void convert(DType from, DType to, const void* in, void* out, std::size_t count,
              const ConvertOptions& options) noexcept {
-  assert(can_convert(from, to));
+  TRIBUTARY_ASSERT(can_convert(from, to), "from {} to {} there is no conversion", from, to);
   const bool narrows = from == DType::float32;
   const bool counts = options.counters != nullptr;
   const SmallFormatKernels* const kernels = kernels_of(narrows ? to : from);
@@ -66,7 +66,7 @@ void convert(DType from, DType to, const void* in, void* out, std::size_t count,
 
 void convert_accumulate(DType from, const void* in, float* accumulator, std::size_t count,
                         const ConvertOptions& options) noexcept {
-  assert(can_convert(from, DType::float32));
+  TRIBUTARY_ASSERT(can_convert(from, DType::float32), "from {} to float32 there is no conversion", from);
   const SmallFormatKernels* const kernels = kernels_of(from);
   if (kernels == nullptr) return;
   kernels->accumulate[options.counters != nullptr](
@@ -80,7 +80,7 @@ void convert_accumulate(DType from, const void* in, float* accumulator, std::siz
 
 void quantize(const float* in, std::int8_t* out, float* scales, std::size_t count, std::size_t block,
               ConvertCounters* counters) noexcept {
-  assert(is_scale_block(block));
+  TRIBUTARY_ASSERT(is_scale_block(block), "blocks of {} elements have no scale", block);
   active_table().quantize({.in = in,
                            .out = out,
                            .scales = scales,
@@ -93,7 +93,7 @@ void quantize(const float* in, std::int8_t* out, float* scales, std::size_t coun
 
 // The kernels share one set of arguments; these two only read the scales.
 void dequantize(const std::int8_t* in, const float* scales, float* out, std::size_t count, std::size_t block) noexcept {
-  assert(is_scale_block(block));
+  TRIBUTARY_ASSERT(is_scale_block(block), "blocks of {} elements have no scale", block);
   active_table().dequantize({.in = in,
                              .out = out,
                              .scales = const_cast<float*>(scales),
@@ -106,7 +106,7 @@ void dequantize(const std::int8_t* in, const float* scales, float* out, std::siz
 
 void dequantize_accumulate(const std::int8_t* in, const float* scales, float* accumulator, std::size_t count,
                            std::size_t block) noexcept {
-  assert(is_scale_block(block));
+  TRIBUTARY_ASSERT(is_scale_block(block), "blocks of {} elements have no scale", block);
   active_table().dequantize_accumulate({.in = in,
                                         .out = accumulator,
                                         .scales = const_cast<float*>(scales),

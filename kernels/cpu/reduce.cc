@@ -1,12 +1,12 @@
 #include "tributary/kernels/reduce.h"
 
 #include <algorithm>
-#include <cassert>
 
 #include "kernels/cpu/cache.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/weighted_sum.h"
 #include "kernels/reference/reduce.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::kernels {
 namespace {
@@ -43,7 +43,8 @@ ReduceArgs args_of(DType dtype, std::span<const void* const> inputs, void* out, 
 
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
             std::uint32_t divisor) noexcept {
-  assert(!inputs.empty() && inputs.size() <= kReduceInputsMax && divisor != 0);
+  TRIBUTARY_ASSERT(!inputs.empty() && inputs.size() <= kReduceInputsMax && divisor != 0,
+                   "{} inputs of at most {}, divided by {}", inputs.size(), kReduceInputsMax, divisor);
   if (count == 0) return;
   if (divisor == 1 && op == ReduceOp::avg) op = ReduceOp::sum;  // the same bits, without the division
   ReduceArgs args = args_of(dtype, inputs, out, count);
@@ -53,7 +54,9 @@ void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void*
 
 void weighted_sum(DType dtype, std::span<const void* const> inputs, std::span<const double> weights, double quotient,
                   void* out, std::size_t count) noexcept {
-  assert(!inputs.empty() && inputs.size() <= kReduceInputsMax && weights.size() == inputs.size() && quotient > 0);
+  TRIBUTARY_ASSERT(
+      !inputs.empty() && inputs.size() <= kReduceInputsMax && weights.size() == inputs.size() && quotient > 0,
+      "{} inputs of at most {}, {} weights, divided by {}", inputs.size(), kReduceInputsMax, weights.size(), quotient);
   if (count == 0) return;
   ReduceArgs args = args_of(dtype, inputs, out, count);
   args.weights = weights.data();

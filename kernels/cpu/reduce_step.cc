@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cassert>
 #include <cmath>
 
 #include "kernels/cpu/weighted_sum.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::kernels {
@@ -38,9 +38,12 @@ void average(DType dtype, std::span<const void* const> inputs, void* out, std::s
 
 void reduce_step(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
                  const Step& step) noexcept {
-  assert(step.ranks.empty() || step.ranks.size() == inputs.size());
-  assert(std::ranges::none_of(step.ranks, [](std::uint32_t ranks) { return ranks == 0; }));
-  assert((!step.begun && !step.unfinished) || (step.ranks_in_all != 0 && !accumulates_wider(dtype)));
+  TRIBUTARY_ASSERT(step.ranks.empty() || step.ranks.size() == inputs.size(), "{} inputs of {} groups of ranks",
+                   inputs.size(), step.ranks.size());
+  TRIBUTARY_ASSERT(std::ranges::none_of(step.ranks, [](std::uint32_t ranks) { return ranks == 0; }),
+                   "one of {} inputs is the sum of no rank", inputs.size());
+  TRIBUTARY_ASSERT((!step.begun && !step.unfinished) || (step.ranks_in_all != 0 && !accumulates_wider(dtype)),
+                   "a part of a sum of {} ranks in type {}", step.ranks_in_all, dtype);
   const bool scaled = op == kScaledSum;
   if ((op == ReduceOp::avg || scaled) && averages_in_steps(dtype)) {
     Step undivided = step;
@@ -52,7 +55,8 @@ void reduce_step(DType dtype, ReduceOp op, std::span<const void* const> inputs, 
 
 void rescale(DType dtype, const void* in, void* out, std::size_t count, std::uint32_t numerator,
              std::uint32_t denominator) noexcept {
-  assert(averages_in_steps(dtype) && numerator != 0 && denominator != 0);
+  TRIBUTARY_ASSERT(averages_in_steps(dtype) && numerator != 0 && denominator != 0, "type {} is scaled by {} / {}",
+                   dtype, numerator, denominator);
   const int scale = scale_of_ranks(std::max(numerator, denominator)) + headroom_of(dtype);
   const std::array<const void*, 1> inputs{in};
   const std::array<double, 1> weights{std::ldexp(static_cast<double>(numerator), -scale)};

@@ -3,12 +3,12 @@
 #include <link.h>
 
 #include <atomic>
-#include <cassert>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "tributary/kernels/cuda_driver.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::kernels::cuda {
 namespace {
@@ -213,7 +213,7 @@ class SharedLibrary final : public SymbolSource {
 }  // namespace
 
 Result<std::unique_ptr<CudaDriver>> bind_cuda_driver(std::unique_ptr<SymbolSource> symbols) {
-  assert(symbols != nullptr);
+  TRIBUTARY_ASSERT(symbols != nullptr, "the CUDA driver is bound to no symbols");
   Calls calls{};
   Binder bind(*symbols);
   bind(calls.init, "cuInit")(calls.driver_version, "cuDriverGetVersion")(calls.device_count, "cuDeviceGetCount");

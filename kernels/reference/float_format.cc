@@ -1,7 +1,7 @@
 #include "kernels/reference/float_format.h"
+#include "tributary/protocol/assert.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -16,7 +16,7 @@ FloatFormat format_of(DType dtype) noexcept {
     case DType::float8_e5m2:
       return {5, 2, true};
     default:
-      assert(dtype == DType::float8_e4m3);
+      TRIBUTARY_ASSERT(dtype == DType::float8_e4m3, "type {} is no float with a format", dtype);
       return {4, 3, false};
   }
 }

@@ -1,10 +1,10 @@
 #include "tributary/protocol/lane_loss.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <string_view>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/frame.h"
 
@@ -32,8 +32,10 @@ std::string text_of(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::vector<std::byte> encode(const LaneLoss& loss) {
-  assert(loss.aggregator.size() <= kNameBytesMax);
-  assert(loss.aggregator.empty() == (loss.who != LaneLoss::Who::aggregator));
+  TRIBUTARY_ASSERT(loss.aggregator.size() <= kNameBytesMax, "an aggregator's name has {} bytes",
+                   loss.aggregator.size());
+  TRIBUTARY_ASSERT(loss.aggregator.empty() == (loss.who != LaneLoss::Who::aggregator),
+                   "a loss of kind {} names an aggregator of {} bytes", loss.who, loss.aggregator.size());
   const Head head{.who = static_cast<std::uint8_t>(loss.who),
                   .name_bytes = static_cast<std::uint8_t>(loss.aggregator.size()),
                   .rank = loss.rank};

@@ -1,8 +1,8 @@
 #include "client/collectives/in_network/lane_link.h"
 
-#include <cassert>
 #include <cstring>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/device_memory.h"
 
 namespace tributary::client {
@@ -279,7 +279,9 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
 
 void LaneLink::take_result(std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
-  assert(e.sequence == prefix_ && prefix_ < contributed_);
+  TRIBUTARY_ASSERT(e.sequence == prefix_ && prefix_ < contributed_,
+                   "the result of sequence {} comes where {} is next and {} were contributed", e.sequence, prefix_,
+                   contributed_);
   Operation& operation = *e.operation;
   if (!payload.empty() && operation.result_of(e.segment) != payload.data()) {
     std::byte* const to = operation.result_of(e.segment);
@@ -338,15 +340,15 @@ const SequenceEntry* LaneLink::entry(std::uint64_t sequence) const noexcept {
 }
 
 const std::byte* LaneLink::input_bytes(const SequenceEntry& e) const noexcept {
-  assert(has_data(e));
-  assert(e.operation != nullptr || is_retained(e));
+  TRIBUTARY_ASSERT(has_data(e) && (e.operation != nullptr || is_retained(e)), "the input of sequence {} is gone",
+                   e.sequence);
   return e.operation != nullptr ? e.operation->input_of(e.segment) : retained(e.sequence);
 }
 
 const std::byte* LaneLink::result_bytes(const SequenceEntry& e) const noexcept {
   if (!wants_result(e)) return input_bytes(e);  // one to all: the owner's input is the result
-  assert(e.sequence < prefix_);
-  assert(e.operation != nullptr || is_retained(e));
+  TRIBUTARY_ASSERT(e.sequence < prefix_ && (e.operation != nullptr || is_retained(e)),
+                   "the result of sequence {} is gone; {} have come", e.sequence, prefix_);
   return e.operation != nullptr ? e.operation->result_of(e.segment) : retained(e.sequence);
 }
 

@@ -3,11 +3,11 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <thread>
 
 #include "client/control/time_out.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::client::local {
 
@@ -59,7 +59,8 @@ LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std
       bell_(places_.header()),
       direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_,
               why_not_attach(settings_)) {
-  assert(places_.layout().bytes() <= arena_->bytes().size());
+  TRIBUTARY_ASSERT(places_.layout().bytes() <= arena_->bytes().size(), "{} bytes of places in an arena of {}",
+                   places_.layout().bytes(), arena_->bytes().size());
 }
 
 LocalGroup::~LocalGroup() {
@@ -68,7 +69,7 @@ LocalGroup::~LocalGroup() {
 }
 
 void LocalGroup::begin(const Call& call) noexcept {
-  assert(!running_);
+  TRIBUTARY_ASSERT(!running_, "rank {} begins a call while another runs", settings_.rank);
   running_ = true;
   outcome_ = {};
   call_ = call;
