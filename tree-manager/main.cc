@@ -262,7 +262,7 @@ int run(const Options& options, const Settings& settings) {
 
 int main(int argc, char** argv) {
   try {
-    CLI::App app("Tributary's manager: knows topology, aggregators and groups, builds trees, hands out credentials");
+    CLI::App app("Tributary's manager: knows topology, aggregators and groups, builds trees, hands out tokens");
     Options options;
     describe(app, options);
     try {

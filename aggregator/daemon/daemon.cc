@@ -133,7 +133,7 @@ Status Daemon::load_identity() {
                  (*identity)->name, settings_.name);
     return {};
   }
-  spdlog::info("credentials are verified with the key kept in {} until the manager answers", settings_.state_file);
+  spdlog::info("tokens are verified with the key kept in {} until the manager answers", settings_.state_file);
   const auto shared = kept ? exchange_->agree(*(*identity)->manager_exchange) : fail(Errc::corrupt, "");
   return keys_.set((*identity)->name, (*identity)->manager_key, shared ? std::optional(*shared) : std::nullopt);
 }
@@ -238,7 +238,7 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   const auto key = keys_.current();
   if (!key) {
     return fail(Errc::denied,
-                "aggregator " + settings_.name + " has not reached its manager yet, so it cannot verify credentials");
+                "aggregator " + settings_.name + " has not reached its manager yet, so it cannot verify tokens");
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   auto verified =
@@ -251,12 +251,12 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   return verified;
 }
 
-/// A child that knocked at the door for one lane, and shows the credential of another, is at the wrong worker: the lane
+/// A child that knocked at the door for one lane, and shows the token of another, is at the wrong worker: the lane
 /// would be in two places. On the workers' threads.
 Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) const {
   auto verified = verify(join);
   if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {
-    return fail(Errc::denied, "the connection was asked for with another group or lane than its credential names");
+    return fail(Errc::denied, "the connection was asked for with another group or lane than its token names");
   }
   return verified;
 }

@@ -100,9 +100,9 @@ Result<std::optional<Identity>> read_identity(const std::string& path) {
                                       "; let this process's user read and write it, or correct state_file");
   }
   if ((mode & 022U) != 0) {
-    return fail(Errc::bad_config,
-                "the state file " + path + " has mode " + octal(mode) +
-                    ": others may change the key that credentials are verified with; run: chmod 600 " + path);
+    return fail(Errc::bad_config, "the state file " + path + " has mode " + octal(mode) +
+                                      ": others may change the key that tokens are verified with; run: chmod 600 " +
+                                      path);
   }
   const std::string lines = without_line_ends(*text);
   const std::size_t space = lines.find(' ');

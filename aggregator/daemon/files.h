@@ -19,7 +19,7 @@ namespace tributary::aggregator {
 /// be read, is empty, or can be used by others, with what to do.
 [[nodiscard]] Result<std::string> read_token(const std::string& path);
 
-/// The facts by which credentials are verified while the manager is down.
+/// The facts by which tokens are verified while the manager is down.
 struct Identity {
   std::string name;  // of this aggregator, as the manager accepted it
   PublicKey manager_key{};
@@ -29,7 +29,7 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 /// None when there is no such file, or no path. Errc::bad_config when it is broken, or others may write it: whoever can
-/// change the key can sign credentials.
+/// change the key can sign tokens.
 [[nodiscard]] Result<std::optional<Identity>> read_identity(const std::string& path);
 [[nodiscard]] Status write_identity(const std::string& path, const Identity& identity);
 

@@ -202,7 +202,7 @@ void FrontDoor::Reception::on_join(Visitor& visitor) {
   const auto key = keys_.current();
   if (!key) {
     return visitor.refuse(Count::not_open, "aggregator " + settings_.name +
-                                               " has not reached its manager yet, so it cannot verify credentials");
+                                               " has not reached its manager yet, so it cannot verify tokens");
   }
   if (const auto ok = check_join(key->name, visitor.join(), unix_seconds()); !ok) {
     return visitor.refuse(ok.error().code == Errc::corrupt ? Count::malformed : Count::denied, ok.error().message);

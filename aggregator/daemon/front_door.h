@@ -1,8 +1,8 @@
 #pragma once
 // Where connections come in. Until they have joined they are in a waiting room (tributary/protocol/waiting_room.h).
-// Each has a bounded time to send one join frame; what costs nothing to see is looked at first, then the credential's
+// Each has a bounded time to send one join frame; what costs nothing to see is looked at first, then the token's
 // signature is checked, address by address in turn (join_queue.h), and the connection goes to the worker that serves
-// the lane. Nobody who cannot show a credential costs a worker anything.
+// the lane. Nobody who cannot show a token costs a worker anything.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -34,7 +34,7 @@ struct FrontDoorSettings {
 struct FrontDoorCounts {
   std::uint64_t accepted = 0;     // connections
   std::uint64_t handed_over = 0;  // joins that a worker got
-  std::uint64_t denied = 0;       // credential forged, expired, for somebody else
+  std::uint64_t denied = 0;       // token forged, expired, for somebody else
   std::uint64_t malformed = 0;    // no frame of ours, or no join frame, or one too early
   std::uint64_t timed_out = 0;    // no join in time
   std::uint64_t displaced = 0;    // closed because newer ones came, and unjoined_max places were taken

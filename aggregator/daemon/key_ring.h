@@ -1,5 +1,5 @@
 #pragma once
-// The means to verify joins: the manager's key, and the name that credentials are made out to. The control thread
+// The means to verify joins: the manager's key, and the name that tokens are made out to. The control thread
 // changes it, the front door reads it.
 #include <memory>
 #include <mutex>

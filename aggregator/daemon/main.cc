@@ -60,7 +60,7 @@ Status check_usable(const Settings& settings) {
   if (settings.manager.empty()) {
     return fail(Errc::bad_config,
                 "no manager is set: give manager in the configuration, or --manager http://host:port; "
-                "without one nobody can show a credential");
+                "without one nobody can show a token");
   }
   if (auto token = read_token(settings.token_file); !token) return std::unexpected(token.error());
   if (auto identity = read_identity(settings.state_file); !identity) return std::unexpected(identity.error());

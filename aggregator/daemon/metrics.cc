@@ -296,8 +296,8 @@ void add_workers(MetricPage& page, const DaemonStatus& status) {
 
 void add_front_door(MetricPage& page, const FrontDoorCounts& counts) {
   page.counter("connections_accepted_total", "Connections that were taken.", counts.accepted);
-  page.counter("connections_joined_total", "Connections that showed a valid credential.", counts.handed_over);
-  page.gauge("connections_unjoined", "Connections that have not shown a credential yet, now.", counts.unjoined);
+  page.counter("connections_joined_total", "Connections that showed a valid token.", counts.handed_over);
+  page.gauge("connections_unjoined", "Connections that have not shown a token yet, now.", counts.unjoined);
   page.begin(MetricType::counter, "connections_rejected_total", "Connections that did not get in, by reason.",
              {"reason"});
   const auto add = [&](const char* reason, std::uint64_t value) { page.add(value, {reason}); };
@@ -323,7 +323,7 @@ void add_manager(MetricPage& page, const DaemonStatus& status) {
   const ManagerLinkState& manager = status.manager;
   page.gauge("manager_registered", "1 while the manager knows this aggregator, as far as known here.",
              manager.registered ? 1 : 0);
-  page.gauge("manager_key_known", "1 when credentials can be verified.", status.has_key ? 1 : 0);
+  page.gauge("manager_key_known", "1 when tokens can be verified.", status.has_key ? 1 : 0);
   page.counter("manager_registrations_total", "Registrations that the manager accepted.", manager.registrations);
   page.counter("manager_renewals_total", "Lease renewals that the manager answered.", manager.renewals);
   page.counter("manager_failures_total", "Calls to the manager that failed.", manager.failures);

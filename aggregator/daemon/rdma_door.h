@@ -1,7 +1,7 @@
 #pragma once
 // Where connections over RDMA come in. A connect request says which group and lane it is for, so it goes to the worker
 // that serves that lane before there is a queue pair; the worker makes it, reads the join frame and verifies its
-// credential.
+// token.
 #include <atomic>
 #include <chrono>
 #include <functional>

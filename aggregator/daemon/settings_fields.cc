@@ -175,7 +175,7 @@ std::vector<Field> make_fields() {
   using namespace service::field;
   using S = Settings;
   std::vector<Field> fields{
-      name("name", &S::name, "This aggregator's name: credentials are made out to it. Empty: the host's name."),
+      name("name", &S::name, "This aggregator's name: tokens are made out to it. Empty: the host's name."),
       name("host_id", &S::host_id, "Its place in the topology: the name of its host there. Empty: the host's name."),
       text("manager", &S::manager, "http://host:port", "The manager. It need not be up: the aggregator keeps trying.",
            check_url),
@@ -185,7 +185,7 @@ std::vector<Field> make_fields() {
           "Empty: none."),
       path("state_file", &S::state_file,
            "Keeps the manager's public key, so that an aggregator that starts while the manager is down can verify "
-           "credentials. Empty: manager-key in systemd's StateDirectory, or none."),
+           "tokens. Empty: manager-key in systemd's StateDirectory, or none."),
       path("ready_file", &S::ready_file,
            "Written, as JSON with the chosen ports, once connections are taken. Empty: none."),
       choice("transport", &S::transport, {"tcp", "udp", "verbs", "dpdk"},
@@ -210,7 +210,7 @@ std::vector<Field> make_fields() {
       rate("line_rate", &S::line_rate, 1'000'000'000'000'000,
            "Of the network interface, for the planner. 0bit/s: what the topology says."),
       count("unjoined_max", &S::unjoined_max, 1, 65536,
-            "Connections that have not shown a credential yet. One more, and the oldest of them is closed."),
+            "Connections that have not shown a token yet. One more, and the oldest of them is closed."),
       count("connections_max", &S::connections_max, 16, 1U << 20, "Connections of each worker."),
       count("http_connections_max", &S::http_connections_max, 1, 4096,
             "HTTP connections at once; one more, and the oldest is closed."),

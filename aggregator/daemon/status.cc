@@ -14,7 +14,7 @@ namespace {
 
 std::string why_no_joins(const DaemonStatus& status) {
   if (!status.draining.empty()) return status.draining;
-  if (!status.has_key) return "the manager was not reached yet, so credentials cannot be verified";
+  if (!status.has_key) return "the manager was not reached yet, so tokens cannot be verified";
   return {};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // The port where connections over UDP come in. A child that knocks says which group and lane it is for, and is told the
 // port of the worker that serves that lane. Nothing is remembered here; the worker proves the address, reads the join
-// frame and verifies its credential.
+// frame and verifies its token.
 #include <atomic>
 #include <chrono>
 #include <functional>

@@ -93,7 +93,7 @@ class LaneNode final : public engine::LaneOutput,
   transport::TimePoint form_deadline_;
   transport::TimePoint clear_at_{};
   std::uint32_t joined_ = 0;
-  std::uint64_t joined_ever_ = 0;  // children, one bit each: a credential is good for one join
+  std::uint64_t joined_ever_ = 0;  // children, one bit each: a token is good for one join
   std::uint32_t left_ = 0;
   std::optional<LinkName> parent_link_;        // in the link keys until this ends
   std::uint64_t sent_up_ = 0, came_down_ = 0;  // contributions, and their results

@@ -22,7 +22,7 @@ transport::Placement Session::on_header(transport::Channel&, const FrameHeader& 
   if (!serving_) {
     if (header.type != FrameType::join) {
       return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) +
-                                       " frame before a join: nothing is served without a credential"}};
+                                       " frame before a join: nothing is served without a token"}};
     }
     join_payload_.resize(header.payload_bytes);
     return Accept{join_payload_};

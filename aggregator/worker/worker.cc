@@ -31,12 +31,12 @@ bool MemoryBudget::reserve_up_to(std::uint64_t bytes, std::uint64_t limit) noexc
 namespace {
 Status check_claims(const TokenClaims& claims, std::string_view aggregator_name, std::size_t tokens) {
   if (claims.aggregator != aggregator_name) {
-    return fail(Errc::denied, "the credential is for aggregator '" + claims.aggregator + "', this is '" +
+    return fail(Errc::denied, "the token is for aggregator '" + claims.aggregator + "', this is '" +
                                   std::string(aggregator_name) + "'");
   }
   if (claims.root != (tokens == 1)) {
-    return fail(Errc::denied, claims.root ? "the credential is for a root, but tokens for a parent came with it"
-                                          : "no token for the parent came with the credential");
+    return fail(Errc::denied, claims.root ? "the token is for a root, but tokens for a parent came with it"
+                                          : "no token for the parent came with the child's");
   }
   return {};
 }
@@ -49,7 +49,7 @@ Status check_join(std::string_view aggregator_name, std::span<const std::byte> p
   if (!claims) return std::unexpected(claims.error());
   if (auto ok = check_claims(*claims, aggregator_name, join->tokens.size()); !ok) return ok;
   if (now_s < claims->expires_at) return {};
-  return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims->expires_at) +
+  return fail(Errc::denied, "the token expired " + std::to_string(now_s - claims->expires_at) +
                                 " s ago; ask the manager for a new one (are the clocks set?)");
 }
 
@@ -135,7 +135,7 @@ void Worker::on_join(Session& session, const FrameHeader& header, std::span<cons
   if (!verified) return refuse(session, verified.error());
   // A transport may have put the connection where this group's memory is, because the frame said so.
   if (header.group != 0 && (header.group != verified->claims.group || header.lane != verified->claims.lane)) {
-    return refuse(session, {Errc::denied, "the join frame names another group or lane than its credential"});
+    return refuse(session, {Errc::denied, "the join frame names another group or lane than its token"});
   }
   join(session, *verified);
 }
@@ -160,7 +160,7 @@ Status Worker::check_seal(Session& session, const TokenClaims& claims) {
                                   "', and this connection's have '" + std::string(to_string(have)) + "'");
   }
   if (sealed && sealed->name != LinkName{claims.group, claims.epoch, claims.lane, claims.child}) {
-    return fail(Errc::denied, "the connection is sealed for another place than its credential is for");
+    return fail(Errc::denied, "the connection is sealed for another place than its token is for");
   }
   return {};
 }

@@ -28,7 +28,7 @@ struct WorkerSettings {
   transport::Duration join_limit = std::chrono::seconds(5);   // from connecting to a valid join
   transport::Duration form_limit = std::chrono::seconds(30);  // from a lane's first join to its last
   transport::Duration flush_limit = std::chrono::seconds(5);  // for last words to a child
-  std::uint32_t sessions_unjoined_max = 1024;                 // connections without a credential; one more, and the
+  std::uint32_t sessions_unjoined_max = 1024;                 // connections without a token; one more, and the
                                                               // one that waiting_room.h names is closed
   LanePulseSettings pulse{};                                  // of its parents
   std::shared_ptr<transport::LinkKeys> link_keys{};           // the transport's, where it seals packets

@@ -221,14 +221,14 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
   if (!context || EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, impl_->key.get()) != 1 ||
       EVP_DigestVerify(context.get(), bytes_of(token.data() + kClaimsBytes), kSignatureBytes, bytes_of(token.data()),
                        kClaimsBytes) != 1) {
-    return fail(Errc::denied, "the credential is not signed by this cluster's manager");
+    return fail(Errc::denied, "the token is not signed by this cluster's manager");
   }
   // From here on the bytes are the manager's own; what can still be wrong is their age, or a manager of another
   // version.
   auto claims = read_claims(token);
   if (!claims) return claims;
   if (now_s >= claims->expires_at) {
-    return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims->expires_at) +
+    return fail(Errc::denied, "the token expired " + std::to_string(now_s - claims->expires_at) +
                                   " s ago; ask the manager for a new one (are the clocks set?)");
   }
   return claims;
@@ -237,16 +237,16 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
 Result<TokenClaims> read_claims(const Token& token) {
   ClaimsWire wire;
   std::memcpy(&wire, token.data(), sizeof wire);
-  if (wire.magic != kTokenMagic) return fail(Errc::corrupt, "this is no credential: its first bytes are not 'TRKT'");
+  if (wire.magic != kTokenMagic) return fail(Errc::corrupt, "this is no token: its first bytes are not 'TRKT'");
   if (wire.version != kProtocolVersion) {
-    return fail(Errc::corrupt, "the credential was made for protocol version " + std::to_string(wire.version) +
+    return fail(Errc::corrupt, "the token was made for protocol version " + std::to_string(wire.version) +
                                    ", and this process speaks version " + std::to_string(kProtocolVersion) +
                                    "; run one version of Tributary on all hosts");
   }
   if ((wire.kind & 15U) > static_cast<std::uint8_t>(ChildKind::aggregator))
-    return fail(Errc::corrupt, "the credential names an unknown kind of child");
+    return fail(Errc::corrupt, "the token names an unknown kind of child");
   if (wire.kind >> 4U > static_cast<std::uint8_t>(PacketSecurity::encrypt))
-    return fail(Errc::corrupt, "the credential asks for a security of packets that is not known here");
+    return fail(Errc::corrupt, "the token asks for a security of packets that is not known here");
   TokenClaims claims = from_wire(wire);
   if (auto ok = check_bounds(claims); !ok) return fail(Errc::corrupt, ok.error().message);
   return claims;

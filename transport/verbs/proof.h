@@ -1,7 +1,7 @@
 #pragma once
 // Proofs that the connecting and the answering side have the secret of the place that the connection claims, so that a
 // stranger costs no queue pair. A proof is good for the address that it is sent from and the numbers in its greeting;
-// it opens a connection, on which the credential itself is the first frame.
+// it opens a connection, on which the token itself is the first frame.
 #include <sys/socket.h>
 
 #include "transport/verbs/wire.h"

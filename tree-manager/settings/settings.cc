@@ -58,10 +58,9 @@ std::vector<Field> cluster_fields() {
                "An aggregator that has not renewed within this time gets no new trees."),
       duration("group_lease", &Settings::group_lease, 1s, 1h,
                "A group that has not renewed within this time loses its reservation."),
-      duration(
-          "token_life", &Settings::token_life, 5s, 24h,
-          "The time within which a rank may join with its credentials. The clocks of managers and aggregators must "
-          "agree better than this."),
+      duration("token_life", &Settings::token_life, 5s, 24h,
+               "The time within which a rank may join with its tokens. The clocks of managers and aggregators must "
+               "agree better than this."),
       duration("failed_exclusion", &Settings::failed_exclusion, 1s, 24h,
                "The time for which a group avoids an aggregator that it saw fail and that did not restart."),
       duration("retry_after", &Settings::retry_after, 1s, 1h,

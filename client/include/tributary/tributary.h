@@ -63,7 +63,7 @@ typedef enum tributary_status {
   TRIBUTARY_ERROR_EXHAUSTED = -6,    /* out of memory or of a bounded resource */
   TRIBUTARY_ERROR_UNSUPPORTED = -7,  /* valid, but not built or not possible here */
   TRIBUTARY_ERROR_UNREACHABLE = -8,  /* rank 0's address did not answer; or TRIBUTARY_PATH=in-network, but no tree */
-  TRIBUTARY_ERROR_DENIED = -9,       /* wrong unique id or credential */
+  TRIBUTARY_ERROR_DENIED = -9,       /* wrong unique id or token */
   TRIBUTARY_ERROR_ABORTED = -10,     /* the communicator was aborted, here or by another rank */
   TRIBUTARY_ERROR_SYSTEM = -11,      /* a system call failed */
   TRIBUTARY_ERROR_INTERNAL = -12

@@ -145,7 +145,7 @@ TEST_F(DpdkDaemon, RefusesWhoCameToAWorkerByAnotherClaimThanItsCredential) {
   ASSERT_EQ(metric("joins_refused_total"), 1) << "both lanes are at one worker";
   ASSERT_TRUE(run_until([&] { return all[0]->refused || all[1]->refused; }));
   const bool second = all[1]->refused.has_value();
-  EXPECT_THAT(*all[second ? 1 : 0]->refused, HasSubstr("asked for with another group or lane than its credential"));
+  EXPECT_THAT(*all[second ? 1 : 0]->refused, HasSubstr("asked for with another group or lane than its token"));
   EXPECT_FALSE(all[second ? 0 : 1]->refused) << *all[second ? 0 : 1]->refused;
   EXPECT_EQ(metric("lanes_active"), 1);
   EXPECT_EQ(metric("memory_reserved_bytes"), 3.0 * kWindow * kSegmentBytes);

@@ -1,4 +1,4 @@
-// The credential in a join: chains of tokens. Claims are read before their signature is checked, and count only after
+// A chain of tokens, as a join carries it. Claims are read before their signature is checked, and count only after
 // the check.
 #include <array>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// A process with a credential for one group attacks a worker that serves another group, too: frames of every kind, in
+// A process with a token for one group attacks a worker that serves another group, too: frames of every kind, in
 // any order, at any time. The worker must neither crash nor hang, and the other group's sums must be right to the end.
 #include <algorithm>
 #include <array>

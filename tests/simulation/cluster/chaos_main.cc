@@ -30,7 +30,7 @@ Duration harmless_pause(Duration timeout) {
 /// A shorter pause is never blamed.
 constexpr Duration kNoticed = 1s;
 
-/// Sends frames that no peer should send: without credential, with every field wrong.
+/// Sends frames that no peer should send: without a token, with every field wrong.
 class Attacker final : public transport::ChannelHandler {
  public:
   Attacker(Cluster& cluster, std::string name) : cluster_(cluster), name_(std::move(name)) {}

@@ -38,7 +38,7 @@ class Misfortunes {
   [[nodiscard]] transport::Duration stood() const;
   /// Returns an empty text, or what must never happen: a stranger that was served.
   [[nodiscard]] std::string judge() const;
-  /// Ends all strangers: one that has repeated a credential may hold a place on an aggregator for as long as it stays.
+  /// Ends all strangers: one that has repeated a token may hold a place on an aggregator for as long as it stays.
   void send_strangers_away() { strangers_.leave(); }
 
  private:

@@ -34,7 +34,7 @@ class Strangers {
   [[nodiscard]] std::uint64_t connections() const { return connections_; }
   [[nodiscard]] std::uint64_t replayed() const { return replayed_; }
   /// Counts the answers of ranks other than a challenge, which every stranger gets, or a refusal. (A stranger that
-  /// repeats a token to an aggregator that has not seen it yet is served: tokens are bearers' credentials.)
+  /// repeats a token to an aggregator that has not seen it yet is served: a token serves everybody who has it.)
   [[nodiscard]] std::uint64_t served() const { return served_; }
 
  private:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/operations/ has every setting (configure.md) and every metric (watch.md) of both daemons, and none that they do not have.
+"""docs/operations/ has every setting (configure.md) and every metric (metrics.md) of both daemons, and none that they do not have.
 
     settings_test.py REPOSITORY MANAGER AGGREGATOR
 """
@@ -86,8 +86,8 @@ class Settings(unittest.TestCase):
         while "tributary_aggregator_manager_registered 1" not in self.get(aggregator + "/metrics"):
             self.assertLess(time.monotonic(), end, "the aggregator does not register")
             time.sleep(0.02)
-        self.assertEqual(self.first_column("watch.md", "Metrics of the manager"), self.families(manager + "/metrics", "tributary_manager_"))
-        self.assertEqual(self.first_column("watch.md", "Metrics of an aggregator"), self.families(aggregator + "/metrics", "tributary_aggregator_"))
+        self.assertEqual(self.first_column("metrics.md", "Manager"), self.families(manager + "/metrics", "tributary_manager_"))
+        self.assertEqual(self.first_column("metrics.md", "Aggregator"), self.families(aggregator + "/metrics", "tributary_aggregator_"))
 
 
 if __name__ == "__main__":

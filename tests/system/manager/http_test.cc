@@ -178,7 +178,7 @@ TEST_F(HttpTest, RefusesWhatIsTooLongBeforeItHasReadIt) {
     }
     EXPECT_THAT(connection.answer(), StartsWith("HTTP/1.1 413"));
   }
-  // Without a credential the server reads nothing of the body.
+  // Without a token the server reads nothing of the body.
   {
     Connection connection(manager_->port());
     ASSERT_TRUE(connection.send("POST /v1/groups HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n"));

@@ -36,7 +36,7 @@ TEST_F(WorkerJoin, AnExpiredCredentialIsRefused) {
 TEST_F(WorkerJoin, ACredentialForAnotherAggregatorIsRefused) {
   Host& root = aggregator("root");
   EXPECT_THAT(refusal_of(root, join_of({claims_of("elsewhere", 0, 1)})),
-              HasSubstr("the credential is for aggregator 'elsewhere', this is 'root'"));
+              HasSubstr("the token is for aggregator 'elsewhere', this is 'root'"));
 }
 
 TEST_F(WorkerJoin, AChainThatDoesNotFitItsFirstTokenIsRefused) {
@@ -88,7 +88,7 @@ TEST_F(WorkerJoin, AJoinThatNamesAnotherGroupOrLaneThanItsCredentialIsRefused) {
       EXPECT_FALSE(rank.refused) << *rank.refused;
     } else {
       ASSERT_TRUE(rank.refused) << "group " << frame.group << ", lane " << int{frame.lane};
-      EXPECT_EQ(*rank.refused, "the join frame names another group or lane than its credential");
+      EXPECT_EQ(*rank.refused, "the join frame names another group or lane than its token");
     }
   }
   EXPECT_EQ(root.worker->metrics().joins_accepted, 1U);

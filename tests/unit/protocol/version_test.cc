@@ -1,4 +1,4 @@
-// Processes of different protocol versions refuse each other's frames and credentials, and say why.
+// Processes of different protocol versions refuse each other's frames and tokens, and say why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST(ProtocolVersion, ACredentialOfAnotherVersionIsRefusedWithBothVersions) {
   EXPECT_THAT(read.error().message, HasSubstr("made for protocol version 1, and this process speaks version 2"));
   Token none = *token;
   none[0] = std::byte{0};
-  EXPECT_THAT(read_claims(none).error().message, HasSubstr("no credential"));
+  EXPECT_THAT(read_claims(none).error().message, HasSubstr("no token"));
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ struct ManagerClient::Impl {
                                               message);
     }
     if (answer.body.empty()) return json(nullptr);
-    // The answer may hold credentials of every rank and lane: many values, few bytes each.
+    // The answer may hold tokens of every rank and lane: many values, few bytes each.
     auto parsed = read_json(answer.body, {.bytes_max = settings.answer_bytes_max, .values_max = 1U << 24});
     if (!parsed) {
       return fail(Errc::corrupt, "the answer of " + url.text + std::string(path) +

@@ -16,7 +16,7 @@ enum class Errc : std::uint8_t {
   timed_out,     // the other side did not act within the time-out
   peer_gone,     // the other side closed, died or was cut off
   corrupt,       // bytes from outside that are not what they claim to be
-  denied,        // credential missing, forged, expired or for something else
+  denied,        // token missing, forged, expired or for something else
   mismatch,      // ranks called different operations
   exhausted,     // no memory, slot, queue place or capacity left; use the fallback
   unsupported,   // valid, but not built or not possible here
