@@ -64,7 +64,7 @@ void describe(CLI::App& app, Options& options) {
   app.set_version_flag("--version", std::string("tributary-manager ") + TRIBUTARY_VERSION);
 }
 
-/// Returns the file's settings, with those of the flags in their place.
+/// Returns the file's settings; flags replace them.
 Result<Settings> settings_from(const Options& options) {
   Settings settings;
   if (!options.config.empty()) {
@@ -157,8 +157,8 @@ Status write_ready_file(const std::string& path, const std::string& text) {
   return fail(Errc::bad_config, "the ready file " + path + " cannot be written: " + std::strerror(errno));
 }
 
-/// Tells whoever started the manager, once, that it serves: by the ready file, then on standard output, then to
-/// systemd. A reader of the line finds the file there.
+/// Says once that the manager serves: by the ready file, then on standard output, then to systemd. The file is there
+/// before anybody reads the line.
 Status announce(const Settings& settings, const Endpoint& local) {
   const nlohmann::json line = {{"ready", true},
                                {"listen", to_string(local)},
@@ -213,7 +213,7 @@ void serve_until_stopped(const Options& options, Cluster& cluster) {
   service::notify_service_manager("STOPPING=1");
 }
 
-/// Takes as many descriptors as the system allows: each connection needs one.
+/// Raises the limit of descriptors as far as the system allows: each connection needs one.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

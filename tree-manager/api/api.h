@@ -23,7 +23,7 @@ class ApiMetrics;
 struct ApiSettings {
   std::string aggregator_token;
   std::string job_token;
-  bool reads_need_token = false;  // either of the two
+  bool reads_need_token = false;  // reads need either of the two tokens
 };
 
 enum class Access : std::uint8_t {
@@ -72,7 +72,7 @@ class Api final : public HttpHandler {
            HttpReply (Api::*run)(const Call&));
   void add_routes();
   [[nodiscard]] Match match(const HttpHead& head) const;
-  /// The party whose token came with the request.
+  /// Says which tokens came with the request.
   struct Shown {
     bool bearer = false, aggregator = false, job = false;
   };

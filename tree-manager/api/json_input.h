@@ -24,9 +24,9 @@ class JsonInput {
   [[nodiscard]] bool flag(const char* name, bool fallback);
   [[nodiscard]] std::optional<bool> optional_flag(const char* name);
   [[nodiscard]] std::vector<std::string> texts(const char* name, bool required = true);
-  /// Returns no number where the member is absent.
+  /// Returns an empty vector if the member is absent.
   [[nodiscard]] std::vector<std::uint32_t> numbers(const char* name, std::uint32_t high, std::size_t count_max);
-  /// Returns the members of an object within; none when it is absent.
+  /// Returns the object that is this member's value; an empty object if the member is absent.
   [[nodiscard]] JsonInput object(const char* name);
   /// Errc::bad_argument with the first mistake, or with a member that nobody asked for.
   [[nodiscard]] Status finish();

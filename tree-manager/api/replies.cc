@@ -54,8 +54,8 @@ unsigned status_of(Errc code) {
 }  // namespace
 
 HttpReply json_reply(const nlohmann::json& body, unsigned status) {
-  // Texts from outside were checked to be UTF-8 when they came in; a wrong byte that slips through is replaced, and
-  // throws nothing.
+  // The manager has checked that texts from outside are UTF-8. A wrong byte that slips through is replaced, so dump()
+  // does not throw.
   HttpReply reply{
       .status = status, .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), .headers = {}};
   reply.body += '\n';

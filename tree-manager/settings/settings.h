@@ -1,6 +1,6 @@
 #pragma once
-// The settings of tributary-manager. One table (settings.cc) gives each its unit, default, range and line of help;
-// files are read, printed and explained by it.
+// The settings of tributary-manager. One table (settings.cc) gives each its unit, default, range and line of help; the
+// manager reads, prints and explains files by it.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace tributary::manager {
 struct Settings {
   Endpoint listen{"0.0.0.0", 7470};
   std::string state_directory = "/var/lib/tributary-manager";
-  std::string topology;               // path; empty: flat, or what was put over the API
+  std::string topology;               // path; empty: the topology put over the API, or a flat one
   std::string aggregator_token_file;  // empty: <state_directory>/aggregator.token
   std::string job_token_file;         // empty: <state_directory>/job.token
   std::string ready_file;             // empty: none
@@ -34,7 +34,7 @@ struct Settings {
   std::uint64_t aggregators_max = 16384;
   std::uint64_t groups_max = 65536;
   std::uint64_t ranks_max = 1U << 17;
-  std::uint64_t database_bytes_max = 0;  // 0: none but the disk
+  std::uint64_t database_bytes_max = 0;  // 0: only the disk limits it
 
   [[nodiscard]] std::string path_in_state(const std::string& name) const { return state_directory + "/" + name; }
 };
@@ -42,7 +42,7 @@ struct Settings {
 /// Reads YAML. Errc::bad_config names file, line, key and what is accepted.
 [[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& file);
 [[nodiscard]] Result<Settings> load_settings(const std::string& path);
-/// Checks what no single field can show: limits that contradict each other.
+/// Checks that limits do not contradict each other.
 [[nodiscard]] Status check(const Settings& settings);
 /// Writes YAML that load_settings() reads back, each field with its meaning, unit, range and default.
 [[nodiscard]] std::string print(const Settings& settings);

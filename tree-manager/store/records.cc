@@ -39,7 +39,7 @@ Result<LaneTree> lane_from_json(const json& from) {
   return lane;
 }
 
-/// Returns all addresses but the first, which stays where every version wrote it.
+/// Returns all addresses but the first, which has the same place in the records of every version.
 json more_of(const DataAddresses& addresses) {
   json more = json::array();
   for (std::size_t i = 1; i < addresses.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// Records as JSON text: so they lie in every kind of store.
+// Writes records as JSON text, the same for every kind of store.
 #include <string>
 
 #include "tree-manager/store/store.h"

@@ -1,5 +1,5 @@
 #pragma once
-// SQLite's C interface, owned: a connection, a prepared statement, and errors as values.
+// Owners of SQLite's C objects: a connection and a prepared statement. They return errors as values.
 #include <sqlite3.h>
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace tributary::manager {
 
-/// One statement, bound from left to right and stepped. A connection's statements must not outlive it.
+/// One statement. bind() sets its parameters from left to right, step() runs it. It must not outlive its connection.
 class SqliteStatement {
  public:
   SqliteStatement& bind(std::string_view text);
@@ -40,7 +40,7 @@ class SqliteConnection {
   [[nodiscard]] Result<SqliteStatement> prepare(std::string_view sql);
   /// Runs one or more statements and drops their results.
   [[nodiscard]] Status execute(const std::string& sql);
-  /// Returns the first column of the first row; empty without a row.
+  /// Returns the first column of the first row; an empty text without a row.
   [[nodiscard]] Result<std::string> single(std::string_view sql);
 
  private:

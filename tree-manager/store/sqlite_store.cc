@@ -1,5 +1,5 @@
-// The manager's state in one SQLite file. Every call is one transaction; WAL with synchronous=FULL makes its end
-// durable.
+// The manager's state in one SQLite file. Every call is one transaction, which WAL with synchronous=FULL makes durable
+// before the call returns.
 #include <filesystem>
 
 #include "tree-manager/store/records.h"

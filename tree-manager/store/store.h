@@ -16,7 +16,7 @@ namespace tributary::manager {
 
 struct AggregatorRecord {
   std::string name;
-  std::uint64_t incarnation = 0;  // one per registration, ascending over all aggregators
+  std::uint64_t incarnation = 0;  // each registration gets a higher one, over all aggregators
   std::string host;
   DataAddresses data;  // at least one
   Endpoint http;
@@ -24,12 +24,12 @@ struct AggregatorRecord {
   std::uint32_t children_max = 0;
   std::uint64_t line_rate_bits_per_second = 0;
   std::string version;
-  bool draining = false;           // by an operator; outlives restarts of the aggregator
-  bool resuming = false;           // drains no more, and has not said yet that it knows
+  bool draining = false;           // an operator drains it; a restart does not end that
+  bool resuming = false;           // its drain has ended, and it has not said yet that it knows
   bool expired = false;            // its lease ended
   std::int64_t registered_at = 0;  // seconds since 1970-01-01 UTC
   std::string exchange_key{};      // base64; empty: none
-  std::uint32_t data_changes = 0;  // how often it has said since its registration that other addresses live than before
+  std::uint32_t data_changes = 0;  // how often other addresses were live than before, since it registered
   friend bool operator==(const AggregatorRecord&, const AggregatorRecord&) = default;
 };
 
@@ -54,22 +54,22 @@ struct GroupRecord {
   std::uint64_t id = 0;
   std::string job;
   std::vector<std::string> hosts;   // by rank
-  std::uint32_t lanes_wanted = 0;   // 0: as many as pay
+  std::uint32_t lanes_wanted = 0;   // 0: as many as save time
   std::uint32_t window_wanted = 0;  // of each lane; 0: by the links' rate and the number of lanes
   std::uint32_t window = 0;         // of each lane
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_wanted = 0;  // 0: any
   std::uint32_t epoch = 0;          // of `lanes`, or of the last trees there were; 0: there were none yet
   std::vector<LaneTree> lanes;      // empty: the group is on the fallback
-  std::string reason;               // why it is, or why there are fewer lanes than wanted
+  std::string reason;               // why it is on the fallback, or has fewer lanes than wanted
   std::vector<FailedAggregator> failed;
   std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
   PacketSecurity packet_security = PacketSecurity::off;
   std::string exchange_key{};            // the ranks', base64; empty: places have no secrets
-  std::string request_id{};              // of the request that made it; empty: none was given
-  std::int64_t adopted_at = 0;           // seconds since 1970-01-01 UTC, from its own record; 0: never
-  std::vector<UsedAggregator> before{};  // what the trees of the epoch before these used, each once
-  PathRates rates{};                     // as the trees were planned
+  std::string request_id{};              // of the request that made the group; empty: it had none
+  std::int64_t adopted_at = 0;           // when its record was taken in, seconds since 1970-01-01 UTC; 0: never
+  std::vector<UsedAggregator> before{};  // aggregators of the trees before, each once
+  PathRates rates{};                     // when the trees were planned
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 
@@ -100,7 +100,7 @@ class Store {
 struct SqliteSettings {
   std::string path;
   std::uint64_t bytes_max = 0;             // the file's size limit; 0: none but the disk
-  std::uint32_t busy_milliseconds = 5000;  // wait for another process, as a backup, that holds the database
+  std::uint32_t busy_milliseconds = 5000;  // how long to wait for another process that holds the database
 };
 /// Opens or makes the database, in WAL mode with full synchronisation, and brings its schema up to this version.
 /// Errc::io says what is wrong with the file: no permission, no database, made by a newer manager.

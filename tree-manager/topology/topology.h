@@ -39,7 +39,7 @@ struct Link {
 struct AggregatorSite {
   std::string name;
   std::string host;
-  std::optional<std::uint64_t> line_rate_bits_per_second;  // wins over what it registers with
+  std::optional<std::uint64_t> line_rate_bits_per_second;  // takes the place of the rate that it registers with
 };
 
 struct Topology {

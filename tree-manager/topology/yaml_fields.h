@@ -1,6 +1,6 @@
 #pragma once
-// Reads YAML and answers every mistake with file, line, key and what is accepted. The first mistake is kept; readers go
-// on with defaults, so that a schema reads as a plain list of fields.
+// Reads YAML. An error names file, line, key and what is accepted. The reader keeps the first mistake and goes on with
+// defaults, so that code can list a schema's fields one after the other.
 #include <yaml-cpp/yaml.h>
 
 #include <functional>
@@ -27,10 +27,10 @@ class YamlErrors {
   std::optional<Error> first_;
 };
 
-/// Returns a file's whole text. Errc::bad_config names `what` it is and says what to check.
+/// Returns a file's whole text. `what` names the file in errors; Errc::bad_config says what to check.
 [[nodiscard]] Result<std::string> read_text_file(const std::string& path, std::string_view what);
 
-/// The fields of one mapping. Call finish() when all were asked for: it notes every other key as unknown.
+/// The fields of one mapping. Call finish() after the last field: it notes every other key as unknown.
 class YamlMap {
  public:
   YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors);

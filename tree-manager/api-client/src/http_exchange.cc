@@ -93,7 +93,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     phase_ = Phase::sending;
     stream_.expires_at(deadline_);
     http::async_write(stream_, request_, [self = shared_from_this()](error_code error, std::size_t) {
-      // A server that refuses early may close before it has read all: its answer is still worth reading.
+      // A server that refuses early may close before it has read the whole request. Its answer still counts.
       if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
         return self->finish(error);
       }

@@ -57,7 +57,8 @@ std::string encode_path_part(std::string_view text) {
   return out;
 }
 
-/// Reads members of the manager's answers; the first that is missing or of the wrong type makes the whole corrupt.
+/// Reads members of the manager's answers; the first that is missing or of the wrong type makes the whole answer
+/// corrupt.
 class Answer {
  public:
   explicit Answer(const json& object) : object_(object) {}
@@ -101,7 +102,7 @@ class Answer {
   std::string wrong_;
 };
 
-/// Members that an older manager does not know are sent only where they are needed.
+/// Sends members that an older manager does not know only where they are needed.
 json to_json(const AggregatorRegistration& r) {
   json body = {{"name", r.name},
                {"host", r.host},

@@ -1,6 +1,6 @@
 #pragma once
-// The small client of the manager's REST interface, for processes that live elsewhere: the aggregator daemon, ranks,
-// the command line. It blocks, throws nothing, logs nothing, and keeps all HTTP types out of its callers.
+// A small client of the manager's REST interface, for other processes: the aggregator daemon, ranks, the command line.
+// It blocks, throws nothing, logs nothing, and keeps all HTTP types out of its callers.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@ namespace tributary::manager_client {
 
 struct ManagerSettings {
   std::string url;    // "http://host:7470"; the port may be left out, an IPv6 address is written in brackets
-  std::string token;  // content of the join token file; may be empty for reads
+  std::string token;  // the job token or the aggregator token; may be empty for reads
   std::chrono::milliseconds connect_limit{2000};   // name look-up and connecting, over all addresses of the name
   std::chrono::milliseconds request_limit{10000};  // the whole request, connecting included
   std::uint64_t answer_bytes_max = 256U << 20;
@@ -33,18 +33,18 @@ struct AggregatorRegistration {
   std::uint32_t children_max = kChildrenMax;    // per lane, 1 to kChildrenMax
   std::uint64_t line_rate_bits_per_second = 0;  // of its network interface; 0: the topology's, or the assumed one
   std::string version;
-  ExchangePublicKey exchange_key{};  // packets to it are sealed by what follows from it
+  ExchangePublicKey exchange_key{};  // the keys that seal packets to it follow from this key
   // Further addresses like `data`, one for each further device: lane i uses the (i mod n)th of all n, at most 16.
   // An older manager, which knows of one address only, refuses them.
   std::vector<Endpoint> data_more{};
-  std::vector<std::uint32_t> data_down{};  // of all of them, those that do not live, by number; `data` is 0
-  bool draining = false;                   // still refuses new lanes, as an earlier answer told it
+  std::vector<std::uint32_t> data_down{};  // the numbers of addresses that are down; `data` is 0
+  bool draining = false;                   // it still refuses new lanes, as an earlier answer said
   std::uint64_t incarnation = 0;           // of this process's last registration, 0 at the first
 };
 
 struct RegistrationAnswer {
-  std::string name;                  // the accepted one: tokens are made out to it
-  std::uint64_t incarnation = 0;     // of this registration; goes with every renewal
+  std::string name;                  // the name that the manager accepted; tokens are made out to it
+  std::uint64_t incarnation = 0;     // of this registration; every renewal carries it
   std::uint32_t lease_seconds = 0;   // renew at least three times within it
   PublicKey public_key{};            // verifies tokens
   ExchangePublicKey exchange_key{};  // the manager's
@@ -66,29 +66,29 @@ enum class AggregatorState : std::uint8_t {
 struct GroupRequest {
   std::string job;                  // at most 63 bytes; empty: "unnamed"
   std::vector<std::string> hosts;   // by rank: that rank's host in the topology
-  std::uint32_t lanes = 1;          // wanted, 1 to kLanesMax; 0: as many as pay
+  std::uint32_t lanes = 1;          // wanted, 1 to kLanesMax; 0: as many as save time
   std::uint32_t window = 0;         // segments; 0: the manager's default
   std::uint32_t segment_bytes = 0;  // 0: the manager's default
   PacketSecurity packet_security = PacketSecurity::off;
-  ExchangePublicKey exchange_key{};  // the ranks'; with packet_security, or for proofs alone; else zeros
-  std::string request_id{};          // at most 63 bytes; the same again gives the same group; empty: always a new one
+  ExchangePublicKey exchange_key{};  // the ranks'; zeros without packet_security or proofs
+  std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
   std::uint32_t levels = 0;  // exactly so many aggregators between a rank and the result; 0: the planner chooses
 };
 
 struct GroupAnswer {
   // With places for at most kPlacesInDescriptorMax ranks, else see group_places().
-  GroupDescriptor descriptor;  // empty: use the fallback; its `group` and `epoch` are good for rebuild all the same
-  std::string record{};        // for adopt_group(); keep it as it is
-  std::uint32_t retry_after_seconds = 0;  // empty descriptor: ask for a rebuild after this
+  GroupDescriptor descriptor;             // empty: use the fallback; its `group` and `epoch` still serve for a rebuild
+  std::string record{};                   // for adopt_group(); keep it as it is
+  std::uint32_t retry_after_seconds = 0;  // with an empty descriptor: ask for a rebuild after so long
 };
 
 struct GroupLease {
   bool known = false;  // false: the lease had ended; ask for a new group
   std::uint32_t lease_seconds = 0;
   std::uint32_t epoch = 0;       // the manager's newest for this group
-  bool rebuild_advised = false;  // a tree, or a better one, can be had: call rebuild_group at a convenient moment
+  bool rebuild_advised = false;  // a tree, or a better tree, is possible: call rebuild_group at a convenient moment
   std::string reason;            // for rebuild_advised
-  std::string record{};          // a fresh one, if it was wanted
+  std::string record{};          // a fresh record, if the caller wanted one
 };
 
 /// One manager. Every call makes one connection and blocks until the answer is there or a limit has passed. Calls on
@@ -100,15 +100,15 @@ struct GroupLease {
 /// manager's store), retry (it is busy), corrupt (the answer makes no sense), aborted (cancel was called).
 class ManagerClient {
  public:
-  /// bad_argument when the URL is none; connects to nothing yet.
+  /// Connects to nothing yet. Errc::bad_argument: `url` is no URL.
   [[nodiscard]] static Result<ManagerClient> create(ManagerSettings settings);
   ManagerClient(ManagerClient&&) noexcept;
   ManagerClient& operator=(ManagerClient&&) noexcept;
   ~ManagerClient();
 
   [[nodiscard]] Result<RegistrationAnswer> register_aggregator(const AggregatorRegistration& registration);
-  /// `draining`: whether this aggregator drains until it has the answer. Trees are planned over it again once it says
-  /// false.
+  /// `draining`: whether this aggregator drains until it has the answer. The manager plans trees over it again once the
+  /// aggregator says false.
   [[nodiscard]] Result<AggregatorState> renew_aggregator(std::string_view name, std::uint64_t incarnation,
                                                          const AggregatorLoad& load,
                                                          const std::vector<std::uint32_t>& data_down = {},
@@ -119,15 +119,16 @@ class ManagerClient {
   /// Gets the places at which `count` ranks from `first` on enter the trees of this epoch; at most kTokenPageRanksMax.
   [[nodiscard]] Result<TokenPage> group_places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first,
                                                std::uint32_t count);
-  /// Asks for trees at epoch + 1, without the `failed` aggregators. The same request again gives the same epoch again.
-  /// `in_use`: the present trees work and are used until the group has moved, as after GroupLease::rebuild_advised.
-  /// Their memory stays reserved meanwhile, and an empty answer means that they stay good.
+  /// Asks for trees at epoch + 1, without the `failed` aggregators. A repeated request gives the same epoch. `in_use`:
+  /// the present trees work, and the group uses them until it has moved, as after GroupLease::rebuild_advised. Their
+  /// memory stays reserved until then. An empty answer means that the group keeps them.
   [[nodiscard]] Result<GroupAnswer> rebuild_group(std::uint64_t group, std::uint32_t epoch,
                                                   const std::vector<std::string>& failed, bool in_use = false);
   /// `want_record`: the answer has a fresh record, younger than the one that came with the trees.
   [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group, bool want_record = false);
-  /// Renews a group that the manager has lost, or knows with older trees: it takes the group in from the record that it
-  /// gave last. `hosts` by rank, as in the request. Errc::bad_argument and mismatch: it refuses.
+  /// Renews a group that the manager has lost, or knows with older trees. The manager takes the group in from the
+  /// record that it gave last. `hosts` are by rank, as in the request. Errc::bad_argument, mismatch: the manager
+  /// refuses.
   [[nodiscard]] Result<GroupLease> adopt_group(std::uint64_t group, const std::string& record,
                                                const std::vector<std::string>& hosts);
   /// Gives the group back. A second call for the same group succeeds, too.
@@ -135,7 +136,7 @@ class ManagerClient {
 
   /// Gets any path, as "/v1/trees".
   [[nodiscard]] Result<nlohmann::json> get(std::string_view path);
-  /// Calls any path with any method that carries JSON; a null body sends none. An empty answer comes back as null.
+  /// Calls any path with any method that carries JSON; a null body sends no body. Returns null for an empty answer.
   [[nodiscard]] Result<nlohmann::json> request(std::string_view method, std::string_view path,
                                                const nlohmann::json& body);
 
