@@ -1,5 +1,6 @@
 #pragma once
-// The addresses at which an aggregator takes connections, one for each of its devices, and the one that each lane uses.
+// The addresses at which an aggregator takes connections, one for each of its devices, and the choice of an address for
+// each lane.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,13 +21,14 @@ using DataAddresses = std::vector<DataAddress>;
 /// Writes "10.0.0.1:7471, 10.1.0.1:7471 (down)".
 [[nodiscard]] std::string to_string(const DataAddresses& addresses);
 
-/// Returns the address to which the ranks of this lane connect: the (lane mod n)th of n, so that a lane keeps its rail
-/// whatever becomes of the others; if that one is down, the next that lives. nullptr: none lives.
+/// Returns the address to which the ranks of this lane connect: the (lane mod n)th of n, so that a lane keeps its
+/// network whatever happens to the other addresses. If that address is down, returns the next live address; nullptr if
+/// none is live.
 [[nodiscard]] const Endpoint* address_for_lane(const DataAddresses& addresses, std::uint32_t lane) noexcept;
 
-/// Returns the parent's address to which an aggregator of this lane connects. The choice is the same, but where both
-/// have as many addresses they are taken for pairs, each on a network of its own: then it falls on one whose
-/// counterpart at the child lives, too, if there is any.
+/// Returns the parent's address to which an aggregator of this lane connects. Chooses as address_for_lane() does. If
+/// child and parent have equally many addresses, the ith addresses of both count as a pair on a network of its own;
+/// then a pair of which both live comes first.
 [[nodiscard]] const Endpoint* address_between(const DataAddresses& child, const DataAddresses& parent,
                                               std::uint32_t lane) noexcept;
 

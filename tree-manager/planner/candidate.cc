@@ -58,7 +58,7 @@ bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t chil
   std::uint32_t aggregators = choose(site, wanted, children_min);
   if (aggregators == 0) return false;
   const auto room = [&](std::uint32_t a) { return std::min(sites_.aggregators[a].children_max, shape_.fan_in); };
-  // The smallest come first, so that the others share what these cannot take.
+  // The smallest aggregators come first, so that the others share the items that these cannot take.
   std::stable_sort(chosen_.begin(), chosen_.end(), [&](std::uint32_t a, std::uint32_t b) { return room(a) < room(b); });
   Items result;
   std::size_t at = 0;
@@ -167,7 +167,7 @@ bool CandidateBuilder::finish(const Site& site, Items& items) {
           out_->mixed += !node.runs.empty() && !node.below.empty() ? 1U : 0U;
         return true;
       }
-      // A further level above the only root is of no use, but was asked for.
+      // The request asks for a further level above the only root, although it is of no use.
       if (!reduce(site, items, 1)) return false;
       continue;
     }

@@ -1,10 +1,11 @@
 // The strategy for fabrics that are trees of domains: flat ones and fat-trees.
 //
-// A tree is decided by few choices: on which levels of the fabric contributions are reduced before they go up, how many
+// Few choices decide a tree: on which levels of the fabric contributions are reduced before they go up, how many
 // children an aggregator takes, and whether aggregators next to a switch are preferred over those below it. The planner
 // builds every combination greedily, bottom-up, and estimates it; the best wins. A greedy choice can miss a better tree
 // where aggregators of one domain differ much in rate. Exhaustive search was turned down because its cost grows with
-// the number of aggregators to the power of the domains, while this is linear in the domains that hold members.
+// the number of aggregators to the power of the domains, while greedy building is linear in the domains that hold
+// members.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -19,10 +20,10 @@ namespace tributary::manager {
 namespace {
 
 constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-// Estimates are less exact than this: among trees so close to the fastest, the one that burdens the fabric least wins,
-// then the simplest.
+// Estimates are less exact than this. Among trees so close to the fastest, the planner takes the tree that burdens the
+// fabric least, then the simplest.
 constexpr double kSameCost = 0.02;
-// More lanes cost more connections and memory; they are taken where they save this part of the time.
+// More lanes cost more connections and memory; the planner takes them where they save this part of the time.
 constexpr double kLanesPay = 0.03;
 
 class LanePlanner {
@@ -32,7 +33,7 @@ class LanePlanner {
     fan_ins_ = fan_ins();
   }
 
-  /// Plans the next lane's tree, and adds its load to what the lane after it finds. Returns false when there is none.
+  /// Plans the next lane's tree, and adds its load for the lanes after it. Returns false when there is none.
   bool next(std::uint32_t lane, std::uint64_t weight, LaneTree& tree, double& seconds) {
     for (std::uint32_t scope = sites_.lowest_common; scope != kNoSite; scope = sites_.sites[scope].parent) {
       // Without a tree here, look for aggregators further up.
@@ -163,7 +164,7 @@ struct Adder {
   void operator()(std::uint64_t& at, std::uint64_t amount) const { at += amount; }
   void operator()(LoadByName& in, const std::string& name, std::uint64_t amount) const { in[name] += amount; }
 };
-/// Forgets names that carry nothing any more: a flat fabric takes any host name, and must not collect them for ever.
+/// Forgets names without load: a flat fabric takes any host name, and must not collect them for ever.
 struct Remover {
   void operator()(std::uint64_t& at, std::uint64_t amount) const { at -= std::min(at, amount); }
   void operator()(LoadByName& in, const std::string& name, std::uint64_t amount) const {
@@ -206,8 +207,8 @@ class DomainFabric final : public Fabric {
   }
 
  private:
-  /// A lane carries its share of the traffic, so the number of lanes must be known before the first is planned: when
-  /// there is room for fewer than wanted, plans again with so many.
+  /// A lane carries its share of the traffic, so the number of lanes must be known before the first is planned: if
+  /// there is room for fewer lanes than wanted, plans again with that number.
   [[nodiscard]] Plan plan_at_most(const PlanRequest& request, const FabricLoad& load, std::uint32_t lanes) const {
     Plan plan;
     while (lanes > 0) {
@@ -218,7 +219,8 @@ class DomainFabric final : public Fabric {
     return plan;
   }
 
-  /// More lanes bring in more aggregators, whose links add up. Where no rate is known nothing shows that this helps.
+  /// More lanes bring in more aggregators, whose links add up. Where no rate is known, the planner cannot tell whether
+  /// this helps.
   [[nodiscard]] Plan plan_as_many_as_pay(const PlanRequest& request, const FabricLoad& load) const {
     Plan best = plan_at_most(request, load, 1);
     if (!knows_rates_ || best.lanes.empty()) return best;
@@ -226,7 +228,8 @@ class DomainFabric final : public Fabric {
         request.aggregators, [](const PlanAggregator& aggregator) { return aggregator.unusable.empty(); }));
     const std::uint32_t most = std::min(usable, kLanesMax);
     for (std::uint32_t lanes = 2; lanes <= most; lanes = lanes < most ? std::min(2 * lanes, most) : most + 1) {
-      // Each lane by itself looks best deep, over all aggregators; many lanes of few levels load each aggregator less.
+      // The estimate of a single lane is best for a deep tree over all aggregators; many lanes of few levels load each
+      // aggregator less.
       for (const std::uint32_t levels_max : {request.levels_max, 1U, 2U}) {
         if (levels_max > request.levels_max || (request.levels != 0 && levels_max < request.levels)) continue;
         PlanRequest narrowed = request;

@@ -45,7 +45,7 @@ class DomainTree {
   /// Calls visit(domain) for every domain whose uplink lies on the way between the two.
   template <class Visit>
   void each_uplink_between(std::uint32_t a, std::uint32_t b, const Visit& visit) const {
-    // The lower index cannot be an ancestor of the other.
+    // The domain with the lower index cannot be an ancestor of the other domain.
     while (a != b) {
       std::uint32_t& lower = a < b ? a : b;
       visit(lower);

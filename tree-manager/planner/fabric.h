@@ -1,6 +1,6 @@
 #pragma once
 // The planner makes one tree per lane from a fabric, its load and the members of a group. Each kind of fabric has one
-// strategy, worked out once per topology; planning itself is a pure function.
+// strategy, which is made once per topology; planning itself is a pure function.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,9 +41,9 @@ struct PlanAggregator {
 struct PlanRequest {
   std::span<const std::string> hosts;  // by rank
   std::span<const PlanAggregator> aggregators;
-  std::uint32_t lanes = 1;         // wanted; fewer are planned where there is no room for all; 0: as many as pay
+  std::uint32_t lanes = 1;         // wanted; fewer where there is no room for all; 0: as many as save time
   std::uint32_t window = 0;        // segments in flight on each lane
-  bool window_is_for_all = false;  // on a link instead: lanes and an aggregator's children share it
+  bool window_is_for_all = false;  // `window` is for a link: lanes and an aggregator's children share it
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_max = kTreeLevelsMax;
   std::uint32_t levels = 0;                     // exactly so many; 0: as many as are estimated to finish first
@@ -52,16 +52,16 @@ struct PlanRequest {
 
 struct Plan {
   std::vector<LaneTree> lanes;   // empty: no tree is possible
-  std::string reason;            // why there is none, or why there are fewer lanes than wanted; else empty
+  std::string reason;            // why there is no tree, or why there are fewer lanes than wanted; else empty
   double estimated_seconds = 0;  // for one operation of operation_bytes over all lanes
   std::uint32_t window = 0;      // of each lane
-  PathRates rates{};             // where the fabric's rates are known, and there are trees
+  PathRates rates{};             // zeros unless the fabric's rates are known and there are trees
 };
 
 class Fabric {
  public:
   virtual ~Fabric() = default;
-  /// Returns whether the rates were told, not assumed.
+  /// Returns whether the topology gives the rates; else they are assumed.
   [[nodiscard]] virtual bool knows_rates() const = 0;
   /// Returns whether a rank or an aggregator on this host has a place.
   [[nodiscard]] virtual bool knows_host(const std::string& host) const = 0;
@@ -71,7 +71,7 @@ class Fabric {
   [[nodiscard]] virtual Plan plan(const PlanRequest& request, const FabricLoad& load) const = 0;
   /// Adds what these trees put on links, hosts and aggregators.
   virtual void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const = 0;
-  /// Takes away what add() has added for them.
+  /// Takes away the load that add() has added for these trees.
   virtual void remove(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const = 0;
 };
 

@@ -16,11 +16,11 @@ struct Flight {
 
 /// Chooses for links of this rate in bits per second; 0: unknown.
 ///
-/// A tree's round trip, with the time that segments wait in it for one another, is taken as 160 us: at 100 Gbit/s that
-/// is 2 MiB. The least is 128 KiB: on links of 1 Gbit/s with queues of 256 KiB it brought a tensor of 1 MiB over four
+/// Takes 160 us for a tree's round trip, with the time that segments wait in it for one another: at 100 Gbit/s that is
+/// 2 MiB. The least is 128 KiB: on links of 1 Gbit/s with queues of 256 KiB it brought a tensor of 1 MiB over four
 /// ranks at 98 % of the rate, over eight at 94 %; 256 KiB at 98 and 82 %, 2 MiB at 75 %
-/// (bench/results/archive/peers-*.md).
-/// Segments shrink with the rate, so that a tree's levels work at the same time even on small tensors.
+/// (bench/results/archive/peers-*.md). Segments shrink with the rate, so that a tree's levels work at the same time
+/// even on small tensors.
 [[nodiscard]] constexpr Flight flight_for(std::uint64_t rate_bits_per_second) noexcept {
   constexpr std::uint64_t kAssumedRate = 100'000'000'000;
   constexpr std::uint64_t kRoundTripsPerSecond = 6250;
@@ -34,21 +34,21 @@ struct Flight {
   return {static_cast<std::uint32_t>(std::bit_ceil(bytes) / segment), segment};
 }
 
-/// Returns the window of each of `lanes` trees that share a child's link, where one tree alone would have `window`: the
-/// link's queue holds little more because there are more trees. Together they get twice the window of one, because an
+/// Returns the window of each of `lanes` trees that share a child's link, where one tree alone would have `window`:
+/// more trees do not make the link's queue hold much more. Together they get twice the window of one, because an
 /// aggregator that is late holds up its own lane alone; each has two segments at least, because a link stands still
-/// while the sum of its only segment is under way. (Eight ranks and eight aggregators with links of 1 Gbit/s: with the
-/// window of one on each lane 4 MiB took 264 ms, so 58 ms; bench/results/archive/equal-*.md.)
+/// while the sum of its only segment is under way. (Eight ranks and eight aggregators with links of 1 Gbit/s: 4 MiB
+/// took 264 ms with the window of one tree on each lane, and 58 ms with this window; bench/results/archive/equal-*.md.)
 [[nodiscard]] constexpr std::uint32_t window_of_lane(std::uint32_t window, std::uint32_t lanes) noexcept {
   if (lanes <= 1) return window;
   return std::min(window, std::max((2 * window + lanes - 1) / lanes, 2U));
 }
 
 /// Returns the same for trees that carry less than the ranks' links, because many children share an aggregator's link:
-/// that link's queue holds the segments of all of them, and they get four times the window of one. Less does not fill
-/// the link, because the ranks' own traffic makes a segment's round trip longer. (One aggregator with a link of 1 Gbit/s,
-/// 16 MiB: four ranks took 186 ms with 8 segments each and 238 ms with 4; eight ranks 1 MiB 15.6 ms with 4 and 22.9 ms
-/// with 8.)
+/// that link's queue holds the segments of all children, and together they get four times the window of one child. A
+/// smaller window does not fill the link, because the ranks' own traffic makes a segment's round trip longer. (One
+/// aggregator with a link of 1 Gbit/s, 16 MiB: four ranks took 186 ms with 8 segments each and 238 ms with 4; eight
+/// ranks 1 MiB 15.6 ms with 4 and 22.9 ms with 8.)
 [[nodiscard]] constexpr std::uint32_t window_at(std::uint32_t window, std::uint32_t lanes,
                                                 const PathRates& rates) noexcept {
   const std::uint32_t most = window_of_lane(window, lanes);

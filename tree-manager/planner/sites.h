@@ -1,6 +1,6 @@
 #pragma once
-// One group laid out on the domains, for the tree builder to walk over. Each plan makes one. It grows with the domains
-// that hold members, not with the fabric, and ranks appear only as runs of a sorted array.
+// The layout of one group on the domains, over which the tree builder walks. Each plan makes a layout. It grows with
+// the domains that hold members, not with the fabric, and ranks appear only as runs of a sorted array.
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -22,7 +22,7 @@ struct SiteHost {
   std::uint64_t load = 0;  // on its links, in kFullRate units, before this plan's lanes
 };
 
-/// An aggregator that may be used; those that may not are left out.
+/// An aggregator that may be used.
 struct SiteAggregator {
   std::uint32_t index = 0;  // in PlanRequest::aggregators
   std::uint32_t host = 0;   // in Sites::hosts
@@ -33,7 +33,7 @@ struct SiteAggregator {
   std::uint64_t line_rate_bits_per_second = 0;
 };
 
-/// A domain, or a single host with several ranks and an aggregator of its own, at or below which there are members.
+/// A domain that holds members, or a single host with several ranks and an aggregator of its own.
 struct Site {
   std::uint32_t domain = 0;
   std::uint32_t host = kNoHost;  // a host site; else kNoHost
@@ -53,7 +53,7 @@ struct Sites {
   std::vector<std::uint32_t> host_of_rank;  // in hosts
   std::vector<std::uint64_t> uplink_load;   // by domain
   std::uint32_t lowest_common = 0;          // the lowest site that holds all members
-  std::string unknown_host;                 // the first member's host that has no place; then nothing else is set
+  std::string unknown_host;                 // the first rank's host that has no place; then nothing else is set
   std::uint32_t unknown_rank = 0;
 };
 

@@ -18,14 +18,14 @@ struct TreeChild {
 
 inline constexpr std::uint32_t kNoParent = UINT32_MAX;
 
-/// One aggregator's part. An aggregator stands at most once in a lane's tree.
+/// One aggregator in a lane's tree, where it stands at most once.
 struct TreeNode {
   std::string aggregator;
   std::uint64_t incarnation = 0;
   std::string host;                  // its place in the topology
   Endpoint data;                     // the address to which this lane's ranks connect
   std::uint32_t parent = kNoParent;  // index into LaneTree::nodes
-  Endpoint up{};                     // the parent's address to which it connects; empty: the parent's `data`
+  Endpoint up{};                     // where it connects to its parent; empty: at the parent's `data`
   std::uint32_t data_changes = 0;    // the aggregator's count when this was planned
   // finish() works out the rest.
   std::uint32_t child = 0;  // this node's place among its parent's children
@@ -44,7 +44,7 @@ struct LaneTree {
   std::uint32_t levels = 0;  // aggregators between a rank and the result, on the longest path
 
   /// Works out the rest from parents and leaves. Errc::corrupt when they do not form one tree over all ranks within the
-  /// protocol's bounds, as trees from a damaged store may not.
+  /// protocol's bounds, as may happen with a damaged store.
   [[nodiscard]] Status finish();
   friend bool operator==(const LaneTree&, const LaneTree&) = default;
 };

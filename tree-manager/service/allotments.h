@@ -1,6 +1,6 @@
 #pragma once
-// The share of the groups' trees: memory on aggregators, load on links. It follows from the groups alone, so it is
-// never stored; it is worked out anew at start and when the topology changes.
+// The resources that groups' trees take: memory on aggregators, load on links. They follow from the groups alone, so
+// the manager never stores them, and works them out anew at start and when the topology changes.
 #include <map>
 #include <string>
 #include <utility>
@@ -16,19 +16,19 @@ class Allotments {
  public:
   void add(const Fabric& fabric, const GroupRecord& group);
   void remove(const Fabric& fabric, const GroupRecord& group);
-  /// Forgets everything. The links' part belongs to one fabric; the memory does not.
+  /// Forgets everything. The load on links belongs to one fabric; the memory does not.
   void clear() { *this = {}; }
 
   /// Keeps the memory of a group's trees until `until`, besides what add() has reserved: while a group moves to new
   /// trees, the aggregators serve both.
   void linger(const GroupRecord& group, Clock::TimePoint until);
   void end_lingering(std::uint64_t group);
-  /// Lets everything last longer by `absence`, in which the manager stood still.
+  /// Keeps lingering memory longer by `absence`, the time in which the manager stood still.
   void excuse(Clock::TimePoint::duration absence);
-  /// Ends what has run out. Returns true if memory became free.
+  /// Releases memory that was kept until now. Returns true if memory became free.
   bool expire(Clock::TimePoint now);
 
-  /// Returns what one incarnation has promised: a restarted aggregator holds nothing of what it held before.
+  /// Returns the memory that one incarnation has promised: a restarted aggregator no longer holds what it held before.
   [[nodiscard]] std::uint64_t memory_bytes(const std::string& aggregator, std::uint64_t incarnation) const;
   [[nodiscard]] const FabricLoad& load() const noexcept { return load_; }
 

@@ -4,7 +4,7 @@
 
 namespace tributary::manager {
 
-/// Time as the manager sees it; tests own it. Any thread.
+/// The manager's clock; tests replace it. Any thread.
 class Clock {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

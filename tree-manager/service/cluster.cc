@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kTopologyKey = "topology";
 constexpr const char* kIncarnationsKey = "incarnations";
 constexpr const char* kGroupNumbersKey = "group_numbers";
-// Each lasts about a minute, as both series follow the clock (groups with 1024 numbers a millisecond): so often is the
-// store written for them.
+// A stride lasts about a minute, because both series follow the clock (groups with 1024 numbers a millisecond). The
+// manager writes the store once a stride.
 constexpr std::uint64_t kIncarnationStride = 1U << 16;
 constexpr std::uint64_t kGroupStride = 1U << 26;
 constexpr auto kForgetEndedEvery = std::chrono::hours(1);
@@ -23,7 +23,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Returns 0 where there is none.
+/// Returns 0 if there is no such value.
 std::uint64_t number_in(const std::map<std::string, std::string>& values, const char* key) {
   const auto found = values.find(key);
   std::uint64_t number = 0;

@@ -36,8 +36,8 @@ struct ClusterSettings {
   // The time for which a group avoids an aggregator that it saw fail and that lives on.
   std::chrono::seconds failed_exclusion{300};
   std::chrono::seconds retry_after{2};              // hint to groups for which there is no tree
-  std::chrono::seconds expired_kept{3600};          // for so long aggregators whose lease ended stay listed
-  std::chrono::seconds record_life{7 * 24 * 3600};  // a group can be adopted from a record of this age at most
+  std::chrono::seconds expired_kept{3600};          // how long aggregators whose lease ended stay listed
+  std::chrono::seconds record_life{7 * 24 * 3600};  // the age of the oldest record from which a group can be adopted
   std::uint32_t window = 0;                         // 0: by the slowest of the ranks' links (planner/flight.h)
   std::uint32_t segment_bytes = 0;                  // the same
   std::uint32_t aggregators_max = 16384;
@@ -56,8 +56,8 @@ struct AggregatorSpec {
   std::string version;
   std::string exchange_key{};              // base64; empty: packets to it cannot be sealed
   std::vector<Endpoint> data_more{};       // further addresses like `data`, each of a device of its own
-  std::vector<std::uint32_t> data_down{};  // of all of them, those that do not live, by number; `data` is 0
-  bool draining = false;                   // its process still refuses new lanes, from an earlier registration
+  std::vector<std::uint32_t> data_down{};  // the numbers of addresses that are down; `data` is 0
+  bool draining = false;                   // its process still refuses new lanes since an earlier registration
   std::uint64_t incarnation = 0;           // of its process's last registration; 0: the first
 };
 
@@ -88,13 +88,13 @@ struct AggregatorView {
 struct GroupSpec {
   std::string job;
   std::vector<std::string> hosts;
-  std::uint32_t lanes = 0;          // 0: as many as pay
+  std::uint32_t lanes = 0;          // 0: as many as save time
   std::uint32_t window = 0;         // of each lane; 0: the setting
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
   std::string exchange_key{};  // the ranks', base64; empty: places get no secrets
-  std::string request_id{};    // the same again: the same group; empty: always a new one
+  std::string request_id{};    // the same id gives the same group; empty: always a new group
 };
 
 struct GroupGrant {
@@ -155,16 +155,16 @@ struct ClusterStats {
 /// room in the store), io (the store fails).
 class Cluster {
  public:
-  /// Takes over what the store knows. Every holder of a lease gets a whole new one: nobody could renew while there was
-  /// no manager.
+  /// Takes over what the store knows. Every holder of a lease gets a whole new lease, because nobody could renew while
+  /// no manager ran.
   [[nodiscard]] static Result<std::unique_ptr<Cluster>> open(ClusterSettings settings, Store& store,
                                                              const SigningKey& key, const Clock& clock,
                                                              std::optional<Topology> topology_file);
 
   [[nodiscard]] Result<Registered> register_aggregator(const AggregatorSpec& spec);
-  /// Answers whether the aggregator is draining. Writes nothing, unless other addresses live than before or it has
-  /// learnt that its drain has ended. `drains`: whether its process drains now; an older process does not
-  /// say, and counts as told by the answer.
+  /// Returns whether the aggregator is draining. Writes to the store only if other addresses live than before, or if
+  /// the aggregator has learnt that its drain has ended. `drains`: whether its process drains now. An older process
+  /// does not say so: the manager then takes it that the process has learnt.
   [[nodiscard]] Result<bool> renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
                                               const AggregatorLoad& load,
                                               const std::vector<std::uint32_t>& data_down = {},
@@ -175,24 +175,25 @@ class Cluster {
   [[nodiscard]] std::vector<AggregatorView> aggregators() const;
 
   [[nodiscard]] Result<GroupGrant> create_group(const GroupSpec& spec);
-  /// Gives the places of `count` ranks from `first` on, at most kTokenPageRanksMax. Errors besides: mismatch, the group
-  /// has other trees.
+  /// Gives the places of `count` ranks from `first` on, at most kTokenPageRanksMax. Another error is mismatch: the
+  /// group has other trees.
   [[nodiscard]] Result<TokenPage> places(std::uint64_t id, std::uint32_t epoch, std::uint32_t first,
                                          std::uint32_t count) const;
-  /// `in_use`: the caller goes on using its trees until it has moved, so they keep what they hold, and stay as they are
-  /// when no others can be had. It counts for nothing when `failed` names any: those trees are broken.
+  /// `in_use`: the caller uses its trees until it has moved. So they keep their memory, and the group keeps them if no
+  /// other trees are possible. If `failed` names an aggregator, the trees are broken and `in_use` is ignored.
   [[nodiscard]] Result<GroupGrant> rebuild_group(std::uint64_t id, std::uint32_t epoch,
                                                  const std::vector<std::string>& failed, bool in_use = false);
   /// Renews the lease. Writes nothing.
   [[nodiscard]] Result<GroupLeaseView> renew_group(std::uint64_t id);
-  /// Renews a group that may be unknown here, or known with older trees: takes over what its sealed record says.
-  /// `hosts` by rank, as when it was asked for. Errors besides renew_group()'s: bad_argument (no record of this
-  /// manager's), mismatch (another group's, too old, or the group was given back).
+  /// Renews a group that the manager may not know, or may know with older trees: takes over what the sealed record
+  /// says. `hosts` are by rank, as in the request for the group. Errors besides renew_group()'s: bad_argument (this
+  /// manager did not make the record), mismatch (the record is another group's or too old, or the group was given
+  /// back).
   [[nodiscard]] Result<GroupLeaseView> adopt_group(std::uint64_t id, const std::string& record,
                                                    const std::vector<std::string>& hosts);
   /// Seals a fresh record of the group.
   [[nodiscard]] Result<std::string> sealed_record(std::uint64_t id) const;
-  /// Removes the group; succeeds for one that was given back before, too.
+  /// Removes the group. Succeeds, too, if the group was given back before.
   [[nodiscard]] Status remove_group(std::uint64_t id);
   [[nodiscard]] Result<GroupView> group(std::uint64_t id) const;
   [[nodiscard]] std::vector<GroupView> groups() const;
@@ -204,7 +205,7 @@ class Cluster {
   [[nodiscard]] bool topology_from_file() const;
   /// Takes a topology from outside and keeps it in the store; refuses it when the topology comes from a file.
   [[nodiscard]] Status put_topology(const std::string& text);
-  /// Takes the topology of the file, which has changed.
+  /// Takes over the file's topology after the file has changed.
   void reload_topology(Topology topology);
 
   [[nodiscard]] const PublicKey& public_key() const noexcept { return key_.public_key(); }
@@ -220,7 +221,7 @@ class Cluster {
     bool unsaved = false;  // the store does not have its present state yet
   };
   struct Group {
-    std::shared_ptr<const GroupRecord> record;  // replaced whole, so that readers may keep theirs
+    std::shared_ptr<const GroupRecord> record;  // replaced whole, so that readers may keep the old record
     Clock::TimePoint lease_end;
     std::uint64_t planned_at_generation = 0;
   };
@@ -230,7 +231,7 @@ class Cluster {
   void use_topology(Topology topology);
   Status save(const std::function<Status()>& write);
 
-  /// Returns the time. First it lengthens every lease by the time in which the manager itself stood still, if it did.
+  /// Returns the time. If the manager stood still, first lengthens every lease by as long.
   Clock::TimePoint look();
 
   [[nodiscard]] Result<std::uint64_t> incarnation_for(const AggregatorSpec& spec, bool name_known);
@@ -290,7 +291,7 @@ class Cluster {
   NumberSeries group_numbers_;
   Standstill standstill_;
   Clock::TimePoint forget_ended_at_{};
-  std::uint64_t generation_ = 1;  // grows when trees may have become possible
+  std::uint64_t generation_ = 1;  // grows when new trees may be possible
   ClusterStats stats_;
 };
 

@@ -1,4 +1,4 @@
-// Groups that the manager has lost, and that can prove that they are its own.
+// Takes back groups that the manager has lost, and that can prove that it made them.
 #include <spdlog/spdlog.h>
 
 #include "tree-manager/service/cluster.h"
@@ -62,7 +62,7 @@ Status Cluster::take_in(GroupRecord group) {
   return {};
 }
 
-/// Takes over newer trees of a known group: the store may be older than these.
+/// Takes over newer trees of a known group, of which the store may have older trees.
 Status Cluster::catch_up(Group& known, GroupRecord group) {
   if (!is_same_group(*known.record, group)) {
     return fail(Errc::mismatch, "another group has the number " + std::to_string(group.id) + "; ask for a new group");
@@ -77,7 +77,7 @@ Status Cluster::catch_up(Group& known, GroupRecord group) {
   return {};
 }
 
-/// Accounts the group's trees whether there is room or not: they stand.
+/// Reserves the memory of the group's trees even if there is no room: the trees already use it.
 void Cluster::put_in_place(Group& place, GroupRecord group) {
   place.record = std::make_shared<const GroupRecord>(std::move(group));
   place.planned_at_generation = generation_;

@@ -86,8 +86,8 @@ Status Cluster::check(const AggregatorSpec& spec) const {
   return {};
 }
 
-/// Lets a process that goes on keep its number where the manager has forgotten the name: adopted groups are accounted
-/// by that number. Where the name is known, its lease has ended, and the process gets a new number.
+/// Lets a running process keep its number if the manager has forgotten the name, because adopted groups refer to that
+/// number. If the manager knows the name, the lease has ended, and the process gets a new number.
 Result<std::uint64_t> Cluster::incarnation_for(const AggregatorSpec& spec, bool name_known) {
   const auto now = static_cast<std::uint64_t>(clock_.unix_milliseconds());
   const bool plausible = spec.incarnation != 0 && spec.incarnation <= now + kClockStepMillisecondsMax;
@@ -218,7 +218,7 @@ Status Cluster::set_draining(const std::string& name, bool draining) {
   if (known->second.record.draining == draining) return {};
   AggregatorRecord changed = known->second.record;
   changed.draining = draining;
-  changed.resuming = !draining;  // its process refuses lanes until its next renewal tells it
+  changed.resuming = !draining;  // its process refuses lanes until its next renewal is answered
   if (auto ok = save([&] { return store_.put(changed); }); !ok) return ok;
   known->second.record = std::move(changed);
   spdlog::info("aggregator {} {}", name, draining ? "is draining" : "drains no more, which its next renewal tells it");

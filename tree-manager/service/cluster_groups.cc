@@ -9,7 +9,7 @@
 namespace tributary::manager {
 namespace {
 
-constexpr std::size_t kFailedMax = 4096;  // remembered per group, and accepted per request
+constexpr std::size_t kFailedMax = 4096;  // names that a group remembers, and that a request may have
 constexpr std::uint64_t kIdsPerMillisecond = 1024;
 // Numbers above 2^53 do not survive JavaScript, and so neither the web page nor jq.
 constexpr std::uint64_t kGroupIdMax = (1ULL << 53) - 1;
@@ -53,9 +53,9 @@ std::vector<UsedAggregator> used_by(const GroupRecord& group) {
   return list;
 }
 
-/// Says whether the group reports an aggregator of its earlier trees that the present trees hold, too: then these were
-/// planned before the report, as when the answer to an earlier request was lost. An aggregator that has registered anew
-/// since is innocent.
+/// Says whether the group reports an aggregator that both its earlier and its present trees use. The present trees were
+/// then planned before the report, as when the answer to an earlier request was lost. An aggregator that has registered
+/// anew since does not count.
 bool planned_before_report(const GroupRecord& group, const std::vector<std::string>& failed) {
   return uses(group, [&](const TreeNode& node) {
     const UsedAggregator used{node.aggregator, node.incarnation, node.data_changes};
@@ -180,7 +180,7 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   return PlanView{.plan = plan_for(record), .segment_bytes = record.segment_bytes};
 }
 
-/// Takes the lock for the aggregators' keys alone: agreeing on secrets takes some 50 us each.
+/// Holds the lock only to read the aggregators' keys: agreeing on each secret takes some 50 us.
 Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group, const RankRange& ranks) const {
   if (group.exchange_key.empty()) return {};
   std::map<std::string, std::string> keys;
@@ -244,8 +244,8 @@ Result<TokenPage> Cluster::places(std::uint64_t id, std::uint32_t epoch, std::ui
   return issue_places(key_, record, *terms, ranks);
 }
 
-/// Returns the group that an earlier request with the same request_id made; nullptr without one. The answer to that
-/// request may have been lost: nothing is reserved twice.
+/// Returns the group that an earlier request with the same request_id made, or nullptr. So a caller that lost the first
+/// answer reserves nothing twice.
 Result<std::shared_ptr<const GroupRecord>> Cluster::granted_before(const GroupSpec& spec) {
   const auto found = spec.request_id.empty() ? requests_.end() : requests_.find(spec.request_id);
   if (found == requests_.end()) return nullptr;
@@ -312,8 +312,8 @@ Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
   return &found->second;
 }
 
-/// Remembers which incarnations failed, with the addresses that they had in the caller's trees. A name that is in none
-/// of these trees and was named before may have registered anew since, and is innocent.
+/// Remembers which incarnations failed, with the addresses that they had in the caller's trees. A name that was
+/// reported before and is in none of these trees does not count: its aggregator may have registered anew since.
 void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) {
   for (const std::string& name : failed) {
     std::optional<FailedAggregator> found;
@@ -338,8 +338,8 @@ void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& fa
   }
 }
 
-/// Holds an aggregator to be dead for all groups. A group can bring this about only for aggregators of its own trees,
-/// and only as they were when these were planned.
+/// Takes an aggregator for dead in the plans of all groups. A group can cause this only for aggregators of its own
+/// trees, and only if they have not changed since the trees were planned.
 void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   const auto known = aggregators_.find(failed.name);
   if (known == aggregators_.end() || known->second.record.expired || !is_same(failed, known->second.record)) return;
@@ -348,7 +348,7 @@ void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   spdlog::warn("group {} saw aggregator {} fail: no tree uses it until it renews its lease", group, failed.name);
 }
 
-/// Forgets, once there are new trees, the failed aggregators that have become others since.
+/// Forgets failed aggregators that have changed since. Called after new trees were planned.
 void Cluster::forget_superseded(GroupRecord& group) const {
   std::erase_if(group.failed, [&](const FailedAggregator& it) {
     const auto known = aggregators_.find(it.name);
@@ -390,12 +390,12 @@ Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
 Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const std::vector<std::string>& failed,
                                                             bool in_use) {
   const std::shared_ptr<const GroupRecord> before = group.record;
-  // Without better trees the group keeps those that it has.
+  // Without better trees the group keeps its present trees.
   const bool optional = in_use && failed.empty() && !before->lanes.empty();
   GroupRecord next = *before;
   note_failed(next, failed);
 
-  // The group's own share is free for its new trees, unless it goes on using it until it has moved.
+  // New trees may use the memory of the group's present trees, unless the group uses these until it has moved.
   allotments_.remove(*fabric_, *before);
   if (optional) allotments_.linger(*before, clock_.now() + settings_.group_lease);
   Plan plan = plan_for(next);
@@ -417,7 +417,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   group.planned_at_generation = generation_;
   if (optional && !built) {
     put_back();
-    // This is the answer alone; the group stays as it is.
+    // This record is for the answer alone; the group stays as it is.
     return std::make_shared<const GroupRecord>(std::move(next));
   }
   if (next != *before) {
@@ -456,8 +456,8 @@ std::string Cluster::why_rebuild(const Group& group) const {
   return group.planned_at_generation == generation_ ? "" : why_other_addresses(record);
 }
 
-/// Names an aggregator whose address in the trees the planner would not choose any more: a better one lives again, or
-/// this one does not.
+/// Names an aggregator for which the planner would now choose another address: a better address lives again, or the
+/// address in the trees is down.
 std::string Cluster::why_other_addresses(const GroupRecord& record) const {
   for (std::uint32_t lane = 0; lane < record.lanes.size(); ++lane) {
     for (const TreeNode& node : record.lanes[lane].nodes) {

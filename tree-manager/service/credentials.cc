@@ -46,7 +46,7 @@ class LaneIssuer {
     return claims;
   }
 
-  /// Puts in the secret of the place that the claims are for, masked for the holder of the token.
+  /// Sets the secret of the place that the claims are for, masked for the holder of the token.
   Status seal(TokenClaims& claims, const SharedSecret* of_holder) const {
     if (terms_.exchange_key == ExchangePublicKey{}) return {};
     const auto verifier = terms_.of_aggregators.find(claims.aggregator);
@@ -130,9 +130,9 @@ Status check_exchange_key(const ExchangeKey& own, const std::string& text, bool 
 std::set<std::string> aggregators_above(const GroupRecord& group, RankRange ranks) {
   std::set<std::string> all;
   for (const LaneTree& lane : group.lanes) {
-    std::set<std::string> names;  // of this lane: in another the same aggregator has other parents
+    std::set<std::string> names;  // of this lane: in another lane an aggregator may have another parent
     for (std::uint32_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
-      // All those above an aggregator that is in the set are in it, too.
+      // If an aggregator is in the set, all aggregators above it are, too.
       std::uint32_t n = lane.leaf_of_rank[rank];
       while (names.insert(lane.nodes[n].aggregator).second && lane.nodes[n].parent != kNoParent) {
         n = lane.nodes[n].parent;

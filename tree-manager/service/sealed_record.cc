@@ -104,7 +104,7 @@ Result<std::vector<LaneTree>> lanes_from(const json& trees, std::size_t ranks) {
   return lanes;
 }
 
-/// Records of managers before there were rates have none.
+/// Records of older managers have no rates.
 PathRates rates_from(const json& from) {
   const auto rates = from.find("rates");
   if (rates == from.end()) return {};

@@ -50,7 +50,7 @@ Result<std::string> read_secret(const std::string& path, int fd) {
   return text;
 }
 
-/// Writes the file whole under another name and then gives it its own, so that nobody ever sees a part of it.
+/// Writes the whole file under another name and then renames it, so that nobody ever sees a part of it.
 Status write_secret(const std::string& path, const std::string& text) {
   const std::string draft = path + ".new";
   ::unlink(draft.c_str());

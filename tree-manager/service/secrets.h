@@ -1,6 +1,6 @@
 #pragma once
-// The manager's secrets: its signing key and the two join tokens, each a file of mode 0600 in the state directory, made
-// at the first start.
+// The manager's secrets: its signing key, the aggregator token and the job token, each a file of mode 0600 in the state
+// directory, made at the first start.
 #include <string>
 
 #include "tributary/protocol/credential.h"
@@ -20,8 +20,8 @@ struct Secrets {
   std::string job_token;
 };
 
-/// Reads them, or makes those that do not exist. Errc::bad_config when a file can be read by others than its owner, is
-/// no regular file or does not hold what it should: the sentence says how to mend it.
+/// Reads the secrets, and makes those that do not exist. Errc::bad_config when others than the owner can read a file,
+/// or when it is no regular file or holds something else: the sentence says how to mend it.
 [[nodiscard]] Result<Secrets> load_or_make_secrets(const SecretPaths& paths);
 
 }  // namespace tributary::manager

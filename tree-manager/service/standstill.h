@@ -1,5 +1,5 @@
 #pragma once
-// The times in which the manager itself did not run: it was stopped, its machine was moved, or a store held it up.
+// Finds times in which the manager itself did not run: it was stopped, its machine was moved, or the store held it up.
 // Nobody could renew a lease then, so every lease lasts longer by that time.
 #include <chrono>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace tributary::manager {
 
-/// Sees every look at the clock; the manager looks several times a second. One thread at a time.
+/// The manager calls look() several times a second. One thread at a time.
 class Standstill {
  public:
   /// Returns how long the manager stood still just before; mostly zero.
