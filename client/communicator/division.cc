@@ -28,9 +28,9 @@ Division divide(const Operation& o, const DivisionTerms& terms) {
     return {.by_trees = step.path != tuning::Path::ranks};
   const Segmentation segmentation(o.signature, terms.nranks, terms.segment_bytes);
   const std::uint64_t segments = segmentation.segments();
-  // Rounded to the nearest, in whole numbers: the product fits, for a step's share is at most 2^16.
+  // Rounds to the nearest, in whole numbers. The product fits, because a step's share is at most 2^16.
   std::uint64_t ours = (segments * step.tree_share + tuning::kWholeShare / 2) / tuning::kWholeShare;
-  // As many on each lane: the lane with the most segments ends last.
+  // Gives each lane equally many segments, because the lane with the most ends last.
   if (ours >= terms.lanes) ours = (ours + terms.lanes / 2) / terms.lanes * terms.lanes;
   if (ours == 0) return {.by_trees = false};
   if (ours >= segments) return {.by_trees = true};

@@ -23,13 +23,13 @@ struct DivisionTerms {
 };
 
 struct Division {
-  bool by_trees = true;    // all of it, or its first segments
-  std::optional<Cut> cut;  // if the ranks carry the rest: neither part is empty
+  bool by_trees = true;    // trees carry all of it, or its first segments
+  std::optional<Cut> cut;  // set if the ranks carry the rest; then neither part is empty
 };
 
 [[nodiscard]] Division divide(const Operation& operation, const DivisionTerms& terms);
 
-/// The parts of an operation that is cut there, as collectives of their own.
+/// Return the two parts of an operation that is cut at `cut`, as collectives of their own.
 [[nodiscard]] Piece trees_part(const Operation& operation, const Cut& cut);
 [[nodiscard]] Piece ranks_part(const Operation& operation, const Cut& cut);
 

@@ -36,8 +36,8 @@ std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
                     .lanes = of_trees->lanes});
 }
 
-/// An operation that some ranks began on trees that are lost is cut on the others, too, whenever they begin it: the
-/// ranks' part has begun.
+/// If some ranks began an operation on trees that were then lost, the other ranks cut it in the same way when they
+/// begin it, because the ranks' part is under way.
 std::optional<Cut> OperationRoutes::cut_of(const Operation& o) const {
   if (shared_.settings.path == PathMode::in_network || !in_network_capable(o.signature.collective)) return std::nullopt;
   const auto division = division_of(o);
@@ -86,7 +86,7 @@ void OperationRoutes::account(const Operation& o, Operation::State way, bool suc
   ++info.operations;
   const std::uint64_t bytes = payload_bytes(o.signature, shared_.settings.nranks);
   const bool by_hosts = way == Operation::State::by_hosts;
-  if (by_hosts && parts_.hosts.between() != nullptr) return;  // a leader has it from the leaders' communicator
+  if (by_hosts && parts_.hosts.between() != nullptr) return;  // the leaders' communicator counts it
   std::uint64_t in_network = 0;
   if (by_hosts) {
     in_network = info.in_network ? bytes : 0;
@@ -110,12 +110,12 @@ std::string OperationRoutes::waits_for(const Operation& o) const {
     default:
       break;
   }
-  // The share may be the missing part: what lost trees have left of the operation runs without waiting for it.
+  // The share may be the missing part: the part that lost trees have left runs without waiting for the share.
   const bool share_is_missing = o.cut && o.share_rounds == 0 && !parts_.traffic.runs(o);
   return name + ", " + (share_is_missing ? parts_.traffic.share_waits_for(o) : parts_.traffic.waits_for());
 }
 
-/// Counts both parts of a split operation: whichever stands still, the rank where it does has done the least.
+/// Counts both parts of a split operation: whichever part stands still, the rank at which it does has done the least.
 std::uint64_t OperationRoutes::steps(const Operation& o) const {
   if (o.state == Operation::State::by_hosts) return parts_.hosts.level()->steps();
   return o.segments_done + o.share_rounds + parts_.traffic.rounds_of(o);

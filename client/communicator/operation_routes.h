@@ -1,8 +1,8 @@
 #pragma once
-// Which way each operation goes, and its start there.
+// Chooses the way that each operation goes, and starts it there.
 //
-// The way is a pure function of the operation, the policy that rank 0 tells with its welcome, and trees that all ranks
-// use from one operation on: so every rank says the same of the same operation.
+// The way is a pure function of the operation, of the policy in rank 0's welcome, and of trees that all ranks use from
+// the same operation on. So every rank chooses the same way for the same operation.
 #include "client/communicator/division.h"
 #include "client/communicator/host_path.h"
 #include "client/communicator/operation_memory.h"
@@ -21,12 +21,12 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
     HostPath& hosts;
     RankTraffic& traffic;
     OperationMemory& memory;
-    std::function<void()> ended;              // callers know of an end
-    std::function<bool()> shares_all_memory;  // all ranks are on one host, and collectives go by its memory
+    std::function<void()> ended;              // called after an operation has ended and its caller knows
+    std::function<bool()> shares_all_memory;  // whether all ranks are on one host and reduce in its memory
   };
   OperationRoutes(Shared& shared, Parts parts) : shared_(shared), parts_(std::move(parts)) {}
 
-  /// The whole group's; before the first operation.
+  /// Sets the whole group's policy. Call it before the first operation.
   void use(tuning::Policy policy) { policy_ = std::move(policy); }
   [[nodiscard]] const tuning::Policy& policy() const noexcept { return policy_; }
   /// Makes a new operation's memory ready.
@@ -39,7 +39,7 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   [[nodiscard]] std::string troubles() const override { return parts_.traffic.troubles(); }
 
  private:
-  /// Nothing, unless trees in use carry the operation, or lost ones would have.
+  /// Returns nothing, unless trees in use carry the operation, or lost trees would have carried it.
   [[nodiscard]] std::optional<Division> division_of(const Operation& operation) const;
   [[nodiscard]] bool may_begin() const override;
   void settle_memory(Operation& operation) override;

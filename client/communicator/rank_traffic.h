@@ -18,15 +18,16 @@ namespace tributary::client {
 class RankTrafficUser {
  public:
   virtual ~RankTrafficUser() = default;
-  /// Something of an operation or of a repair has arrived.
+  /// A frame of an operation or of a repair has arrived.
   virtual void operation_progress(PeerClass of) = 0;
-  /// Something of a message has arrived: no sign of life of an operation, nor the other way round.
+  /// A frame of a message has arrived. It is no sign that an operation moves, nor is an operation's frame a sign that a
+  /// message moves.
   virtual void message_progress() = 0;
   /// A message may have ended.
   virtual void message_moved() = 0;
   virtual void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload) = 0;
   virtual void repair_sent() = 0;
-  /// The frame that arrived is not the one that was posted.
+  /// The frame that arrived does not fit the posted receive.
   virtual void mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived) = 0;
 };
 
@@ -39,42 +40,43 @@ class RankTraffic final : private PeerLinkUser {
         directory_(directory),
         messages_(shared.settings.rank, message_events()) {}
 
-  /// All ranks are known. `policy`: outlives this.
+  /// Opens the mesh. All ranks must be known; `policy` must outlive this object.
   void open(const tuning::Policy& policy);
-  /// From open() on; else nullptr.
+  /// Returns nullptr before open().
   [[nodiscard]] PeerMesh* mesh() const noexcept { return mesh_.get(); }
 
   void send(std::uint32_t peer, Message message);
-  /// No source: from any rank.
+  /// Without `source`, takes a message from any rank.
   void receive(std::optional<std::uint32_t> source, Message message);
   [[nodiscard]] const MessageQueue& messages() const noexcept { return messages_; }
-  /// Runs `pieces` of an operation in order, then `done`. Only when not busy.
+  /// Runs `pieces` of an operation in order, then `done`. Call it only when not busy().
   void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const { return runner_->busy(); }
-  /// Runs the ranks' share of an operation that goes by trees, too, then `done`. Only when no share runs.
+  /// Runs the ranks' share of an operation whose other part goes by trees, then `done`. Call it only when no share
+  /// runs.
   void run_share(const Operation& operation, const Piece& share, std::function<void()> done);
   [[nodiscard]] bool shares_busy() const { return shares_->busy(); }
-  /// The operation, or a piece of it, runs outside of shares.
+  /// Returns whether the operation, or a piece of it, runs now, its share left out.
   [[nodiscard]] bool runs(const Operation& operation) const { return runner_->runs(operation); }
   /// "the ranks' share of it, segment 3 of the fallback, which needs rank 5"
   [[nodiscard]] std::string share_waits_for(const Operation& operation) const;
-  /// Rounds that were started of the share that ran last.
+  /// Returns how many rounds of the last share were started.
   [[nodiscard]] std::uint64_t share_rounds() const { return shares_->rounds_started(); }
-  /// Rounds of the operation that were started, of what runs of it.
+  /// Returns how many rounds were started of the parts of the operation that run now.
   [[nodiscard]] std::uint64_t rounds_of(const Operation& operation) const;
   /// "segment 3 of the fallback, which needs rank 5"
   [[nodiscard]] std::string waits_for() const;
-  /// For people, " (...)": connections that could not be made so far; empty where there are none.
+  /// Lists, for people, connections that could not be made so far: " (...)", or an empty text.
   [[nodiscard]] std::string troubles() const;
 
   void tick();
-  /// This process was away for so long.
+  /// Puts off all deadlines by `absence`, for which this process stood still.
   void excuse(transport::Duration absence);
-  /// The communicator has failed: nothing moves any more.
+  /// Stops all traffic, because the communicator has failed.
   void close();
   /// Ends all messages with `error`.
   void fail_messages(const Error& error) { messages_.fail_all(error); }
-  /// Connections that are open, and how many of them go through shared memory.
+  /// Counts open connections, and how many of them go through shared memory.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> open_links() const;
 
  private:
@@ -93,7 +95,7 @@ class RankTraffic final : private PeerLinkUser {
   struct LostPeer {
     std::uint32_t peer;
     std::string reason;
-    transport::TimePoint report_at;  // rank 0 is told then, unless it knew better before
+    transport::TimePoint report_at;  // this rank tells rank 0 then, unless the communicator has failed before
   };
 
   Shared& shared_;
@@ -102,9 +104,9 @@ class RankTraffic final : private PeerLinkUser {
   Directory& directory_;
   MessageQueue messages_;
   std::unique_ptr<PeerMesh> mesh_;
-  std::unique_ptr<FallbackRunner> runner_;  // of whole operations, and of what lost trees leave
+  std::unique_ptr<FallbackRunner> runner_;  // of whole operations, and of parts that lost trees leave
   std::unique_ptr<FallbackRunner> shares_;
-  std::optional<LostPeer> lost_;  // the first
+  std::optional<LostPeer> lost_;  // the first that was lost
 };
 
 }  // namespace tributary::client

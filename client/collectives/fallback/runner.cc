@@ -8,8 +8,8 @@ namespace {
 
 constexpr unsigned kStrandShift = 32;  // a cookie holds the strand above this bit, the action's index below
 
-/// If a rank's part is shorter than this, the frames of a second strand cost more than the waiting that it hides.
-/// Besides, two ranks wait only once.
+/// If a rank's part is shorter than this, the frames of a second strand cost more than the waiting that it hides. Two
+/// ranks wait only once, so they never need a second strand.
 constexpr std::uint64_t kPartBytesMin = std::uint64_t{1} << 19;
 
 }  // namespace
@@ -75,7 +75,8 @@ bool FallbackRunner::take_turn() {
   return false;
 }
 
-// Goes on until it must wait. A loop, not a recursion: rounds may be empty, and a transport may complete at once.
+// Goes on until it must wait. It is a loop, not a recursion, because rounds may be empty and a transport may complete
+// at once.
 void FallbackRunner::proceed() {
   if (starting_) return;
   starting_ = true;

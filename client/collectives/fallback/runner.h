@@ -1,11 +1,11 @@
 #pragma once
-// Runs the fallback: one operation at a time, piece by piece, round by round, as its schedule says.
+// Runs the fallback: one operation at a time, piece by piece, round by round, as the operation's schedule says.
 //
-// A round ends when this rank's neighbours have done their part of it, and the links are idle while they wait for that.
-// So a long ring runs as two strands, of half the vector each, which take rounds in turn: while one waits, the other's
-// bytes are under way. The turns are strict: every rank starts the rounds of both in the same order, so the frames on
-// each channel have the order in which their receives are posted, and the first round that has not ended everywhere can
-// always end.
+// A round ends when this rank's neighbours have done their part of it, and the rank's links are idle while it waits for
+// them. So a long ring runs as two strands, of half the vector each, which take rounds in turn: while one strand waits,
+// the other's bytes are under way. The turns are strict: every rank starts the rounds of both strands in the same
+// order. So frames come on each channel in the order in which their receives are posted, and the first round that has
+// not ended everywhere can always end.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,27 +18,27 @@
 
 namespace tributary::client {
 
-/// The operation as one piece, as it was called.
+/// Returns the whole operation as one piece.
 [[nodiscard]] Piece whole(const Operation& operation);
 
 class FallbackRunner {
  public:
-  /// `peer_class`: the connections that it alone uses. `policy` chooses the algorithm; it outlives the runner, and is
-  /// the same on every rank.
+  /// `peer_class`: the class of connections that this runner alone uses. `policy` chooses the algorithm; it outlives
+  /// the runner, and is the same on every rank.
   FallbackRunner(PeerMesh& mesh, PeerClass peer_class, std::uint32_t rank, std::uint32_t nranks,
                  const tuning::Policy& policy)
       : mesh_(mesh), class_(peer_class), rank_(rank), nranks_(nranks), policy_(policy) {}
 
-  /// Runs `pieces` in order; `done` is called once, possibly before this returns. Only when not busy. The operation
-  /// outlives the run.
+  /// Runs `pieces` in order; calls `done` once, possibly before this returns. Call it only when not busy(). The
+  /// operation must outlive the run.
   void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const noexcept { return operation_ != nullptr; }
   [[nodiscard]] bool runs(const Operation& operation) const noexcept { return operation_ == &operation; }
-  /// Counts the rounds of the piece that were started.
+  /// Returns how many rounds of the present piece were started.
   [[nodiscard]] std::uint64_t round() const noexcept;
-  /// Counts those of all pieces, of all strands, of the last run() or the one under way.
+  /// Returns how many rounds were started in the last run(), over all pieces and strands.
   [[nodiscard]] std::uint64_t rounds_started() const noexcept { return rounds_started_; }
-  /// The ranks whose messages this rank waits for; for error texts.
+  /// Returns the ranks for whose messages this rank waits, for error texts.
   [[nodiscard]] std::vector<std::uint32_t> waits_for() const;
   void stop();
 

@@ -21,7 +21,8 @@
  *     TRIBUTARY_ERROR_BAD_ARGUMENT.
  *   - After fork() the child may make communicators of its own. It cannot use those of its parent, nor ids made by its
  *     parent.
- *   - Nothing aborts the process; nothing is printed except the log on standard error (TRIBUTARY_LOG).
+ *   - The library prints nothing except the log on standard error (TRIBUTARY_LOG). It ends the process only if one of
+ *     its own assertions fails.
  */
 #ifndef TRIBUTARY_TRIBUTARY_H_
 #define TRIBUTARY_TRIBUTARY_H_
@@ -129,7 +130,7 @@ typedef struct tributary_config {
   const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
   const char* job;            /* TRIBUTARY_JOB: the manager lists the group under this name */
   /* TRIBUTARY_LANES: 1 to 16; 0: not set here. Where it is set nowhere ("auto"), the manager plans as many lanes as save
-   * time by the rates of its topology; one if it knows no rates. */
+   * time by the rates of its topology, or one lane if it knows no rates. */
   int lanes;
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
   const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's setting counts */
@@ -168,11 +169,11 @@ typedef struct tributary_info {
   uint32_t links;        /* open connections to other ranks: fallback, messages */
   uint32_t links_shared; /* how many of `links` use shared memory */
   char transport[16];    /* of the other lanes and links: "tcp", "udp", "verbs", "dpdk" */
-  /* Why ranks of this host do not read each other's memory by cross-memory attach. Empty if they do where it is faster,
-   * or have made no long call yet. */
+  /* Why ranks of this host do not read each other's memory by cross-memory attach. Empty if they do so, where it is faster,
+   * or if they have made no long call yet. */
   char attach_refusal[64];
-  /* Connections to this rank that did not prove that they belong to the group: at all, in time, or before too many
-   * others came. */
+  /* Connections that this rank closed because they did not prove in time that they belong to the group, or because too
+   * many others came first. */
   uint64_t strangers_turned_away;
 } tributary_info;
 
@@ -198,7 +199,7 @@ TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_uniqu
  * tributary_last_error(NULL) has the reason. No communicator needs this call: it is for callers who would rather have
  * no communicator than one that runs on the fallback. */
 TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* config);
-/* The name of the transport that a communicator would run on here: the first of the list in TRIBUTARY_TRANSPORT (or in
+/* Sets *name to the transport that a communicator would run on here: the first of the list in TRIBUTARY_TRANSPORT (or in
  * the configuration file, or in `config`) that is built and works on this host. The text is a constant of the library.
  * TRIBUTARY_ERROR_UNSUPPORTED if no transport works. For callers who send messages of their own beside the
  * library's. */
@@ -215,22 +216,22 @@ TRIBUTARY_API tributary_status tributary_comm_size(const tributary_comm* comm, i
 TRIBUTARY_API tributary_status tributary_comm_info(const tributary_comm* comm, tributary_info* info);
 /* Collective: waits until every rank's operations have ended. */
 TRIBUTARY_API tributary_status tributary_comm_finalize(tributary_comm* comm);
-/* Frees the communicator, and finalizes it before unless that was done or the communicator has failed. Requests that
+/* Frees the communicator. Finalizes it first, unless that was done or the communicator has failed. Requests that
  * have not ended become invalid. */
 TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
 /* Ends every outstanding operation with TRIBUTARY_ERROR_ABORTED, here and on the other ranks, and frees the
  * communicator. */
 TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
-/* The same; the other ranks read `reason`, a sentence of at most 400 bytes, behind "rank R aborted: ". */
+/* Does the same. The other ranks' error is "rank R aborted: ", then `reason`, a sentence of at most 400 bytes. */
 TRIBUTARY_API tributary_status tributary_comm_abort_because(tributary_comm* comm, const char* reason);
 
-/* Memory for buffers that, once registered, the ranks of this host reach without copies: shared memory of its own, in
- * huge pages if there are any, zeroed, fully backed from the start, aligned to a page. After fork() the child has the
- * same memory, not a copy. `bytes` is at least 1. Free the memory with tributary_mem_free, after deregistering it (else
+/* Allocates memory for buffers. Once it is registered, the ranks of this host reach it without copies. It is shared
+ * memory, in huge pages if there are any, zeroed, fully backed from the start, aligned to a page. After fork() the child
+ * has the same memory, not a copy. `bytes` is at least 1. Free the memory with tributary_mem_free, after deregistering it (else
  * TRIBUTARY_ERROR_BAD_ARGUMENT); free(NULL) does nothing. No communicator is needed. */
 TRIBUTARY_API tributary_status tributary_mem_alloc(size_t bytes, void** ptr);
 TRIBUTARY_API tributary_status tributary_mem_free(void* ptr);
-/* Registers memory, once, that many calls will use. `kind` says where the memory is, and is checked. If it comes from
+/* Registers memory that many calls will use. The library checks `kind`, which says where the memory is. If it comes from
  * tributary_mem_alloc, or is a shared mapping of a memfd that is sealed against shrinking (F_SEAL_SHRINK), the
  * communicator's other ranks of this host map it: long calls whose buffers lie in such memory on all of these ranks
  * read inputs and write results in place. If there are no such ranks, an aggregator of this host maps it for reading,
@@ -246,18 +247,18 @@ TRIBUTARY_API tributary_status tributary_mem_deregister(tributary_comm* comm, tr
 typedef struct tributary_mem_details {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_mem_details) */
   int shared;          /* 1: announced to the other ranks of this host, or to an aggregator of this host */
-  char reason[256];    /* why not, if it is 0 */
+  char reason[256];    /* why not, if shared is 0 */
 } tributary_mem_details;
 TRIBUTARY_API tributary_status tributary_mem_info(const tributary_mem* mem, tributary_mem_details* details);
 
 /* recv[i] = op over all ranks of send[i], for i in [0, count). */
 TRIBUTARY_API tributary_status tributary_all_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                     tributary_op op, tributary_comm* comm, tributary_request** request);
-/* The same at root alone; recv is not used elsewhere. */
+/* The same at root alone. The other ranks' recv is not used. */
 TRIBUTARY_API tributary_status tributary_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                 tributary_op op, int root, tributary_comm* comm,
                                                 tributary_request** request);
-/* recv on every rank = send of root; send is not used elsewhere. */
+/* recv on every rank = send of root. The other ranks' send is not used. */
 TRIBUTARY_API tributary_status tributary_broadcast(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                    int root, tributary_comm* comm, tributary_request** request);
 /* send: nranks * recvcount elements; rank r gets the reduced elements [r * recvcount, (r + 1) * recvcount). */
@@ -277,8 +278,8 @@ TRIBUTARY_API tributary_status tributary_gather(const void* send, void* recv, si
 /* send at root: nranks * count elements. */
 TRIBUTARY_API tributary_status tributary_scatter(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                  int root, tributary_comm* comm, tributary_request** request);
-/* Pairs with the other side's tributary_recv in order; independent of the order of collectives. Counts and dtypes must
- * agree. The peer of tributary_recv may be TRIBUTARY_ANY_SOURCE, see below. */
+/* The nth tributary_send from one rank to another pairs with the nth tributary_recv there, whatever collectives run in
+ * between. Counts and dtypes must agree. The peer of tributary_recv may be TRIBUTARY_ANY_SOURCE, see below. */
 TRIBUTARY_API tributary_status tributary_send(const void* send, size_t count, tributary_dtype dtype, int peer,
                                               tributary_comm* comm, tributary_request** request);
 TRIBUTARY_API tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype, int peer,
@@ -308,10 +309,10 @@ TRIBUTARY_API tributary_status tributary_barrier(tributary_comm* comm, tributary
 /* Sets *done = 1 when the operation has ended: the return value is then its outcome, and the request is freed. Sets
  * *done = 0 while it goes on. */
 TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* done);
-/* With timeout_ns == -1 it waits for ever (the communicator's own time-out still ends a hang). If this call's time-out
- * passes, it returns TRIBUTARY_ERROR_TIMED_OUT, the request stays alive and the operation goes on: *only* then call
+/* Waits until the operation has ended. timeout_ns == -1: no time-out (the communicator's own still ends a hang). If this
+ * call's time-out passes, it returns TRIBUTARY_ERROR_TIMED_OUT, the request stays alive and the operation goes on: *only* then call
  * again. In every other case the request is freed. An operation may itself end with TIMED_OUT, so after a wait with a
- * time-out TIMED_OUT may mean either. The next call on the request then tells: it answers BAD_ARGUMENT if the operation
+ * time-out TIMED_OUT may mean either. The next call on the request shows which: it answers BAD_ARGUMENT if the operation
  * had ended. */
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
 typedef struct tributary_outcome {

@@ -26,7 +26,7 @@
 #include "tributary/tributary.h"
 
 namespace tributary {
-inline namespace v0 {  // keeps these names apart, for the linker, from names inside the library
+inline namespace v0 {  // keeps these names apart from names inside the library when linking
 
 /// Carries the status that a call of the C API returned instead of TRIBUTARY_OK.
 class Error : public std::runtime_error {
@@ -112,8 +112,8 @@ enum class Op : int {
   avg = TRIBUTARY_AVG,
 };
 
-/// `size` elements at `data`, owned by the caller. The functions below take as a buffer whatever std::data and
-/// std::size accept: a View, std::vector, std::array, std::span, an array.
+/// A view of `size` elements at `data`, which the caller owns. The functions below take as a buffer whatever std::data
+/// and std::size accept: a View, std::vector, std::array, std::span, an array.
 template <class T>
 class View {
  public:
@@ -225,7 +225,7 @@ struct Config {
   std::string host_id;                   // this host's name in the topology
   std::string token_file;                // holds the manager's job token
   std::string job;                       // the manager lists the group under this name
-  int lanes = 0;                         // 1 to 16; set nowhere: as many as the manager finds to save time
+  int lanes = 0;                         // 1 to 16; 0 everywhere: as many as save time
   std::chrono::milliseconds timeout{0};  // a lost or hung rank becomes an error within this
   std::string tuning;                    // "auto", "off" or the path of a tuning table; rank 0's setting counts
 };
@@ -436,7 +436,7 @@ class Communicator {
     return start([&](tributary_request** request) { return tributary_barrier(comm_, request); });
   }
 
-  // The same calls, which wait for the end.
+  // The same calls; each waits for the end of its operation.
   template <class Send, class Recv>
   void all_reduce(const Send& send, Recv&& recv, Op op) {
     start_all_reduce(send, recv, op).wait();

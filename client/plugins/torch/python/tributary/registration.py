@@ -1,8 +1,8 @@
 """Tells torch.distributed that the backend "tributary" exists.
 
 PyTorch calls register() through the package's entry points: 2.14 and later when the name is first used, earlier ones
-at `import torch`. So it must be quick and must not fail; the extension, which may fail to load, waits for the first
-process group.
+at `import torch`. So it must be quick and must not fail; the extension, which may fail to load, is loaded for
+the first process group.
 """
 
 from __future__ import annotations

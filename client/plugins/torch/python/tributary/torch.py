@@ -13,15 +13,15 @@ Every call of torch.distributed that gloo knows works, with these differences:
   tag 0, later ones with tag 0 wait behind it. The first recv() without a source connects its rank to all lower ones.
 - The operations are SUM, AVG, PRODUCT, MIN, MAX, PREMUL_SUM, BAND, BOR and BXOR. For the last three each bit travels
   as a byte: eight times the bytes, whatever the number of ranks. Tensors of int16 and uint16 can be moved, and reduced
-  with these three alone.
+  by BAND, BOR and BXOR alone.
 - all_reduce() sums sparse COO tensors of the CPU. Each rank gathers the entries of all ranks: memory and traffic grow
   with the number of ranks times the longest rank's entries. Later calls of a rank start when all ranks have called it.
 - The group's time-out is the communicator's: within it, a rank that is lost or hangs becomes a
   torch.distributed.DistBackendError on every other rank, and its text names the rank. A lost aggregator is no error.
 - CUDA tensors go through pinned host memory.
 
-The end of the interpreter ends groups that were not destroyed: in an orderly way or, after an uncaught exception, with
-an abort, so that the other ranks get an error at once.
+When the interpreter ends, it ends groups that were not destroyed in an orderly way. After an uncaught exception it
+aborts them, so that the other ranks get an error at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["Info", "create", "info", "library_version"]
 class Info(TypedDict):
     """A communicator's counters. Bytes are payload of ended collectives: this rank's input; of gathers, its output."""
 
-    path: str  # of operations that start now: "in-network", "local" (shared memory of one host), "fallback"; "host+tree", "host+ring": see hosts
+    path: str  # how operations go that start now: "in-network", "local" (shared memory of one host), "fallback"; with hosts: "host+tree", "host+ring"
     reason: str  # why this path was taken
     hosts: int  # if not 0, ranks of a host reduce in its memory first, and a tree or the fallback runs between this many hosts
     epoch: int  # generation of the trees; 0 before the first
