@@ -1,5 +1,5 @@
 #pragma once
-// The time as this process has lived it: the time for which it was away counts for no wait.
+// A clock that leaves out the times for which this process was away: they count for no wait.
 #include "client/operation/absences.h"
 
 namespace tributary::client {

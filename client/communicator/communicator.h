@@ -55,34 +55,34 @@ class Communicator final : public transport::Acceptor,
   void start(std::function<void(const Status&)> on_ready);
   /// Queues a collective; `operation.on_done` is called once. number and state are set here.
   void submit(std::unique_ptr<Operation> operation);
-  /// Says that more of the input of operations with StagedMemory is there.
+  /// Notes that more input of operations with StagedMemory has arrived.
   void staged_input_arrived();
   /// Prepares for operations with this memory. The error says why they would not go direct.
   [[nodiscard]] Status prepare_direct(DirectMemory& memory) { return memory_.prepare(memory); }
   void send_message(std::uint32_t peer, Message message);
-  /// Without a source: receives from any rank.
+  /// Without `source`, receives from any rank.
   void receive_message(std::optional<std::uint32_t> source, Message message);
   /// Calls `on_done` when every rank has called this and every operation everywhere has ended.
   void finalize(std::function<void(const Status&)> on_done);
   /// Ends every operation here and elsewhere.
   void abort(const std::string& reason) override;
-  /// To be called a few times a second at least; more often makes time-outs more exact.
+  /// Call this a few times a second at least; more often makes time-outs more exact.
   void tick(transport::TimePoint now);
-  /// To be called before each wait for the transport: goes on with work for which other ranks of this host have done
+  /// Call this before each wait for the transport: it goes on with work for which other ranks of this host have done
   /// their part. Returns how long the wait may be, at most `limit`.
   [[nodiscard]] transport::Duration attend(transport::TimePoint now, transport::Duration limit);
 
   [[nodiscard]] CommunicatorInfo info() const;
-  /// The places where buffers are announced to the other ranks of this host; empty if those share no memory.
+  /// Returns the places where buffers are announced to the other ranks of this host; empty if they share no memory.
   [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const;
   [[nodiscard]] bool ready() const noexcept { return shared_.life.has_begun(); }
   /// Returns whether all ranks have introduced themselves.
   [[nodiscard]] bool has_met() const noexcept { return shared_.life.has_met(); }
   /// Returns when something last arrived.
   [[nodiscard]] transport::TimePoint progress_at() const noexcept { return operations_.progress_at(); }
-  /// From on_ready on: the object that takes all collectives in place of submit(), if ranks share memory.
+  /// Returns, after on_ready, the object that takes all collectives in place of submit() if ranks share memory.
   [[nodiscard]] const std::shared_ptr<local::GroupCalls>& local() const noexcept { return local_.calls(); }
-  /// The position of this rank on each lane of the trees in use, for checks of invariants.
+  /// Returns this rank's position on each lane of the trees in use, for checks of invariants.
   struct LanePosition {
     std::uint64_t group, prefix, contributed;
     std::uint32_t epoch, window;

@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that have sent a message which no receive has taken yet, in the order in which their messages came.
+// Ranks from which a message has come that no receive has taken yet, in the order of those messages.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -8,7 +8,7 @@ namespace tributary::client {
 
 class EarlyPeers {
  public:
-  /// A peer that is in the list keeps its place.
+  /// Adds the peer at the end, unless it is in the list already.
   void add(std::uint32_t peer) {
     if (by_peer_.try_emplace(peer, next_).second) by_arrival_.emplace(next_++, peer);
   }

@@ -1,7 +1,7 @@
 #pragma once
-// Hosts as the lowest level of a communicator whose ranks are on several of them: the ranks of each host share memory,
-// and their leaders have a communicator of their own, in which each speaks for its host. It has trees (the manager
-// plans them for one rank a host), fallback, failover and return as any other. It uses the transport of the outer
+// Hosts as the lowest level of a communicator with ranks on several hosts: the ranks of each host share memory, and
+// their leaders have a communicator of their own, in which each speaks for its host. It has trees (the manager plans
+// them for one rank a host), fallback, failover and return as any other. It uses the transport of the outer
 // communicator, and the same thread drives both.
 //
 //   rank 0 has met all: hosts with several ranks?  -> opens a place for the leaders, says who is with whom in the
@@ -44,13 +44,13 @@ class HostLevel {
   HostLevel& operator=(const HostLevel&) = delete;
   ~HostLevel();
 
-  /// Rank 0: opens the place where the leaders meet.
+  /// On rank 0: opens the place where the leaders meet.
   [[nodiscard]] Result<Endpoint> open();
   /// Begins to meet. Calls `then` once: with success if this rank can do its part, else with the reason.
   void start(const Endpoint& place, std::function<void(const Status&)> then);
   /// Returns whether start() has not called `then` yet.
   [[nodiscard]] bool meeting() const noexcept { return then_ != nullptr; }
-  /// Rank 0: returns whether some host's ranks have not met by now, or its leader has not come.
+  /// On rank 0: returns whether some host's ranks have not met by now, or its leader has not come.
   [[nodiscard]] bool late(transport::TimePoint now) const;
 
   void submit(Operation& operation);
@@ -62,7 +62,7 @@ class HostLevel {
   void excuse(transport::Duration absence) noexcept;
   /// Returns why the level cannot go on.
   [[nodiscard]] std::optional<Error> error() const;
-  /// If ranks disagree: returns the operation of the outer communicator on which they do.
+  /// Returns the operation of the outer communicator on which ranks disagree, if they do.
   [[nodiscard]] std::optional<std::uint64_t> disputed() const;
   void fail(const Error& error);
   /// Ends the level when all ranks have finalized: a leader takes leave of the other leaders.
@@ -78,7 +78,7 @@ class HostLevel {
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept { return runner_ ? runner_->direct_pieces() : 0; }
   [[nodiscard]] std::string waits_for() const { return runner_ ? runner_->waits_for() : "nothing"; }
   [[nodiscard]] const hosts::HostMap& map() const noexcept { return parts_.map; }
-  /// The leaders' communicator; nullptr on a rank that is no leader.
+  /// Returns the leaders' communicator; nullptr on a rank that is no leader.
   [[nodiscard]] const Communicator* between() const noexcept { return between_.get(); }
 
  private:
@@ -96,13 +96,13 @@ class HostLevel {
   transport::TimePoint late_at_ = transport::TimePoint::max();
   std::vector<std::unique_ptr<local::LocalGroup>> groups_;  // up, down
   std::unique_ptr<Communicator> between_;
-  std::unique_ptr<transport::Listener> listener_;  // rank 0's, of between_
+  std::unique_ptr<transport::Listener> listener_;  // on rank 0: where the leaders meet
   std::unique_ptr<hosts::HostRunner> runner_;      // once all have met
   transport::TimePoint moved_at_{};
   transport::TimePoint leaves_until_ = transport::TimePoint::max();
   std::function<void()> left_;
   std::shared_ptr<bool> alive_;
-  std::unique_ptr<LocalMeeting> meeting_;  // last: its end may still post
+  std::unique_ptr<LocalMeeting> meeting_;  // declared last: its end may still post
 };
 
 }  // namespace tributary::client

@@ -1,6 +1,6 @@
 #pragma once
-// A communicator of several hosts with its hosts as the lowest level (host_level.h): how it gets that level, does
-// without it, and ends with it.
+// A communicator of several hosts with its hosts as the lowest level (host_level.h): how the communicator gets that
+// level, works without it, and ends when it fails.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,29 +25,32 @@ class HostPath {
   };
   HostPath(Shared& shared, Parts parts) : shared_(shared), parts_(std::move(parts)) {}
 
-  /// Rank 0, when all have come: opens the place where the leaders meet, if some host has several ranks.
+  /// On rank 0, when all ranks have come: opens the place where the leaders meet, if some host has several ranks.
   [[nodiscard]] std::optional<Endpoint> open(const std::vector<std::string>& host_tokens);
   void make(hosts::HostMap map);
   void meet(const Endpoint& place);
   [[nodiscard]] bool meeting() const noexcept { return level_ && level_->meeting(); }
-  /// Rank 0, before the first commit: takes a rank's message that it could not meet; false: this is another message.
+  /// On rank 0, before the first commit: takes a rank's message that the rank could not meet. False: it is another
+  /// message.
   [[nodiscard]] bool on_failure_told(std::uint32_t from, const ControlMessage& message);
-  /// Takes the first commit. False: it needs this rank's part, and this rank has none: the communicator fails.
+  /// Takes the first commit. Returns false if the commit needs this rank's part and this rank has none: the
+  /// communicator then fails.
   [[nodiscard]] bool agree(const ControlMessage& commit);
-  /// Rank 0: returns whether ranks have not met in time, before the first commit; then it does without hosts.
+  /// On rank 0, before the first commit: returns whether ranks have not met in time. Rank 0 then does without this
+  /// level.
   [[nodiscard]] bool gave_up_in_time();
-  /// Drives the level, and looks whether it has failed.
+  /// Drives the level, and checks whether it has failed.
   void tick(std::uint64_t oldest_operation);
   [[nodiscard]] transport::Duration attend(transport::Duration limit, bool quiet);
   void excuse(transport::Duration absence) noexcept;
 
-  /// nullptr: there is no level of hosts.
+  /// Returns nullptr if there is no level of hosts.
   [[nodiscard]] HostLevel* level() noexcept { return level_.get(); }
   [[nodiscard]] const HostLevel* level() const noexcept { return level_.get(); }
-  /// The leaders' communicator, on a leader; else nullptr.
+  /// Returns the leaders' communicator; nullptr on a rank that is no leader.
   [[nodiscard]] const Communicator* between() const noexcept { return level_ ? level_->between() : nullptr; }
   [[nodiscard]] bool takes(const Operation& operation) const noexcept;
-  /// Takes in rank 0's report of what the leaders' communicator does.
+  /// Reads rank 0's report of what the leaders' communicator does.
   void report(const std::string& body);
   void account(CommunicatorInfo& info) const;
 

@@ -20,33 +20,33 @@ class Life {
  public:
   enum class State : std::uint8_t { meeting, met, ready, leaving, left, failing, failed };
 
-  /// All ranks are known: connections to each of them can be made.
+  /// Notes that all ranks are known: connections to each of them can be made.
   void meet() { enter(State::met); }
-  /// Operations may begin.
+  /// Notes that operations may begin.
   void begin() { enter(State::ready); }
-  /// This rank has told rank 0 that it is done.
+  /// Notes that this rank has told rank 0 that it is done.
   void leave() { enter(State::leaving); }
-  /// All ranks are done.
+  /// Notes that all ranks are done.
   void end() { enter(State::left); }
   /// Ends with `error` at `at`, unless fail() comes before.
   void begin_failing(Error error, transport::TimePoint at);
   void fail(Error error);
 
   [[nodiscard]] State state() const noexcept { return state_; }
-  /// meet() was called, whatever came later.
+  /// Returns whether meet() was called, whatever came later.
   [[nodiscard]] bool has_met() const noexcept { return met_; }
-  /// begin() was called, whatever came later.
+  /// Returns whether begin() was called, whatever came later.
   [[nodiscard]] bool has_begun() const noexcept { return begun_; }
-  /// Operations may begin, and nothing ends yet.
+  /// Returns whether operations may begin, and nothing ends yet.
   [[nodiscard]] bool well() const noexcept { return state_ < State::failing; }
   [[nodiscard]] bool leaving() const noexcept { return state_ == State::leaving || state_ == State::left; }
   [[nodiscard]] bool left() const noexcept { return state_ == State::left; }
   [[nodiscard]] bool failing() const noexcept { return state_ == State::failing; }
   [[nodiscard]] bool failed() const noexcept { return state_ == State::failed; }
-  /// The error to come, while failing.
+  /// Returns the error to come, while failing.
   [[nodiscard]] const Error& pending() const noexcept { return *error_; }
   [[nodiscard]] bool fails_by(transport::TimePoint now) const noexcept { return failing() && now >= fail_at_; }
-  /// The error, once failed; else none.
+  /// Returns the error, once failed; else none.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return failed() ? error_ : kNone; }
   /// Extends the limit by `absence`, for which this process was away.
   void excuse(transport::Duration absence) noexcept {

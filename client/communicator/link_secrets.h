@@ -1,6 +1,6 @@
 #pragma once
-// The secrets that seal a rank's connections to its leaves, or prove both ends. Each is good until the next trees come,
-// and is needed only when a connection opens.
+// The secrets that seal a rank's connections to its leaves, or prove both ends. Each secret holds until the next trees
+// come, and only opening a connection needs it.
 #include <vector>
 
 #include "client/control/unique_id.h"
@@ -11,7 +11,7 @@ namespace tributary::client {
 
 class LinkSecrets {
  public:
-  /// `keys`: those of a transport that seals packets; else nullptr. `secret`: the group's.
+  /// `keys`: the keys of a transport that seals packets, or nullptr. `secret`: the group's.
   LinkSecrets(transport::LinkKeys* keys, const Secret& secret) : keys_(keys), secret_(secret) {}
   /// Forgets the last trees' secrets, and takes those of `descriptor`. Errc::denied if the trees are less secure than
   /// this rank's settings demand.

@@ -1,5 +1,5 @@
 #pragma once
-// The ranks of one host meet in blocking calls: this is the thread that makes them.
+// The thread in which a rank meets the other ranks of its host: the calls for that block.
 #include <functional>
 #include <memory>
 #include <thread>
@@ -18,7 +18,7 @@ class LocalMeeting {
   LocalMeeting(std::function<Outcome(int stop)> meet, std::function<void(Outcome)> then);
   LocalMeeting(const LocalMeeting&) = delete;
   LocalMeeting& operator=(const LocalMeeting&) = delete;
-  /// Calls the meeting off, and waits for the end of `then`.
+  /// Ends the meeting early, and waits for the end of `then`.
   ~LocalMeeting();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// All ranks of a communicator on one host: how they come to shared memory, and how its errors and the communicator's
-// become one.
+// A communicator with all ranks on one host: how they get shared memory, and how errors of the shared memory and of the
+// communicator become one error.
 //
 //   rank 0 has met all: same host, same token?  -> opens a place, says "local" in the welcome, gathers
 //   the others: come
@@ -20,24 +20,25 @@ namespace tributary::client {
 
 class LocalPath {
  public:
-  /// `met`: called when the meeting has ended, whatever came of it.
+  /// `met`: called when the meeting has ended, with or without success.
   LocalPath(Shared& shared, std::function<void()> met) : shared_(shared), met_(std::move(met)) {}
 
-  /// Rank 0, when all have come: opens the place where the ranks meet, if they are all on one host.
+  /// On rank 0, when all ranks have come: opens the place where the ranks meet, if they are all on one host.
   [[nodiscard]] std::optional<local::MeetingPlace> open(const std::vector<std::string>& host_tokens,
                                                         const std::vector<std::string>& host_ids);
-  /// Begins to meet. `place`: rank 0's own; none on the others.
+  /// Begins to meet. `place`: the place that rank 0 opened; none on other ranks.
   void meet(std::optional<local::MeetingPlace> place);
   [[nodiscard]] bool meeting() const noexcept { return meeting_ != nullptr; }
-  /// Takes the first commit. False: it needs this rank's group, and this rank has none: the communicator fails.
+  /// Takes the first commit. Returns false if the commit needs this rank's group and this rank has none: the
+  /// communicator then fails.
   [[nodiscard]] bool agree(const ControlMessage& commit);
-  /// Looks whether the group has failed: each rank finds that by itself.
+  /// Checks whether the group has failed: each rank finds that out by itself.
   void tick();
   /// Returns the error that came first, whether from the group or from the communicator.
   [[nodiscard]] Error one_error(Error error);
   void fail(const Error& error);
 
-  /// The object that takes all collectives, once the ranks share memory; else nullptr.
+  /// Returns the object that takes all collectives once the ranks share memory; before that nullptr.
   [[nodiscard]] const std::shared_ptr<local::GroupCalls>& calls() const noexcept { return calls_; }
   void account(CommunicatorInfo& info) const;
 

@@ -60,7 +60,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   [[nodiscard]] const Directory& directory() const noexcept { return directory_; }
   /// On rank 0, after all ranks have come: by rank, the token of its host's memory; "" if the rank shares none.
   [[nodiscard]] const std::vector<std::string>& host_tokens() const noexcept { return host_tokens_; }
-  /// The ranks that have not come, as a text for people.
+  /// Returns a text for people that lists the ranks that have not come.
   [[nodiscard]] std::string missing() const;
   [[nodiscard]] std::uint64_t strangers_turned_away() const noexcept { return arrivals_.counts().sum(); }
 
@@ -95,7 +95,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   std::vector<std::unique_ptr<ControlLink>> discarded_;  // may be in a callback until the next tick
   Directory directory_;
   std::vector<std::string> host_tokens_;  // rank 0
-  std::uint32_t come_ = 0;                // rank 0: others that have introduced themselves
+  std::uint32_t come_ = 0;                // on rank 0: how many others have introduced themselves
   Retry reconnect_{std::chrono::milliseconds(50), std::chrono::seconds(1)};  // to rank 0, until all have met
   PeerMesh* mesh_ = nullptr;                                                 // once all have met
 };

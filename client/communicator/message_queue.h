@@ -23,10 +23,10 @@ namespace tributary::client {
 
 /// The events that a MessageQueue reports.
 struct MessageEvents {
-  std::function<void()> arrived;              // a part of a message, or that one is wanted: a sign of life
+  std::function<void()> arrived;              // a part of a message has come, or a want: a sign of life
   std::function<void()> ended;                // messages may have ended
-  std::function<void(std::string)> disagree;  // two ranks want another count or dtype; nothing will come of it
-  std::function<void(std::uint32_t peer, const std::string& reason)> lost;  // the connection to a rank
+  std::function<void(std::string)> disagree;  // two ranks gave a message different counts or dtypes; it cannot end
+  std::function<void(std::uint32_t peer, const std::string& reason)> lost;  // the connection to a rank broke
 };
 
 class MessageQueue final : private PeerLinkUser {
@@ -34,7 +34,7 @@ class MessageQueue final : private PeerLinkUser {
   MessageQueue(std::uint32_t rank, MessageEvents events);
   void use(PeerMesh& mesh);
   void send(std::uint32_t peer, Message message);
-  /// Without a source: receives from any rank, this one included.
+  /// Without `source`, receives from any rank, this rank included.
   void receive(std::optional<std::uint32_t> source, Message message);
   void fail_all(const Error& error);
   [[nodiscard]] bool idle() const noexcept {

@@ -9,15 +9,16 @@ class OperationMemory {
  public:
   OperationMemory(Shared& shared, TreeLife& trees) : shared_(shared), trees_(trees) {}
 
-  /// Registers large buffers once, and not for each segment.
+  /// Registers large buffers once for the operation, not for each segment.
   void keep_registered(Operation& operation) const;
   /// Prepares for operations with this memory. The error says why they would not go direct.
   [[nodiscard]] Status prepare(DirectMemory& memory);
-  /// Decides where the data of an operation that has not started are, if its memory is a device's. `by_tree`: it goes
-  /// through a tree, for which its buffers stay where they are, if they can.
+  /// Decides where the data of an operation are that has device memory and has not started. `by_tree`: it goes through
+  /// a tree, which uses its buffers where they are if it can.
   void settle(Operation& operation, bool by_tree);
-  /// Moves the operation to host memory, when the network does not touch its own memory any more. A rank that cannot
-  /// copy its data there ends the communicator: it is of no more use to the others. `why`: why not direct, for people.
+  /// Moves the operation to host memory. The network must not touch the operation's own memory any more. A rank that
+  /// cannot copy its data there ends the communicator, because it is of no use to the others. `why` says, for people,
+  /// what was wrong with the direct way.
   void leave_direct(Operation& operation, const Status& why);
 
  private:

@@ -7,8 +7,8 @@
 //   - one that runs between the ranks (no tree, or nothing to reduce) starts when every earlier one has ended here, and
 //     runs alone;
 //   - in-network ones run together, after every earlier fallback operation has ended here; so do those by hosts;
-//   - the ranks' shares of in-network ones run one by one, in the order of calls, on connections of their own.
-// They make the order of frames on each channel between two ranks the same for both, whenever a tree is lost.
+// - the ranks' shares of in-network ones run one by one, in the order of calls, on connections of their own. By these
+// rules both ends of a channel between two ranks agree on the order of its frames, whenever a tree is lost.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -27,15 +27,15 @@ namespace tributary::client {
 class OperationWays {
  public:
   virtual ~OperationWays() = default;
-  /// Operations may begin: all ranks are ready, and no agreement on trees is under way.
+  /// Returns whether operations may begin: all ranks are ready, and no agreement on trees is under way.
   [[nodiscard]] virtual bool may_begin() const = 0;
-  /// in_network, by_hosts or fallback: the same on every rank.
+  /// Returns in_network, by_hosts or fallback: the same on every rank.
   [[nodiscard]] virtual Operation::State way_of(const Operation& operation) const = 0;
-  /// The place where it is cut, if trees carry its first part and the ranks the rest: the same on every rank.
+  /// Returns the cut, if trees carry the operation's first part and the ranks the rest: the same on every rank.
   [[nodiscard]] virtual std::optional<Cut> cut_of(const Operation& operation) const = 0;
   /// Called before each look at whether `operation` may start.
   virtual void settle_memory(Operation& operation) = 0;
-  /// Starts it on the path that its state names. It may end before this returns.
+  /// Starts the operation on the path that its state names. It may end before this returns.
   virtual void begin(Operation& operation) = 0;
   /// Runs the ranks' share of a split operation, then calls share_ended().
   virtual void run_share(Operation& operation) = 0;
@@ -45,7 +45,7 @@ class OperationWays {
   [[nodiscard]] virtual bool fallback_busy() const = 0;
   /// Counts an operation that has ended on path `way`; its caller is not told yet.
   virtual void account(const Operation& operation, Operation::State way, bool success) = 0;
-  /// An operation has ended and its caller was told.
+  /// Called after an operation has ended and its caller was told.
   virtual void after_end() = 0;
 };
 
@@ -54,7 +54,7 @@ class OperationQueue {
   /// `rank`: the owner of the operations; it copies its own part of some collectives.
   OperationQueue(OperationWays& ways, std::uint32_t rank) : ways_(ways), rank_(rank) {}
 
-  /// Numbers are given in the order of calls, also to calls that come too late to be queued.
+  /// Gives out numbers in the order of calls, also to calls that come too late to be queued.
   [[nodiscard]] std::uint64_t take_number() noexcept { return next_++; }
   /// Queues the operation with the last number, and starts the operations that may start.
   void add(std::unique_ptr<Operation> operation);
@@ -81,33 +81,33 @@ class OperationQueue {
   [[nodiscard]] Ends fail_all(const Error& error, const std::function<std::string(const Operation&)>& text_of);
 
   [[nodiscard]] bool empty() const noexcept { return operations_.empty(); }
-  /// Returns nullptr if it was not called yet, or has ended and is forgotten.
+  /// Returns the operation of this number; nullptr if it was not called yet, or has ended and is forgotten.
   [[nodiscard]] Operation* find(std::uint64_t number) const;
   /// As find(), but nullptr until the operation has started.
   [[nodiscard]] Operation* started(std::uint64_t number) const;
-  /// The first operation that has not ended; nullptr if all have.
+  /// Returns the first operation that has not ended; nullptr if all have ended.
   [[nodiscard]] Operation* first_unfinished() const;
   /// In order. Operations that have ended leave from the front.
   [[nodiscard]] const std::deque<std::unique_ptr<Operation>>& all() const noexcept { return operations_; }
-  /// All operations with smaller numbers have ended.
+  /// Returns the number below which all operations have ended.
   [[nodiscard]] std::uint64_t first_number() const noexcept { return first_; }
   [[nodiscard]] std::uint64_t next_to_start() const noexcept { return next_to_start_; }
-  /// The number of the next call.
+  /// Returns the number of the next call.
   [[nodiscard]] std::uint64_t next_number() const noexcept { return next_; }
-  /// The operation called under this number, for inquiries after operations that have ended; nullptr: too long ago,
-  /// or not yet.
+  /// Returns the call of this number, for inquiries after operations that have ended; nullptr if it is too long ago, or
+  /// not made yet.
   [[nodiscard]] const Signature* recent(std::uint64_t number) const noexcept;
   /// Returns whether a part that the tree does not bring back is copied when the operation starts.
   [[nodiscard]] bool copies_own_part(const Operation& operation) const noexcept;
 
-  /// Something of an operation has arrived.
+  /// Notes that a part of an operation has arrived.
   void touch(transport::TimePoint now) noexcept { progress_at_ = std::max(progress_at_, now); }
   void touch_shares(transport::TimePoint now) noexcept { shares_progress_at_ = std::max(shares_progress_at_, now); }
   [[nodiscard]] transport::TimePoint progress_at() const noexcept {
     return std::max(progress_at_, shares_progress_at_);
   }
-  /// The last progress of the part that `operation` waits for: the shares of later operations go on beside trees that
-  /// stand still, and trees beside a share.
+  /// Returns the time of the last progress of the part that `operation` waits for. Shares of later operations go on
+  /// while trees stand still, and trees go on while a share stands still.
   [[nodiscard]] transport::TimePoint progress_at(const Operation& operation) const noexcept {
     if (operation.in_trees()) return progress_at_;
     if (operation.state == Operation::State::in_network) return shares_progress_at_;
@@ -125,7 +125,7 @@ class OperationQueue {
   const std::uint32_t rank_;
   std::deque<std::unique_ptr<Operation>> operations_;
   std::deque<std::unique_ptr<Operation>> graveyard_;  // operations of a failed communicator
-  std::uint64_t first_ = 0;                           // of operations_.front()
+  std::uint64_t first_ = 0;                           // the number of operations_.front()
   std::uint64_t next_ = 0;
   std::uint64_t next_to_start_ = 0;
   bool advancing_ = false;

@@ -1,6 +1,6 @@
 #pragma once
-// Transports with a second way (tributary/transport/second_way.h): which connections of this rank go by it, and who is
-// told so.
+// Transports with a second way (tributary/transport/second_way.h): which connections of this rank use it, and which
+// ranks learn of that.
 #include <functional>
 #include <string>
 
@@ -15,7 +15,7 @@ class SecondWayUse {
   explicit SecondWayUse(Shared& shared)
       : shared_(shared), two_ways_(dynamic_cast<transport::HasSecondWay*>(&shared.transport)) {}
 
-  /// The transport has one.
+  /// Returns whether the transport has a second way.
   [[nodiscard]] bool exists() const noexcept { return two_ways_ != nullptr; }
   [[nodiscard]] transport::Transport& second() const { return two_ways_->second_way(); }
   [[nodiscard]] PeerWays ways() const;
@@ -23,12 +23,13 @@ class SecondWayUse {
   void watch(PeerMesh& mesh, std::string device_address);
 
   /// Handles that the first way between this rank and `peer` is broken: their connection, or the device of one side.
-  /// The higher rank makes the second connection, and may not have noticed: the lower one tells it by way of rank 0.
+  /// The higher rank makes the second connection, and may not have noticed the break: the lower rank tells it through
+  /// rank 0.
   void broken_with(std::uint32_t peer, const std::string& reason);
   /// Called when a connection breaks. If this rank's device is gone, tells all others, who would try to reach it.
   void check_device();
   [[nodiscard]] bool device_gone() const noexcept { return device_gone_; }
-  /// Rank 0: passes the message on to the rank that it is for, or to all.
+  /// On rank 0: passes the message on to the rank that it is for, or to all.
   void spread(const ControlMessage& message);
   /// Takes another rank's message that it has left the first way.
   void on_word(const ControlMessage& message);

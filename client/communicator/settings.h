@@ -30,9 +30,9 @@ struct CommunicatorSettings {
   UniqueId id;
   Endpoint listen;              // where this rank's own listeners are; rank 0: ignored, the id's
   std::string advertised_host;  // the address that other ranks are told; empty: what rank 0 sees
-  std::string host_id;          // place in the topology
+  std::string host_id;          // this host's place in the topology
   std::string job = "default";
-  std::uint32_t lanes = 1;  // 0: as many as the manager finds worthwhile
+  std::uint32_t lanes = 1;  // 0: as many as save time
   PathMode path = PathMode::automatic;
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // for TuningMode::table
@@ -45,11 +45,11 @@ struct CommunicatorSettings {
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
       suspect_after{};        // after so long without a result, suspect the tree; 0: timeout / 10, at most 5 s
-  LanePulseSettings pulse{};  // when to give up an aggregator that does not answer at all
+  LanePulseSettings pulse{};  // when to give up an aggregator that does not answer
   transport::Duration begin_within = std::chrono::milliseconds(500);  // then begin without trees, unless they are ready
   transport::Duration drain_grace =
       std::chrono::milliseconds(300);     // after a rank is gone: for results that are on their way
-  std::vector<std::uint32_t> known_as{};  // by rank: the number that people know it by, if another
+  std::vector<std::uint32_t> known_as{};  // by rank: the number by which people know it; empty: the rank
 };
 
 /// A snapshot for tributary_comm_info.
@@ -65,7 +65,7 @@ struct CommunicatorInfo {
   std::uint64_t bytes_in_network = 0;
   std::uint64_t bytes_fallback = 0;
   std::uint64_t bytes_local = 0;
-  std::uint64_t direct = 0;    // of the collectives, or their pieces, in shared memory: without copies
+  std::uint64_t direct = 0;    // collectives, or pieces of them, that needed no copy in shared memory
   std::string attach_refusal;  // why ranks of this host do not copy from each other's memory by the kernel
   std::uint32_t lanes_shared = 0, links = 0, links_shared = 0;  // see tributary_info
   std::uint32_t hosts = 0;  // hosts whose ranks reduce among themselves first; 0: none
@@ -75,7 +75,7 @@ struct CommunicatorInfo {
   std::uint64_t longest_pause_us = 0;
   std::uint64_t strangers_turned_away = 0;
   std::string reason;
-  std::string transport;  // between hosts; the caller's to fill in
+  std::string transport;  // between hosts; the caller sets it
 };
 
 }  // namespace tributary::client

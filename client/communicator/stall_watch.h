@@ -1,6 +1,6 @@
 #pragma once
-// Finds out that something takes too long, and that ranks have called different things, and tells rank 0, which alone
-// knows what all ranks do.
+// Finds out that an operation takes too long, or that ranks have called different operations, and tells rank 0, which
+// alone knows what all ranks do.
 //
 // Limits, of the time-out T: a rank tells rank 0 of a suspicion at 0.7 T at the latest, so that rank 0 learns which
 // ranks answer; and reports in earnest at T, when those ranks answer at once. If rank 0 is the one that hangs, the rank
@@ -39,15 +39,16 @@ class StallWatch {
   /// Watches the connections between ranks from now on.
   void use(const PeerMesh& mesh) noexcept { mesh_ = &mesh; }
 
-  /// A few times a second at least.
+  /// Call this a few times a second at least.
   void tick();
-  /// Notes that a part of a message has arrived: that is no sign of life of a collective, nor the other way round.
+  /// Notes that a part of a message has arrived. It is no sign of life of a collective, nor is a collective one of
+  /// messages.
   void message_arrived() noexcept { messages_progress_at_ = shared_.clock.now(); }
   /// Notes that this rank has told rank 0 that it is done.
   void leaving() noexcept { leaving_since_ = shared_.clock.now(); }
   /// Answers rank 0, which asks how far this rank is.
   void on_inquiry(const ControlMessage& message);
-  /// Reports a frame of a collective that is not the one for which this rank's next receive waits.
+  /// Reports a frame of a collective that does not fit this rank's next receive.
   void on_mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived);
 
   /// Returns, for an error's text, "rank 3 stood still for 20 s, and found when it went on: " if it did within the

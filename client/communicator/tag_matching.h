@@ -35,7 +35,7 @@ class TagMatching {
   [[nodiscard]] std::size_t offers_of(std::uint32_t rank) const;
   [[nodiscard]] bool receives_wait() const noexcept { return !receives_.empty(); }
   void fail_receives(const Error& error);
-  /// Describes a receive that was called before; else empty.
+  /// Describes a receive that was called before `before`; empty if there is none.
   [[nodiscard]] std::string overdue(transport::TimePoint before) const;
 
  private:
@@ -43,7 +43,7 @@ class TagMatching {
     std::optional<std::uint32_t> source;
     Message message;
   };
-  /// Tag, rank, key: those of one tag and rank stand together, in their order.
+  /// Tag, rank, key: receives of one tag and rank stand together, in their order.
   using ByRank = std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>>;
   [[nodiscard]] static std::optional<std::uint64_t> first(const ByRank& order, std::uint32_t tag, std::uint64_t rank);
 

@@ -1,7 +1,7 @@
 #pragma once
-// Messages with tags other than 0, which may be received in any order of tags. The sender offers: number, tag, count
-// and dtype. The receiver keeps offers until a receive takes one; then it posts the receives of the data and says that
-// it wants that number; the sender sends what is wanted in the order of the wants. So data never wait in the network,
+// Messages with tags other than 0, which may be received in any order of tags. The sender offers a message by number,
+// tag, count and dtype. The receiver keeps offers until a receive takes one. Then it posts the receives of the data and
+// says that it wants that number. The sender sends data in the order of the wants. So data never wait in the network,
 // no buffer is needed at either end, and the cost is one round trip for each message. (Gloo does the same between its
 // unbound buffers.)
 //
@@ -20,8 +20,8 @@
 namespace tributary::client {
 
 /// The limit of sends with tags from one rank to another that no receive has taken yet. The record of each is below 256
-/// bytes, so another rank, whatever it says, costs at most 16 MiB here; and a program with more messages that nobody
-/// receives has a mistake.
+/// bytes, so another rank, whatever it says, costs at most 16 MiB here; and a program that leaves more messages
+/// unreceived has a mistake.
 inline constexpr std::size_t kOffersMax = 65536;
 
 class TaggedMessages {
@@ -30,15 +30,15 @@ class TaggedMessages {
   TaggedMessages(std::uint32_t rank, MessagesUnderWay& under_way, std::function<void(std::string)> disagree)
       : rank_(rank), under_way_(under_way), disagree_(std::move(disagree)) {}
   void use(PeerMesh& mesh) { mesh_ = &mesh; }
-  /// Ends the message with Errc::exhausted if the peer has not taken kOffersMax others.
+  /// Ends the message with Errc::exhausted if kOffersMax other messages wait for the peer's receives.
   void send(std::uint32_t peer, Message message);
   /// Connections must be there, or under way, to every rank that may be the source.
   void receive(std::optional<std::uint32_t> source, Message message);
-  /// Takes an offer or a want. The error: no rank of this program sends such a frame.
+  /// Takes an offer or a want. Returns an error for a frame that no correct rank sends.
   [[nodiscard]] Status noted(std::uint32_t peer, const FrameHeader& note);
   void fail_all(const Error& error);
   [[nodiscard]] bool idle() const noexcept { return unanswered_ == 0 && !matching_.receives_wait(); }
-  /// Describes one that was called before; else empty.
+  /// Describes a message that was called before `before`; empty if there is none.
   [[nodiscard]] std::string overdue(transport::TimePoint before) const;
 
  private:

@@ -31,10 +31,10 @@ struct TreeTerms {
   std::uint64_t end = kNever;              // of lost trees: no rank has begun this operation or a later one
   std::uint32_t segment_bytes = 0;
   std::uint32_t lanes = 0;
-  std::optional<tuning::Policy> policy{};  // none: the welcome's
+  std::optional<tuning::Policy> policy{};  // none: the policy of the welcome
 };
 
-/// One generation of trees: rank 0 counts them, whichever group they are of.
+/// One generation of trees. Rank 0 counts generations over all groups.
 struct Trees {
   std::uint32_t generation = 0;
   GroupDescriptor descriptor;
@@ -77,16 +77,16 @@ class TreeLife final : private LaneUser {
   void on_freeze(const ControlMessage& message);
   void on_recover(const ControlMessage& message);
 
-  /// Notes that input of operations has come to host memory.
+  /// Notes that input of operations has arrived in host memory.
   void input_arrived();
   void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload);
   void repair_sent();
-  /// Looks whether the aggregators still answer.
+  /// Checks whether the aggregators still answer.
   void look();
   void tick();
-  /// All ranks are done: takes leave of the aggregators.
+  /// Takes leave of the aggregators, because all ranks are done.
   void leave();
-  /// Takes no result any more.
+  /// Stops: takes no result any more.
   void fail();
 
   [[nodiscard]] State state() const noexcept { return state_; }
@@ -95,19 +95,19 @@ class TreeLife final : private LaneUser {
   [[nodiscard]] bool holding() const noexcept {
     return proposed_ || state_ == State::frozen || state_ == State::repairing;
   }
-  /// `operation` comes late enough for the trees in use.
+  /// Returns whether `operation` comes late enough for the trees in use.
   [[nodiscard]] bool serve(const Operation& operation) const noexcept {
     return in_use() && operation.number >= trees_->terms.first_operation;
   }
-  /// The trees in use, or frozen; else nullptr.
+  /// Returns the trees in use, or frozen; else nullptr.
   [[nodiscard]] const Trees* trees() const noexcept { return trees_.get(); }
-  /// The terms of the trees in use that serve `operation`, or of lost trees on which some rank has begun it.
+  /// Returns the terms of the trees in use that serve `operation`, or of lost trees on which some rank has begun it.
   [[nodiscard]] const TreeTerms* terms_for(const Operation& operation) const noexcept;
   /// Starts an operation that goes by the trees in use: all of it, or so many of its first segments.
   void start(Operation& operation);
   /// Makes the lanes ready for memory that the processor does not reach. The error says why they cannot be.
   [[nodiscard]] Status prepare(const DirectMemory& memory, const std::vector<std::span<const std::byte>>& ranges);
-  /// "segment 3 (lane 0)": the first that `operation` waits for.
+  /// Returns the first segment that `operation` waits for: "segment 3 (lane 0)".
   [[nodiscard]] std::string waits_for(const Operation& operation) const;
 
  private:

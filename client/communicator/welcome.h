@@ -21,7 +21,7 @@ struct Welcome {
   std::optional<Hosts> hosts{};
 };
 
-/// The content of the frame to `rank`: the welcome, and where its usual peers are.
+/// Returns the content of the frame to `rank`: the welcome, and where the rank's usual peers are.
 [[nodiscard]] std::string encode(const Welcome& welcome, const Directory& directory, std::uint32_t rank);
 /// Takes the members into `membership`. Errc::corrupt: rank 0 sent something malformed.
 [[nodiscard]] Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks);
@@ -31,7 +31,7 @@ struct Welcome {
 [[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
                                         const tuning::TreeShape& trees = {});
 
-/// The path that the first commit will name.
+/// Returns the path that the first commit will name.
 enum class FirstPath : std::uint8_t { between_ranks_or_tree, local, by_hosts };
 /// Returns the settings of rank 0's part. `between`: what the leaders' communicator tells, if there is one.
 [[nodiscard]] CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, const Directory& directory,

@@ -26,7 +26,7 @@ class Whole {
   virtual void abort(const std::string& reason) = 0;
   /// Logs the line, which says that operations take another path.
   virtual void path_changed(const std::string& line) = 0;
-  /// Every handler of something that arrives calls this first.
+  /// Every handler of an arriving frame calls this first.
   virtual void look_at_clock() = 0;
 };
 
@@ -37,7 +37,7 @@ struct Shared {
   Clock clock{};
   Life life{};
   CommunicatorInfo info{};
-  /// False once the communicator is gone; calls that were posted to the transport check it.
+  /// False once the communicator is gone. Calls that were posted to the transport check it.
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return settings.rank; }

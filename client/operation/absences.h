@@ -12,7 +12,6 @@
 namespace tributary::client {
 
 /// A record of absences: a waiting thread reads the clock many times a second and reports each look. For one thread.
-/// thread.
 class Absences {
  public:
   using Duration = transport::Duration;

@@ -9,9 +9,10 @@
 //      +--------- recover: all holdings are here ------------- freezing <-----------+
 //                                                                  ^  better trees are there
 //
-// While in the network it asks for better trees when the manager has some (an aggregator is back), with a pause between
-// two moves, and meanwhile goes on with the present ones. A move loses the present trees on purpose: freezing, recover,
-// and then joining at once. If a rank says that it can join no tree any more, rank 0 stays in resting for good.
+// While in the network, rank 0 asks for better trees when the manager has some (an aggregator is back), and goes on
+// with the present trees until it has them. It pauses between two moves. A move gives up the present trees on purpose:
+// freezing, recover, and then joining at once. If a rank says that it can join no tree any more, rank 0 stays in
+// resting for good.
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
 #pragma once
-// The manager as rank 0 uses it: for trees, never for the data.
+// The manager's service as rank 0 uses it: for trees, never for data.
 #include <cstdint>
 #include <functional>
 #include <string>

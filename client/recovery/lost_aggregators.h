@@ -15,7 +15,7 @@ class LostAggregators {
   void note(const std::string& name) {
     if (!name.empty() && std::ranges::find(names_, name) == names_.end()) names_.push_back(name);
   }
-  /// The aggregators that were not reported to the manager yet.
+  /// Returns the aggregators that were not reported to the manager yet.
   [[nodiscard]] std::vector<std::string> untold() const {
     return {names_.begin() + static_cast<std::ptrdiff_t>(told_), names_.end()};
   }

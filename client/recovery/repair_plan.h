@@ -6,8 +6,8 @@
 // Results for all. For each lane the ranks stand in a line: those that hold most come first, equal ones by number. The
 // k-th of the line (k > 0) gets its missing results from the rank whose place is k without its highest bit: a binomial
 // tree. That rank stands before it, so it holds as much or more; it gets its own missing results first, and passes them
-// on. The first of the line lacks nothing. One tree serves all sequences of a lane, no rank sends to more than log2(N)
-// others, and nothing passes through more than log2(N) ranks.
+// on. The first rank of the line lacks nothing. One tree serves all sequences of a lane, no rank sends to more than
+// log2(N) others, and nothing passes through more than log2(N) ranks.
 //
 // Results for one rank. If that rank lacks the result although others have heard of it, it says in its holdings that it
 // wants it, and all ranks make the result again, by FanIn.
@@ -23,17 +23,17 @@
 
 namespace tributary::client {
 
-/// The tree by which a rank gets something from each of the others: `width` children for each rank, the taker at the
-/// root.
+/// The tree by which one rank gets inputs from all other ranks: it is the root, and each rank has up to `width`
+/// children.
 class FanIn {
  public:
   FanIn(std::uint32_t ranks, std::uint32_t root, std::uint32_t width) noexcept
       : ranks_(ranks), root_(root), width_(width) {}
-  /// The rank to which `rank` hands on, unless it is the root.
+  /// Returns the rank to which `rank` hands on; none for the root.
   [[nodiscard]] std::optional<std::uint32_t> parent(std::uint32_t rank) const noexcept;
   /// Ascending.
   [[nodiscard]] std::vector<std::uint32_t> children(std::uint32_t rank) const;
-  /// The number of ranks that hand on through `rank`, itself included.
+  /// Returns how many ranks hand on through `rank`, itself included.
   [[nodiscard]] std::uint32_t subtree(std::uint32_t rank) const noexcept;
 
  private:

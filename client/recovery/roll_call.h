@@ -12,7 +12,7 @@ class RollCall {
  public:
   explicit RollCall(std::uint32_t nranks) : answered_(nranks) {}
 
-  /// Begins anew: nobody has answered.
+  /// Begins anew, with no answers.
   void begin() {
     std::fill(answered_.begin(), answered_.end(), false);
     count_ = 0;

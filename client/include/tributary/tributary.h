@@ -129,8 +129,8 @@ typedef struct tributary_config {
   const char* host_id;        /* TRIBUTARY_HOST_ID: this host's name in the topology */
   const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
   const char* job;            /* TRIBUTARY_JOB: the manager lists the group under this name */
-  /* TRIBUTARY_LANES: 1 to 16; 0: not set here. Where it is set nowhere ("auto"), the manager plans as many lanes as save
-   * time by the rates of its topology, or one lane if it knows no rates. */
+  /* TRIBUTARY_LANES: 1 to 16; 0: not set here. Where it is set nowhere ("auto"), the manager plans as many lanes as
+   * save time by the rates of its topology, or one lane if it knows no rates. */
   int lanes;
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
   const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's setting counts */
@@ -169,8 +169,8 @@ typedef struct tributary_info {
   uint32_t links;        /* open connections to other ranks: fallback, messages */
   uint32_t links_shared; /* how many of `links` use shared memory */
   char transport[16];    /* of the other lanes and links: "tcp", "udp", "verbs", "dpdk" */
-  /* Why ranks of this host do not read each other's memory by cross-memory attach. Empty if they do so, where it is faster,
-   * or if they have made no long call yet. */
+  /* Why ranks of this host do not read each other's memory by cross-memory attach. Empty if they do so, where it is
+   * faster, or if they have made no long call yet. */
   char attach_refusal[64];
   /* Connections that this rank closed because they did not prove in time that they belong to the group, or because too
    * many others came first. */
@@ -199,9 +199,9 @@ TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_uniqu
  * tributary_last_error(NULL) has the reason. No communicator needs this call: it is for callers who would rather have
  * no communicator than one that runs on the fallback. */
 TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* config);
-/* Sets *name to the transport that a communicator would run on here: the first of the list in TRIBUTARY_TRANSPORT (or in
- * the configuration file, or in `config`) that is built and works on this host. The text is a constant of the library.
- * TRIBUTARY_ERROR_UNSUPPORTED if no transport works. For callers who send messages of their own beside the
+/* Sets *name to the transport that a communicator would run on here: the first of the list in TRIBUTARY_TRANSPORT (or
+ * in the configuration file, or in `config`) that is built and works on this host. The text is a constant of the
+ * library. TRIBUTARY_ERROR_UNSUPPORTED if no transport works. For callers who send messages of their own beside the
  * library's. */
 TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
 /* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing
@@ -226,13 +226,13 @@ TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
 TRIBUTARY_API tributary_status tributary_comm_abort_because(tributary_comm* comm, const char* reason);
 
 /* Allocates memory for buffers. Once it is registered, the ranks of this host reach it without copies. It is shared
- * memory, in huge pages if there are any, zeroed, fully backed from the start, aligned to a page. After fork() the child
- * has the same memory, not a copy. `bytes` is at least 1. Free the memory with tributary_mem_free, after deregistering it (else
- * TRIBUTARY_ERROR_BAD_ARGUMENT); free(NULL) does nothing. No communicator is needed. */
+ * memory, in huge pages if there are any, zeroed, fully backed from the start, aligned to a page. After fork() the
+ * child has the same memory, not a copy. `bytes` is at least 1. Free the memory with tributary_mem_free, after
+ * deregistering it (else TRIBUTARY_ERROR_BAD_ARGUMENT); free(NULL) does nothing. No communicator is needed. */
 TRIBUTARY_API tributary_status tributary_mem_alloc(size_t bytes, void** ptr);
 TRIBUTARY_API tributary_status tributary_mem_free(void* ptr);
-/* Registers memory that many calls will use. The library checks `kind`, which says where the memory is. If it comes from
- * tributary_mem_alloc, or is a shared mapping of a memfd that is sealed against shrinking (F_SEAL_SHRINK), the
+/* Registers memory that many calls will use. The library checks `kind`, which says where the memory is. If it comes
+ * from tributary_mem_alloc, or is a shared mapping of a memfd that is sealed against shrinking (F_SEAL_SHRINK), the
  * communicator's other ranks of this host map it: long calls whose buffers lie in such memory on all of these ranks
  * read inputs and write results in place. If there are no such ranks, an aggregator of this host maps it for reading,
  * and sums contributions there. A communicator shares at most 32 ranges. Other memory, and further ranges, are
@@ -309,11 +309,11 @@ TRIBUTARY_API tributary_status tributary_barrier(tributary_comm* comm, tributary
 /* Sets *done = 1 when the operation has ended: the return value is then its outcome, and the request is freed. Sets
  * *done = 0 while it goes on. */
 TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* done);
-/* Waits until the operation has ended. timeout_ns == -1: no time-out (the communicator's own still ends a hang). If this
- * call's time-out passes, it returns TRIBUTARY_ERROR_TIMED_OUT, the request stays alive and the operation goes on: *only* then call
- * again. In every other case the request is freed. An operation may itself end with TIMED_OUT, so after a wait with a
- * time-out TIMED_OUT may mean either. The next call on the request shows which: it answers BAD_ARGUMENT if the operation
- * had ended. */
+/* Waits until the operation has ended. timeout_ns == -1: no time-out (the communicator's own still ends a hang). If
+ * this call's time-out passes, it returns TRIBUTARY_ERROR_TIMED_OUT, the request stays alive and the operation goes on:
+ * *only* then call again. In every other case the request is freed. An operation may itself end with TIMED_OUT, so
+ * after a wait with a time-out TIMED_OUT may mean either. The next call on the request shows which: it answers
+ * BAD_ARGUMENT if the operation had ended. */
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
 typedef struct tributary_outcome {
   tributary_status status;
