@@ -47,7 +47,7 @@ class Comm {
   /// communicator is over.
   using Next = ProgressThread::Next;
   [[nodiscard]] Status start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next);
-  /// Without a peer it is a receive from any rank.
+  /// Queues a message. Without a peer it is a receive from any rank.
   [[nodiscard]] Status start(std::optional<std::uint32_t> peer, Message message,
                              const std::shared_ptr<Request>& request, Next next);
   /// Waits until the request of this communicator is done; this thread makes progress meanwhile. Returns false at the
@@ -56,7 +56,7 @@ class Comm {
     if (!request.local()) return thread_->wait(request, deadline);
     return local_->queue.wait([&] { return request.done(); }, deadline);
   }
-  /// Makes what progress is possible now.
+  /// Makes the progress that is possible now.
   void help() {
     if (local_) local_->queue.drive();
     thread_->help();
@@ -66,10 +66,12 @@ class Comm {
   /// Only if local(): blocks until the call has ended; this thread does its part of the work itself.
   [[nodiscard]] Status run(const CheckedCall& call);
   [[nodiscard]] Result<CommunicatorInfo> info();
-  /// Registers memory with this communicator's transport; nullptr: it registers nothing, or is over.
+  /// Registers memory with this communicator's transport. Returns nullptr if the transport registers nothing, or the
+  /// communicator is over.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory) const;
 
-  /// Announces the memory to the ranks of this host, so that they map it. Returns why they cannot; empty: they can.
+  /// Announces the memory to the ranks of this host, so that they map it. Returns why they cannot; an empty text if
+  /// they can.
   [[nodiscard]] std::string announce(RegisteredMemory& memory);
 
   /// Prepares the streams and threads for calls with memory of this GPU.
@@ -113,7 +115,7 @@ class Comm {
   std::string transport_name_;                              // set only in create()
   gpu::DirectMode gpudirect_ = gpu::DirectMode::automatic;  // set only in create()
   std::unique_ptr<ProgressThread> thread_;
-  std::unique_ptr<gpu::Stager> stager_;  // after the thread, which the ends of its copies use
+  std::unique_ptr<gpu::Stager> stager_;  // declared after the thread, which its copies use when they end
 };
 
 // The live handles of the process. Never destroyed, because threads may still use them while the process ends.

@@ -15,12 +15,12 @@ class DrivingSeat {
   enum class Driver : std::uint8_t { nobody, thread, caller };
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// The progress thread sits in it from the start.
+  /// The progress thread has the seat from the start.
   DrivingSeat() = default;
   DrivingSeat(const DrivingSeat&) = delete;
   DrivingSeat& operator=(const DrivingSeat&) = delete;
 
-  /// Returns nobody if the seat was free: it belongs to `who` now, who sees everything that the last driver did.
+  /// Returns nobody if the seat was free: it now belongs to `who`, which sees everything that the last driver did.
   /// Otherwise returns the present driver.
   Driver try_take(Driver who) noexcept {
     Driver present = Driver::nobody;
@@ -43,7 +43,7 @@ class DrivingSeat {
     }
     waiting_.fetch_sub(1);
   }
-  /// No driver will leave the seat any more: waiting threads go on.
+  /// Lets waiting threads go on, because no driver will leave the seat any more.
   void close() {
     {
       const std::lock_guard lock(mutex_);

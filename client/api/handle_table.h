@@ -74,7 +74,7 @@ class HandleTable {
   [[nodiscard]] Pinned pin(const Opaque* handle) {
     Place* at = place_of(handle);
     if (at == nullptr) return {*this, nullptr};
-    // Either this sees that the handle has ended, or remove() sees the pin: both are sequentially consistent.
+    // Either this load sees that the handle has ended, or remove() sees the pin: both are sequentially consistent.
     at->pins.fetch_add(1);
     if (at->generation.load() == generation_of(handle)) return {*this, at};
     unpin(*at);

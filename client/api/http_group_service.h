@@ -1,5 +1,5 @@
 #pragma once
-// The manager over HTTP, asked by a helper thread: the communicator's own thread never waits for it.
+// The manager's service over HTTP. A helper thread asks, so the communicator's own thread never waits for the manager.
 #include <memory>
 #include <string>
 
@@ -13,9 +13,9 @@ struct HttpGroupServiceSettings {
   std::string token;  // may be empty
 };
 
-/// Answers come through Transport::post, so on the communicator's thread. Requests are made on that thread, too; the
-/// helper thread is inside. The destructor cancels a request under way, gives back the groups for which release() was
-/// called, and ends within about two seconds whatever the manager does.
+/// Answers come through Transport::post, so on the communicator's thread. The communicator's thread also makes
+/// requests; the helper thread is hidden inside. The destructor cancels a request under way, gives back the groups for
+/// which release() was called, and ends within about two seconds whatever the manager does.
 class HttpGroupService final : public GroupService {
  public:
   /// Errc::bad_config if the text is no URL.

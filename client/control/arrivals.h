@@ -38,9 +38,10 @@ class Arrivals {
 
   /// Challenges the connection. The stranger that must make room for it is closed at once.
   Arrival& enter(ArrivalUser& user, std::unique_ptr<transport::Channel> channel, transport::TimePoint now);
-  /// From now on only its two sides close the connection: the other side may already rely on it.
+  /// Notes the proof: from now on only its two sides close the connection, because the other side may already rely on
+  /// it.
   void proved(WaitingRoom::Id id);
-  /// Closes with `reason`, which is sent only while few others are being refused. The caller gives up the channel.
+  /// Closes the connection. Sends it `reason` only while few others are being refused. The caller gives up the channel.
   void refuse(WaitingRoom::Id id, const std::string& reason);
   void closed(WaitingRoom::Id id);
 

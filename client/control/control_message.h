@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kSuspicion = 1;
 /// rank called what.
 inline constexpr std::uint64_t kDisagreement = 2;
 
-/// The value of a joined message: this rank has no way to any aggregator, and will have none.
+/// The value of a joined message: this rank never reaches an aggregator.
 inline constexpr std::uint64_t kCannotJoin = 1;
 
 /// The value of a freeze message: the trees work, but better ones are available.

@@ -1,5 +1,6 @@
 #pragma once
-// How two ranks show each other that both know the group's secret, before either says or believes anything else:
+// The proof by which two ranks show each other that both know the group's secret, before either says or believes
+// anything else:
 //
 //   accepting side -> connecting side   its nonce
 //   connecting side -> accepting side   its own nonce, its proof
@@ -9,7 +10,7 @@
 // of the side that proves. So it is good for one connection, one pair of ranks, one purpose and one role: it is worth
 // nothing when it is repeated, sent back or carried to another connection. The same hash gives the keys that seal the
 // later frames of the connection (frame_seal.h), so that a process which merely passes the messages on cannot add a
-// word of its own.
+// frame of its own.
 //
 // The classes take messages and give answers, without clock or socket. A message at the wrong time is an error, not an
 // assertion: it comes from the network.
@@ -72,7 +73,7 @@ class ConnectingProof {
 /// The accepting side of one connection.
 class AcceptingProof {
  public:
-  /// `nonce` comes from make_nonce() and was never used before. With an empty one no side can prove anything.
+  /// `nonce` comes from make_nonce() and was never used before. With an empty nonce no side can prove anything.
   AcceptingProof(const Secret& secret, std::string nonce) : secret_(secret), ours_(std::move(nonce)) {}
   [[nodiscard]] const std::string& nonce() const noexcept { return ours_; }
   /// Checks the other side's answer and returns this side's proof, to be sent. Call it once. Errc::denied: it is not

@@ -1,9 +1,9 @@
 #pragma once
-// One call whose buffers are in GPU memory and whose data pass through pinned host memory: some chunks come down while
-// others are reduced in the network or go up again. The rest of the client sees host memory.
+// One call whose buffers are in GPU memory and whose data pass through pinned host memory: some chunks are copied down
+// while others are reduced in the network or copied up again. The rest of the client sees host memory.
 //
-// Ownership: the caller's buffers belong to the library until the request is done, which it becomes only when no copy
-// touches them any more, even after an error. Every copy holds the call, and the call holds its pinned blocks, so that
+// Ownership: the caller's buffers belong to the library until the request is done. It is done only when no copy touches
+// the buffers any more, even after an error. Every copy holds the call, and the call holds its pinned blocks, so that
 // no block is used again too soon.
 #include <atomic>
 #include <condition_variable>
@@ -60,7 +60,7 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   /// Takes the operation's `outcome`. If that is success, copies the rest of the result up. Calls `done`, on any
   /// thread, when no copy is left.
   void finish(const Status& outcome, std::function<void(const Status&)> done);
-  /// As above, and waits until no copy is left.
+  /// Does the same, and waits until no copy is left.
   [[nodiscard]] Status finish(const Status& outcome);
 
   [[nodiscard]] bool input_ready(const std::byte* end) const noexcept override {

@@ -1,6 +1,6 @@
 #pragma once
 // Takes the calls of one communicator between GPU memory and the network: has the streams, threads and pinned memory of
-// each GPU that calls use, made for the first such call.
+// each GPU that calls use, which it makes for the first such call.
 #include <functional>
 #include <map>
 #include <memory>

@@ -1,12 +1,12 @@
 #pragma once
-// One ordered way for frames to one other rank. Receives are posted beforehand, in the order in which the other
-// side sends; a frame that comes earlier than its receive waits in the network, so a fast rank is held back by flow
-// control, not by memory.
+// An ordered connection for frames to one other rank. Receives are posted beforehand, in the order in which the other
+// side sends. A frame that comes before its receive waits in the network, so flow control holds back a fast rank, and
+// no memory fills.
 //
 // Where the transport has a second way (tributary/transport/second_way.h), the channel may break and another one take
-// over, once. Every posted receive takes exactly one frame, so each side counts those that it has taken; when the
-// second channel is made both say their counts, and each sends again what the other has not taken. A receive that was
-// half filled is filled anew.
+// over, once. Every posted receive takes exactly one frame, so each side counts those that it has taken; when they make
+// the second channel, both say their counts, and each sends again the frames that the other has not taken. A
+// half-filled receive is filled anew.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -23,13 +23,13 @@ namespace tributary::client {
 
 /// Channels of one pair that must not wait for each other: collectives run in the order of calls, messages in the order
 /// of each pair's calls, repairs whenever a tree is lost, messages with tags in the order in which they are wanted.
-/// Shares are the ranks' parts of operations that trees carry, too: they do not wait for the rest of an earlier
-/// operation whose tree was lost.
+/// Shares are the ranks' parts of split operations: they do not wait for the rest of an earlier operation whose tree
+/// was lost.
 enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2, tagged = 3, share = 4 };
 inline constexpr std::size_t kPeerClasses = 5;
 [[nodiscard]] std::string_view to_string(PeerClass peer_class) noexcept;
 
-/// Most bytes of one frame between ranks: one staging buffer of this size a link is enough.
+/// The most bytes of a frame between ranks, so that one staging buffer of this size is enough for a link.
 inline constexpr std::uint32_t kPieceBytes = 1U << 18;
 static_assert(kPieceBytes <= kPeerBytesMax);
 
@@ -40,8 +40,8 @@ struct PostedReceive {
   std::uint64_t tag = 0;  // FrameHeader::sequence
   Signature signature;
   std::uint32_t bytes = 0;
-  std::byte* into = nullptr;  // nullptr: into the link's staging buffer, valid during the callback
-  std::uint64_t cookie = 0;   // the poster's
+  std::byte* into = nullptr;  // nullptr: the link's staging buffer, valid during the callback
+  std::uint64_t cookie = 0;   // chosen by the poster
 };
 
 class PeerLink;
@@ -55,15 +55,15 @@ class PeerLinkUser {
   /// A frame has come for which no receive is posted. It waits in the network for the next receive, which this callback
   /// may post. Called twice for one frame if the second way takes over in between.
   virtual void peer_waits(std::uint32_t /*peer*/, PeerClass /*peer_class*/) {}
-  /// An `offer` or a `want` has come. Those need no posted receive: each is taken when it comes, so that neither
-  /// direction of this class ever stands still. An error ends the connection.
+  /// An `offer` or a `want` has come. These frames need no posted receive: the link takes each when it comes, so that
+  /// neither direction of this class ever stands still. An error ends the connection.
   virtual Status peer_noted(std::uint32_t /*peer*/, const FrameHeader& /*note*/) { return {}; }
   /// The channel is broken or could not be made, and there is no other way.
   virtual void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) = 0;
-  /// The frame that arrived is not the one that was posted: the two ranks called different things.
+  /// The frame that arrived does not fit the posted receive: the two ranks called different operations.
   virtual void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                              const FrameHeader& arrived) = 0;
-  /// All that goes to and from that rank goes the second way from now on; nothing is lost.
+  /// All frames to and from that rank go the second way from now on; no frame is lost.
   virtual void peer_goes_second_way(std::uint32_t /*peer*/, const std::string& /*reason*/) {}
 };
 
@@ -87,7 +87,7 @@ class PeerLink final : public transport::ChannelHandler {
   /// itself.
   struct Attempt {
     ConnectingProof proof;
-    /// The payload of the peer_hello with the answer.
+    /// Returns the payload of the peer_hello with the answer.
     std::function<std::string(const ProofAnswer&)> introduce;
     /// Called if the attempt ends before both sides have proved themselves: another one may follow, from elsewhere.
     std::function<void(const std::string& reason)> failed;
@@ -114,7 +114,7 @@ class PeerLink final : public transport::ChannelHandler {
   /// Returns how many frames have been taken on the first way.
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
   [[nodiscard]] bool shares_memory() const noexcept { return channel_ != nullptr && channel_->shares_memory(); }
-  /// The frame that waits in the network until its receive is posted.
+  /// Returns the frame that waits in the network until its receive is posted.
   [[nodiscard]] const std::optional<FrameHeader>& held_back() const noexcept { return held_back_; }
   [[nodiscard]] std::size_t receives_posted() const noexcept { return posted_.size(); }
 
@@ -155,7 +155,7 @@ class PeerLink final : public transport::ChannelHandler {
   bool second_ = false;  // channel_ is, or will be, of the second way
   transport::TimePoint second_until_ = transport::TimePoint::max();
   std::string why_second_;
-  std::unique_ptr<transport::Channel> first_;  // left and closed, but it may be in a callback
+  std::unique_ptr<transport::Channel> first_;  // closed, but it may be in a callback
   std::unique_ptr<transport::Channel> channel_;
 };
 

@@ -6,7 +6,7 @@
 //
 // Over a transport with a second way, all channels between two ranks go the first way until one of them breaks or
 // cannot be made, and all go the second way from then on. The higher rank makes the new channels, too; if the lower one
-// notices the break, it tells the higher one by way of rank 0.
+// notices the break, it tells the higher one through rank 0.
 #include <array>
 #include <functional>
 #include <map>
@@ -30,8 +30,8 @@ struct PeerWays {
 
 /// A peer_hello's content besides its sender.
 struct PeerHello {
-  bool second = false;      // it has come the second way
-  std::uint64_t taken = 0;  // then: the number of frames taken on the first
+  bool second = false;      // the connection has come the second way
+  std::uint64_t taken = 0;  // if second: how many frames were taken on the first way
 };
 /// Reads a proof's detail.
 [[nodiscard]] Result<PeerHello> peer_hello_of(const std::string& detail);
@@ -42,19 +42,20 @@ class PeerMesh final : private FirstWayWatch {
   PeerMesh(PeerWays ways, Directory& directory, std::uint32_t rank, const Secret& secret,
            transport::Duration connect_limit);
 
-  /// Sets the receiver of a class's callbacks; all of them before the first link(). Events of a rank as a whole go to
-  /// the receiver of collectives.
+  /// Sets the receiver of a class's callbacks; call it for all classes before the first link(). Events of a rank as a
+  /// whole go to the receiver of collectives.
   void set_user(PeerClass peer_class, PeerLinkUser& user) { users_[static_cast<std::size_t>(peer_class)] = &user; }
   [[nodiscard]] PeerLink& link(PeerClass peer_class, std::uint32_t peer);
-  /// Takes a connection to us that has proved to be `peer`'s. The returned handler gets its callbacks from now on;
-  /// nullptr: it is not wanted, or there is one already.
+  /// Takes a connection to this rank that has proved to be `peer`'s. The returned handler gets its callbacks from now
+  /// on. Returns nullptr if the connection is not wanted, or if there is one already.
   [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
                                                   std::unique_ptr<transport::Channel>& channel);
-  /// Connects to `peer`: the directory knows now where it is.
+  /// Connects to `peer`, because the directory now knows where it is.
   void found(std::uint32_t peer);
-  /// Uses the second way with `peer` from now on; nothing is lost. False: it does so already, or there is none.
+  /// Uses the second way with `peer` from now on; no frame is lost. Returns false if it does so already, or if there is
+  /// no second way.
   bool leave_first_way(std::uint32_t peer, const std::string& reason);
-  /// To be called a few times a second at least.
+  /// Call this a few times a second at least.
   void tick(transport::TimePoint now);
   /// Extends the limits by `absence`, for which this process was away.
   void excuse(transport::Duration absence);
@@ -67,7 +68,7 @@ class PeerMesh final : private FirstWayWatch {
   void visit_held_back(PeerClass peer_class, const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const;
 
  private:
-  /// nullptr: there is none yet.
+  /// Returns nullptr if there is no link yet.
   [[nodiscard]] PeerLink* existing(PeerClass peer_class, std::uint32_t peer) const;
   void connect(PeerClass peer_class, std::uint32_t peer);
   [[nodiscard]] PeerLink::Attempt attempt(PeerClass peer_class, std::uint32_t peer);

@@ -29,19 +29,20 @@ class SentFrames {
   /// Payloads of up to this many bytes may be told as sent before they are taken.
   explicit SentFrames(std::uint32_t early_bytes_max) : early_bytes_max_(early_bytes_max) {}
 
-  /// The channel has the frame now.
+  /// Notes that the channel has the frame now.
   void handed_over(PeerFrame frame) { frames_.push_back(std::move(frame)); }
-  /// The channel has sent its next frame. Returns the cookie with which to tell the caller.
+  /// Notes that the channel has sent its next frame. Returns the cookie with which to tell the caller.
   [[nodiscard]] std::uint64_t sent();
-  /// The other side has taken `count` of all frames that were ever handed over. Returns false if that is impossible.
+  /// Notes that the other side has taken `count` of all frames that were ever handed over. Returns false if that is
+  /// impossible.
   [[nodiscard]] bool taken(std::uint64_t count);
-  /// The same, if only the low 32 bits of the count are known.
+  /// Does the same, if only the low 32 bits of the count are known.
   [[nodiscard]] bool taken_low_bits(std::uint32_t count) {
     return taken(first_ + (count - static_cast<std::uint32_t>(first_)));
   }
-  /// The channel is gone, and the other side has taken `count` frames. Moves the others to the front of `pending`, for
-  /// the next channel to send. Returns the cookies of the frames that the other side has but whose caller was not told;
-  /// nullopt if the count is impossible.
+  /// Notes that the channel is gone, and that the other side has taken `count` frames. Moves the other frames to the
+  /// front of `pending`, for the next channel to send. Returns the cookies of the frames that the other side has but
+  /// whose caller was not told; nullopt if the count is impossible.
   [[nodiscard]] std::optional<std::vector<std::uint64_t>> go_on_from(std::uint64_t count,
                                                                      std::deque<PeerFrame>& pending);
   [[nodiscard]] std::size_t size() const noexcept { return frames_.size(); }

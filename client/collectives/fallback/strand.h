@@ -12,8 +12,8 @@
 
 namespace tributary::client {
 
-/// A contiguous part of an operation, itself a collective: the whole operation, the ranks' share of it, or what a lost
-/// tree has left undone.
+/// A contiguous part of an operation, itself a collective: the whole operation, the ranks' share of it, or a part that
+/// a lost tree has left undone.
 struct Piece {
   Collective collective = Collective::all_reduce;
   std::uint32_t root = 0;
@@ -37,7 +37,7 @@ class Strand {
 
   [[nodiscard]] bool all_started() const noexcept { return round_ == rounds_; }
   [[nodiscard]] bool round_ended() const noexcept { return outstanding_ == 0; }
-  /// Counts the rounds of the piece that were started.
+  /// Returns how many rounds of the piece were started.
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
   /// Does the round's local actions, and posts the others. `cookie` marks what is sent and received; its lower 32 bits
   /// are free.

@@ -18,7 +18,7 @@ struct Piece {
   bool announces = false;
 };
 
-/// Different calls have different tags, except one pair in four thousand million.
+/// Returns a tag that differs between different calls, except for one pair in four thousand million.
 [[nodiscard]] std::uint32_t tag_of(const Signature& signature) noexcept;
 
 class Cut {

@@ -1,5 +1,5 @@
 #pragma once
-// The ranks of a communicator by host. Rank 0 finds the map and tells all others, so all have the same.
+// The ranks of a communicator by host. Rank 0 finds the map and tells all other ranks, so all ranks have the same map.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,15 +19,15 @@ class HostMap {
   [[nodiscard]] std::uint32_t host_of(std::uint32_t rank) const noexcept { return host_of_[rank]; }
   /// Ascending.
   [[nodiscard]] const std::vector<std::uint32_t>& members(std::uint32_t host) const noexcept { return members_[host]; }
-  /// The rank that acts for its host.
+  /// Returns the rank that acts for its host.
   [[nodiscard]] std::uint32_t leader(std::uint32_t host) const noexcept { return members_[host].front(); }
   [[nodiscard]] bool leads(std::uint32_t rank) const noexcept { return leader(host_of(rank)) == rank; }
   [[nodiscard]] bool alone(std::uint32_t rank) const noexcept { return members(host_of(rank)).size() == 1; }
-  /// A rank's number among those of its host; the leader's is 0.
+  /// Returns a rank's number among the ranks of its host; the leader's is 0.
   [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const noexcept { return place_of_[rank]; }
   [[nodiscard]] const std::vector<std::uint32_t>& by_rank() const noexcept { return host_of_; }
 
-  /// The number of ranks on the largest host.
+  /// Returns the number of ranks on the largest host.
   [[nodiscard]] std::uint32_t largest() const noexcept { return largest_; }
 
   /// True if there are several hosts, and one of them has several ranks: its sum then travels once instead of several

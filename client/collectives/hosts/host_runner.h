@@ -1,14 +1,14 @@
 #pragma once
-// Collectives of ranks on several hosts, where ranks of one host share memory. One rank's side of it.
+// One rank's side of collectives among several hosts, where the ranks of one host share memory.
 //
 //            up                      between                        down
 //   ranks of a host  ->  leader  ==  leaders of all hosts  ==  leader  ->  ranks of a host
 //   shared memory                    tree, or fallback                     shared memory
 //
 // A call is cut into pieces (cut.h), and each goes through the three stages. In each stage pieces keep the order of the
-// calls, on every rank of a host, so that no rank has to say which piece is next. Between two stages nothing is agreed:
-// while one piece is between the hosts, the ranks reduce the next ones and hand earlier ones down. Each of the two
-// stages within the host has a group of its own for that.
+// calls, on every rank of a host, so that no rank has to say which piece is next. The stages need no agreement between
+// them: while one piece is between the hosts, the ranks reduce the next ones and hand earlier ones down. Each of the
+// two stages within the host has a group of its own for that.
 //
 // The stage up reduces into the leader's own result, if that is to hold the same elements in the end, else into scratch
 // memory; the stage between the hosts works on it in place, and the stage down copies from it.
@@ -57,7 +57,7 @@ class HostRunner {
 
   /// The number of the operation in which a failure within this host was found.
   [[nodiscard]] std::optional<std::uint64_t> disputed() const;
-  /// The operation of which the leaders' operation `between` was a piece, if that is not long ago.
+  /// Returns the operation of which the leaders' operation `between` was a piece, if that is not long ago.
   [[nodiscard]] std::optional<std::uint64_t> operation_of(std::uint64_t between) const;
 
   [[nodiscard]] bool idle() const noexcept { return line_.empty(); }
@@ -67,7 +67,7 @@ class HostRunner {
   [[nodiscard]] bool waits_between() const noexcept { return between_ > 0; }
   /// The regions of both ways, for buffers that the ranks of this host are to map.
   [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const;
-  /// Does what is due between operations; call it now and then.
+  /// Maps and drops regions between operations; call it now and then.
   void attend();
   /// Counts long pieces on this host that needed no copies.
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept;
@@ -75,7 +75,7 @@ class HostRunner {
   [[nodiscard]] std::string attach_refusal() const { return alone() ? "" : parts_.up->attach_refusal(); }
   /// Sleeps until another rank of this host has done something, or for `limit`. Call it only if waits_here().
   void sleep(std::chrono::nanoseconds limit) noexcept;
-  /// The stage of the oldest operation, for people.
+  /// Returns the stage of the oldest operation, for people.
   [[nodiscard]] std::string waits_for() const;
   /// Counts the pieces that are through.
   [[nodiscard]] std::uint64_t steps() const noexcept { return first_; }

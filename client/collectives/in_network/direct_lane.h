@@ -21,7 +21,7 @@ class DirectLane {
                                                                 std::uint32_t window, std::uint32_t segment_bytes);
 
   [[nodiscard]] DirectDevice& device() const noexcept { return *state_->device; }
-  /// The places of results that arrive.
+  /// Returns the places of results that arrive.
   [[nodiscard]] std::span<const std::byte> places() const noexcept { return {at(0), places_bytes()}; }
   [[nodiscard]] std::byte* place(std::uint64_t sequence) const noexcept { return at(sequence % window_); }
   /// True if the place is free. If not, the device wakes the communicator when it becomes free.

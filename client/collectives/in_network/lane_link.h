@@ -39,13 +39,13 @@ class LaneUser {
   /// Returns the operation of this number once it was started; nullptr before. An operation between the ranks has no
   /// segments.
   virtual Operation* started_operation(std::uint64_t number) = 0;
-  /// Every operation below this number has ended and is forgotten.
+  /// Returns the number below which every operation has ended and is forgotten.
   virtual std::uint64_t first_operation_kept() const = 0;
   virtual void lane_ready(std::uint32_t lane) = 0;
   virtual void lane_failed(std::uint32_t lane, const std::string& reason) = 0;
   virtual void lane_progress() = 0;
   virtual void lane_fault(const MismatchReport& report) = 0;
-  /// The last missing result of this operation has arrived.
+  /// Called when the last missing result of this operation has arrived.
   virtual void segments_finished(Operation& operation) = 0;
 };
 
@@ -100,8 +100,8 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint32_t segment_bytes() const noexcept { return descriptor_.segment_bytes; }
   [[nodiscard]] const LaneDescriptor& descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] const std::string& aggregator() const { return descriptor_.entries[0].aggregator_name; }
-  /// After lane_failed: the aggregator to avoid from now on. If our aggregator reported itself that the lane is broken,
-  /// it lives and has named the lost one; empty if no aggregator was lost.
+  /// Returns, after lane_failed, the aggregator to avoid from now on; empty if no aggregator was lost. If this lane's
+  /// own aggregator has reported the loss, it lives, and it has named the lost aggregator.
   [[nodiscard]] const std::string& failed_aggregator() const { return told_ ? told_->aggregator : aggregator(); }
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
@@ -109,12 +109,13 @@ class LaneLink final : public transport::ChannelHandler {
   /// Begins to copy to the host the data retained elsewhere, and returns the number of copies. Each calls `done` at its
   /// end, on any thread. The copies may outlive this object.
   std::size_t bring_down(const std::function<void()>& done);
-  /// The first segment of `operation` on this lane that has no result on any rank, if all ranks have the results below
-  /// sequence `hi`; at least operation.segments if there is none. The later ones on this lane follow in steps of the
-  /// number of lanes.
+  /// Returns the first segment of `operation` on this lane that has no result on any rank, if all ranks have the
+  /// results below sequence `hi`; at least operation.segments if there is none. Later segments of this lane follow in
+  /// steps of the number of lanes.
   [[nodiscard]] std::uint64_t first_unfinished(const Operation& operation, std::uint64_t hi) const noexcept;
   [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
-  /// This rank's input of an entry, or its result once it has come; only for data that the pattern gives this rank.
+  /// Returns this rank's input of an entry, or its result once it has come. Only for data that the pattern gives this
+  /// rank.
   [[nodiscard]] const std::byte* input_bytes(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] const std::byte* result_bytes(const SequenceEntry& entry) const noexcept;
 
@@ -129,13 +130,13 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] bool input_there(const Operation& operation) const;
   [[nodiscard]] bool contribute_one();
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
-  /// The place that receives the data of this entry's result; the result must have data.
+  /// Returns the place that receives the data of this entry's result; the result must have data.
   [[nodiscard]] std::byte* result_place(const SequenceEntry& entry) noexcept;
   /// True if the operation's results would overwrite its input.
   [[nodiscard]] static bool overwrites(const Operation& operation) noexcept {
     return operation.in_place && pattern_of(operation.signature.collective) != Pattern::one_to_all;
   }
-  /// nullptr if prepare() has not made one.
+  /// Returns nullptr if prepare() has not made one.
   [[nodiscard]] DirectLane* direct_lane(const DirectDevice* device) const noexcept;
   void expect_result(const SequenceEntry& entry, const FrameHeader& contribution);
   void take_result(std::span<std::byte> payload);

@@ -28,9 +28,9 @@ class FileDescriptor {
 /// One mapping. Threads of one process that play several ranks may share it.
 class Arena {
  public:
-  /// Zeroed memory of at least `bytes`: in huge pages if the system has set some aside, else in the pages that it gives
-  /// on request. The descriptor is sealed against growing and shrinking, so that no rank can make another rank's access
-  /// a bus error.
+  /// Makes zeroed memory of at least `bytes`: in huge pages if the system has set some aside, else in the pages that it
+  /// gives on request. The descriptor is sealed against growing and shrinking, so that no rank can make another rank's
+  /// access a bus error.
   [[nodiscard]] static Result<std::shared_ptr<Arena>> create(std::size_t bytes);
   /// Maps the memory that create() made in another process.
   [[nodiscard]] static Result<std::shared_ptr<Arena>> adopt(FileDescriptor descriptor, std::size_t bytes);

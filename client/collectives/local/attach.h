@@ -16,16 +16,16 @@ namespace tributary::client::local {
 class Attachment {
  public:
   /// `processes` are those of LocalGroup, which keeps owning them; if they are empty, no memory is ever reached.
-  /// `forbidden` says why this shall not be used, a literal; nullptr: it may be used. Tells the others the address at
-  /// which they can try it.
+  /// `forbidden` is a literal that says why attach shall not be used; nullptr: it may be used. Tells the other ranks
+  /// the address at which they can try it.
   Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks, std::span<const FileDescriptor> processes,
              const char* forbidden);
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
-  /// True if this rank reaches all others; false, too, until all of them can be tried.
+  /// True if this rank reaches all other ranks. False until it has tried all of them.
   [[nodiscard]] bool works() noexcept;
-  /// Says why not, for people; empty if it works or has not been tried. Any thread.
+  /// Says, for people, why attach does not work; empty if it works or has not been tried. Any thread.
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
   /// True if the system can copy this memory, so it is no device's. Touches its first and its last byte.
   [[nodiscard]] static bool can_copy(const std::byte* memory, std::size_t bytes) noexcept;
@@ -44,7 +44,7 @@ class Attachment {
   const std::uint32_t rank_, ranks_;
   const std::span<const FileDescriptor> processes_;
   std::vector<pid_t> pids_;
-  std::uint64_t probe_ = 0;  // the others try to read this
+  std::uint64_t probe_ = 0;  // the other ranks try to read this
   std::uint32_t tried_ = 0;  // how many ranks have been tried
   bool possible_;
   std::atomic<const char*> why_not_{""};

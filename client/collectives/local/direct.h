@@ -2,7 +2,7 @@
 // Long vectors without lanes: a rank reads its part of all ranks' inputs in place, and writes the results to their
 // places on every rank. Every input is read once, every result written once.
 //
-//   note      where my buffers are: in a region that all have mapped, or at an address that all can attach to
+// note      where this rank's buffers are: in a region that all have mapped, or at an address that all can attach to
 //   agree     once all notes are there: if every rank's buffers can be reached, the call is direct; else it uses chunks
 //   claim     a piece: first of this rank's own slice, which stays in one core's cache from call to call, then others'
 //   move      inputs -> combined, in the order of the ranks -> results
@@ -62,7 +62,7 @@ class Direct {
   /// be direct.
   [[nodiscard]] bool offer(const Call& call, const Movement& movement, std::byte* note) noexcept;
   /// Call when all notes of the operation are there. Returns whether every rank said that it can be direct: the same on
-  /// every rank. An error says that some note is garbage.
+  /// every rank. An error says that a note is malformed.
   [[nodiscard]] Result<bool> agree(std::uint64_t sequence) noexcept;
   /// Moves some pieces. Returns true if all pieces of the call have been moved, by any rank. This rank must report an
   /// error to the others.
@@ -73,7 +73,7 @@ class Direct {
   [[nodiscard]] bool waits_for(std::uint32_t rank) const noexcept;
 
  private:
-  /// A rank's buffers as this one reaches them. With `attach`, an address is one in the other process.
+  /// Another rank's buffers as this rank reaches them. With `attach`, addresses are those of the other process.
   struct Reached {
     std::byte* send = nullptr;
     std::byte* recv = nullptr;

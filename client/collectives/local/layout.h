@@ -59,7 +59,7 @@ struct alignas(kLineBytes) ClaimLine {
   std::atomic<std::uint64_t> next;
 };
 
-/// The regions that a rank has announced for the others to map (regions.h).
+/// The regions that a rank has announced for the other ranks to map (regions.h).
 inline constexpr std::uint32_t kRegionsMax = 32;
 struct alignas(kLineBytes) RegionLine {
   std::atomic<std::uint64_t> changes;

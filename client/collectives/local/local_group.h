@@ -1,5 +1,5 @@
 #pragma once
-// The collectives of ranks that share one host, through shared memory, seen by one rank.
+// One rank's side of collectives among ranks of one host, through shared memory.
 //
 // One thread at a time drives it: a thread that waits for a result, or the progress thread if none waits. Nothing here
 // blocks except run() and sleep(), and nothing allocates before an error.
@@ -50,7 +50,7 @@ class LocalGroup {
   /// Ends, with an error, the other ranks' calls that need this rank.
   ~LocalGroup();
 
-  /// Begins one call; there is one at a time. The buffers belong to the group until it has ended.
+  /// Begins a call; only one call runs at a time. The buffers belong to the group until it has ended.
   void begin(const Call& call) noexcept;
   /// Does what can be done now. Returns true if the call has ended; outcome() then tells how.
   [[nodiscard]] bool advance() noexcept;
@@ -62,7 +62,7 @@ class LocalGroup {
   [[nodiscard]] const Status& finish();
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
 
-  /// Buffers that the others map, so that long calls need no copies. Any thread.
+  /// Returns the buffers that other ranks map, so that long calls need no copies. Any thread.
   [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return direct_.regions(); }
   /// Maps the regions that the others have announced, and drops those that they have withdrawn; call it now and then,
   /// between calls.
@@ -92,7 +92,7 @@ class LocalGroup {
 
  private:
   using Counter = std::atomic<std::uint64_t> ProgressLine::*;
-  /// How many ranks were seen to have reached a mark, so that they are not looked at again.
+  /// How many ranks were seen to have reached a mark, so that this rank does not look at them again.
   struct Reach {
     std::uint64_t mark = 0;
     std::uint32_t ranks = 0;

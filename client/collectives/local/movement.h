@@ -33,7 +33,7 @@ class Movement {
 
   /// True: by notes; false: by chunks. The same on every rank that made the same call.
   [[nodiscard]] bool by_notes() const noexcept { return by_notes_; }
-  /// The most bytes that any rank offers.
+  /// Returns the most bytes that any rank offers.
   [[nodiscard]] std::size_t offered_bytes() const noexcept { return offered_bytes_; }
   [[nodiscard]] bool offers() const noexcept { return offers_; }
   [[nodiscard]] bool wants() const noexcept { return wants_; }
@@ -45,7 +45,7 @@ class Movement {
   /// Return whether any rank has work in the chunk's second step (reduces) and in its third (takes).
   [[nodiscard]] bool reduces() const noexcept { return reduces_; }
   [[nodiscard]] bool takes() const noexcept { return takes_; }
-  // These work on this call's chunk `index`, which lies in the lanes at the place of `chunk`.
+  // The functions below work on this call's chunk `index`, which lies in the lanes at the place of `chunk`.
   void offer(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
   void reduce(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
   void take(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
@@ -57,12 +57,12 @@ class Movement {
   };
   /// How a chunk of the collective is made up.
   enum class Shape : std::uint8_t {
-    sliced,  // a slice of one vector for each rank, one behind the other
+    sliced,  // a slice of one vector for each rank, one after the other
     parts,   // a slice of each rank's part
     whole,   // one slice, of the vector that a rank has
   };
   [[nodiscard]] Slice slice(std::uint64_t index, std::uint32_t of) const noexcept;
-  /// The place where a slice begins in the buffer that has it for all ranks.
+  /// Returns the place where a slice begins in the buffer that has the slices of all ranks.
   [[nodiscard]] std::uint64_t place_of(const Slice& slice, std::uint32_t of) const noexcept;
   [[nodiscard]] std::size_t lane_offset(std::uint32_t of) const noexcept { return of * slice_elements_ * element_; }
   /// Copies to the caller's buffer.
@@ -78,7 +78,7 @@ class Movement {
   Shape shape_ = Shape::whole;
   bool by_notes_ = true, reduces_ = false, takes_ = false;
   bool streams_ = false;
-  bool offers_ = false, wants_ = false;  // whether this rank does
+  bool offers_ = false, wants_ = false;  // whether this rank offers, and wants
   std::uint64_t slice_elements_ = 0;
   std::uint64_t chunks_ = 0;
 };

@@ -6,9 +6,9 @@
 //   owner  -> RegionLine    the generation at that place; `changes` says that something is new
 //   others -> MappedLine    "I have that generation mapped"
 //
-// A generation is used once, so no late message is taken for one about the region that has the place now. A call uses a
-// region only when all others have mapped it. The others drop a withdrawn region with their next long call, or at once
-// if their communicator is idle.
+// A generation is used once, so a late message is never taken for one about the region that has the place now. A call
+// uses a region only when all others have mapped it. The others drop a withdrawn region with their next long call, or
+// at once if their communicator is idle.
 //
 // Trust: processes of the same user that have proved the group's secret are trusted to write only where a call's
 // results belong. They could do more to each other with the debugger's calls anyway. Lengths are checked all the same.
@@ -53,7 +53,7 @@ class Regions {
   [[nodiscard]] std::optional<RegionPlace> find(const void* address, std::size_t bytes) noexcept;
 
   // Only the thread that drives the group may call these.
-  /// Maps and drops what the others have changed. Without changes it costs one look.
+  /// Maps and drops regions that other ranks have announced and withdrawn. Without changes it costs one look.
   void attend() noexcept;
   /// Returns the address of another rank's bytes in this process; nullptr: this rank has not mapped them.
   [[nodiscard]] std::byte* at(std::uint32_t rank, const RegionPlace& place, std::size_t bytes) const noexcept;

@@ -29,7 +29,7 @@ class Bell {
   explicit Bell(ArenaHeader& header) noexcept;
 
   /// Stores `value` for everyone to see, and wakes the sleepers. It costs no fence if the kernel offers a barrier to
-  /// threads that go to sleep (membarrier): theirs stands in for ours, between the store and the load below.
+  /// threads that go to sleep (membarrier): their barrier takes the place of one between the store and the load below.
   template <class T>
   void publish(std::atomic<T>& word, T value) noexcept {
     if (fenced_) [[unlikely]] {
@@ -89,7 +89,7 @@ class Wait {
   static constexpr std::uint32_t kTurns = 2000;
   static constexpr std::uint32_t kTurnsCrowded = 16;
   static constexpr std::chrono::milliseconds kYieldTime{2};
-  /// Gives the core away; true once it has done so for long.
+  /// Gives the core away. Returns true once it has done so for long.
   [[nodiscard]] bool rest() noexcept;
   [[nodiscard]] std::chrono::nanoseconds nap() noexcept;
 
