@@ -1,7 +1,6 @@
 #include "tributary/kernels/target.h"
 
 #include <array>
-#include <cassert>
 #include <cstddef>
 
 #include "kernels/cpu/kernel_table.h"

@@ -282,6 +282,7 @@ void LaneLink::take_result(std::span<std::byte> payload) {
   TRIBUTARY_ASSERT(e.sequence == prefix_ && prefix_ < contributed_,
                    "the result of sequence {} comes where {} is next and {} were contributed", e.sequence, prefix_,
                    contributed_);
+  TRIBUTARY_ASSERT(e.operation != nullptr, "the operation of sequence {} ended before its result", prefix_);
   Operation& operation = *e.operation;
   if (!payload.empty() && operation.result_of(e.segment) != payload.data()) {
     std::byte* const to = operation.result_of(e.segment);
