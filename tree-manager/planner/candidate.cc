@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::manager {
 
 std::uint32_t CandidateBuilder::count(const Items& items) noexcept {
@@ -11,6 +13,10 @@ std::uint32_t CandidateBuilder::count(const Items& items) noexcept {
 }
 
 bool CandidateBuilder::build(const CandidateShape& shape, std::uint64_t weight, Candidate& out) {
+  TRIBUTARY_ASSERT(shape.scope < sites_.sites.size(), "the root is looked for in site {} of {}", shape.scope,
+                   sites_.sites.size());
+  TRIBUTARY_ASSERT(shape.fan_in >= 2 && shape.fan_in <= kChildrenMax, "an aggregator is to have {} children",
+                   shape.fan_in);
   shape_ = shape;
   weight_ = weight;
   out_ = &out;
@@ -25,6 +31,8 @@ bool CandidateBuilder::build(const CandidateShape& shape, std::uint64_t weight, 
     if (s == shape.scope) return finish(site, items);
     const bool here = (shape.levels_mask >> site.level & 1U) != 0;
     if (here && count(items) >= 2) (void)reduce(site, items, 2);
+    TRIBUTARY_ASSERT(site.parent > s && site.parent <= shape.scope, "site {} below site {} has parent {}", s,
+                     shape.scope, site.parent);
     Items& above = pending_[site.parent];
     above.insert(above.end(), items.begin(), items.end());
   }
@@ -53,7 +61,8 @@ std::uint32_t CandidateBuilder::choose(const Site& site, std::uint32_t wanted, s
 /// Puts one more level of aggregators over the items; items for which they have no room stay. Returns false when it put
 /// none.
 bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t children_min) {
-  std::uint32_t left = count(items);
+  const std::uint32_t before = count(items);
+  std::uint32_t left = before;
   const std::uint32_t wanted = (left + shape_.fan_in - 1) / shape_.fan_in;
   std::uint32_t aggregators = choose(site, wanted, children_min);
   if (aggregators == 0) return false;
@@ -63,14 +72,14 @@ bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t chil
   Items result;
   std::size_t at = 0;
   std::uint32_t offset = 0;
-  bool progress = false;
+  std::uint32_t given = 0;
   for (const std::uint32_t a : chosen_) {
     const std::uint32_t share = std::min(room(a), (left + aggregators - 1) / aggregators);
     --aggregators;
     if (share < children_min) continue;
     give(a, share, items, at, offset, result);
     left -= share;
-    progress = true;
+    ++given;
   }
   for (; at < items.size(); ++at) {
     Item rest = items[at];
@@ -78,8 +87,10 @@ bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t chil
     offset = 0;
     result.push_back(rest);
   }
+  TRIBUTARY_ASSERT(count(result) == left + given, "{} of {} children are left, {} nodes are new, and {} need a parent",
+                   left, before, given, count(result));
   items = std::move(result);
-  return progress;
+  return given != 0;
 }
 
 void CandidateBuilder::attach(CandidateNode& node, std::uint32_t self, const Item& item) {
@@ -89,7 +100,10 @@ void CandidateBuilder::attach(CandidateNode& node, std::uint32_t self, const Ite
     return;
   }
   node.below.push_back(item.node);
+  TRIBUTARY_ASSERT(item.node < out_->nodes.size() && item.node != self, "node {} gets child {}, of {}", self, item.node,
+                   out_->nodes.size());
   CandidateNode& child = out_->nodes[item.node];
+  TRIBUTARY_ASSERT(child.parent == kNoParent, "node {} gets parent {} after {}", item.node, self, child.parent);
   child.parent = self;
   node.depth = std::max(node.depth, child.depth + 1);
 }
@@ -97,10 +111,15 @@ void CandidateBuilder::attach(CandidateNode& node, std::uint32_t self, const Ite
 /// Makes a node over the next `children` items; the first `offset` ranks of the first item have a parent already.
 void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, const Items& items, std::size_t& at,
                             std::uint32_t& offset, Items& out) {
+  TRIBUTARY_ASSERT(!used_[aggregator], "aggregator {} stands twice in one tree", aggregator);
+  TRIBUTARY_ASSERT(children >= 1 && children <= sites_.aggregators[aggregator].children_max,
+                   "aggregator {} gets {} children, of at most {}", aggregator, children,
+                   sites_.aggregators[aggregator].children_max);
   used_[aggregator] = true;
   const auto self = static_cast<std::uint32_t>(out_->nodes.size());
   CandidateNode node{.aggregator = aggregator};
   while (children > 0) {
+    TRIBUTARY_ASSERT(at < items.size(), "{} children are missing after {} items", children, items.size());
     Item part = items[at];
     if (part.node == kNoParent) {
       part.run.begin += offset;
@@ -126,7 +145,10 @@ bool CandidateBuilder::adopt(Items& items) {
   const auto room = [&](const Item& item) {
     if (item.node == kNoParent) return 0U;
     const CandidateNode& node = out_->nodes[item.node];
-    return sites_.aggregators[node.aggregator].children_max - node.children;
+    const std::uint32_t children_max = sites_.aggregators[node.aggregator].children_max;
+    TRIBUTARY_ASSERT(node.children <= children_max, "aggregator {} has {} children, of at most {}", node.aggregator,
+                     node.children, children_max);
+    return children_max - node.children;
   };
   const auto host =
       std::max_element(items.begin(), items.end(), [&](const Item& a, const Item& b) { return room(a) < room(b); });
@@ -158,7 +180,9 @@ bool CandidateBuilder::finish(const Site& site, Items& items) {
   for (std::uint32_t round = 0; round <= 2 * kTreeLevelsMax; ++round) {
     const std::uint32_t left = count(items);
     if (left == 1 && items[0].node != kNoParent) {
-      const std::uint32_t depth = out_->nodes[items[0].node].depth;
+      const CandidateNode& root = out_->nodes[items[0].node];
+      TRIBUTARY_ASSERT(root.parent == kNoParent, "the root of {} nodes has parent {}", out_->nodes.size(), root.parent);
+      const std::uint32_t depth = root.depth;
       if (depth > depth_max) return false;
       if (shape_.levels == 0 || depth == shape_.levels) {
         out_->depth = depth;

@@ -15,6 +15,7 @@
 #include "tree-manager/planner/candidate.h"
 #include "tree-manager/planner/explain.h"
 #include "tree-manager/planner/flight.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr double kSameCost = 0.02;
 // More lanes cost more connections and memory; the planner takes them where they save this part of the time.
 constexpr double kLanesPay = 0.03;
+constexpr std::uint32_t kNoLeaf = UINT32_MAX;
 
 class LanePlanner {
  public:
@@ -38,6 +40,7 @@ class LanePlanner {
     for (std::uint32_t scope = sites_.lowest_common; scope != kNoSite; scope = sites_.sites[scope].parent) {
       // Without a tree here, look for aggregators further up.
       if (!best_within(scope, weight)) continue;
+      TRIBUTARY_ASSERT(!best_.nodes.empty(), "the best tree of lane {} has no aggregator", lane);
       tree = materialise(lane);
       cost_.commit(best_, weight);
       seconds = std::max(seconds, best_.seconds);
@@ -111,31 +114,45 @@ class LanePlanner {
       if (it.seconds <= seconds_max && it.burden < best->burden) best = &it;
     }
     const bool built = builder_.build(best->shape, weight, best_);
+    TRIBUTARY_ASSERT(built, "a tree with a fan-in of {} was built once, and cannot be built again", best->shape.fan_in);
     cost_.estimate(best_, weight);
-    return built;
+    return true;
   }
 
   [[nodiscard]] LaneTree materialise(std::uint32_t lane) const {
     LaneTree tree;
-    tree.leaf_of_rank.resize(sites_.order.size());
+    tree.leaf_of_rank.resize(sites_.order.size(), kNoLeaf);
+    std::size_t placed = 0;
     tree.nodes.reserve(best_.nodes.size());
     for (std::uint32_t n = 0; n < best_.nodes.size(); ++n) {
       const CandidateNode& from = best_.nodes[n];
       const PlanAggregator& aggregator = aggregator_of(from);
+      const Endpoint* const data = address_for_lane(aggregator.data, lane);
+      TRIBUTARY_ASSERT(data != nullptr, "lane {} uses aggregator {}, and none of its addresses lives", lane,
+                       aggregator.name);
       tree.nodes.push_back({.aggregator = aggregator.name,
                             .incarnation = aggregator.incarnation,
                             .host = aggregator.host,
-                            .data = *address_for_lane(aggregator.data, lane),
+                            .data = *data,
                             .parent = from.parent,
                             .data_changes = aggregator.data_changes});
       if (from.parent != kNoParent) {
         const PlanAggregator& parent = aggregator_of(best_.nodes[from.parent]);
-        tree.nodes.back().up = *address_between(aggregator.data, parent.data, lane);
+        const Endpoint* const up = address_between(aggregator.data, parent.data, lane);
+        TRIBUTARY_ASSERT(up != nullptr, "lane {} uses aggregator {}, and none of its addresses lives", lane,
+                         parent.name);
+        tree.nodes.back().up = *up;
       }
       for (const RankRun& run : from.runs) {
+        TRIBUTARY_ASSERT(run.begin < run.end && run.end <= sites_.order.size(), "node {} has ranks {} to {}, of {}", n,
+                         run.begin, run.end, sites_.order.size());
+        placed += run.end - run.begin;
         for (std::uint32_t i = run.begin; i < run.end; ++i) tree.leaf_of_rank[sites_.order[i]] = n;
       }
     }
+    const bool each_has_one = std::ranges::find(tree.leaf_of_rank, kNoLeaf) == tree.leaf_of_rank.end();
+    TRIBUTARY_ASSERT(each_has_one && placed == tree.leaf_of_rank.size(), "{} ranks got a leaf, of {}", placed,
+                     tree.leaf_of_rank.size());
     return tree;
   }
 
@@ -213,6 +230,7 @@ class DomainFabric final : public Fabric {
     Plan plan;
     while (lanes > 0) {
       plan = plan_lanes(request, load, lanes);
+      TRIBUTARY_ASSERT(plan.lanes.size() <= lanes, "{} lanes were planned, of {}", plan.lanes.size(), lanes);
       if (plan.lanes.size() == lanes || plan.lanes.empty()) break;
       lanes = static_cast<std::uint32_t>(plan.lanes.size());
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::manager {
 
 /// Adds the switches level by level. After level k, switches that reach each other over links up to that level are one
@@ -29,7 +31,10 @@ class DomainBuilder {
       make_domains(level);
       for (const auto& [member, domain] : before) {
         const std::uint32_t now = domain_[find(member)];
-        if (now != domain) tree_.domains_[domain].parent = now;
+        if (now == domain) continue;
+        TRIBUTARY_ASSERT(now > domain && now < tree_.domains_.size(), "domain {} gets parent {}, of {} domains", domain,
+                         now, tree_.domains_.size());
+        tree_.domains_[domain].parent = now;
       }
     }
     place_hosts();
@@ -44,7 +49,11 @@ class DomainBuilder {
   /// A link between switches belongs to the level of its upper end, a host's links to the highest switch among them.
   void sort_links() {
     for (const Link& link : topology_.links) {
+      TRIBUTARY_ASSERT(link.to < topology_.switches.size(), "a link leads to switch {} of {}", link.to,
+                       topology_.switches.size());
       if (link.from_kind != Link::End::host) continue;
+      TRIBUTARY_ASSERT(link.from < topology_.hosts.size(), "a link comes from host {} of {}", link.from,
+                       topology_.hosts.size());
       host_level_[link.from] = std::max(host_level_[link.from], topology_.switches[link.to].level);
     }
     for (const Link& link : topology_.links) {
@@ -58,6 +67,7 @@ class DomainBuilder {
     for (const Link* link : links_at_[level]) {
       if (link->from_kind == Link::End::host) continue;
       const std::uint32_t below = domain_[find(link->from)];
+      TRIBUTARY_ASSERT(below < tree_.domains_.size(), "switch {} below level {} has no domain", link->from, level);
       tree_.domains_[below].uplink_bits_per_second += link->rate_bits_per_second;
     }
   }
@@ -105,6 +115,10 @@ class DomainBuilder {
       place.rate_bits_per_second += link.rate_bits_per_second;
       if (topology_.switches[link.to].level == host_level_[link.from]) place.domain = home_[link.to];
     }
+    for (std::size_t i = 0; i < tree_.places_.size(); ++i) {
+      TRIBUTARY_ASSERT(tree_.places_[i].domain < tree_.domains_.size(), "host {} has no domain of {}", i,
+                       tree_.domains_.size());
+    }
     tree_.hosts_.reserve(topology_.hosts.size());
     for (std::uint32_t i = 0; i < topology_.hosts.size(); ++i) tree_.hosts_.emplace(topology_.hosts[i], i);
   }
@@ -136,8 +150,16 @@ HostPlace DomainTree::place(const std::string& host) const {
 }
 
 void DomainTree::number_preorder() {
+  TRIBUTARY_ASSERT(!domains_.empty() && domains_.back().parent == kNoDomain, "the last of {} domains is no root",
+                   domains_.size());
   std::vector<std::uint32_t> size(domains_.size(), 1);
-  for (std::uint32_t d = 0; d + 1 < domains_.size(); ++d) size[domains_[d].parent] += size[d];
+  for (std::uint32_t d = 0; d + 1 < domains_.size(); ++d) {
+    const std::uint32_t parent = domains_[d].parent;
+    TRIBUTARY_ASSERT(parent > d && parent < domains_.size(), "domain {} has parent {}, of {} domains", d, parent,
+                     domains_.size());
+    size[parent] += size[d];
+  }
+  TRIBUTARY_ASSERT(size.back() == domains_.size(), "{} of {} domains are below the root", size.back(), domains_.size());
   // The number with which the next child's subtree begins.
   std::vector<std::uint32_t> next(domains_.size(), 0);
   for (std::uint32_t d = static_cast<std::uint32_t>(domains_.size()); d-- > 0;) {

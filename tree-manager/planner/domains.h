@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tree-manager/topology/topology.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
 
@@ -45,6 +46,8 @@ class DomainTree {
   /// Calls visit(domain) for every domain whose uplink lies on the way between the two.
   template <class Visit>
   void each_uplink_between(std::uint32_t a, std::uint32_t b, const Visit& visit) const {
+    TRIBUTARY_ASSERT(a < domains_.size() && b < domains_.size(), "a way leads from domain {} to {}, of {}", a, b,
+                     domains_.size());
     // The domain with the lower index cannot be an ancestor of the other domain.
     while (a != b) {
       std::uint32_t& lower = a < b ? a : b;

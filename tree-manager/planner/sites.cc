@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/lane_memory.h"
 
 namespace tributary::manager {
@@ -91,6 +92,8 @@ class Layout {
   }
 
   void sort_members() {
+    TRIBUTARY_ASSERT(host_of_rank_.size() == request_.hosts.size(), "{} of {} ranks have a host", host_of_rank_.size(),
+                     request_.hosts.size());
     out_.order.resize(request_.hosts.size());
     std::iota(out_.order.begin(), out_.order.end(), 0U);
     // Ranks are sorted by domain, then hosts with a site of their own come last, then by host, which keeps a host's
@@ -109,6 +112,9 @@ class Layout {
     for (std::uint32_t i = 0; i < out_.order.size();) {
       const std::uint32_t host = host_of_rank_[out_.order[i]];
       const std::uint32_t end = i + out_.hosts[host].ranks;
+      TRIBUTARY_ASSERT(end > i && end <= out_.order.size() && host_of_rank_[out_.order[end - 1]] == host,
+                       "host {} has {} ranks, and they are not those from {} on, of {}", host, end - i, i,
+                       out_.order.size());
       if (has_own_site(host)) {
         const std::uint32_t domain = out_.hosts[host].place.domain;
         Site site{.domain = domain, .host = host, .ranks_begin = i, .ranks_end = end};
@@ -117,6 +123,7 @@ class Layout {
         const auto last = std::find_if_not(first, out_.aggregators.end(), at_host);
         site.aggregators_begin = static_cast<std::uint32_t>(first - out_.aggregators.begin());
         site.aggregators_end = static_cast<std::uint32_t>(last - out_.aggregators.begin());
+        TRIBUTARY_ASSERT(site.aggregators_begin < site.aggregators_end, "host {} has a site and no aggregator", host);
         out_.sites.push_back(site);
       }
       i = end;
@@ -146,6 +153,9 @@ class Layout {
       Site& site = out_.sites[s];
       const std::uint32_t above = s < host_sites ? site.domain : domains_.domains()[site.domain].parent;
       if (above != kNoDomain) site.parent = site_of[above];
+      const bool root = s + 1 == out_.sites.size();
+      TRIBUTARY_ASSERT(root ? site.parent == kNoSite : site.parent > s && site.parent < out_.sites.size(),
+                       "site {} of {} has parent {}", s, out_.sites.size(), site.parent);
     }
     set_ranks(site_of);
   }
@@ -160,6 +170,9 @@ class Layout {
     };
     site.aggregators_begin = at(domain.preorder);
     site.aggregators_end = at(domain.preorder_end);
+    TRIBUTARY_ASSERT(site.aggregators_begin <= site.aggregators_end && site.aggregators_end <= out_.aggregators.size(),
+                     "domain {} has aggregators {} to {}, of {}", site.domain, site.aggregators_begin,
+                     site.aggregators_end, out_.aggregators.size());
   }
 
   void set_ranks(const std::vector<std::uint32_t>& site_of) {
@@ -181,6 +194,7 @@ class Layout {
         out_.lowest_common = s;
         return;
       }
+      TRIBUTARY_ASSERT(site.parent != kNoSite, "the root's site holds {} of {} ranks", below[s], out_.order.size());
       below[site.parent] += below[s];
     }
   }

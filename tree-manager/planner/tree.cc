@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::manager {
 namespace {
 
@@ -20,7 +22,9 @@ std::vector<std::uint32_t> bottom_up(const std::vector<TreeNode>& nodes) {
   }
   for (std::size_t next = 0; next < order.size(); ++next) {
     const std::uint32_t parent = nodes[order[next]].parent;
-    if (parent != kNoParent && --waiting[parent] == 0) order.push_back(parent);
+    if (parent == kNoParent) continue;
+    TRIBUTARY_ASSERT(waiting[parent] > 0, "node {} waits for no child, and {} is one", parent, order[next]);
+    if (--waiting[parent] == 0) order.push_back(parent);
   }
   return order;
 }
@@ -64,6 +68,9 @@ Status LaneTree::finish() {
     lowest[parent] = std::min(lowest[parent], lowest[i]);
   }
   if (roots != 1) return bad("it has " + std::to_string(roots) + " roots");
+  TRIBUTARY_ASSERT(nodes[root].parent == kNoParent && nodes[root].ranks_below == leaf_of_rank.size(),
+                   "root {} of {} nodes has {} of {} ranks below it", root, nodes.size(), nodes[root].ranks_below,
+                   leaf_of_rank.size());
   levels = nodes[root].level;
   if (levels > kTreeLevelsMax) return bad("it has " + std::to_string(levels) + " levels");
   child_of_rank.assign(leaf_of_rank.size(), 0);

@@ -29,6 +29,8 @@ class SqliteStatement {
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
   };
+  [[nodiscard]] int next_place();
+
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
   int bound_ = 0;
   int bind_error_ = SQLITE_OK;

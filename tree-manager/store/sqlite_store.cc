@@ -5,6 +5,7 @@
 #include "tree-manager/store/records.h"
 #include "tree-manager/store/sqlite.h"
 #include "tree-manager/store/store.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
 namespace {
@@ -128,6 +129,7 @@ class SqliteStore final : public Store {
     const auto row = statement.step();
     statement.reset();
     if (!row) return std::unexpected(row.error());
+    TRIBUTARY_ASSERT(!*row, "a statement with {} values was to change rows, and has read one", sizeof...(values));
     return {};
   }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 
 namespace tributary::manager {
@@ -65,6 +66,7 @@ Result<std::vector<std::string>> expand_names(std::string_view text) {
     names.push_back(std::move(name));
     if (i == high) break;
   }
+  TRIBUTARY_ASSERT(names.size() == std::size_t{high - low} + 1, "{} to {} stand for {} names", low, high, names.size());
   return names;
 }
 

@@ -8,6 +8,7 @@
 #include "service-kit/yaml_text.h"
 #include "tree-manager/topology/name_range.h"
 #include "tree-manager/topology/yaml_fields.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
 namespace {
@@ -96,6 +97,7 @@ class Reader {
     if (!text) return {};
     auto expanded = expand_names(*text);
     if (!expanded) return errors_.add(node, path, expanded.error().message), std::vector<std::string>{};
+    TRIBUTARY_ASSERT(!expanded->empty(), "'{}' stands for no name", *text);
     return std::move(*expanded);
   }
 
@@ -131,6 +133,9 @@ class Reader {
       for (const std::string& name : names(item, where)) {
         const auto found = names_.find(name);
         if (found == names_.end()) return errors_.add(item, where, "no host or switch has the name '" + name + "'");
+        const auto [kind, index] = found->second;
+        const std::size_t size = kind == Link::End::host ? topology_.hosts.size() : topology_.switches.size();
+        TRIBUTARY_ASSERT(index < size, "'{}' is number {} of {}", name, index, size);
         ends.push_back(found->second);
       }
     };
@@ -173,6 +178,8 @@ class Reader {
       }
       if (level_a > level_b) std::swap(a, b);
     }
+    TRIBUTARY_ASSERT(b.kind == Link::End::fabric_switch, "the upper end of link {} is no switch",
+                     topology_.links.size());
     topology_.links.push_back({a.kind, a.index, b.index, rate});
   }
 
@@ -272,6 +279,9 @@ nlohmann::json to_json(const Topology& topology) {
   json links = json::array();
   for (const Link& link : topology.links) {
     const bool host = link.from_kind == Link::End::host;
+    TRIBUTARY_ASSERT(
+        link.to < topology.switches.size() && link.from < (host ? topology.hosts.size() : topology.switches.size()),
+        "link {} leads from {} to {}", links.size(), link.from, link.to);
     links.push_back({{"from", host ? topology.hosts[link.from] : topology.switches[link.from].name},
                      {"to", topology.switches[link.to].name},
                      {"rate_bits_per_second", link.rate_bits_per_second}});
