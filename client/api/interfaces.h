@@ -21,17 +21,17 @@ namespace tributary::client {
                                                        const Environment& environment);
 
 /// The RDMA addresses of this host that a rank uses: it listens at the first, and its lanes leave by all of them in
-/// turn. They belong to the devices named in the settings; or to the named interface alone; or to the devices nearest
-/// to the GPU in use or the NUMA node, starting with a different one for each LOCAL_RANK, so that the ranks of a host
-/// share the devices.
+/// turn. They belong to the devices that the settings name, or to the named interface alone, or to the devices nearest
+/// to the GPU in use or the NUMA node. The nearest devices begin with another one for each LOCAL_RANK, so that the
+/// ranks of a host share the devices.
 [[nodiscard]] Result<std::vector<std::string>> rdma_addresses(const ClientSettings& settings,
                                                               const Environment& environment);
 
 /// The settings for RDMA, without rails, which rdma_addresses() chooses.
 [[nodiscard]] RdmaWish rdma_wish(const ClientSettings& settings);
 
-/// The address by which this host would talk to `host`, a numeric address: a rank listens there for its peers. Empty if
-/// the system knows no route.
+/// Returns the address by which this host would talk to `host`, a numeric address; a rank listens there for its peers.
+/// Empty if the system knows no route.
 [[nodiscard]] std::string address_towards(const std::string& host);
 
 }  // namespace tributary::client

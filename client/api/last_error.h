@@ -17,7 +17,7 @@ class CommErrors {
   CommErrors();
   void set(const std::string& sentence);
   [[nodiscard]] std::string get() const;
-  /// A number that no other communicator of the process has.
+  /// Returns a number that no other communicator of the process has.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
 
  private:

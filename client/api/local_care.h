@@ -14,7 +14,7 @@ class LocalCare {
   void take(std::shared_ptr<local::GroupCalls> calls) { calls_ = std::move(calls); }
 
   // Called by the driver.
-  /// Does what is due. Returns how long the driver may do something else then, at most `limit`.
+  /// Drives neglected calls. Returns for how long the driver may then do something else, at most `limit`.
   [[nodiscard]] transport::Duration turn(transport::TimePoint now, transport::Duration limit);
   // Called by any thread.
   [[nodiscard]] bool neglected() const noexcept { return calls_ != nullptr && calls_->queue.neglected(); }

@@ -23,8 +23,8 @@ class Meeting {
   [[nodiscard]] const UniqueId& id() const noexcept { return id_; }
   [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
   [[nodiscard]] const std::shared_ptr<transport::LinkKeys>& keys() const noexcept { return keys_; }
-  /// Passes connections to `acceptor` from now on. Until then none is taken: they wait in the system's queue, because
-  /// no thread polls the transport.
+  /// Passes connections to `acceptor` from now on. Until then they wait in the system's queue, because no thread polls
+  /// the transport.
   void deliver_to(transport::Acceptor& acceptor) noexcept;
 
  private:
@@ -44,7 +44,8 @@ inline constexpr std::size_t kMeetingsMax = 64;
 [[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
                                                  bool shared_memory, PacketSecurity security, const DpdkRank& dpdk,
                                                  const RdmaWish& rdma, const UdpRank& udp);
-/// nullptr: this process did not make the id, a communicator has taken it, or kMeetingsMax newer ones closed it.
+/// Returns nullptr if this process did not make the id, if a communicator has taken it, or if kMeetingsMax newer
+/// meetings closed it.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
 
 }  // namespace tributary::client

@@ -29,7 +29,7 @@ namespace tributary::client {
 struct ProgressParts {
   std::unique_ptr<Meeting> meeting;                 // rank 0's; its transport becomes the communicator's
   std::unique_ptr<transport::Transport> transport;  // the transport of the other ranks
-  // Rank 0's, if a manager is configured; answers arrive on that transport.
+  // Set on rank 0 if a manager is configured; answers arrive on that transport.
   std::unique_ptr<GroupService> service;
   CommunicatorSettings settings;
   std::string transport_name;
@@ -42,8 +42,8 @@ class ProgressThread {
   struct Events {
     /// The ranks have met, or cannot. If there is a group, all collectives go to it, none to submit().
     std::function<void(const Status&, const std::shared_ptr<local::GroupCalls>&)> ready;
-    /// The last event: communicator and transport are gone, and so is every reference to callers' buffers. Submitted
-    /// calls that have not been answered never will be.
+    /// The last event: communicator and transport are gone, and so is every reference to callers' buffers. Calls that
+    /// were submitted and have no answer yet never get one.
     std::function<void(const Error& why)> over;
   };
   /// Starts the thread, on which the events come.
@@ -64,10 +64,10 @@ class ProgressThread {
   [[nodiscard]] bool wait(Request& request, std::optional<transport::TimePoint> deadline = std::nullopt);
   /// Does what is due now, if no thread drives. Any thread.
   void help();
-  /// nullptr: the transport registers nothing, or is gone. Any thread.
+  /// Returns nullptr if the transport registers nothing, or is gone. Any thread.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory);
-  /// Lends it to the other sides of connections through shared memory. nullptr: there are none, or will be none. Any
-  /// thread.
+  /// Lends the memory to the other sides of connections through shared memory. Returns nullptr if there are no such
+  /// connections, or will be none. Any thread.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> lend(const std::byte* address, transport::SharedRange range);
   /// Sends what is queued, destroys communicator and transport, joins the thread. Any other thread may call it; the
   /// first call counts.

@@ -30,11 +30,11 @@ class Request {
   [[nodiscard]] bool wait(std::optional<TimePoint> deadline = std::nullopt);
   /// The outcome of a request that is done.
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
-  /// The outcome of a request that is done, as a status; an error is noted as this thread's last one. Stores the source
-  /// for a caller that wants it.
+  /// Returns the outcome of a request that is done, as a status. Notes an error as this thread's last error. Stores the
+  /// source for a caller that wants it.
   tributary_status report_outcome() const noexcept;
-  /// Calls `then` once, when the request is done: at once if it is, else on the thread that completes it. Returns false
-  /// if another call waits for that already: then `then` will not be called.
+  /// Calls `then` once, when the request is done: at once if it is, else on the thread that completes it. Returns
+  /// false, and never calls `then`, if another call waits for that already.
   [[nodiscard]] bool when_done(std::function<void()> then);
 
   /// Stores the sender's rank of a receive in `into`, for its caller; nullptr: not wanted. Call it before the receive

@@ -25,7 +25,7 @@ class DirectCall final : public DirectMemory {
 
   /// Takes the operation's `outcome`; called on the communicator's thread. Calls `done` on any thread.
   void finish(const Status& outcome, std::function<void(const Status&)> done);
-  /// nullptr while the call is direct.
+  /// Returns nullptr while the call is direct.
   [[nodiscard]] const std::shared_ptr<StagedCall>& staged() const noexcept { return staged_; }
 
   [[nodiscard]] const std::shared_ptr<DirectDevice>& device() const noexcept override { return device_; }

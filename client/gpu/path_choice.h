@@ -56,10 +56,10 @@ struct PathFacts {
 
 struct PathChoice {
   Path path = Path::staging;  // the first of `ways`
-  /// The ways to try in turn. A device may still refuse one that the facts allow; then comes staging, which always
-  /// works.
+  /// The ways to try in turn. A device may still refuse a way that the facts allow. The last way is staging, which
+  /// always works.
   std::vector<Path> ways;
-  /// The writes of the network must be flushed before the GPU is told of them.
+  /// Whether the network's writes must be flushed before the GPU is told of them.
   bool flush = false;
   /// A whole sentence: the ways to try, and for every other way the reason why not.
   std::string sentence;

@@ -16,7 +16,7 @@ namespace tributary::client::gpu {
 
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
-  /// Idle blocks above this sum are given back to the system.
+  /// The pool gives idle blocks above this sum back to the system.
   static constexpr std::size_t kIdleBytesMax = std::size_t{256} << 20;
   /// Registers a block with the communicator's transport for as long as the block exists; may give nullptr.
   using Keep = std::function<std::unique_ptr<transport::KeptMemory>(std::span<const std::byte>)>;

@@ -1,5 +1,5 @@
 #pragma once
-// Takes whole messages from the algorithms and emits their pieces for the round that was asked for.
+// Takes whole messages from the algorithms, and emits their pieces for one round.
 #include <algorithm>
 #include <cstdint>
 
@@ -45,7 +45,7 @@ class Emitter {
   void reduce(const LocalReduce& action) noexcept {
     if (part_ == 0) out_.push(action);
   }
-  /// A message without elements: its arrival is the signal.
+  /// Emits a message without elements: its arrival is the signal.
   void send_signal(std::uint32_t peer) noexcept { out_.push(Send{.peer = peer, .from = {Buffer::scratch, 0, 0}}); }
   void receive_signal(std::uint32_t peer) noexcept {
     out_.push(Receive{.peer = peer, .into = {Buffer::scratch, 0, 0}});

@@ -9,8 +9,8 @@
 
 namespace tributary::schedule {
 
-/// `total` elements in `parts` contiguous parts, as even as possible: the first total % parts have one more. If total
-/// is a multiple of parts, as in all_gather, every part has total / parts.
+/// Divides `total` elements into `parts` contiguous parts, as evenly as possible: the first total % parts have one
+/// more. If total is a multiple of parts, as in all_gather, every part has total / parts.
 struct Partition {
   std::uint64_t total;
   std::uint64_t parts;
@@ -33,12 +33,12 @@ struct Partition {
   return {amount_in_all(p.collective, p.count, p.ranks), p.ranks};
 }
 
-/// The number of steps in which doubling reaches all of `ranks`.
+/// Returns the number of steps in which doubling reaches all of `ranks`.
 [[nodiscard]] constexpr std::uint32_t ceil_log2(std::uint32_t ranks) noexcept {
   return static_cast<std::uint32_t>(std::bit_width(ranks - 1));
 }
 
-/// The rank `distance` places further around the ring; distance may be up to `ranks`.
+/// Returns the rank `distance` places further around the ring; distance may be up to `ranks`.
 [[nodiscard]] constexpr std::uint32_t ahead(const Parameters& p, std::uint64_t distance) noexcept {
   return static_cast<std::uint32_t>((p.rank + distance) % p.ranks);
 }
@@ -46,14 +46,15 @@ struct Partition {
   return static_cast<std::uint32_t>((p.rank + p.ranks - distance) % p.ranks);
 }
 
-/// The place of this rank when ranks are counted from the root, which has place 0: the trees are built on places.
+/// Returns this rank's place, counted from the root, which has place 0. Trees are built on places.
 [[nodiscard]] constexpr std::uint32_t place_of(const Parameters& p) noexcept {
   return static_cast<std::uint32_t>((std::uint64_t{p.rank} + p.ranks - p.root) % p.ranks);
 }
 [[nodiscard]] constexpr std::uint32_t rank_at(const Parameters& p, std::uint64_t place) noexcept {
   return static_cast<std::uint32_t>((place + p.root) % p.ranks);
 }
-/// The number of places under `place` in the binomial tree, itself included: [place, place + subtree(p, place)).
+/// Returns the number of places under `place` in the binomial tree, itself included: [place, place + subtree(p,
+/// place)).
 [[nodiscard]] constexpr std::uint32_t subtree(const Parameters& p, std::uint32_t place) noexcept {
   return place == 0 ? p.ranks : std::min(place & (0U - place), p.ranks - place);
 }

@@ -30,7 +30,7 @@
 // sum |x_i| (N. J. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799), a
 // float32 average has one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in
 // float32, direct; ceil(log2 N) for binomial, recursive doubling and halving-doubling. 8- and 16-bit floats are rounded
-// once per reduction, so the few reductions of a tree are better than the many of a ring; direct takes up to 64 ranks
+// once per reduction, so the few reductions of a tree are better than the many of a ring; direct reduces up to 64 ranks
 // in one pass and rounds once.
 //
 // Sources: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA
@@ -143,7 +143,7 @@ inline constexpr std::uint8_t kAlgorithmCount = 11;
 /// The algorithms that a collective can be run with.
 [[nodiscard]] std::span<const Algorithm> algorithms(Collective collective) noexcept;
 
-/// One collective call, seen by one rank. Counts and in-place rules are those of tributary.h.
+/// One rank's view of one collective call. Counts and in-place rules are those of tributary.h.
 struct Parameters {
   Collective collective = Collective::all_reduce;
   Algorithm algorithm = Algorithm::ring;

@@ -97,7 +97,8 @@ struct Estimate {
 /// The collective must have `algorithm`.
 [[nodiscard]] Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept;
 
-/// All ways, the quickest first; a split only where it saves a part of the time. Equal ones keep their order: the tree, then as schedule::algorithms() lists them.
+/// Returns all ways, the quickest first; a split only where it saves a part of the time. Equally quick ways keep their
+/// order: the tree, then the order of schedule::algorithms().
 [[nodiscard]] std::vector<Estimate> estimates(const Figures& figures, const Call& call);
 
 }  // namespace tributary::tuning

@@ -4,17 +4,16 @@
 
 namespace tributary::tuning {
 
-/// The defaults were measured over loopback TCP on a virtual machine with 2 cores (Intel Xeon). The link's rate is the
-/// exception: it is the slowest for which one would build trees, and the only figure that the ranks cannot know.
+/// The defaults were measured over loopback TCP on a virtual machine with 2 cores (Intel Xeon). The link's rate is not
+/// measured: it is the slowest rate for which one would build trees, and the ranks alone cannot know it.
 struct Figures {
-  double message_us =
-      12.5;            // from one rank to another, all of it work: half of it where it leaves, half where it arrives
-  double hop_us = 18;  // between a rank and an aggregator, in either direction
+  double message_us = 12.5;    // from one rank to another; all of it is work, half at each rank
+  double hop_us = 18;          // between a rank and an aggregator, in either direction
   double aggregator_us = 4.5;  // the aggregator's part of hop_us
   double link_gbits = 1;       // of each rank's link, in Gbit/s, per direction; 0: no link, the ranks share a host
   double ring_gbits = 0;       // of a rank's link in a ring of all ranks, where uplinks narrow it; 0: as link_gbits
-  double trees_gbits = 0;      // of a vector through all lanes, the ranks' own links aside; 0: no less than they carry
-  std::uint32_t lanes = 1;     // that share trees_gbits alike
+  double trees_gbits = 0;      // of a vector through all lanes; 0: no less than the ranks' links carry
+  std::uint32_t lanes = 1;     // that share trees_gbits equally
   std::uint32_t levels = 0;    // of the trees; 0: as many as the model takes for so many ranks
   double core_gbytes = 2.5;    // what one core sends, receives or reduces, in GB/s
   std::uint32_t cores = 2;     // of each host

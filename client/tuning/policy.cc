@@ -61,7 +61,7 @@ Policy by_collective(StepsOf steps_of_collective) {
   return Policy(std::move(all));
 }
 
-/// Facts about the trees take the place of what was assumed.
+/// Replaces assumed figures by facts about the trees.
 Figures with_trees(Figures figures, const TreeShape& trees) {
   const PathRates& rates = trees.rates;
   if (rates == PathRates{}) return figures;

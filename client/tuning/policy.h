@@ -1,5 +1,5 @@
 #pragma once
-// The agreement of one group: for each collective, up to which size an operation takes which path. Rank 0 makes it and
+// The policy of one group: for each collective, the path that an operation of a given size takes. Rank 0 makes it and
 // sends it with the welcome. It holds whole numbers alone, so that every rank decides alike.
 #include <array>
 #include <string>
@@ -47,9 +47,9 @@ class Policy {
   std::array<Steps, kCollectiveCount> steps_;
 };
 
-/// A tree for every operation, if there is one.
+/// Returns a policy with a tree for every operation, if there is one.
 [[nodiscard]] Policy trees_always(const GroupShape& shape);
-/// The table's rules for this group and, where they are silent, the cost model with the table's figures.
+/// Returns the table's rules for this group and, where no rule holds, the cost model's choice with the table's figures.
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape);
 /// Returns the policy from the built-in figures, for this group on hosts of so many cores.
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores);
@@ -64,7 +64,7 @@ struct TreeShape {
 };
 [[nodiscard]] TreeShape shape_of(const GroupDescriptor& trees) noexcept;
 
-/// The policy while these trees are in use: with what is known of them in place of the figures that stand for it.
+/// Return the policy while these trees are in use: facts about the trees replace the figures that stand for them.
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& trees);
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores, const TreeShape& trees);
 

@@ -42,19 +42,20 @@ struct Purchase {
   double tree_share = 0;
   double seconds = 0;
   double gain = 0;                // times as fast as the ring
-  double seconds_saved_each = 0;  // by each aggregator more than in the row above
+  double seconds_saved_each = 0;  // by each further aggregator
 };
 
 /// A step whose communication goes one way.
 struct StepTime {
   double seconds = 0;
-  bool met = false;  // it is no longer than wanted
+  bool met = false;  // the step takes no longer than wanted
 };
 
 struct Verdict {
-  double communication_seconds_max = 0;  // what a step leaves for it, hidden or not; not above 0: computing takes all
+  double communication_seconds_max =
+      0;  // time that a step leaves for communication, hidden or not; not above 0: computing takes all
   StepTime ring, tree, split;
-  // The least that meets the wanted step; nullopt: nothing of this kind does.
+  // The least that meets the wanted step; nullopt: no number of this kind does.
   std::optional<std::uint64_t> aggregators_needed;  // of the named rate, by split; 0: the ring does
   std::optional<double> ring_rate_needed;           // of the ranks' links, in bits per second
   std::optional<double> tree_rate_needed;           // the same, with aggregators that carry as much as all ranks send
@@ -63,7 +64,7 @@ struct Verdict {
 struct Budget {
   double bytes = 0;  // of the gradients, in a step
   std::uint64_t aggregators = 0;
-  std::uint64_t aggregators_enough = 0;  // so many carry as much as all ranks send
+  std::uint64_t aggregators_enough = 0;  // aggregators that carry as much as all ranks send
   double coverage = 0;
   double tree_share = 0;  // of the split
   WayCost ring, tree, split;

@@ -16,8 +16,8 @@ struct TuneOptions {
   std::uint32_t ranks_per_host = 1;
 };
 
-/// Called on every rank. The ranks agree over `comm` on what comes next; each way gets a communicator of its own. Rank
-/// 0 writes the file and shows lines; the file's entries for other collectives and numbers of ranks stay.
+/// Called on every rank. The ranks agree over `comm` on the next measurement; each way gets a communicator of its own.
+/// Rank 0 writes the file and shows lines; the file's entries for other collectives and numbers of ranks stay.
 [[nodiscard]] Status tune(const TuneOptions& options, tributary_comm* comm,
                           const std::function<void(const std::string&)>& show);
 

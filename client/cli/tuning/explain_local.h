@@ -6,7 +6,7 @@ namespace tributary::cli {
 
 /// True if no setting forbids ranks of one host to share memory.
 [[nodiscard]] bool may_share_memory();
-/// True if, besides, the options put all ranks on one host.
+/// True if no setting forbids that, and the options put all ranks on one host.
 [[nodiscard]] bool all_on_one_host(const ExplainOptions& options);
 void explain_local(const ExplainOptions& options);
 

@@ -20,11 +20,11 @@ struct NetDevice {
   SocketCounts socket_counts;  // of each connection over TCP that listens here
 };
 
-/// Found once: all interfaces that are up, have a link and an address that other hosts can reach, and are neither the
-/// loopback nor a bridge of containers or virtual machines; or those that TRIBUTARY_IFNAME names, in its order; else
-/// those that NCCL_SOCKET_IFNAME admits. The loopback if there is no other. Over verbs, only interfaces with an active
-/// RDMA port, whose speed, GUID and number are reported. Lives as long as the process, because NCCL keeps pointers to
-/// the names.
+/// Returns the devices, which are found once: all interfaces that are up, have a link and an address that other hosts
+/// can reach, and are neither the loopback nor a bridge of containers or virtual machines; or those that
+/// TRIBUTARY_IFNAME names, in its order; else those that NCCL_SOCKET_IFNAME admits. The loopback if there is no other.
+/// Over verbs, only interfaces with an active RDMA port, whose speed, GUID and number are reported. Lives as long as
+/// the process, because NCCL keeps pointers to the names.
 [[nodiscard]] const std::vector<NetDevice>& devices();
 
 /// nullptr if there is no device with this index.

@@ -8,7 +8,7 @@ namespace tributary::nccl {
 void note_loader(abi::Logger logger);
 
 /// True if RCCL has called init(). Its 8-bit floats have another format on some GPUs (FNUZ: another bias, no infinity,
-/// no -0), and no call tells which: so they are not summed for it.
+/// no -0), and no call tells which: so the plugin does not sum them for RCCL.
 [[nodiscard]] bool loaded_by_rccl() noexcept;
 
 }  // namespace tributary::nccl

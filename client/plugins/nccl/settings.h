@@ -17,7 +17,7 @@ struct PluginSettings {
   std::string tuner_file;    // TRIBUTARY_NCCL_TUNER_FILE; empty: the built-in table
 };
 
-/// Reads them once, at the first use.
+/// Returns the settings, which are read once, at the first use.
 [[nodiscard]] const PluginSettings& settings();
 
 }  // namespace tributary::nccl

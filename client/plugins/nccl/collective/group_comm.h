@@ -34,11 +34,11 @@ class GroupComm {
   [[nodiscard]] tributary_comm* library() const noexcept { return comm_; }
   [[nodiscard]] Registrations& registrations() noexcept { return registrations_; }
 
-  /// Leaves *request NULL if there is no room: NCCL calls again.
+  /// Leaves *request NULL if there is no room: NCCL then calls again.
   abi::Result start(std::vector<GroupCall> calls, std::size_t result_bytes, void** request);
 
   // Called by requests.
-  /// Does what GroupRequest::post() does, but never before an older request that is still to be queued.
+  /// Calls GroupRequest::post(), but never before an older request that is not queued yet.
   [[nodiscard]] tributary_status post_in_turn(GroupRequest& request);
   void give_back(GroupRequest& request) {
     TRIBUTARY_ASSERT(free_.size() < requests_.size(), "all {} requests are free already", requests_.size());

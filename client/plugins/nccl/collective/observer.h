@@ -1,6 +1,6 @@
 #pragma once
 // Looks at every group a few times a second and logs what NCCL's user should know: that sums are made in the network,
-// that a tree was lost and how the group went on, that there is none. Writes the counters to the file that
+// that a tree was lost and how the group went on, or that there is no tree. Writes the counters to the file that
 // TRIBUTARY_NCCL_METRICS names.
 //
 // It has a thread of its own, because a question to a group waits for its progress thread, and NCCL's threads may not
@@ -17,7 +17,7 @@ namespace tributary::nccl {
 
 class Observer {
  public:
-  /// The process has one. Its thread lives while there are groups.
+  /// Returns the only observer of the process. Its thread lives while there are groups.
   static Observer& process();
 
   void add(tributary_comm* comm, int ranks, int rank);
@@ -30,7 +30,7 @@ class Observer {
     int ranks = 0;
     int rank = 0;
     int looks = 0;
-    bool said_how = false;  // the log says on which path it began
+    bool said_how = false;  // the log says on which path the group began
     tributary_info last{};
   };
 

@@ -6,7 +6,7 @@
 
 namespace tributary::nccl {
 
-/// The process has one. Once a manager has answered, later communicators rely on it: if it is away for a while they
+/// The process has one such object. Once a manager has answered, later communicators rely on it. While it is away, they
 /// begin between the ranks. Any thread.
 class Service {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// One transport, and the lock that makes it one thread's at a time.
+// One transport, and the lock that lets one thread at a time use it.
 //
 // NCCL connects and closes on its service thread; it sends, receives and tests on its progress thread, which spins. So
 // no thread waits for another, and no call is handed over: the calling thread takes the lock and moves all connections

@@ -2,8 +2,8 @@
 // The receiving end of one connection.
 //
 // A call posts one buffer (maxRecvs is 1). With grouped receives, a message that comes early on the shared stream could
-// stand in front of the one for which the group waits. With a connection for each sender no message waits for another
-// sender's, and the system's buffers give the overlap that grouping is meant for.
+// stand in front of the message for which the group waits. With a connection for each sender no message waits for
+// another sender's, and the system's buffers give the overlap that grouping is meant for.
 #include "client/plugins/nccl/p2p/net_comm.h"
 #include "client/plugins/nccl/request.h"
 

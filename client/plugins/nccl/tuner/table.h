@@ -1,5 +1,5 @@
 #pragma once
-// The sizes at which CollNet is to be preferred: NCCL's own model knows the speed of wires, not that of aggregators.
+// The sizes at which NCCL shall prefer CollNet: NCCL's own model knows the speed of wires, not of aggregators.
 #include <expected>
 #include <istream>
 #include <string>

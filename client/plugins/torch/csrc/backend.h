@@ -36,8 +36,8 @@ struct Operation {
 };
 
 /// The queue in which operations of one kind wait for their end. Collectives end in the order of their calls; messages
-/// between two ranks do so per peer and direction, but must not wait for collectives, nor collectives for messages.
-/// Messages with tags, and receives from any rank, end in any order.
+/// between two ranks end in the order of calls for each peer and direction. Messages and collectives must not wait for
+/// each other. Messages with tags, and receives from any rank, end in any order.
 struct Line {
   enum class Kind { collective, send, receive, any_order } kind = Kind::collective;
   int peer = 0;

@@ -10,7 +10,7 @@ namespace tributary::torch {
 /// Returns the library's own sentence about the call that just failed on this thread, behind the name of the operation,
 /// such as "tributary:all_reduce".
 std::string sentence(const char* what, tributary_status status);
-/// The same for a sentence that the library gave in another way.
+/// Does the same for a sentence that the library gave in another way.
 std::string sentence(const char* what, tributary_status status, const char* detail);
 
 /// Raises torch.distributed.DistBackendError with that sentence unless `status` is TRIBUTARY_OK. Call it on the thread

@@ -12,7 +12,7 @@
 
 namespace tributary::torch {
 
-/// How the ranks of a process group find each other: rank 0 leaves its unique id in the Store, the others fetch it.
+/// The meeting of a process group's ranks: rank 0 leaves its unique id in the Store, and the other ranks fetch it.
 ///
 /// The Store may outlive the processes: torchrun keeps it when it starts the ranks again, and the others then first
 /// find the id that an earlier rank 0 left. So no rank trusts the id that it finds: rank 0 overwrites it, and a rank

@@ -13,8 +13,8 @@ namespace tributary::torch {
 
 /// Gives the tensors of one operation a dense form in host memory, and brings results back.
 ///
-/// Dense CPU tensors are used in place. Others are copied; those of an accelerator go through pinned memory on a side
-/// stream:
+/// Dense CPU tensors are used in place. Other tensors are copied; an accelerator's tensors go through pinned memory on
+/// a side stream:
 ///
 /// - on the caller's thread, the constructor lets a side stream wait for the caller's; read() and update() copy
 ///   device -> pinned on it
@@ -35,7 +35,7 @@ class Staging {
   at::Tensor read(const at::Tensor& tensor);
   /// Returns dense host memory in the shape of `tensor`; deliver() copies its contents to `tensor`.
   at::Tensor write(const at::Tensor& tensor);
-  /// The same, but never the tensor's own memory: another part of the operation uses that.
+  /// Does the same, but never returns the tensor's own memory, which another part of the operation uses.
   at::Tensor write_apart(const at::Tensor& tensor);
   /// Returns `bytes` bytes of dense host memory; deliver() converts them by `convert` and copies the result to
   /// `tensor`.

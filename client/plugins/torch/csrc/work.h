@@ -19,8 +19,8 @@ class Work final : public c10d::Work {
   Work(int rank, c10d::OpType type, const char* title, std::uint64_t sequence, const std::vector<at::Tensor>& inputs,
        std::vector<at::Tensor> results);
 
-  /// Blocks the calling thread. With a time-out of 0 only the process group's counts; another one raises an error when
-  /// it passes, and the operation goes on.
+  /// Blocks the calling thread. With a time-out of 0 only the process group's time-out counts. Any other time-out
+  /// raises an error when it passes, and the operation goes on.
   bool wait(std::chrono::milliseconds timeout) override;
   void synchronize() override;
   std::vector<at::Tensor> result() override { return results_; }
