@@ -18,8 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Longer than the communicator's own time-out, whose error names the missing ranks; this one catches only a failure of
-// that.
+// Longer than the communicator's own time-out, whose error names the missing ranks. This limit counts only if that
+// time-out fails.
 constexpr auto kSlack = 5s;
 constexpr auto kLook = 100ms;
 constexpr std::size_t kTokenBytesMax = 4096;
@@ -96,8 +96,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   return {};
 }
 
-/// If the fallback is forbidden, a lost tree ends the job: so an aggregator is not given up merely because it had no
-/// processor for half a second.
+/// If the fallback is forbidden, a lost tree ends the job: so this rank does not give up an aggregator that merely had
+/// no processor for half a second.
 std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
   if (settings.path != PathMode::in_network || settings.hang_after == std::chrono::milliseconds::zero())
     return settings.hang_after;

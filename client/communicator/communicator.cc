@@ -84,7 +84,7 @@ void Communicator::receive_message(std::optional<std::uint32_t> source, Message 
 
 // ---- time ----
 
-// Every way in begins here: an absence of this process is excused before anything is judged to be late.
+// Every call from outside begins here, so that an absence of this process is excused before anything counts as late.
 void Communicator::look_at_clock(TimePoint now) {
   const auto absence = shared_.clock.look(now);
   if (absence <= transport::Duration::zero()) return;
@@ -146,8 +146,8 @@ void Communicator::abort(const std::string& reason) {
   fail_all({Errc::aborted, reason});
 }
 
-// A rank that is gone may have finished and left without a word: what its aggregators sent us before may still be on
-// its way, so wait a moment.
+// A rank that is gone may have finished and left without a word. Results that aggregators sent before may still be on
+// their way to this rank, so it waits a moment.
 void Communicator::begin_failing(Error error) {
   if (!shared_.life.well() || shared_.life.left()) return;
   const bool drain = error.code == Errc::peer_gone && shared_.life.has_begun();

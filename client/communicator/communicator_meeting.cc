@@ -1,4 +1,4 @@
-// How the ranks come to know each other, agree on a path, and take leave: rank 0's messages.
+// Rank 0's messages, by which the ranks get to know each other, agree on a path, and take leave.
 #include "client/communicator/communicator.h"
 #include "client/communicator/host_level.h"
 #include "client/control/time_out.h"

@@ -20,11 +20,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The wait while the other ranks of the host are at work: they come with the next piece about now.
+// The wait while the other ranks of the host are at work: their next piece is about to come.
 constexpr Duration kEager = 200us;
-// The wait at other times. If the transport is waited for, too, another rank's part may be noticed this late.
+// The wait at other times. While this rank waits for the transport, too, it may notice another rank's part this late.
 constexpr Duration kPatient = 1ms;
-// Enough: the ranks of a host are all there, and each does no more than map some memory.
+// Long enough, because the ranks of a host are all there and each only maps some memory.
 constexpr Duration kMeetingLimit = 10s;
 constexpr Duration kLeaveLimit = 1s;
 

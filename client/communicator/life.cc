@@ -9,7 +9,7 @@ namespace tributary::client {
 
 namespace {
 
-/// The arrows of the picture in the header; those to failing and failed are fail()'s and begin_failing()'s.
+/// The arrows of the picture in the header, except those to failing and failed, which fail() and begin_failing() take.
 bool is_drawn(Life::State from, Life::State to) noexcept {
   using enum Life::State;
   switch (to) {

@@ -6,7 +6,7 @@ namespace tributary::client {
 
 namespace {
 
-/// Far inside the time-out: the ranks are all there, and each does no more than map some memory.
+/// Far below the time-out, because the ranks are all there and each only maps some memory.
 std::chrono::milliseconds gathering_limit(transport::Duration timeout) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
       std::min<transport::Duration>(timeout / 5, std::chrono::seconds(10)));

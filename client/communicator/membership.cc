@@ -95,7 +95,7 @@ std::string Membership::introduction() const {
 
 void Membership::on_hello(Arrival& arrival, const std::string& body) {
   if (rank() != 0) return arrival.refuse("this is not rank 0 of your group");
-  // The communicator has failed, and the rank that comes now was away when the others were told.
+  // The communicator has failed. The rank that comes now was away when rank 0 told the others.
   if (const auto& error = shared_.life.error()) return arrival.refuse(error->message);
   admit(arrival, body);
 }
@@ -272,7 +272,7 @@ void Membership::control_closed(std::uint32_t from, const std::string& why) {
       {Errc::peer_gone, "rank 0 on " + to_string(shared_.settings.id.root) + " is gone: " + why});
 }
 
-/// A process answers at rank 0's address and has not proved to be rank 0: nothing that it says is believed.
+/// A process answers at rank 0's address and has not proved to be rank 0. This rank believes nothing that it says.
 void Membership::not_rank_0(const std::string& why) {
   shared_.whole.look_at_clock();
   shared_.whole.begin_failing(

@@ -3,7 +3,7 @@
 
 namespace tributary::client {
 
-/// Leaves out small buffers: they are a segment or two, and most of those travel in the send itself.
+/// Leaves out small buffers: they are a segment or two, which mostly travel in the send itself.
 void OperationMemory::keep_registered(Operation& o) const {
   constexpr std::size_t kWorthIt = 64U << 10;
   if (o.memory_kept) return;

@@ -15,7 +15,8 @@ void StallWatch::on_mismatch(std::uint32_t peer, const PostedReceive& expected, 
   } else if (arrived.operation < expected.operation) {
     check_unwanted_frames();
   } else {
-    // The peer is past this operation without what we wait for: the inquiry will show what it called instead.
+    // The peer is past this operation, and has not sent what this rank waits for: the inquiry will show what it called
+    // instead.
     shared_.whole.tell_rank_0(
         {.type = FrameType::stalled,
          .operation = expected.operation,
@@ -32,8 +33,8 @@ void StallWatch::report_mismatch(std::uint64_t number, const Signature& mine, st
                              .body = to_string(report)});
 }
 
-// Looks for frames of operations that have ended here and had no use for them: with two roots, for example, both send,
-// and are done when their data is on its way. Nobody waits for such a frame, so nothing else finds it.
+// Looks for frames of operations that have ended here without them. With two roots, for example, both send, and both
+// end once their data are on their way. No receive waits for such a frame, so nothing else finds it.
 void StallWatch::check_unwanted_frames() {
   if (mesh_ == nullptr) return;
   const auto look = [this](std::uint32_t peer, const FrameHeader& header) {
@@ -84,8 +85,8 @@ std::string StallWatch::stood_still() const {
          ", and found when it went on: ";
 }
 
-/// Rank 0 asks soon after each suspicion that it is told of, unless an inquiry is under way; one takes 0.2 of the
-/// time-out at most.
+/// Rank 0 asks soon after each suspicion that it learns of, unless an inquiry is under way. An inquiry takes at most
+/// 0.2 of the time-out.
 bool StallWatch::rank_0_hangs(const Operation& o) const noexcept {
   return shared_.clock.waited(o.asked_at, timeout() * 7 / 20);
 }

@@ -1,4 +1,4 @@
-// How trees are formed and used; tree_loss.cc has how they are lost.
+// Forms and uses trees. tree_loss.cc handles their loss.
 #include "client/communicator/tree_life.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr auto kJoinLimit = std::chrono::seconds(5);
 constexpr auto kLeaveLimit = std::chrono::seconds(1);
 
-/// The policy that rank 0 sent beside the descriptor; none: the welcome's stays.
+/// The policy that rank 0 sent beside the descriptor; none: the welcome's policy stays.
 Result<std::optional<tuning::Policy>> policy_of(const nlohmann::json& place) {
   const auto text = place.find("tuning");
   if (text == place.end()) return std::nullopt;

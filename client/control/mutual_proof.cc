@@ -90,7 +90,7 @@ Result<std::string> AcceptingProof::check(const ProofScope& scope, const ProofAn
   if (!is_nonce(ours_)) return fail(Errc::io, "this rank could not make a nonce");
   if (!is_nonce(answer.nonce) || scope.purpose.size() > kPurposeBytesMax)
     return fail(Errc::corrupt, "it sent a malformed answer");
-  // Refuse our own nonce: it comes back from a process that echoes our words, or both are empty.
+  // Refuse this side's own nonce: it comes back from a process that echoes every frame, or both are empty.
   if (answer.nonce == ours_ ||
       !same_proof(answer.proof, to_hex(hash(secret_, kOfConnecting, scope, ours_, answer.nonce))))
     return fail(Errc::denied, "it does not know the secret of this group's unique id");

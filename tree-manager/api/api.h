@@ -29,8 +29,8 @@ struct ApiSettings {
 enum class Access : std::uint8_t {
   open,        // everybody
   read,        // everybody, unless the setting asks for a token
-  aggregator,  // the aggregators' token, which those who run the cluster have
-  job,         // the jobs' token
+  aggregator,  // the aggregator token, which administrators have, too
+  job,         // the job token
   any_token,
 };
 

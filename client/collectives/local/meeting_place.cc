@@ -130,7 +130,7 @@ Result<std::vector<FileDescriptor>> receive(const FileDescriptor& from, T& messa
   return descriptors;
 }
 
-/// A process of another user may know the name, and even the secret; it is not let in.
+/// Refuses a process of another user, which may know the name, and even the secret.
 Status check_user(const FileDescriptor& socket) {
   ucred peer{};
   socklen_t bytes = sizeof peer;

@@ -39,8 +39,8 @@ void Bell::ring() noexcept {
   futex(header_.wake, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-// Afterwards, for every running thread of every registered process, either it has seen our `sleepers`, or we see what
-// it has published.
+// After this call, every running thread of every registered process either has seen this thread's `sleepers`, or this
+// thread sees what it has published.
 void Bell::make_others_see() const noexcept {
   if (!fenced_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
