@@ -7,9 +7,10 @@
 namespace tributary::transport {
 
 Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings&) {
-  return fail(Errc::unsupported,
-              "this build has no DPDK: libdpdk 22.11 or newer was not found when it was configured. Install it "
-              "(scripts/setup --dpdk), then configure and build again");
+  return fail(
+      Errc::unsupported,
+      "this build has no DPDK: libdpdk 22.11 or newer was not found when it was configured. Install it "
+      "(scripts/setup --dpdk), then configure and build again. Debian: the package tributary-aggregator-dpdk has it");
 }
 DpdkDevice::DpdkDevice(std::shared_ptr<dpdk::Device> device) : device_(std::move(device)) {}
 DpdkDevice::~DpdkDevice() = default;
