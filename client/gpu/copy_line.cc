@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <utility>
+
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/blocked_signals.h"
 
 namespace tributary::client::gpu {
@@ -104,6 +106,7 @@ void CopyLine::launch(Copy copy) {
   if (result == CudaResult::success && copy.flush) result = driver.flush_gpudirect_writes();
   if (result == CudaResult::success && copy.bytes > 0) result = driver.copy(copy.to, copy.from, copy.bytes, stream_);
   if (result == CudaResult::success) {
+    TRIBUTARY_ASSERT(!free_.empty(), "{} copies are under way, and hold every event", flying_.size());
     result = driver.event_record(free_.front(), stream_);
     if (result == CudaResult::success) {
       flying_.push_back({std::move(copy), free_.front()});
@@ -142,6 +145,7 @@ void CopyLine::end(Copy copy, CudaResult result) {
       result == CudaResult::success ? Status{} : std::unexpected(cuda_error(context_->driver(), result, copy.what)));
   {
     const std::lock_guard lock(mutex_);
+    TRIBUTARY_ASSERT(unfinished_ > 0, "'{}' has ended, and no copy was under way", copy.what);
     --unfinished_;
   }
   changed_.notify_all();

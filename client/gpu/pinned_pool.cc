@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client::gpu {
 namespace {
 
@@ -29,6 +31,7 @@ Result<std::shared_ptr<PinnedPool::Block>> PinnedPool::take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto fits = std::ranges::find(idle_, capacity, &Idle::capacity);
     if (fits != idle_.end()) {
+      TRIBUTARY_ASSERT(capacity <= idle_bytes_, "a block of {} bytes is idle, of {}", capacity, idle_bytes_);
       data = fits->data;
       idle_bytes_ -= capacity;
       idle_.erase(fits);
@@ -71,6 +74,7 @@ void PinnedPool::take_back(std::byte* data, std::size_t capacity) {
     idle_.push_back({data, capacity});
     idle_bytes_ += capacity;
     while (idle_bytes_ > kIdleBytesMax) {
+      TRIBUTARY_ASSERT(!idle_.empty(), "{} bytes are idle, in no block", idle_bytes_);
       gone.push_back(idle_.front());
       idle_bytes_ -= idle_.front().capacity;
       idle_.erase(idle_.begin());

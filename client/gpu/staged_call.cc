@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client::gpu {
 namespace {
 
@@ -87,6 +89,9 @@ std::size_t StagedCall::chunk_bytes(std::size_t chunk) const noexcept {
 
 void StagedCall::result_landed(std::span<const std::byte> part) {
   if (!to_) return;
+  TRIBUTARY_ASSERT(part.data() >= host_.recv && part.data() + part.size() <= host_.recv + host_.recv_bytes,
+                   "{} bytes of result landed at {}, and the call's {} bytes are at {}", part.size(), part.data(),
+                   host_.recv_bytes, host_.recv);
   std::size_t offset = static_cast<std::size_t>(part.data() - host_.recv);
   for (std::size_t left = part.size(); left > 0;) {
     const std::size_t chunk = offset / kChunkBytes;
@@ -135,6 +140,7 @@ Status StagedCall::finish(const Status& outcome) {
 
 void StagedCall::ended(const Status& status, std::unique_lock<std::mutex> lock) {
   if (!status && outcome_) outcome_ = status;
+  TRIBUTARY_ASSERT(copies_ > 0, "a copy has ended, and none of GPU {} was under way", from_ ? from_->device : -1);
   --copies_;
   if (copies_ > 0) return;
   const auto done = finished_ ? std::exchange(done_, nullptr) : nullptr;

@@ -137,6 +137,7 @@ void Schedule::actions(std::uint64_t round, Actions& out) const noexcept {
   const Phase& phase = phases_[index];
   const std::uint64_t first = round / phase.rounds_per_step * phase.steps_per_round;
   const std::uint64_t end = std::min(phase.steps, first + phase.steps_per_round);
+  TRIBUTARY_ASSERT(first < end, "phase {} of {} steps has no step {}", index, phase.steps, first);
   Emitter emit(out, piece_count_, round % phase.rounds_per_step);
   for (std::uint64_t step = first; step < end; ++step) phase.step(parameters_, step, emit);
 }

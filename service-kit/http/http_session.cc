@@ -7,6 +7,8 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::service {
 namespace {
 
@@ -93,6 +95,7 @@ void HttpSession::give_back() noexcept {
 /// Strangers that do not read their answers share what those may take. A short answer is always sent.
 bool HttpSession::may_send(std::uint64_t bytes) {
   if (proved_ || bytes <= kShortAnswer) return true;
+  TRIBUTARY_ASSERT(taken_bytes_ == 0, "an answer of {} bytes goes out before one of {}", bytes, taken_bytes_);
   if (!door_.take(bytes)) return false;
   taken_bytes_ = bytes;
   return true;

@@ -1,5 +1,7 @@
 #include "client/collectives/fallback/peer_link.h"
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 
 using transport::Accept;
@@ -195,6 +197,8 @@ void PeerLink::on_frame(transport::Channel& channel, const FrameHeader& header, 
     channel.close();
     return fail(ok.error().message);
   }
+  TRIBUTARY_ASSERT(!posted_.empty() && payload.size() == posted_.front().bytes,
+                   "{} bytes came from rank {}; {} receives are posted", payload.size(), peer_, posted_.size());
   const PostedReceive receive = posted_.front();
   posted_.pop_front();
   count_taken();

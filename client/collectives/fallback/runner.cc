@@ -1,6 +1,8 @@
 #include "client/collectives/fallback/runner.h"
 
 #include <algorithm>
+
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/collective.h"
 
 namespace tributary::client {
@@ -50,6 +52,8 @@ void FallbackRunner::start_piece() {
   std::uint64_t begin = 0;
   for (const std::uint64_t end : {two ? p.count / 2 : p.count, p.count}) {
     if (begin == end && strand_count_ > 0) break;
+    TRIBUTARY_ASSERT(strand_count_ < kStrandsMax && begin <= end, "strand {} has elements {} to {}", strand_count_,
+                     begin, end);
     Piece half = p;
     if (half.send != nullptr) half.send += begin * element;
     if (half.recv != nullptr) half.recv += begin * element;
@@ -64,6 +68,7 @@ void FallbackRunner::start_piece() {
 bool FallbackRunner::take_turn() {
   for (std::size_t i = 0; i < strand_count_; ++i) {
     const std::size_t mine = turn_;
+    TRIBUTARY_ASSERT(mine < strand_count_, "strand {} of {} has its turn", mine, strand_count_);
     Strand& strand = strands_[mine];
     if (!strand.all_started() && !strand.round_ended()) return false;
     turn_ = (turn_ + 1) % strand_count_;

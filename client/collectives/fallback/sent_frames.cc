@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 
 std::uint64_t SentFrames::sent() {
+  TRIBUTARY_ASSERT(confirmed_ < frames_.size(), "frame {} of {} was sent", confirmed_, frames_.size());
   PeerFrame& frame = frames_[confirmed_];
   ++confirmed_;
   const std::uint64_t cookie = frame.cookie;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::client {
 
@@ -29,6 +30,8 @@ void Strand::start(const Operation& operation, const Piece& piece, const Plan& p
 }
 
 void Strand::start_round(PeerMesh& mesh, PeerClass peer_class, std::uint64_t cookie) {
+  TRIBUTARY_ASSERT(round_ < rounds_ && outstanding_ == 0, "round {} of {} starts while {} messages are under way",
+                   round_, rounds_, outstanding_);
   schedule_->actions(round_, actions_);
   for (const schedule::Action& action : actions_) do_local(action);
   for (std::size_t i = 0; i < actions_.size(); ++i) do_remote(mesh, peer_class, actions_[i], cookie | i);
@@ -58,6 +61,8 @@ void Strand::do_local(const schedule::Action& action) {
     if (copy->from.count > 0 && at(copy->from) != at(copy->into))
       std::memmove(at(copy->into), at(copy->from), bytes(copy->from));
   } else if (const auto* reduce = std::get_if<schedule::LocalReduce>(&action)) {
+    TRIBUTARY_ASSERT(reduce->operands <= kernels::kReduceInputsMax, "{} operands are reduced in one pass",
+                     reduce->operands);
     std::array<const void*, kernels::kReduceInputsMax> inputs;
     const std::byte* input = at(reduce->first);
     for (std::uint32_t i = 0; i < reduce->operands; ++i, input += bytes(reduce->first)) inputs[i] = input;
@@ -84,6 +89,7 @@ void Strand::do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Act
     mesh.link(peer_class, send->peer).send(header(), {at(send->from), bytes(send->from)}, cookie);
   } else if (const auto* receive = std::get_if<schedule::Receive>(&action)) {
     ++outstanding_;
+    TRIBUTARY_ASSERT(bytes(receive->into) <= kPieceBytes, "a message of {} bytes is to come", bytes(receive->into));
     const FrameHeader h = header();
     const bool copies = receive->landing == schedule::Landing::copy;
     mesh.link(peer_class, receive->peer)

@@ -1,6 +1,8 @@
 #include "client/collectives/hosts/cut.h"
 
 #include <algorithm>
+
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/collective.h"
 
 namespace tributary::client::hosts {
@@ -60,11 +62,14 @@ Cut::Cut(const Signature& signature, std::uint32_t ranks) noexcept
   const std::uint64_t grain = kGrainBytes / element;
   elements_ = divided_up(divided_up(count_, pieces_of_part_), grain) * grain;
   if (count_ > 0) pieces_of_part_ = divided_up(count_, elements_);
+  TRIBUTARY_ASSERT(count_ == 0 || (pieces_of_part_ - 1) * elements_ < count_, "{} pieces of {} elements make {}",
+                   pieces_of_part_, elements_, count_);
   // A single piece of the call's own collective shows all of the call. An average is one exception: it goes as a sum.
   announces_ = parts_ * pieces_of_part_ > 1 || kind_ != signature.collective || signature.op == ReduceOp::avg;
 }
 
 Piece Cut::at(std::uint64_t index) const noexcept {
+  TRIBUTARY_ASSERT(index < pieces(), "piece {} of {}", index, pieces());
   if (announces_ && index-- == 0) return {.kind = Collective::barrier, .segment = {}, .announces = true};
   const std::uint64_t part = index / pieces_of_part_;
   const std::uint64_t begin = index % pieces_of_part_ * elements_;

@@ -7,10 +7,14 @@
 #include <string_view>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client::hosts {
 
 HostMap::HostMap(std::vector<std::uint32_t> host_of_rank) : host_of_(std::move(host_of_rank)) {
   for (std::uint32_t rank = 0; rank < host_of_.size(); ++rank) {
+    TRIBUTARY_ASSERT(host_of_[rank] <= members_.size(), "rank {} is on host {}, after {} hosts", rank, host_of_[rank],
+                     members_.size());
     if (host_of_[rank] == members_.size()) members_.emplace_back();
     auto& members = members_[host_of_[rank]];
     place_of_.push_back(static_cast<std::uint32_t>(members.size()));

@@ -4,6 +4,7 @@
 
 #include "client/tuning/cost_model.h"
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::client::hosts {
@@ -93,6 +94,7 @@ bool HostRunner::step_down() {
   const std::shared_ptr<Task> task = std::move(line_.front().task);
   line_.pop_front();
   ++first_;
+  TRIBUTARY_ASSERT(task->pieces_left > 0, "operation {} has more pieces than were cut", task->operation->number);
   if (--task->pieces_left == 0) parts_.done(*task->operation);
   return true;
 }
@@ -183,6 +185,8 @@ const std::byte* HostRunner::sum_between(const Flight& flight, std::uint64_t num
   const std::byte* const own = alone() ? o.input_of(segment) : sum_of(flight, number);
   const int lacks =
       kernels::scale_of_ranks(parts_.map.largest()) - kernels::scale_of_ranks(parts_.map.members(host()).size());
+  TRIBUTARY_ASSERT(lacks >= 0, "host {} has {} ranks, and the largest {}", host(), parts_.map.members(host()).size(),
+                   parts_.map.largest());
   if (!travels_scaled(o.signature) || lacks == 0) return own;
   std::byte* const scaled = sum_of(flight, number);
   kernels::rescale(o.signature.dtype, own, scaled, segment.count, 1, 1U << lacks);

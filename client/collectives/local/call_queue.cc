@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/operation/payload.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::client::local {
 
@@ -35,6 +36,7 @@ std::optional<Status> CallQueue::run_at_once(const Call& call) {
     state_.fetch_sub(kAlone);
     return refusal();
   }
+  TRIBUTARY_ASSERT(!running_, "a call runs at once, and posted call {} runs", running_->call.number);
   Call numbered = call;
   numbered.number = next_number_++;
   const Status& outcome = group_.run(numbered);
@@ -103,6 +105,7 @@ bool CallQueue::drive() {
     const bool over = group_.advance();
     steps_.store(group_.steps(), std::memory_order_relaxed);
     if (!over) return false;
+    TRIBUTARY_ASSERT(pending() > 0, "call {} has ended, and none was pending", running_->call.number);
     const Posted past = *std::exchange(running_, std::nullopt);
     count(past.call, group_.outcome());
     // Before `done`: the thread that it wakes may call again at once, and must find the queue idle.
