@@ -40,7 +40,7 @@ Result<RepairPlan> RepairPlan::make(const std::vector<Holdings>& by_rank) {
   RepairPlan plan;
   plan.lanes_.resize(by_rank.at(0).size());
   for (std::size_t i = 0; i < plan.lanes_.size(); ++i) {
-    Lane& lane = plan.lanes_[i];
+    LaneRepair& lane = plan.lanes_[i];
     for (const Holdings& holdings : by_rank) {
       if (holdings.size() != plan.lanes_.size())
         return fail(Errc::corrupt, "recovery: ranks report different numbers of lanes");
@@ -73,7 +73,7 @@ Result<RepairPlan> RepairPlan::make(const std::vector<Holdings>& by_rank) {
 
 Moves RepairPlan::for_rank(std::uint32_t rank) const {
   Moves moves;
-  for (const Lane& lane : lanes_) {
+  for (const LaneRepair& lane : lanes_) {
     TRIBUTARY_ASSERT(rank < lane.prefix.size(), "moves for rank {} of {}", rank, lane.prefix.size());
     const std::uint64_t own = lane.prefix[rank], place = lane.place[rank];
     LaneMoves& m = moves.emplace_back(LaneMoves{.own = own, .lo = lane.lo, .hi = lane.hi, .wanted = lane.wanted});

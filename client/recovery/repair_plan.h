@@ -51,14 +51,14 @@ class RepairPlan {
   [[nodiscard]] Moves for_rank(std::uint32_t rank) const;
 
  private:
-  struct Lane {
+  struct LaneRepair {
     std::uint64_t lo = 0, hi = 0;
     std::vector<std::uint64_t> prefix;  // by rank
     std::vector<std::uint32_t> line;    // ranks
     std::vector<std::uint32_t> place;   // by rank: its place in the line
     std::vector<std::uint64_t> wanted;
   };
-  std::vector<Lane> lanes_;
+  std::vector<LaneRepair> lanes_;
 };
 
 }  // namespace tributary::client
