@@ -38,7 +38,8 @@ std::uint64_t aggregators_for(const BudgetInput& input, double coverage) {
                   static_cast<double>(input.aggregator_rate));
 }
 
-/// 1, 2, 4 and so on to the number of ranks, or to the number that carries as much as all ranks send; and the user's.
+/// Returns 1, 2, 4 and so on up to the number of ranks, or to the number that carries as much as all ranks send; and
+/// the user's own number.
 std::vector<std::uint64_t> aggregator_counts(const BudgetInput& input, std::uint64_t enough) {
   const std::uint64_t last = std::min<std::uint64_t>(input.ranks, enough);
   std::vector<std::uint64_t> counts{last};

@@ -201,7 +201,7 @@ Status LocalCluster::spawn(Daemon& daemon) {
   const int log = open(daemon.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log < 0) return fail(Errc::io, daemon.log + " cannot be written: " + std::strerror(errno));
   Environment environment = current_environment();
-  // Remove our caller's variables: a daemon here does not run under systemd, even if this process does.
+  // Remove the caller's variables: a daemon here does not run under systemd, even if this process does.
   for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "STATE_DIRECTORY"}) environment.erase(name);
   auto process = ChildProcess::spawn({daemon.command, std::move(environment), log, log, guardian_});
   close(log);

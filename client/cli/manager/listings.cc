@@ -99,7 +99,7 @@ std::string status_text(const json& s) {
                      number(t, "hosts"), number(t, "switches"));
 }
 
-/// Returns all of its addresses; a manager of an older version knows one.
+/// Returns all addresses of an aggregator; a manager of an older version knows only one.
 std::string addresses_text(const json& aggregator) {
   std::string list;
   for (const json& one : aggregator.value("addresses", json::array())) {
@@ -122,7 +122,7 @@ std::string aggregators_text(const json& document) {
   return table.text();
 }
 
-/// The manager's 0 is the user's auto.
+/// Writes the manager's 0 as the user's auto.
 std::string lanes_wanted_text(const json& group) {
   return number(group, "lanes_wanted") == 0 ? "auto" : count_text(group, "lanes_wanted");
 }

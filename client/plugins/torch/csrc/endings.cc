@@ -28,7 +28,7 @@ Endings::~Endings() {
 
 void Endings::follow(tributary_request* request, const char* title, Then then) {
   begin();
-  // The library calls this on any thread, which it must not hold up: our own thread runs the end.
+  // The library calls this on any thread, which it must not hold up: this object's thread runs the end.
   const auto done = [](void* context, const tributary_outcome* outcome) noexcept {
     const std::unique_ptr<Followed> followed(static_cast<Followed*>(context));
     std::string error;

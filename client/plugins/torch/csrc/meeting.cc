@@ -24,7 +24,7 @@ constexpr auto kPauseFirst = 5ms;
 constexpr auto kPauseLast = 500ms;
 constexpr auto kStoreLook = 1s;  // the time between two looks while a meeting is under way
 constexpr auto kLogFirst = 5s;
-// An error in the Store is not believed for so long, because an earlier rank 0 may have left it.
+// For so long a rank does not believe an error in the Store, because an earlier rank 0 may have left it.
 constexpr auto kErrorStays = 10s;
 
 bool is_id(const std::vector<std::uint8_t>& value) {
@@ -105,7 +105,8 @@ tributary_comm* Meeting::meet_rank_0() {
     tributary_comm* comm = try_to_meet(id, status);
     if (status == TRIBUTARY_OK) return comm;
     refusal = sentence(kTitle, status);
-    // These mean that another process has this address by now, or that there is another id. Others would come again.
+    // These errors mean that another process has this address by now, or that there is another id. Other errors would
+    // come again.
     if (status != TRIBUTARY_ERROR_DENIED && status != TRIBUTARY_ERROR_UNREACHABLE && status != TRIBUTARY_ERROR_ABORTED)
       C10_THROW_ERROR(DistBackendError, refusal);
   }
