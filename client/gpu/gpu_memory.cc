@@ -43,8 +43,8 @@ class GpuMemory::Block final : public DirectBlock {
 
 GpuMemory::GpuMemory(std::shared_ptr<Context> context, const PathChoice& choice, Hooks hooks)
     : context_(std::move(context)), flush_(choice.flush), hooks_(std::move(hooks)) {
-  for (const Path path : choice.ways)
-    ways_.push_back(path == Path::dma_buf ? transport::DeviceWay::dma_buf : transport::DeviceWay::peer_memory);
+  for (const CopyRoute path : choice.ways)
+    ways_.push_back(path == CopyRoute::dma_buf ? transport::DeviceWay::dma_buf : transport::DeviceWay::peer_memory);
 }
 
 Result<std::shared_ptr<GpuMemory>> GpuMemory::open(std::shared_ptr<Context> context, const PathChoice& choice,

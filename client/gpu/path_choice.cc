@@ -18,16 +18,16 @@ int attribute(CudaDriver& driver, DeviceAttribute which, int device) {
 }
 
 /// Returns why the user's settings forbid this way; empty: it may be tried.
-std::string forbidden(DirectMode mode, Path path) {
+std::string forbidden(DirectMode mode, CopyRoute path) {
   switch (mode) {
     case DirectMode::automatic:
       return {};
     case DirectMode::off:
       return "TRIBUTARY_GPUDIRECT=off forbids it";
     case DirectMode::dma_buf:
-      return path == Path::dma_buf ? "" : "TRIBUTARY_GPUDIRECT=dma-buf forbids it";
+      return path == CopyRoute::dma_buf ? "" : "TRIBUTARY_GPUDIRECT=dma-buf forbids it";
     case DirectMode::peer_memory:
-      return path == Path::peer_memory ? "" : "TRIBUTARY_GPUDIRECT=peer-memory forbids it";
+      return path == CopyRoute::peer_memory ? "" : "TRIBUTARY_GPUDIRECT=peer-memory forbids it";
   }
   return {};
 }
@@ -44,14 +44,14 @@ std::string obstacle(const PathFacts& facts) {
 }
 
 std::string dma_buf_obstacle(const PathFacts& facts) {
-  if (auto why = forbidden(facts.mode, Path::dma_buf); !why.empty()) return why;
+  if (auto why = forbidden(facts.mode, CopyRoute::dma_buf); !why.empty()) return why;
   if (auto why = obstacle(facts); !why.empty()) return why;
   return facts.gpu.dma_buf ? ""
                            : "the driver gives no dma-buf of this GPU's memory (that needs the open kernel modules)";
 }
 
 std::string peer_memory_obstacle(const PathFacts& facts) {
-  if (auto why = forbidden(facts.mode, Path::peer_memory); !why.empty()) return why;
+  if (auto why = forbidden(facts.mode, CopyRoute::peer_memory); !why.empty()) return why;
   if (auto why = obstacle(facts); !why.empty()) return why;
   if (facts.mode == DirectMode::peer_memory || facts.host.peer_memory_module) return {};
   return "the kernel module nvidia_peermem is not loaded";
@@ -59,13 +59,13 @@ std::string peer_memory_obstacle(const PathFacts& facts) {
 
 }  // namespace
 
-const char* to_string(Path path) noexcept {
+const char* to_string(CopyRoute path) noexcept {
   switch (path) {
-    case Path::dma_buf:
+    case CopyRoute::dma_buf:
       return "dma-buf";
-    case Path::peer_memory:
+    case CopyRoute::peer_memory:
       return "peer memory";
-    case Path::staging:
+    case CopyRoute::staging:
       return "staging";
   }
   return "?";
@@ -79,27 +79,27 @@ PathChoice choose_path(const PathFacts& facts) {
   const std::string no_peer_memory = peer_memory_obstacle(facts);
   const std::string reached = gpu + ": in large in-network operations the network reads and writes its memory, ";
   if (no_dma_buf.empty() && no_peer_memory.empty()) {
-    return {Path::dma_buf,
-            {Path::dma_buf, Path::peer_memory},
+    return {CopyRoute::dma_buf,
+            {CopyRoute::dma_buf, CopyRoute::peer_memory},
             flush,
             reached + "as a dma-buf, or, where an RDMA device refuses that, by nvidia_peermem" + flushed};
   }
   if (no_dma_buf.empty()) {
-    return {Path::dma_buf,
-            {Path::dma_buf},
+    return {CopyRoute::dma_buf,
+            {CopyRoute::dma_buf},
             flush,
             reached + "as a dma-buf" + flushed + "; not by nvidia_peermem: " + no_peer_memory};
   }
   if (no_peer_memory.empty()) {
-    return {Path::peer_memory,
-            {Path::peer_memory},
+    return {CopyRoute::peer_memory,
+            {CopyRoute::peer_memory},
             flush,
             reached + "by nvidia_peermem" + flushed + "; not as a dma-buf: " + no_dma_buf};
   }
   const std::string why = no_dma_buf == no_peer_memory
                               ? "neither as a dma-buf nor by nvidia_peermem: " + no_dma_buf
                               : "not as a dma-buf: " + no_dma_buf + "; not by nvidia_peermem: " + no_peer_memory;
-  return {Path::staging, {}, false, gpu + ": data go through pinned host memory; " + why};
+  return {CopyRoute::staging, {}, false, gpu + ": data go through pinned host memory; " + why};
 }
 
 GpuFacts gpu_facts(CudaDriver& driver, int device) {

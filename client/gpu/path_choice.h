@@ -9,12 +9,12 @@
 
 namespace tributary::client::gpu {
 
-enum class Path : std::uint8_t {
+enum class CopyRoute : std::uint8_t {
   dma_buf,      // the RDMA device reads and writes the GPU's memory, which the kernel hands to it as a dma-buf
   peer_memory,  // the same, through NVIDIA's kernel module
   staging,      // through pinned host memory
 };
-[[nodiscard]] const char* to_string(Path path) noexcept;
+[[nodiscard]] const char* to_string(CopyRoute path) noexcept;
 
 /// The driver's facts about one GPU.
 struct GpuFacts {
@@ -55,10 +55,10 @@ struct PathFacts {
 };
 
 struct PathChoice {
-  Path path = Path::staging;  // the first of `ways`
+  CopyRoute path = CopyRoute::staging;  // the first of `ways`
   /// The ways to try in turn. A device may still refuse a way that the facts allow. The last way is staging, which
   /// always works.
-  std::vector<Path> ways;
+  std::vector<CopyRoute> ways;
   /// Whether the network's writes must be flushed before the GPU is told of them.
   bool flush = false;
   /// A whole sentence: the ways to try, and for every other way the reason why not.

@@ -20,7 +20,7 @@ Result<Stager::Gpu> Stager::open(int device) const {
   if (!up) return std::unexpected(up.error());
   auto pool = std::make_shared<PinnedPool>(*context, hooks_.keep);
   Gpu gpu{std::move(*context), std::move(pool), std::move(*down), std::move(*up), nullptr};
-  if (choice.path == Path::staging) return gpu;
+  if (choice.path == CopyRoute::staging) return gpu;
   auto memory = GpuMemory::open(gpu.context, choice,
                                 {.arrived = hooks_.call.arrived, .failed = hooks_.call.failed, .tell = hooks_.tell});
   if (!memory) return std::unexpected(memory.error());

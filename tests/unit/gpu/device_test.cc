@@ -89,7 +89,7 @@ TEST(GpuDevice, SaysWhichPathItsDataTake) {
   const PathChoice choice =
       choose_path({.gpu = gpu_facts(*driver, 0), .host = host_facts(), .transport = {.name = "tcp"}});
   std::printf("%s\n", choice.sentence.c_str());
-  EXPECT_EQ(choice.path, Path::staging);
+  EXPECT_EQ(choice.path, CopyRoute::staging);
 }
 
 TEST(GpuDevice, StagesTheBitsDownAndUp) {

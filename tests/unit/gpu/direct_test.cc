@@ -60,7 +60,7 @@ class DirectCalls : public test::WithFakeDriver {
  protected:
   void SetUp() override {
     test::WithFakeDriver::SetUp();
-    make_stager({Path::dma_buf, {Path::dma_buf, Path::peer_memory}, false, ""});
+    make_stager({CopyRoute::dma_buf, {CopyRoute::dma_buf, CopyRoute::peer_memory}, false, ""});
   }
   void TearDown() override {
     transport.owner.reset();
@@ -320,7 +320,7 @@ TEST_F(DirectCalls, CopiesWithinTheGpuKeepTheirOrderAndEndBeforeTheCall) {
 }
 
 TEST_F(DirectCalls, AFlushComesBeforeAnybodyReadsWhatTheNetworkWrote) {
-  make_stager({Path::dma_buf, {Path::dma_buf}, true, ""});
+  make_stager({CopyRoute::dma_buf, {CopyRoute::dma_buf}, true, ""});
   const DeviceBytes memory(kBytes), other(kBytes);
   const auto call = direct(in_place(memory));
   call->device()->copy(other.pointer(), memory.pointer(), kBytes, [] { EXPECT_GE(fake_cuda::counts().flushes, 1U); });

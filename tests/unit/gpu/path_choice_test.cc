@@ -28,11 +28,11 @@ PathFacts good() {
 
 TEST(PathChoice, TakesTheFirstWayThatIsOpen) {
   PathFacts facts = good();
-  EXPECT_EQ(choose_path(facts).path, Path::dma_buf);
+  EXPECT_EQ(choose_path(facts).path, CopyRoute::dma_buf);
   facts.gpu.dma_buf = false;
-  EXPECT_EQ(choose_path(facts).path, Path::peer_memory);
+  EXPECT_EQ(choose_path(facts).path, CopyRoute::peer_memory);
   facts.host.peer_memory_module = false;
-  EXPECT_EQ(choose_path(facts).path, Path::staging);
+  EXPECT_EQ(choose_path(facts).path, CopyRoute::staging);
 }
 
 // All 2^6 combinations of the yes-or-no facts, with three orderings of writes.
@@ -50,17 +50,17 @@ TEST(PathChoice, FollowsFromTheFactsInEveryCombination) {
       const PathChoice choice = choose_path(f);
       const bool reached =
           f.transport.rdma && f.transport.device_memory && f.gpu.gpudirect && (f.gpu.can_flush || ordering >= 100);
-      const Path expected = reached && f.gpu.dma_buf               ? Path::dma_buf
-                            : reached && f.host.peer_memory_module ? Path::peer_memory
-                                                                   : Path::staging;
+      const CopyRoute expected = reached && f.gpu.dma_buf               ? CopyRoute::dma_buf
+                                 : reached && f.host.peer_memory_module ? CopyRoute::peer_memory
+                                                                        : CopyRoute::staging;
       ASSERT_EQ(choice.path, expected) << bits << ", " << ordering << ": " << choice.sentence;
-      ASSERT_EQ(choice.flush, expected != Path::staging && ordering < 100) << bits << ", " << ordering;
+      ASSERT_EQ(choice.flush, expected != CopyRoute::staging && ordering < 100) << bits << ", " << ordering;
       ASSERT_THAT(choice.sentence, HasSubstr("GPU 3 (H200): "));
       // The sentence names every path that was not taken, and why.
-      if (expected != Path::dma_buf) {
+      if (expected != CopyRoute::dma_buf) {
         ASSERT_THAT(choice.sentence, HasSubstr("as a dma-buf")) << bits;
       }
-      if (expected == Path::staging) {
+      if (expected == CopyRoute::staging) {
         ASSERT_THAT(choice.sentence, HasSubstr("by nvidia_peermem")) << bits;
       }
     }
