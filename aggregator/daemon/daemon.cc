@@ -61,7 +61,7 @@ Daemon::Daemon(const Settings& settings)
 }
 
 Daemon::~Daemon() {
-  http_.reset();
+  if (http_) http_->stop(std::chrono::milliseconds(0));  // it stays: until its threads have ended, pages ask it
   if (shutdown_.joinable()) shutdown_.join();
   if (ListenPlaces* const places = listen_places()) places->on_change(nullptr);
   manager_.reset();

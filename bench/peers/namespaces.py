@@ -127,6 +127,12 @@ class Network:
     def __exit__(self, *_: object) -> None:
         self._remove()
 
+    def reshape(self, name: str, rate: float) -> None:
+        """Gives a host with a shaped link another rate, while packets are under way. The queue keeps its bytes."""
+        index = list(self.hosts).index(name)
+        _reshape(self.hosts[name].namespace, "eth0", rate)
+        _reshape(self._switch, f"port{index}", rate)
+
     def _make(self) -> None:
         _ip("netns", "add", self._switch)
         _ip("-n", self._switch, "link", "add", "bridge", "type", "bridge", "stp_state", "0", "mcast_snooping", "0")
@@ -173,10 +179,17 @@ def _mac(index: int) -> str:
     return f"02:00:00:00:00:{index + 1:02x}"
 
 
-def _shape(namespace: str, device: str, rate: float) -> None:
+def _rate_of_class(rate: float) -> list[str]:
     burst = str(int(max(2 * FRAME_BYTES, rate / 8 * 125e-6)))
+    return ["rate", f"{int(rate)}bit", "burst", burst, "cburst", burst, "quantum", str(FRAME_BYTES)]
+
+
+def _shape(namespace: str, device: str, rate: float) -> None:
     queue = str(int(max(256 * 1024, rate / 8 * 4e-3)))
     _tc(namespace, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "1")
-    shape = ["rate", f"{int(rate)}bit", "burst", burst, "cburst", burst, "quantum", str(FRAME_BYTES)]
-    _tc(namespace, "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb", *shape)
+    _tc(namespace, "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb", *_rate_of_class(rate))
     _tc(namespace, "qdisc", "add", "dev", device, "parent", "1:1", "handle", "10:", "bfifo", "limit", queue)
+
+
+def _reshape(namespace: str, device: str, rate: float) -> None:
+    _tc(namespace, "class", "change", "dev", device, "parent", "1:", "classid", "1:1", "htb", *_rate_of_class(rate))

@@ -55,7 +55,10 @@ bool set_path(ClientSettings& s, std::string_view value) {
 }
 
 bool set_tuning(ClientSettings& s, std::string_view value) {
-  s.tuning = value == "auto" ? TuningMode::automatic : value == "off" ? TuningMode::off : TuningMode::table;
+  s.tuning = value == "auto"    ? TuningMode::automatic
+             : value == "model" ? TuningMode::model
+             : value == "off"   ? TuningMode::off
+                                : TuningMode::table;
   s.tuning_file = s.tuning == TuningMode::table ? value : "";
   return !value.empty();
 }
@@ -198,10 +201,10 @@ std::vector<Setting> make_settings() {
       {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
         "auto uses trees if there are any; in-network and fallback allow only that path."},
        set_path},
-      {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, off or the path of a file",
-        "If path is auto and there is a tree: auto lets a cost model choose between tree and fallback "
-        "for each size; off always takes the tree; a file is a table that tributary perf --tune wrote. Rank 0's "
-        "setting counts."},
+      {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, model, off or the path of a file",
+        "If path is auto and there is a tree: auto lets a cost model choose between tree, fallback and both for each "
+        "size, and corrects it by the times that operations take; model leaves out the corrections; off always takes "
+        "the tree; a file is a table that tributary perf --tune wrote. Rank 0's setting counts."},
        set_tuning},
       {{"local", "TRIBUTARY_LOCAL", "auto", "auto or off",
         "auto: if all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},

@@ -180,7 +180,7 @@ void describe_explain(CLI::App& app, Action& action) {
   sub->add_option("--ranks,-n", options->ranks, "Number of ranks (8)")->check(CLI::Range(1U, kRanksMax));
   add_named(*sub, "-d,--dtype", options->dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
             [](DType d) { return to_string(d); });
-  sub->add_option("--tuning", options->tuning, "auto, off or a tuning table (TRIBUTARY_TUNING, else auto)");
+  sub->add_option("--tuning", options->tuning, "auto, model, off or a tuning table (TRIBUTARY_TUNING, else auto)");
   add_parsed(*sub, "--link-rate", options->link_bits,
              "Rate of each rank's link, such as 10Gbit/s; 0bit/s: all ranks are on one host",
              [](const std::string& text) -> Result<std::optional<std::uint64_t>> {

@@ -29,13 +29,15 @@ Communicator::Communicator(transport::Transport& transport, GroupService* servic
                            [this](const std::string& line, bool device_gone) {
                              if (on_second_way) on_second_way(line, device_gone);
                            }}),
-      routes_(shared_, {.operations = operations_,
-                        .trees = trees_,
-                        .hosts = hosts_,
-                        .traffic = traffic_,
-                        .memory = memory_,
-                        .ended = [this] { finalize_when_idle(); },
-                        .shares_all_memory = [this] { return local_.calls() != nullptr; }}),
+      routes_(shared_,
+              {.operations = operations_,
+               .trees = trees_,
+               .hosts = hosts_,
+               .traffic = traffic_,
+               .memory = memory_,
+               .ended = [this] { finalize_when_idle(); },
+               .shares_all_memory = [this] { return local_.calls() != nullptr; },
+               .amend = [this](std::string text) { return coordinator_ && coordinator_->amend(std::move(text)); }}),
       local_(shared_, [this] { paths_are_known(); }) {
   second_way_.on_use = [this](const std::string& line, bool device_gone) {
     if (on_second_way) on_second_way(line, device_gone);

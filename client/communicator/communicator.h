@@ -14,6 +14,7 @@
 //   host_path.h          hosts as the lowest level
 //   second_way_use.h     transports with a second way
 //   stall_watch.h        what takes too long, or differs
+//   online_tuning.h      which path is quickest, by what operations take
 //   recovery/coordinator.h   rank 0's part
 #include <functional>
 #include <memory>

@@ -100,6 +100,10 @@ void Communicator::on_word_of_rank_0(const ControlMessage& message) {
       return trees_.on_propose(message);
     case FrameType::commit:
       return on_commit(message);
+    case FrameType::amend:
+    case FrameType::amended:
+      if (shared_.life.well()) routes_.on_amendment(message);
+      return finalize_when_idle();
     case FrameType::freeze:
       return trees_.on_freeze(message);
     case FrameType::recover:
@@ -135,6 +139,10 @@ void Communicator::on_commit(const ControlMessage& message) {
     by_hosts ? hosts_.report(message.body) : routes_.report_path(message.body);
   } else if (taken) {
     routes_.report_path("");
+    if (coordinator_ && membership_.all_can_amend()) {
+      const tuning::TreeShape shape = tuning::shape_of(trees_.trees()->descriptor);
+      routes_.tune_online(figures_for(shared_.settings, membership_.directory(), shape));
+    }
   }
   if (first) {
     shared_.life.begin();

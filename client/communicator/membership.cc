@@ -89,7 +89,8 @@ std::string Membership::introduction() const {
               {"host_token", host_token_of(shared_.settings)},
               {"port", listener_->local().port},
               {"second_port", second_listener_ ? second_listener_->local().port : 0},
-              {"address", shared_.settings.advertised_host}}
+              {"address", shared_.settings.advertised_host},
+              {"amends", true}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -122,6 +123,7 @@ void Membership::admit(Arrival& arrival, const std::string& body) {
                             .second_port = json_number<std::uint16_t>(hello.at("second_port")),
                             .host_id = hello.at("host_id").get<std::string>()});
     host_tokens_[from] = hello.value("host_token", std::string());
+    amending_ += hello.value("amends", false) ? 1U : 0U;
     links_[from] = std::make_unique<ControlLink>(static_cast<ControlLinkUser&>(*this), from);
     links_[from]->adopt(std::move(arrival.channel()), arrival.take_seals());
     arrival.hand_on(*links_[from]);

@@ -62,6 +62,8 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   [[nodiscard]] const std::vector<std::string>& host_tokens() const noexcept { return host_tokens_; }
   /// Returns a text for people that lists the ranks that have not come.
   [[nodiscard]] std::string missing() const;
+  /// On rank 0, after all ranks have come: every rank knows amendments of the policy.
+  [[nodiscard]] bool all_can_amend() const noexcept { return amending_ == come_; }
   [[nodiscard]] std::uint64_t strangers_turned_away() const noexcept { return arrivals_.counts().sum(); }
 
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
@@ -96,6 +98,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   Directory directory_;
   std::vector<std::string> host_tokens_;  // rank 0
   std::uint32_t come_ = 0;                // on rank 0: how many others have introduced themselves
+  std::uint32_t amending_ = 0;            // on rank 0: how many of them know amendments of the policy
   Retry reconnect_{std::chrono::milliseconds(50), std::chrono::seconds(1)};  // to rank 0, until all have met
   PeerMesh* mesh_ = nullptr;                                                 // once all have met
 };

@@ -30,7 +30,8 @@ Operation::State OperationRoutes::way_of(const Operation& o) const {
 std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
   const TreeTerms* const of_trees = parts_.trees.terms_for(o);
   if (of_trees == nullptr) return std::nullopt;
-  return divide(o, {.policy = of_trees->policy ? &*of_trees->policy : &policy_,
+  const tuning::Policy* const policy = of_trees->policy_of(o.number);
+  return divide(o, {.policy = policy != nullptr ? policy : &policy_,
                     .nranks = shared_.settings.nranks,
                     .segment_bytes = of_trees->segment_bytes,
                     .lanes = of_trees->lanes});
@@ -46,7 +47,9 @@ std::optional<Cut> OperationRoutes::cut_of(const Operation& o) const {
 
 void OperationRoutes::run_share(Operation& o) {
   TRIBUTARY_ASSERT(o.cut, "the ranks have no share of {}", to_string(o));
+  o.share_started_at = shared_.transport.now();
   parts_.traffic.run_share(o, ranks_part(o, *o.cut), [this, &o] {
+    o.share_ended_at = shared_.transport.now();
     o.share_rounds = parts_.traffic.share_rounds();
     parts_.operations.share_ended(o);
   });
@@ -58,6 +61,7 @@ void OperationRoutes::settle_memory(Operation& o) {
 }
 
 void OperationRoutes::begin(Operation& o) {
+  o.started_at = shared_.transport.now();
   switch (o.state) {
     case Operation::State::by_hosts:
       return parts_.hosts.level()->submit(o);
@@ -82,6 +86,7 @@ void OperationRoutes::run_remainder(Operation& o, std::vector<Piece> pieces) {
 void OperationRoutes::account(const Operation& o, Operation::State way, bool success) {
   parts_.operations.touch(shared_.clock.now());
   if (!success) return;
+  online_tuning_.ended(o, way);
   CommunicatorInfo& info = shared_.info;
   ++info.operations;
   const std::uint64_t bytes = payload_bytes(o.signature, shared_.settings.nranks);
@@ -121,8 +126,21 @@ std::uint64_t OperationRoutes::steps(const Operation& o) const {
   return o.segments_done + o.share_rounds + parts_.traffic.rounds_of(o);
 }
 
+void OperationRoutes::tune_online(const tuning::Figures& figures) {
+  const tuning::Policy* const policy = parts_.trees.trees()->terms.policy_of(kNever);
+  online_tuning_.begin(figures, policy != nullptr ? *policy : policy_);
+}
+
+void OperationRoutes::on_amendment(const ControlMessage& message) {
+  const auto amendment = parts_.trees.on_amendment(message, policy_);
+  if (message.type != FrameType::amended || !shared_.life.well()) return;
+  online_tuning_.agreed(amendment, message.operation);
+  parts_.operations.advance();
+}
+
 void OperationRoutes::report_path(const std::string& reason) {
   const Trees* const in_use = parts_.trees.in_use() ? parts_.trees.trees() : nullptr;
+  if (in_use == nullptr) online_tuning_.end();
   CommunicatorInfo& info = shared_.info;
   info.local = parts_.shares_all_memory();
   describe_trees(in_use, reason, info);

@@ -5,6 +5,7 @@
 // the same operation on. So every rank chooses the same way for the same operation.
 #include "client/communicator/division.h"
 #include "client/communicator/host_path.h"
+#include "client/communicator/online_tuning.h"
 #include "client/communicator/operation_memory.h"
 #include "client/communicator/operation_queue.h"
 #include "client/communicator/rank_traffic.h"
@@ -21,14 +22,20 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
     HostPath& hosts;
     RankTraffic& traffic;
     OperationMemory& memory;
-    std::function<void()> ended;              // called after an operation has ended and its caller knows
-    std::function<bool()> shares_all_memory;  // whether all ranks are on one host and reduce in its memory
+    std::function<void()> ended;                       // called after an operation has ended and its caller knows
+    std::function<bool()> shares_all_memory;           // whether all ranks are on one host and reduce in its memory
+    std::function<bool(std::string amendment)> amend;  // on rank 0: asks all ranks to agree on it; false: not now
   };
-  OperationRoutes(Shared& shared, Parts parts) : shared_(shared), parts_(std::move(parts)) {}
+  OperationRoutes(Shared& shared, Parts parts)
+      : shared_(shared), parts_(std::move(parts)), online_tuning_(shared, parts_.amend) {}
 
   /// Sets the whole group's policy. Call it before the first operation.
   void use(tuning::Policy policy) { policy_ = std::move(policy); }
   [[nodiscard]] const tuning::Policy& policy() const noexcept { return policy_; }
+  /// On rank 0, whose trees are in use now by a policy of these figures: begins to correct it.
+  void tune_online(const tuning::Figures& figures);
+  /// Rank 0 is about to amend the policy of the trees in use, or has done so.
+  void on_amendment(const ControlMessage& message);
   /// Makes a new operation's memory ready.
   void prepare_memory(Operation& operation);
 
@@ -56,6 +63,7 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   Shared& shared_;
   const Parts parts_;
   tuning::Policy policy_;
+  OnlineTuning online_tuning_;
 };
 
 }  // namespace tributary::client

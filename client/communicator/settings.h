@@ -20,7 +20,8 @@ enum class PathMode : std::uint8_t { automatic, in_network, fallback };
 /// The choice between a tree and the ranks by themselves, where both are possible. Rank 0's setting counts.
 enum class TuningMode : std::uint8_t {
   off,        // a tree whenever there is one
-  automatic,  // the cost model with its built-in figures
+  automatic,  // the cost model with its built-in figures, corrected by the times that operations take
+  model,      // the cost model with its built-in figures
   table,      // CommunicatorSettings::tuning_table
 };
 
@@ -36,6 +37,8 @@ struct CommunicatorSettings {
   PathMode path = PathMode::automatic;
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // for TuningMode::table
+  /// If set: asked on rank 0 after each operation for an amendment, in place of those that follow from measured times.
+  std::function<std::optional<tuning::Amendment>()> amendments{};
   bool local =
       false;  // ranks of one host may share memory: for all collectives, or as the lowest level of several hosts
   bool attach = true;  // ranks of one host copy from each other's memory by the kernel, where it allows that

@@ -39,6 +39,21 @@ std::string_view to_string(TreeLife::State state) noexcept {
   return "unknown";
 }
 
+const tuning::Policy* TreeTerms::policy_of(std::uint64_t operation) const noexcept {
+  const auto later = std::ranges::upper_bound(policies, operation, {}, &PolicyFrom::first_operation);
+  return later == policies.begin() ? nullptr : &std::prev(later)->policy;
+}
+
+void TreeTerms::amend(std::uint64_t first, const tuning::Amendment& amendment, const tuning::Policy& welcome,
+                      std::uint64_t started) {
+  TRIBUTARY_ASSERT(policies.empty() || policies.back().first_operation <= first,
+                   "a policy from operation {} on follows one from {} on", first, policies.back().first_operation);
+  const tuning::Policy& last = policies.empty() ? welcome : policies.back().policy;
+  policies.push_back({first, tuning::amended(last, amendment)});
+  const auto is_over = [&](std::size_t i) { return policies[i + 1].first_operation <= started; };
+  while (policies.size() > 1 && is_over(0)) policies.erase(policies.begin());
+}
+
 std::vector<LaneLink*> Trees::links() const {
   std::vector<LaneLink*> links;
   for (const auto& lane : lanes) links.push_back(lane.get());
@@ -78,7 +93,7 @@ void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::o
   forming_->generation = generation;
   forming_->descriptor = std::move(descriptor);
   forming_->terms.segment_bytes = forming_->descriptor.lanes[0].segment_bytes;
-  forming_->terms.policy = std::move(policy);
+  if (policy) forming_->terms.policies.push_back({0, std::move(*policy)});
   forming_->terms.lanes = static_cast<std::uint32_t>(forming_->descriptor.lanes.size());
   const GroupDescriptor& d = forming_->descriptor;
   for (std::uint32_t i = 0; i < d.lanes.size(); ++i) {
@@ -132,6 +147,31 @@ bool TreeLife::on_commit(const ControlMessage& message) {
   return true;
 }
 
+std::optional<tuning::Amendment> TreeLife::on_amendment(const ControlMessage& message, const tuning::Policy& welcome) {
+  if (message.type == FrameType::amend) {
+    // A rank that does not use these trees yet lets rank 0 drop the amendment; if it has lost them, rank 0 has dropped it.
+    amending_ = in_use() && trees_->generation == message.epoch;
+    shared_.whole.tell_rank_0({.type = FrameType::next_operation,
+                               .epoch = message.epoch,
+                               .operation = amending_ ? operations_.next_to_start() : kNever});
+    return std::nullopt;
+  }
+  if (!std::exchange(amending_, false) || message.operation == kNever) return std::nullopt;
+  if (!in_use() || trees_->generation != message.epoch) return std::nullopt;
+  const auto corrupt = [this](const std::string& what) {
+    shared_.whole.begin_failing({Errc::corrupt, "rank 0 sent " + what});
+    return std::nullopt;
+  };
+  auto amendment = tuning::decode_amendment(message.body);
+  if (!amendment) return corrupt(amendment.error().message);
+  if (const std::uint64_t next = operations_.next_to_start(); message.operation < next) {
+    return corrupt("an amendment from operation " + std::to_string(message.operation) + " on, and operation " +
+                   std::to_string(next - 1) + " has begun");
+  }
+  trees_->terms.amend(message.operation, *amendment, welcome, operations_.next_to_start());
+  return *amendment;
+}
+
 void TreeLife::take_over(std::unique_ptr<Trees> trees, std::uint64_t first_operation) {
   discard(std::move(trees_));
   TRIBUTARY_ASSERT(trees && trees->lanes.size() == trees->descriptor.lanes.size(), "trees from operation {} on",
@@ -178,6 +218,7 @@ void TreeLife::pump() {
 void TreeLife::segments_finished(Operation& operation) {
   for (auto& lane : trees_->lanes) lane->retain(operation);
   operation.segments_in_network = operation.segments;
+  operation.trees_ended_at = shared_.transport.now();
   operations_.trees_part_ended(operation);
 }
 
@@ -221,7 +262,7 @@ void TreeLife::leave_trees() {
   discard(std::move(trees_));
   if (repair_) discarded_repairs_.push_back(std::move(repair_));
   state_ = State::none;
-  proposed_ = false;
+  proposed_ = amending_ = false;
 }
 
 void TreeLife::discard(std::unique_ptr<Trees> trees) {

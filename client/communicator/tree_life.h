@@ -31,7 +31,18 @@ struct TreeTerms {
   std::uint64_t end = kNever;              // of lost trees: no rank has begun this operation or a later one
   std::uint32_t segment_bytes = 0;
   std::uint32_t lanes = 0;
-  std::optional<tuning::Policy> policy{};  // none: the policy of the welcome
+  struct PolicyFrom {
+    std::uint64_t first_operation = 0;
+    tuning::Policy policy;
+  };
+  std::vector<PolicyFrom> policies{};  // by operation, ascending; for operations before the first: the welcome's
+
+  /// nullptr: the welcome's.
+  [[nodiscard]] const tuning::Policy* policy_of(std::uint64_t operation) const noexcept;
+  /// From operation `first` on, `amendment` changes the policy, which is `welcome` if these terms have none.
+  /// `started`: all earlier operations have started, so that nobody asks for them again.
+  void amend(std::uint64_t first, const tuning::Amendment& amendment, const tuning::Policy& welcome,
+             std::uint64_t started);
 };
 
 /// One generation of trees. Rank 0 counts generations over all groups.
@@ -74,6 +85,10 @@ class TreeLife final : private LaneUser {
   /// Uses the trees from message.operation on, or gives up those that were forming. Returns whether trees are in use
   /// now that were not before.
   bool on_commit(const ControlMessage& message);
+  /// amend: starts no operation until the amendment comes, and tells rank 0 which operation is next.
+  /// amended: returns the amendment that holds from message.operation on; none if the trees were lost meanwhile.
+  /// `welcome`: the policy where trees have none.
+  std::optional<tuning::Amendment> on_amendment(const ControlMessage& message, const tuning::Policy& welcome);
   void on_freeze(const ControlMessage& message);
   void on_recover(const ControlMessage& message);
 
@@ -91,9 +106,9 @@ class TreeLife final : private LaneUser {
 
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] bool in_use() const noexcept { return state_ == State::in_use; }
-  /// Returns true while no operation may start, because the ranks are about to change their trees.
+  /// Returns true while no operation may start, because the ranks are about to change their trees or their policy.
   [[nodiscard]] bool holding() const noexcept {
-    return proposed_ || state_ == State::frozen || state_ == State::repairing;
+    return proposed_ || amending_ || state_ == State::frozen || state_ == State::repairing;
   }
   /// Returns whether `operation` comes late enough for the trees in use.
   [[nodiscard]] bool serve(const Operation& operation) const noexcept {
@@ -137,6 +152,7 @@ class TreeLife final : private LaneUser {
   PeerMesh* mesh_ = nullptr;
   State state_ = State::none;
   bool proposed_ = false;  // a propose has come, and no commit since
+  bool amending_ = false;  // an amend has come, and no amended since
   std::unique_ptr<Trees> forming_;
   std::unique_ptr<Trees> trees_;
   std::unique_ptr<Repair> repair_;

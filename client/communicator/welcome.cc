@@ -40,16 +40,31 @@ Result<Welcome> decode_welcome(const std::string& body, Membership& membership, 
   return welcome;
 }
 
-tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
-                          const tuning::TreeShape& trees) {
+namespace {
+
+tuning::GroupShape group_shape(const CommunicatorSettings& settings, const Directory& directory) {
   tuning::GroupShape shape{.ranks = settings.nranks};
   shape.ranks_per_host = directory.ranks_of_fullest_address();
   const auto hosts = directory.host_ids();
   shape.one_host = std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts[0]; });
+  return shape;
+}
+
+}  // namespace
+
+tuning::Figures figures_for(const CommunicatorSettings& settings, const Directory& directory,
+                            const tuning::TreeShape& trees) {
+  return tuning::with_trees(tuning::default_figures(group_shape(settings, directory), tuning::cores_here()), trees);
+}
+
+tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
+                          const tuning::TreeShape& trees) {
+  const tuning::GroupShape shape = group_shape(settings, directory);
   switch (settings.tuning) {
     case TuningMode::off:
       return tuning::trees_always(shape);
     case TuningMode::automatic:
+    case TuningMode::model:
       return tuning::default_policy(shape, tuning::cores_here(), trees);
     case TuningMode::table:
       return tuning::policy_of(settings.tuning_table, shape, trees);

@@ -31,6 +31,10 @@ struct Welcome {
 [[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
                                         const tuning::TreeShape& trees = {});
 
+/// Returns the figures behind policy_for().
+[[nodiscard]] tuning::Figures figures_for(const CommunicatorSettings& settings, const Directory& directory,
+                                          const tuning::TreeShape& trees);
+
 /// Returns the path that the first commit will name.
 enum class FirstPath : std::uint8_t { between_ranks_or_tree, local, by_hosts };
 /// Returns the settings of rank 0's part. `between`: what the leaders' communicator tells, if there is one.

@@ -39,7 +39,7 @@ void send_sealed(transport::Channel& channel, FrameSeal& seal, FrameHeader heade
 }
 
 bool is_control(FrameType type) {
-  return type >= FrameType::challenge && type <= FrameType::members;
+  return type >= FrameType::challenge && type <= FrameType::amended;
 }
 }  // namespace
 

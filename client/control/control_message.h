@@ -36,8 +36,8 @@ inline constexpr std::uint64_t kCommitHosts = 2;
 struct ControlMessage {
   FrameType type = FrameType::abort;
   std::uint32_t epoch = 0;
-  std::uint64_t operation = 0;  // propose, next_operation, commit, stalled, inquiry, progress, an abort by mismatch: an
-                                // operation's number. second_way: the rank that has left the first way
+  std::uint64_t operation = 0;  // next_operation, commit, amended, stalled, inquiry, progress, an abort by mismatch:
+                                // an operation's number. second_way: the rank that has left the first way
   std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion, kDisagreement or 0. joined: kCannotJoin or 0.
                                 // freeze: kMoves or 0. commit: kCommit... or 0. second_way: a rank, or kNever for all
   std::string body{};

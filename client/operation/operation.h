@@ -48,6 +48,8 @@ struct Operation {
   std::uint64_t segments = 0;             // the first of them, which the trees carry
   std::uint64_t segments_done = 0;        // those of `segments` that have a result
   std::uint64_t segments_in_network = 0;  // those whose result came from a tree
+  // The times of the parts here, for measurements; those of the ranks' share are set if the operation is split.
+  transport::TimePoint started_at{}, trees_ended_at{}, share_started_at{}, share_ended_at{};
   // The times when this rank last suspected the tree or another rank, last told rank 0 that the time-out is over, and
   // was last asked by rank 0.
   transport::TimePoint suspected_at{}, overdue_at{}, asked_at{};

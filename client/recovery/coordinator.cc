@@ -173,20 +173,17 @@ void Coordinator::abandon(const std::string& reason) {
   rest(reason);
 }
 
-/// Gives up for good: each new tree would fail in the same way, and every try costs all ranks time.
-void Coordinator::give_up_trees() {
-  hopeless_ = true;
-  retry_at_ = renew_at_ = TimePoint::max();
-  if (group_ != 0) service_->release(std::exchange(group_, 0));
-}
-
 void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
   if (message.epoch != generation_ || generation_ == 0) return;
   if (!message.body.empty()) {
     const LaneFailure failure = decode_lane_failure(message.body);
     lost_.note(failure.aggregator);
     if (state_ != State::joining) return;
-    if (message.value == kCannotJoin) give_up_trees();
+    if (message.value == kCannotJoin) {  // for good: each new tree would fail alike, and every try costs all ranks time
+      hopeless_ = true;
+      retry_at_ = renew_at_ = TimePoint::max();
+      if (group_ != 0) service_->release(std::exchange(group_, 0));
+    }
     return abandon(failure.reason);
   }
   if (state_ != State::joining || !answers_.count(rank)) return;
@@ -197,10 +194,27 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
   output_.broadcast({.type = FrameType::propose, .epoch = generation_});
 }
 
+bool Coordinator::amend(std::string amendment) {
+  if (state_ != State::in_network || amendment_) return false;
+  amendment_ = std::move(amendment);
+  answers_.begin();
+  next_operation_ = 0;
+  output_.broadcast({.type = FrameType::amend, .epoch = generation_});
+  return true;
+}
+
 void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& message) {
-  if (state_ != State::proposing || message.epoch != generation_) return;
+  const bool amends = state_ == State::in_network && amendment_;
+  if ((state_ != State::proposing && !amends) || message.epoch != generation_) return;
   next_operation_ = std::max(next_operation_, message.operation);
   if (!answers_.count(rank)) return;
+  if (amends) {
+    output_.broadcast({.type = FrameType::amended,
+                       .epoch = generation_,
+                       .operation = next_operation_,
+                       .body = *std::exchange(amendment_, std::nullopt)});
+    return;
+  }
   state_ = State::in_network;
   initial_ = false;
   retry_delay_ = settings_.retry_first;
@@ -219,6 +233,7 @@ void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
   TRIBUTARY_ASSERT(state_ == State::in_network && generation_ > 0, "trees of generation {} are lost in state {}",
                    generation_, state_);
   state_ = State::freezing;
+  amendment_.reset();
   begun_ = 0;
   answers_.begin();
   output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .value = how, .body = reason});
@@ -281,7 +296,7 @@ void Coordinator::on_finalize(std::uint32_t rank) {
 
 std::string Coordinator::unanswered() const {
   std::string names;
-  if (state_ != State::joining && state_ != State::proposing && state_ != State::freezing) return names;
+  if (state_ != State::joining && state_ != State::proposing && state_ != State::freezing && !amendment_) return names;
   for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
     if (!answers_.has(r)) names += (names.empty() ? "" : ", ") + rank_name(r);
   }

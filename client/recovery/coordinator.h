@@ -9,6 +9,10 @@
 //      +--------- recover: all holdings are here ------------- freezing <-----------+
 //                                                                  ^  better trees are there
 //
+// While in_network, rank 0 may amend the policy: the ranks answer amend as they answer propose, and amended says from which
+// operation on the new step holds, or 2^64-1 if some rank does not use the trees yet. If the trees are lost before that,
+// the policy stays as it was.
+//
 // While in the network, rank 0 asks for better trees when the manager has some (an aggregator is back), and goes on
 // with the present trees until it has them. It pauses between two moves. A move gives up the present trees on purpose:
 // freezing, recover, and then joining at once. If a rank says that it can join no tree any more, rank 0 stays in
@@ -79,6 +83,9 @@ class Coordinator {
   void start(transport::TimePoint now);
   void on_message(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_rank_gone(std::uint32_t rank, const std::string& why);
+  /// Lets all ranks take `amendment`, a text, from one agreed operation on; until it is agreed, they start none.
+  /// Returns false, and does nothing, if no trees are in use or an earlier amendment is not agreed yet.
+  bool amend(std::string amendment);
   void tick(transport::TimePoint now);
   /// Extends the limits by `absence`, for which this process was away until now: nothing could arrive meanwhile.
   void excuse(transport::Duration absence, transport::TimePoint now);
@@ -100,7 +107,6 @@ class Coordinator {
   void rest(const std::string& reason);
   void begin_without(std::uint32_t generation, const std::string& reason);
   void abandon(const std::string& reason);
-  void give_up_trees();
   void on_joined(std::uint32_t rank, const ControlMessage& message);
   void on_next_operation(std::uint32_t rank, const ControlMessage& message);
   void on_lane_failed(const ControlMessage& message);
@@ -145,6 +151,7 @@ class Coordinator {
   OwnAbsence own_absence_;
   RollCall answers_;
   std::uint64_t next_operation_ = 0;
+  std::optional<std::string> amendment_;  // while the ranks say which operation is next
   std::vector<Holdings> holdings_;
   std::uint64_t begun_ = 0;  // no rank has begun this operation or a later one on the frozen trees
   RollCall finalized_;

@@ -61,22 +61,6 @@ Policy by_collective(StepsOf steps_of_collective) {
   return Policy(std::move(all));
 }
 
-/// Replaces assumed figures by facts about the trees.
-Figures with_trees(Figures figures, const TreeShape& trees) {
-  const PathRates& rates = trees.rates;
-  if (rates == PathRates{}) return figures;
-  // Ranks of one host have no link between them.
-  if (figures.link_gbits != 0 && rates.links != 0) {
-    figures.link_gbits = static_cast<double>(rates.links) / 1e9;
-    figures.ring_gbits = static_cast<double>(rates.ranks) / 1e9;
-  }
-  figures.trees_gbits = static_cast<double>(rates.trees) / 1e9;
-  figures.lanes = trees.lanes;
-  figures.levels = trees.levels;
-  if (trees.segment_bytes != 0) figures.segment_bytes = trees.segment_bytes;
-  return figures;
-}
-
 /// The table's rules for one collective and number of ranks, cut so that each size has one; the model fills the gaps.
 Steps table_steps(const Table& table, const Figures& figures, Collective collective, std::uint32_t ranks) {
   Steps steps;
@@ -97,6 +81,30 @@ Steps table_steps(const Table& table, const Figures& figures, Collective collect
   return steps;
 }
 
+json to_json(const Step& step) {
+  json one = {step.bytes_max, name(step.path), schedule::name(step.algorithm)};
+  if (step.path == Path::split) one.push_back(step.tree_share);
+  return one;
+}
+
+/// Reads what to_json() wrote for a step of this collective; nullopt: it is malformed.
+std::optional<Step> step_of(const json& one, Collective collective) {
+  if (!one.is_array() || one.size() < 3 || one.size() > 4) return std::nullopt;
+  if (!one[0].is_number_unsigned() || !one[1].is_string() || !one[2].is_string()) return std::nullopt;
+  const auto path = path_from_string(one[1].get<std::string>());
+  const auto algorithm = algorithm_from_string(one[2].get<std::string>());
+  const auto has = schedule::algorithms(collective);
+  if (!path || !algorithm || std::ranges::find(has, *algorithm) == has.end()) return std::nullopt;
+  Step step{one[0].get<std::uint64_t>(), *path, *algorithm};
+  if ((*path == Path::split) != (one.size() == 4)) return std::nullopt;
+  if (*path != Path::split) return step;
+  if (!one[3].is_number_unsigned()) return std::nullopt;
+  const auto share = one[3].get<std::uint64_t>();
+  if (share == 0 || share >= kWholeShare) return std::nullopt;
+  step.tree_share = static_cast<std::uint32_t>(share);
+  return step;
+}
+
 }  // namespace
 
 Policy::Policy() : Policy(trees_always({.one_host = true})) {}
@@ -104,6 +112,24 @@ Policy::Policy() : Policy(trees_always({.one_host = true})) {}
 const Step& Policy::at(Collective collective, std::uint64_t bytes) const noexcept {
   const Steps& steps = steps_[static_cast<std::size_t>(collective)];
   return *std::ranges::lower_bound(steps, bytes, {}, &Step::bytes_max);
+}
+
+Policy amended(const Policy& policy, const Amendment& amendment) {
+  std::array<Steps, kCollectiveCount> all;
+  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) all[i] = policy.steps(static_cast<Collective>(i));
+  const Step& step = amendment.step;
+  Steps steps;
+  for (const Step& old : policy.steps(amendment.collective)) {
+    if (!steps.empty() && steps.back().bytes_max == UINT64_MAX) break;
+    const std::uint64_t from = steps.empty() ? 0 : steps.back().bytes_max + 1;
+    // The old step keeps the sizes below the amended ones, and above them.
+    if (from <= amendment.above) append(steps, std::min(old.bytes_max, amendment.above), old);
+    if (old.bytes_max <= amendment.above) continue;
+    if (steps.empty() || steps.back().bytes_max < step.bytes_max) append(steps, step.bytes_max, step);
+    if (old.bytes_max > step.bytes_max) append(steps, old.bytes_max, old);
+  }
+  all[static_cast<std::size_t>(amendment.collective)] = std::move(steps);
+  return Policy(std::move(all));
 }
 
 Steps model_steps(const Figures& figures, Collective collective, std::uint32_t ranks) {
@@ -142,6 +168,21 @@ TreeShape shape_of(const GroupDescriptor& trees) noexcept {
           .segment_bytes = lane.segment_bytes};
 }
 
+Figures with_trees(Figures figures, const TreeShape& trees) {
+  const PathRates& rates = trees.rates;
+  if (rates == PathRates{}) return figures;
+  // Ranks of one host have no link between them.
+  if (figures.link_gbits != 0 && rates.links != 0) {
+    figures.link_gbits = static_cast<double>(rates.links) / 1e9;
+    figures.ring_gbits = static_cast<double>(rates.ranks) / 1e9;
+  }
+  figures.trees_gbits = static_cast<double>(rates.trees) / 1e9;
+  figures.lanes = trees.lanes;
+  figures.levels = trees.levels;
+  if (trees.segment_bytes != 0) figures.segment_bytes = trees.segment_bytes;
+  return figures;
+}
+
 Policy policy_of(const Table& table, const GroupShape& shape) {
   return policy_of(table, shape, TreeShape{});
 }
@@ -165,10 +206,7 @@ std::string encode(const Policy& policy) {
   for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
     const auto collective = static_cast<Collective>(i);
     json& steps = all[std::string(to_string(collective))] = json::array();
-    for (const Step& step : policy.steps(collective)) {
-      steps.push_back({step.bytes_max, name(step.path), schedule::name(step.algorithm)});
-      if (step.path == Path::split) steps.back().push_back(step.tree_share);
-    }
+    for (const Step& step : policy.steps(collective)) steps.push_back(to_json(step));
   }
   return all.dump();
 }
@@ -184,28 +222,41 @@ Result<Policy> decode_policy(const std::string& text) {
     const auto found = all.find(key);
     if (found == all.end() || !found->is_array() || found->empty() || found->size() > kStepsMax) return bad(key);
     for (const json& one : *found) {
-      if (!one.is_array() || one.size() < 3 || one.size() > 4 || !one[0].is_number_unsigned() || !one[1].is_string() ||
-          !one[2].is_string()) {
-        return bad(key);
-      }
-      const auto path = path_from_string(one[1].get<std::string>());
-      const auto algorithm = algorithm_from_string(one[2].get<std::string>());
-      const auto has = schedule::algorithms(collective);
-      if (!path || !algorithm || std::ranges::find(has, *algorithm) == has.end()) return bad(key);
-      Step step{one[0].get<std::uint64_t>(), *path, *algorithm};
-      if ((*path == Path::split) != (one.size() == 4)) return bad(key);
-      if (*path == Path::split) {
-        if (!one[3].is_number_unsigned()) return bad(key);
-        const auto share = one[3].get<std::uint64_t>();
-        if (share == 0 || share >= kWholeShare) return bad(key);
-        step.tree_share = static_cast<std::uint32_t>(share);
-      }
-      if (!steps[i].empty() && step.bytes_max <= steps[i].back().bytes_max) return bad(key);
-      steps[i].push_back(step);
+      const auto step = step_of(one, collective);
+      if (!step || (!steps[i].empty() && step->bytes_max <= steps[i].back().bytes_max)) return bad(key);
+      steps[i].push_back(*step);
     }
     if (steps[i].back().bytes_max != UINT64_MAX) return bad(key);
   }
   return Policy(std::move(steps));
+}
+
+std::string encode(const Amendment& amendment) {
+  return json{{"collective", std::string(to_string(amendment.collective))},
+              {"above", amendment.above},
+              {"step", to_json(amendment.step)}}
+      .dump();
+}
+
+Result<Amendment> decode_amendment(const std::string& text) {
+  const auto bad = [](const std::string& what) { return fail(Errc::corrupt, "a malformed amendment: " + what); };
+  const json all = json_or_discarded(text);
+  if (!all.is_object()) return bad("it is no JSON object");
+  const auto name = all.find("collective");
+  if (name == all.end() || !name->is_string()) return bad("collective");
+  std::optional<Collective> collective;
+  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
+    if (to_string(static_cast<Collective>(i)) == name->get_ref<const std::string&>())
+      collective = static_cast<Collective>(i);
+  }
+  if (!collective) return bad("collective");
+  const auto above = all.find("above");
+  if (above == all.end() || !above->is_number_unsigned()) return bad("above");
+  const auto one = all.find("step");
+  const auto step = one == all.end() ? std::nullopt : step_of(*one, *collective);
+  if (!step) return bad("step");
+  if (step->bytes_max <= above->get<std::uint64_t>()) return bad("no size is above its bound and within its step");
+  return Amendment{*collective, above->get<std::uint64_t>(), *step};
 }
 
 }  // namespace tributary::tuning

@@ -47,6 +47,19 @@ class Policy {
   std::array<Steps, kCollectiveCount> steps_;
 };
 
+/// A step that replaces those of a policy for some sizes of one collective, while the trees in use stay.
+struct Amendment {
+  Collective collective = Collective::all_reduce;
+  std::uint64_t above = 0;  // for vectors of more bytes than this, up to step.bytes_max
+  Step step;
+  friend bool operator==(const Amendment&, const Amendment&) = default;
+};
+[[nodiscard]] Policy amended(const Policy& policy, const Amendment& amendment);
+/// The text that an amended frame carries: docs/protocol.md.
+[[nodiscard]] std::string encode(const Amendment& amendment);
+/// Errc::corrupt says what is wrong with the text.
+[[nodiscard]] Result<Amendment> decode_amendment(const std::string& text);
+
 /// Returns a policy with a tree for every operation, if there is one.
 [[nodiscard]] Policy trees_always(const GroupShape& shape);
 /// Returns the table's rules for this group and, where no rule holds, the cost model's choice with the table's figures.
@@ -64,6 +77,8 @@ struct TreeShape {
 };
 [[nodiscard]] TreeShape shape_of(const GroupDescriptor& trees) noexcept;
 
+/// Return the figures while these trees are in use: facts about the trees take the place of what was assumed.
+[[nodiscard]] Figures with_trees(Figures figures, const TreeShape& trees);
 /// Return the policy while these trees are in use: facts about the trees replace the figures that stand for them.
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& trees);
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores, const TreeShape& trees);

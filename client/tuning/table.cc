@@ -326,7 +326,7 @@ Result<Table> read_table(const std::string& file) {
   }
   if (in.bad() || (!in && !in.eof())) {
     return fail(Errc::bad_config, file + ": the tuning table cannot be read (" + std::strerror(errno) +
-                                      "); allowed is auto, off or the path of a file");
+                                      "); allowed is auto, model, off or the path of a file");
   }
   if (text.size() > kFileBytesMax)
     return fail(Errc::bad_config, file + ": the file is longer than 16 MiB, so it is no tuning table");

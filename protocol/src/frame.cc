@@ -53,6 +53,8 @@ constexpr TypeRule kRules[] = {
     {FrameType::second_way, "second_way", kTextBytesMax},
     {FrameType::whereabouts, "whereabouts", kQuestionBytesMax},
     {FrameType::members, "members", kMembersBytesMax},
+    {FrameType::amend, "amend", 0},
+    {FrameType::amended, "amended", kTextBytesMax},
     {FrameType::peer_hello, "peer_hello", kTextBytesMax},
     {FrameType::peer_data, "peer_data", kPeerBytesMax},
     {FrameType::repair, "repair", kSegmentBytesMax},

@@ -76,7 +76,7 @@ Result<Answer> answer_of(const ExplainOptions& options) {
   answer.call = {.collective = options.collective,
                  .ranks = answer.hosts != 0 ? answer.hosts : options.ranks,
                  .bytes = options.collective == Collective::barrier ? 0 : whole};
-  const bool from_file = tuning != "auto" && tuning != "off";
+  const bool from_file = tuning != "auto" && tuning != "model" && tuning != "off";
   if (from_file) {
     auto table = tuning::read_table(tuning);
     if (!table) return std::unexpected(table.error());

@@ -13,7 +13,7 @@ struct ExplainOptions {
   std::uint64_t bytes = 0;  // of the larger buffer
   std::uint32_t ranks = 8;
   DType dtype = DType::float32;
-  std::string tuning;                      // auto, off or a file; empty: TRIBUTARY_TUNING
+  std::string tuning;                      // auto, model, off or a file; empty: TRIBUTARY_TUNING
   std::optional<std::uint64_t> link_bits;  // per second; 0: no link; nullopt: from the figures
   std::uint32_t cores = 0;                 // 0: from the figures, or this machine's
   std::uint32_t ranks_per_host = 0;        // 0: from the figures, or 1

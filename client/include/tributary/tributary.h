@@ -133,7 +133,7 @@ typedef struct tributary_config {
    * save time by the rates of its topology, or one lane if it knows no rates. */
   int lanes;
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
-  const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's setting counts */
+  const char* tuning; /* TRIBUTARY_TUNING: "auto", "model", "off" or a tuning table's path; rank 0's setting counts */
   /* While tributary_comm_init_rank_config waits for the other ranks, it calls this about ten times a second with
    * still_wanted_context, on its caller's thread. An answer of 0 ends the wait: the call returns
    * TRIBUTARY_ERROR_ABORTED, and nothing is left of the communicator. NULL: the call waits until the time-out. */

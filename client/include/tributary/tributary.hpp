@@ -227,7 +227,7 @@ struct Config {
   std::string job;                       // the manager lists the group under this name
   int lanes = 0;                         // 1 to 16; 0 everywhere: as many as save time
   std::chrono::milliseconds timeout{0};  // a lost or hung rank becomes an error within this
-  std::string tuning;                    // "auto", "off" or the path of a tuning table; rank 0's setting counts
+  std::string tuning;                    // "auto", "model", "off" or the path of a tuning table; rank 0's counts
 };
 
 /// Registered memory; the destructor deregisters it.

@@ -80,6 +80,7 @@ struct Life {
   const MisfortuneKinds kinds;
   const bool verbose;
   std::mt19937_64 random;
+  std::mt19937_64 amendments{seed * 0xA0761D6478BD642FULL + 3};
   std::unique_ptr<Cluster> cluster;
   std::unique_ptr<Attacker> attacker;
   std::unique_ptr<Misfortunes> misfortunes;
@@ -105,6 +106,7 @@ struct Life {
   SimAggregator& some_aggregator() { return *cluster->aggregators()[below(cluster->aggregators().size())]; }
 
   tuning::Table some_table();
+  std::optional<tuning::Amendment> some_amendment();
   void build();
   void lose_a_rank(Duration horizon);
   void misfortune(Duration horizon);
@@ -137,6 +139,24 @@ tuning::Table Life::some_table() {
   return table;
 }
 
+/// A random step for random sizes. One in five operations of rank 0 asks for one, so that amendments, losses of trees
+/// and moves to others meet.
+std::optional<tuning::Amendment> Life::some_amendment() {
+  if (amendments() % 5 != 0) return std::nullopt;
+  constexpr Collective kCarried[] = {Collective::all_reduce,     Collective::reduce,     Collective::broadcast,
+                                     Collective::reduce_scatter, Collective::all_gather, Collective::barrier};
+  const Collective collective = kCarried[amendments() % std::size(kCarried)];
+  const auto algorithms = schedule::algorithms(collective);
+  tuning::Step step{.bytes_max = 1 + amendments() % 20'000,
+                    .path = amendments() % 2 == 0 ? tuning::Path::tree : tuning::Path::ranks,
+                    .algorithm = algorithms[amendments() % algorithms.size()]};
+  if (tuning::can_split(collective) && amendments() % 2 == 0) {
+    step.path = tuning::Path::split;
+    step.tree_share = 1 + static_cast<std::uint32_t>(amendments() % (tuning::kWholeShare - 1));
+  }
+  return tuning::Amendment{collective, amendments() % step.bytes_max, step};
+}
+
 void Life::build() {
   ClusterSettings s;
   s.seed = seed;
@@ -151,6 +171,7 @@ void Life::build() {
     const std::uint64_t links = 1'000'000'000 * (1 + below(10));
     s.rates = {.links = links, .trees = links * (1 + below(16)) / 8, .ranks = links};
   }
+  if (seed % 2 == 0) s.amendments = [this] { return some_amendment(); };
   s.lease_seconds = 1;
   s.advice_percent = static_cast<std::uint32_t>(below(3) * 50);
   cluster = std::make_unique<Cluster>(s);

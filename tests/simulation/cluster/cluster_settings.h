@@ -27,7 +27,9 @@ struct ClusterSettings {
   transport::SimSettings network;
   PathRates rates{};                    // that the manager tells with its trees
   std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever there is one
-  bool devices = false;                 // each rank has a device, and a second way
+  /// For every rank 0: asked for an amendment of the policy after each operation.
+  std::function<std::optional<tuning::Amendment>()> amendments;
+  bool devices = false;  // each rank has a device, and a second way
   client::PathMode path = client::PathMode::automatic;
   /// Returns the transport that a host uses in place of its own, which it is given: for a host that breaks the
   /// protocol. If this is empty, or returns null, the host uses its own.

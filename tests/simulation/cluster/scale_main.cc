@@ -34,7 +34,7 @@ std::uint32_t aggregators_for(std::uint32_t ranks) {
 }
 
 bool is_control(std::size_t type) {
-  return type >= static_cast<std::size_t>(FrameType::hello) && type <= static_cast<std::size_t>(FrameType::members);
+  return type >= static_cast<std::size_t>(FrameType::hello) && type <= static_cast<std::size_t>(FrameType::amended);
 }
 
 struct Phase {

@@ -74,6 +74,7 @@ client::CommunicatorSettings SimRank::communicator_settings(const client::Unique
     settings.tuning = client::TuningMode::table;
     settings.tuning_table = *cluster_.settings().tuning;
   }
+  if (rank_ == 0) settings.amendments = cluster_.settings().amendments;
   return settings;
 }
 

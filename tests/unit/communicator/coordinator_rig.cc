@@ -16,6 +16,8 @@ std::string line_of(const ControlMessage& m) {
   switch (m.type) {
     case FrameType::commit:
       return "commit " + number_of(m.operation);
+    case FrameType::amended:
+      return "amended " + number_of(m.operation) + " by " + m.body;
     case FrameType::freeze:
       return m.value == kMoves ? "freeze to move" : "freeze";
     case FrameType::inquiry:
@@ -95,6 +97,8 @@ const char* to_string(At state) {
       return "proposing";
     case At::in_network:
       return "in_network";
+    case At::amending:
+      return "amending";
     case At::freezing:
       return "freezing";
     case At::stopped:
@@ -146,6 +150,10 @@ void Rig::bring_to(At state) {
       start();
       form();
       from_all(next_operation(7));
+      break;
+    case At::amending:
+      bring_to(At::in_network);
+      (void)coordinator.amend("the amendment");
       break;
     case At::freezing:
       bring_to(At::in_network);

@@ -62,9 +62,9 @@ class ManagerOnDemand final : public GroupService {
 /// Trees of one lane for `ranks` ranks.
 [[nodiscard]] GroupDescriptor descriptor_of(std::uint32_t epoch, std::uint32_t ranks = kRanks);
 
-enum class At : std::uint8_t { resting, asking, joining, proposing, in_network, freezing, stopped };
-inline constexpr At kEveryState[] = {At::resting,    At::asking,   At::joining, At::proposing,
-                                     At::in_network, At::freezing, At::stopped};
+enum class At : std::uint8_t { resting, asking, joining, proposing, in_network, amending, freezing, stopped };
+inline constexpr At kEveryState[] = {At::resting,    At::asking,   At::joining,  At::proposing,
+                                     At::in_network, At::amending, At::freezing, At::stopped};
 [[nodiscard]] const char* to_string(At state);
 
 /// One coordinator, and the ways to bring it into the states that tests need.

@@ -57,7 +57,8 @@ std::vector<Arriving> every_message() {
   for (const FrameType type :
        {FrameType::hello, FrameType::challenge, FrameType::welcome, FrameType::descriptor, FrameType::propose,
         FrameType::commit, FrameType::freeze, FrameType::recover, FrameType::inquiry, FrameType::goodbye,
-        FrameType::second_way, FrameType::peer_hello, FrameType::contribution, FrameType::result}) {
+        FrameType::amend, FrameType::amended, FrameType::second_way, FrameType::peer_hello, FrameType::contribution,
+        FrameType::result}) {
     all.push_back({"not for rank 0's coordinator",
                    [type](Rig& r) { r.from_all({.type = type, .epoch = r.generation, .body = "?"}); }});
   }
@@ -77,10 +78,12 @@ constexpr Reaction kReactions[] = {
     {"joined, failed", At::joining, "commit never", kAsksAgain},
     {"joined, cannot", At::joining, "releases 77; commit never", ""},
     {"next_operation", At::proposing, "commit 9", ""},
+    {"next_operation", At::amending, "amended 9 by the amendment", ""},
     // trees break
     {"lane_failed", At::joining, "commit never", kAsksAgain},
     {"lane_failed", At::proposing, "commit never", kAsksAgain},
     {"lane_failed", At::in_network, "freeze", ""},
+    {"lane_failed", At::amending, "freeze", ""},
     {"holdings", At::freezing, "recover to each", kAsksAgain},
     // an operation does not end
     {"stalled", At::resting, "inquiry 3", kAsksAgain},
@@ -88,18 +91,21 @@ constexpr Reaction kReactions[] = {
     {"stalled", At::joining, "inquiry 3", ""},
     {"stalled", At::proposing, "inquiry 3", ""},
     {"stalled", At::in_network, "inquiry 3", ""},
+    {"stalled", At::amending, "inquiry 3", ""},
     {"stalled", At::freezing, "inquiry 3", ""},
     {"stalled, suspicion", At::resting, "inquiry 3", kAsksAgain},
     {"stalled, suspicion", At::asking, "inquiry 3", ""},
     {"stalled, suspicion", At::joining, "inquiry 3", ""},
     {"stalled, suspicion", At::proposing, "inquiry 3", ""},
     {"stalled, suspicion", At::in_network, "inquiry 3", ""},
+    {"stalled, suspicion", At::amending, "inquiry 3", ""},
     {"stalled, suspicion", At::freezing, "inquiry 3", ""},
     {"stalled, disagreement", At::resting, "inquiry 3", kAsksAgain},
     {"stalled, disagreement", At::asking, "inquiry 3", ""},
     {"stalled, disagreement", At::joining, "inquiry 3", ""},
     {"stalled, disagreement", At::proposing, "inquiry 3", ""},
     {"stalled, disagreement", At::in_network, "inquiry 3", ""},
+    {"stalled, disagreement", At::amending, "inquiry 3", ""},
     {"stalled, disagreement", At::freezing, "inquiry 3", ""},
     // the end
     {"finalize", At::resting, "finalize", kAsksAgain},
@@ -107,18 +113,21 @@ constexpr Reaction kReactions[] = {
     {"finalize", At::joining, "finalize", ""},
     {"finalize", At::proposing, "finalize", ""},
     {"finalize", At::in_network, "finalize", ""},
+    {"finalize", At::amending, "finalize", ""},
     {"finalize", At::freezing, "finalize", ""},
     {"abort", At::resting, "abort: aborted; releases 77", ""},
     {"abort", At::asking, "abort: aborted", ""},
     {"abort", At::joining, "abort: aborted; releases 77", ""},
     {"abort", At::proposing, "abort: aborted; releases 77", ""},
     {"abort", At::in_network, "abort: aborted; releases 77", ""},
+    {"abort", At::amending, "abort: aborted; releases 77", ""},
     {"abort", At::freezing, "abort: aborted; releases 77", ""},
     {"gone", At::resting, "abort: peer gone; releases 77", ""},
     {"gone", At::asking, "abort: peer gone", ""},
     {"gone", At::joining, "abort: peer gone; releases 77", ""},
     {"gone", At::proposing, "abort: peer gone; releases 77", ""},
     {"gone", At::in_network, "abort: peer gone; releases 77", ""},
+    {"gone", At::amending, "abort: peer gone; releases 77", ""},
     {"gone", At::freezing, "abort: peer gone; releases 77", ""},
 };
 
@@ -179,6 +188,63 @@ TEST(Coordinator, AnswersOfOneStepDoNotCountInTheNext) {
   (void)rig.said();
   rig.from(0, rig.holdings({4}));
   EXPECT_EQ(rig.said(), "");
+}
+
+// ---- amendments of the policy
+
+TEST(Coordinator, AnAmendmentHoldsFromTheGreatestNextOperationOn) {
+  Rig rig;
+  rig.bring_to(At::in_network);
+  EXPECT_TRUE(rig.coordinator.amend("first"));
+  EXPECT_EQ(rig.said(), "amend");
+  EXPECT_FALSE(rig.coordinator.amend("second")) << "one at a time";
+  EXPECT_EQ(rig.coordinator.unanswered(), "rank 0 on host alpha, rank 1 on host beta, rank 2 on host gamma");
+  rig.from(0, rig.next_operation(12));
+  rig.from(0, rig.next_operation(99));  // counted once, and the greatest holds all the same
+  rig.from(1, rig.next_operation(14));
+  EXPECT_EQ(rig.said(), "");
+  rig.from(2, rig.next_operation(13));
+  EXPECT_EQ(rig.said(), "amended 99 by first");
+  EXPECT_TRUE(rig.coordinator.amend("second"));
+  EXPECT_EQ(rig.said(), "amend");
+  rig.from_all(rig.next_operation(100));
+  EXPECT_EQ(rig.said(), "amended 100 by second");
+}
+
+TEST(Coordinator, AnAmendmentIsDroppedIfARankDoesNotUseTheTreesYet) {
+  Rig rig;
+  rig.bring_to(At::amending);
+  rig.from(0, rig.next_operation(3));
+  rig.from(1, rig.next_operation(kNever));
+  rig.from(2, rig.next_operation(3));
+  EXPECT_EQ(rig.said(), "amended never by the amendment");
+}
+
+TEST(Coordinator, AnAmendmentIsForgottenWithItsTrees) {
+  Rig rig;
+  rig.bring_to(At::amending);
+  rig.from(0, rig.next_operation(8));
+  rig.from(1, rig.lane_failed());
+  EXPECT_EQ(rig.said(), "freeze");
+  rig.from(1, rig.next_operation(8));
+  rig.from(2, rig.next_operation(8));
+  EXPECT_EQ(rig.said(), "") << "these answers come too late";
+  rig.from_all(rig.holdings({5}));
+  EXPECT_EQ(rig.said(), "recover to each");
+  rig.wait(kSoon);
+  rig.answer(descriptor_of(2));
+  rig.from_all(rig.joined());
+  rig.from_all(rig.next_operation(20));
+  (void)rig.said();
+  rig.from_all(rig.next_operation(21));
+  EXPECT_EQ(rig.said(), "") << "the new trees have the policy that came with them";
+  EXPECT_TRUE(rig.coordinator.amend("another"));
+  for (const At state : {At::resting, At::asking, At::joining, At::proposing, At::freezing, At::stopped}) {
+    Rig other;
+    other.bring_to(state);
+    EXPECT_FALSE(other.coordinator.amend("x")) << to_string(state);
+    EXPECT_EQ(other.said(), "");
+  }
 }
 
 // ---- generations

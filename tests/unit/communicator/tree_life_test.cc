@@ -60,6 +60,9 @@ class TreeLifeTest : public PartTest {
     Moves moves(2);
     trees_.on_recover({.type = FrameType::recover, .epoch = generation, .operation = begun, .body = encode(moves)});
   }
+  void announce_amendment() {
+    EXPECT_FALSE(trees_.on_amendment({.type = FrameType::amend, .epoch = 1}, tuning::Policy()));
+  }
   [[nodiscard]] std::string last_told() const {
     return whole_.to_rank_0.empty() ? "" : std::string(to_string(whole_.to_rank_0.back().type));
   }
@@ -143,7 +146,7 @@ TEST_F(TreeLifeTest, ATuningBesideTheDescriptorIsThatOfItsTrees) {
   ASSERT_TRUE(commit(1, 0));
   Operation o;
   ASSERT_NE(trees_.terms_for(o), nullptr);
-  EXPECT_TRUE(trees_.terms_for(o)->policy.has_value());
+  EXPECT_NE(trees_.terms_for(o)->policy_of(0), nullptr);
   place["tuning"] = "{}";
   describe(2, place.dump());
   EXPECT_EQ(last_told(), "joined") << "refused";
@@ -159,6 +162,108 @@ TEST_F(TreeLifeTest, NothingStartsBetweenProposeAndCommit) {
   EXPECT_FALSE(commit(1, kNever)) << "given up";
   EXPECT_FALSE(trees_.holding());
   EXPECT_EQ(trees_.state(), State::none);
+}
+
+tuning::Amendment amendment_to(tuning::Path path) {
+  return {.collective = Collective::all_reduce,
+          .above = 1024,
+          .step = {.bytes_max = 4096, .path = path, .algorithm = tuning::Algorithm::ring}};
+}
+
+TEST_F(TreeLifeTest, AnAmendmentHoldsFromItsOperationOnAndNoneStartsUntilItComes) {
+  const tuning::Policy welcome = tuning::trees_always({.ranks = 4});
+  use(1);
+  announce_amendment();
+  EXPECT_TRUE(trees_.holding());
+  EXPECT_EQ(last_told(), "next_operation");
+  EXPECT_EQ(whole_.to_rank_0.back().operation, queue_.next_to_start());
+  const auto amended = trees_.on_amendment({.type = FrameType::amended,
+                                            .epoch = 1,
+                                            .operation = 5,
+                                            .body = tuning::encode(amendment_to(tuning::Path::ranks))},
+                                           welcome);
+  EXPECT_EQ(amended, amendment_to(tuning::Path::ranks));
+  EXPECT_FALSE(trees_.holding());
+  const TreeTerms& terms = trees_.trees()->terms;
+  EXPECT_EQ(terms.policy_of(4), nullptr) << "earlier operations keep the welcome's";
+  ASSERT_NE(terms.policy_of(5), nullptr);
+  EXPECT_EQ(terms.policy_of(5)->at(Collective::all_reduce, 4096).path, tuning::Path::ranks);
+  EXPECT_EQ(terms.policy_of(5)->at(Collective::all_reduce, 4097).path, tuning::Path::tree);
+}
+
+TEST_F(TreeLifeTest, LostTreesKeepTheAmendmentsForOperationsThatOthersHaveBegun) {
+  const tuning::Policy welcome = tuning::trees_always({.ranks = 4});
+  use(1);
+  for (const auto& [from, path] : {std::pair{3U, tuning::Path::ranks}, std::pair{6U, tuning::Path::tree}}) {
+    announce_amendment();
+    (void)trees_.on_amendment(
+        {.type = FrameType::amended, .epoch = 1, .operation = from, .body = tuning::encode(amendment_to(path))},
+        welcome);
+  }
+  freeze(1);
+  recover(1, 9);
+  Operation o;
+  const auto path_of = [&](std::uint64_t number) {
+    o.number = number;
+    const TreeTerms* const terms = trees_.terms_for(o);
+    if (terms == nullptr) return std::string("none");
+    const tuning::Policy* const policy = terms->policy_of(number);
+    return std::string(policy == nullptr ? "welcome" : tuning::name(policy->at(Collective::all_reduce, 4096).path));
+  };
+  EXPECT_EQ(path_of(2), "welcome");
+  EXPECT_EQ(path_of(3), "ranks");
+  EXPECT_EQ(path_of(5), "ranks");
+  EXPECT_EQ(path_of(6), "tree");
+  EXPECT_EQ(path_of(9), "none");
+}
+
+TEST_F(TreeLifeTest, PoliciesThatNoOperationNeedsAnyMoreAreForgotten) {
+  TreeTerms terms;
+  const tuning::Policy welcome;
+  for (std::uint64_t i = 1; i <= 100; ++i) terms.amend(10 * i, amendment_to(tuning::Path::ranks), welcome, 10 * i - 5);
+  EXPECT_EQ(terms.policies.size(), 2U) << "that of the operations that have yet to start, and the newest";
+  EXPECT_EQ(terms.policies[0].first_operation, 990U);
+}
+
+TEST_F(TreeLifeTest, AnAmendmentThatWasDroppedOrComesLateChangesNothing) {
+  const tuning::Policy welcome;
+  const ControlMessage amended{.type = FrameType::amended,
+                               .epoch = 1,
+                               .operation = 5,
+                               .body = tuning::encode(amendment_to(tuning::Path::ranks))};
+  announce_amendment();
+  EXPECT_EQ(whole_.to_rank_0.back().operation, kNever) << "these trees are not used yet";
+  EXPECT_FALSE(trees_.holding());
+  EXPECT_FALSE(trees_.on_amendment(amended, welcome));
+  use(1);
+  EXPECT_FALSE(trees_.on_amendment(amended, welcome)) << "it was not announced";
+  announce_amendment();
+  ControlMessage dropped = amended;
+  dropped.operation = kNever;
+  EXPECT_FALSE(trees_.on_amendment(dropped, welcome));
+  EXPECT_FALSE(trees_.holding());
+  announce_amendment();
+  freeze(1);
+  recover(1);
+  EXPECT_FALSE(trees_.holding());
+  EXPECT_FALSE(trees_.on_amendment(amended, welcome));
+  EXPECT_TRUE(whole_.errors.empty());
+}
+
+TEST_F(TreeLifeTest, AnAmendmentThatMakesNoSenseEndsTheCommunicator) {
+  const tuning::Policy welcome;
+  use(1);
+  ways_.ways = {Operation::State::in_network};
+  add_operation(queue_, now_);
+  const auto amend = [&](std::uint64_t from, const std::string& body) {
+    announce_amendment();
+    return trees_.on_amendment({.type = FrameType::amended, .epoch = 1, .operation = from, .body = body}, welcome);
+  };
+  EXPECT_FALSE(amend(0, tuning::encode(amendment_to(tuning::Path::ranks))));
+  EXPECT_FALSE(amend(1, "{}"));
+  ASSERT_EQ(whole_.errors.size(), 2U);
+  EXPECT_EQ(whole_.errors[0].message, "rank 0 sent an amendment from operation 0 on, and operation 0 has begun");
+  EXPECT_EQ(whole_.errors[1].message, "rank 0 sent a malformed amendment: collective");
 }
 
 TEST_F(TreeLifeTest, AProposalWaitsForTheRepair) {

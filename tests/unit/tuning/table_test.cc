@@ -92,7 +92,7 @@ TEST(Table, SaysThatAFileCannotBeRead) {
   ASSERT_FALSE(table);
   EXPECT_EQ(table.error().code, Errc::bad_config);
   EXPECT_THAT(table.error().message, HasSubstr("/nowhere/tuning.json"));
-  EXPECT_THAT(table.error().message, HasSubstr("auto, off or the path of a file"));
+  EXPECT_THAT(table.error().message, HasSubstr("auto, model, off or the path of a file"));
 }
 
 }  // namespace

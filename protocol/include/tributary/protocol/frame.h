@@ -53,7 +53,7 @@ enum class FrameType : std::uint8_t {
   descriptor = 19,  // down: this rank's part of the group descriptor; payload is JSON
   joined = 20,      // up: all lanes of an epoch are ready here, or could not be joined; payload is the reason or empty
   propose = 21,     // down: stop starting operations, say which one is next
-  next_operation = 22,  // up: answer to propose
+  next_operation = 22,  // up: answer to propose, or to amend
   commit = 23,          // down: from this operation on, use this epoch; or go on without it
   lane_failed = 24,     // up: this epoch is broken here
   freeze = 25,          // down: stop using this epoch, answer with a holdings report
@@ -68,6 +68,8 @@ enum class FrameType : std::uint8_t {
   second_way = 34,      // up, then down: between two ranks, or one and all, connections go the other way from now on
   whereabouts = 35,     // up: where are these ranks?
   members = 36,         // down: there
+  amend = 37,           // down: the policy is about to change; stop starting operations, say which one is next
+  amended = 38,         // down: from this operation on, this step of the policy; payload is an Amendment (policy.h)
   // rank <-> rank: the fallback and point-to-point channels
   peer_hello = 48,  // first frame of the connecting side; payload proves the group's secret
   peer_data = 49,   // a piece of a fallback collective

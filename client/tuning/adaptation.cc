@@ -1,0 +1,47 @@
+#include "client/tuning/adaptation.h"
+
+#include <utility>
+
+#include "client/tuning/size_class.h"
+#include "tributary/protocol/assert.h"
+
+namespace tributary::tuning {
+namespace {
+/// The ranks stand still for as long as an agreement takes; so much longer they work before the next.
+constexpr int kAmendmentsApart = 20;
+}  // namespace
+
+Adaptation::Adaptation(const Figures& figures, std::uint32_t ranks, Policy policy)
+    : figures_(figures), ranks_(ranks), policy_(std::move(policy)) {}
+Adaptation::~Adaptation() = default;
+
+Adaptation::SizeClass& Adaptation::class_of(const MeasuredOperation& o) {
+  for (const auto& it : classes_) {
+    if (it->holds(o.collective, o.bytes)) return *it;
+  }
+  return *classes_.emplace_back(std::make_unique<SizeClass>(o.collective, o.bytes, policy_.at(o.collective, o.bytes)));
+}
+
+std::optional<Amendment> Adaptation::add(const MeasuredOperation& o, TimePoint now) {
+  if (o.bytes == 0 || ranks_ < 2 || !in_network_capable(o.collective)) return std::nullopt;
+  SizeClass& size_class = class_of(o);
+  size_class.note(o);
+  if (pending_ || now < next_amendment_at_) return std::nullopt;
+  const Decision decision = size_class.decide(figures_, ranks_, now);
+  if (auto won = size_class.take_news()) news_ = won;
+  if (!decision) return std::nullopt;
+  pending_ = size_class.amendment(*decision);
+  pending_class_ = &size_class;
+  asked_at_ = now;
+  return pending_;
+}
+
+void Adaptation::took_effect(std::uint64_t first, TimePoint now) {
+  TRIBUTARY_ASSERT(pending_ && pending_class_ != nullptr, "operation {}: no amendment was to be agreed", first);
+  if (first != kNever) policy_ = amended(policy_, *pending_);
+  pending_.reset();
+  next_amendment_at_ = now + kAmendmentsApart * (now - asked_at_);
+  std::exchange(pending_class_, nullptr)->took_effect(first);
+}
+
+}  // namespace tributary::tuning

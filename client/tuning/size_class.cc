@@ -1,0 +1,229 @@
+#include "client/tuning/size_class.h"
+
+#include <bit>
+#include <cmath>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::tuning {
+namespace {
+
+/// A trial that saves less than this part of the time has lost: medians of a few operations differ by as much.
+constexpr double kGain = 0.04;
+/// A moved share has won with less, because the parts' times say that it is the right direction.
+constexpr double kGainOfBalance = 0.01;
+/// A trial ends early if even its fastest operation takes so many times the time of the choice in use.
+constexpr double kHopeless = 1.5;
+/// It ends early, too, if its slowest operation takes only this part of the time.
+constexpr double kObvious = 0.8;
+/// Paths of which the model expects more than so many times the measured time are not tried.
+constexpr double kRuledOut = 2;
+/// An operation that takes so many times as long as when the choice was made ends the rest.
+constexpr double kWorse = 1.25;
+/// Trials of a path may cost this part of the time.
+constexpr double kCostOfTrials = 0.02;
+/// The parts of a split may differ by this factor.
+constexpr double kOutOfBalance = 1.12;
+/// The least share of either part, of kWholeShare: a smaller one costs more in steps than it carries.
+constexpr std::uint32_t kLeastShare = kWholeShare / 32;
+/// Below this size an operation's time does not follow its bytes.
+constexpr std::uint64_t kBytesCount = 64 << 10;
+
+std::uint64_t class_end(std::uint64_t size) noexcept {
+  return std::bit_ceil(size);
+}
+
+std::uint32_t share_of(double part) noexcept {
+  return static_cast<std::uint32_t>(std::clamp(part, 0.0, 1.0) * kWholeShare + 0.5);
+}
+
+/// The time after which trials that cost so much may be repeated.
+Adaptation::Duration earned(double cost_us) {
+  return std::chrono::duration_cast<Adaptation::Duration>(
+      std::chrono::duration<double, std::micro>(cost_us / kCostOfTrials));
+}
+
+bool is_split(std::uint32_t share) noexcept {
+  return share >= kLeastShare && share <= kWholeShare - kLeastShare;
+}
+
+}  // namespace
+
+Samples::Values Samples::sorted(double Times::* of) const {
+  TRIBUTARY_ASSERT(count_ > 0, "no operation was measured");
+  Values values{};
+  for (std::size_t i = 0; i < count_; ++i) values[i] = times_[i].*of;
+  std::sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count_));
+  return values;
+}
+
+Adaptation::SizeClass::SizeClass(Collective collective, std::uint64_t size, const Step& step)
+    : collective_(collective),
+      above_(size == 1 ? 0 : class_end(size) / 2),
+      upto_(class_end(size)),
+      algorithm_(step.algorithm),
+      best_{step.path, step.path == Path::split ? step.tree_share : 0},
+      told_(best_),
+      pass_over_(kPassedOver) {
+  TRIBUTARY_ASSERT(above_ < size && size <= upto_, "size {} is not of the class above {} up to {}", size, above_,
+                   upto_);
+}
+
+Amendment Adaptation::SizeClass::amendment(const Choice& choice) const noexcept {
+  return {.collective = collective_,
+          .above = above_,
+          .step = {.bytes_max = upto_, .path = choice.path, .algorithm = algorithm_, .tree_share = choice.tree_share}};
+}
+
+void Adaptation::SizeClass::note(const MeasuredOperation& o) {
+  if (!agreed_ || o.number < from_operation_ || o.path != in_effect().path) return;
+  // Sizes of one class differ by less than a factor of two; the time of long operations follows the bytes.
+  const double scale = o.bytes < kBytesCount ? 1 : static_cast<double>(upto_) / static_cast<double>(o.bytes);
+  if (pass_over_ > 0) {
+    --pass_over_;
+    return;
+  }
+  samples_.add({o.time_us * scale, o.trees_us * scale, o.ranks_us * scale});
+}
+
+void Adaptation::SizeClass::took_effect(std::uint64_t first) {
+  TRIBUTARY_ASSERT(!agreed_, "operation {}: nothing was to be agreed", first);
+  agreed_ = true;
+  samples_.clear();
+  pass_over_ = 1;  // what the path needs is made with its first operation
+  if (first != kNever) {
+    told_ = in_effect();
+    from_operation_ = first;
+    return;
+  }
+  best_ = told_;
+  trial_.reset();
+  balances_ = false;
+}
+
+Decision Adaptation::SizeClass::decide(const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  if (!agreed_ || samples_.size() == 0) return std::nullopt;
+  return trial_ ? judge_trial(figures, ranks, now) : judge_steady(figures, ranks, now);
+}
+
+Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  const std::size_t n = samples_.size();
+  const bool hopeless = n >= 2 && samples_.least() > kHopeless * best_us_;
+  const bool obvious = n >= 3 && samples_.greatest() < kObvious * best_us_;
+  if (n < kSamples && !hopeless && !obvious) return std::nullopt;
+  const double median = samples_.median(&Samples::Times::whole_us);
+  const double gain = balances_ ? kGainOfBalance : kGain;
+  won_ = median < best_us_ * (1 - gain);
+  if (!balances_) known_us_[static_cast<std::size_t>(trial_->path)] = median;
+  const double slower_us = std::abs(median - best_us_) * kSamples;  // what the slower of the two costs in a trial
+  not_before_[static_cast<std::size_t>(won_ ? best_.path : trial_->path)] = now + earned(slower_us);
+  if (won_) {
+    best_ = *trial_;
+    best_us_ = chosen_us_ = median;
+  } else if (balances_) {
+    balance_at_ = now + std::max<Duration>(rest_, earned(slower_us));
+  }
+  trial_.reset();
+  if (std::exchange(balances_, false)) return rest();
+  return next(figures, ranks, now);
+}
+
+Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  if (samples_.size() < kSamples) return std::nullopt;
+  best_us_ = samples_.median(&Samples::Times::whole_us);
+  if (chosen_us_ == 0 || best_us_ < chosen_us_) chosen_us_ = best_us_;
+  if (best_us_ > kWorse * chosen_us_) {
+    chosen_us_ = best_us_;
+    rest_until_ = balance_at_ = now;
+    not_before_ = {};
+    rest_ = kRestFirst;
+  }
+  if (const Decision moved = balance(now)) return moved;
+  return now >= rest_until_ ? next(figures, ranks, now) : std::nullopt;
+}
+
+/// Moves the share of a split so that both parts end together.
+Decision Adaptation::SizeClass::balance(TimePoint now) {
+  if (best_.path != Path::split || now < balance_at_) return std::nullopt;
+  const double trees = samples_.median(&Samples::Times::trees_us), between = samples_.median(&Samples::Times::ranks_us);
+  if (trees <= 0 || between <= 0) return std::nullopt;
+  if (std::max(trees, between) < kOutOfBalance * std::min(trees, between)) return std::nullopt;
+  const double share = static_cast<double>(best_.tree_share) / kWholeShare;
+  const double by_trees = share / trees, by_ranks = (1 - share) / between;
+  const std::uint32_t moved = share_of(by_trees / (by_trees + by_ranks));
+  if (!is_split(moved) || moved == best_.tree_share)
+    return std::nullopt;  // a round of trials finds that one path alone is quicker
+  balances_ = true;
+  return try_out({Path::split, moved});
+}
+
+/// Tries the next path of the round; after the last, the class rests with the best.
+Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  tried_[static_cast<std::size_t>(best_.path)] = true;
+  known_us_[static_cast<std::size_t>(best_.path)] = best_us_;
+  for (const Path path : {Path::ranks, Path::tree, Path::split}) {
+    if (std::exchange(tried_[static_cast<std::size_t>(path)], true)) continue;
+    if (now < not_before_[static_cast<std::size_t>(path)]) continue;
+    const auto it = prospect(path, figures, ranks);
+    if (it && it->time_us < (path == Path::split ? 1 - kGain : kRuledOut) * best_us_) return try_out(it->choice);
+  }
+  tried_ = {};
+  known_us_ = {};
+  rest_until_ = now + std::exchange(rest_, std::min<Duration>(2 * rest_, kRestLast));
+  return rest();
+}
+
+Decision Adaptation::SizeClass::rest() {
+  samples_.clear();
+  if (told_ == best_) return std::nullopt;
+  agreed_ = false;
+  return best_;
+}
+
+Decision Adaptation::SizeClass::try_out(const Choice& choice) {
+  TRIBUTARY_ASSERT(choice != told_, "path {} is tried, and in use", choice.path);
+  trial_ = choice;
+  agreed_ = false;
+  return choice;
+}
+
+std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect(Path path, const Figures& figures,
+                                                                               std::uint32_t ranks) const {
+  if (path == Path::split) return prospect_of_split(figures, ranks);
+  return Prospect{{path, 0}, expected_us(path, figures, ranks)};
+}
+
+/// The lower of what the model says, and the same in proportion to how wrong it is about the choice in use.
+double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std::uint32_t ranks) const {
+  if (const double known = known_us_[static_cast<std::size_t>(path)]; known > 0) return known;
+  const Call call{.collective = collective_, .ranks = ranks, .bytes = upto_};
+  const auto model = [&](Path of) {
+    if (of == Path::tree) return estimate_tree(figures, call).time_us();
+    const double alone = estimate_ranks(figures, call, algorithm_).time_us();
+    if (of == Path::ranks) return alone;
+    const auto split = estimate_split(figures, call, algorithm_);
+    return split ? split->time_us() : alone;
+  };
+  const double of_best = model(best_.path);
+  const double asked = model(path);
+  return of_best > 0 ? std::min(asked, asked * best_us_ / of_best) : asked;
+}
+
+/// The share with which both parts end together, if that is quicker than either path alone. The ranks' links carry
+/// share + (1 - share) x 2 (N-1) / N of the vector, which may be the limit.
+std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_of_split(const Figures& figures,
+                                                                                        std::uint32_t ranks) const {
+  if (!can_split(collective_) || upto_ <= figures.segment_bytes) return std::nullopt;
+  const double trees = expected_us(Path::tree, figures, ranks), between = expected_us(Path::ranks, figures, ranks);
+  if (trees <= 0 || between <= 0) return std::nullopt;
+  const double ratio = 2.0 * (ranks - 1) / ranks;
+  double link = std::min(trees, between / ratio);
+  if (figures.link_gbits > 0) link = std::min(link, static_cast<double>(upto_) / (figures.link_gbits * 125));
+  const double by_parts = between / (trees + between);
+  const double by_link = ratio * link / (trees + (ratio - 1) * link);
+  const double share = std::max(by_parts, by_link);
+  if (!is_split(share_of(share))) return std::nullopt;
+  return Prospect{{Path::split, share_of(share)}, share * trees};
+}
+
+}  // namespace tributary::tuning

@@ -1,0 +1,107 @@
+#pragma once
+// One class of sizes of one collective, as adaptation.h measures it.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "client/tuning/adaptation.h"
+
+namespace tributary::tuning {
+
+/// A path, and for a split the share of the trees.
+struct Choice {
+  Path path = Path::tree;
+  std::uint32_t tree_share = 0;  // of kWholeShare; for Path::split alone
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+/// The last times of one choice.
+class Samples {
+ public:
+  struct Times {
+    double whole_us = 0, trees_us = 0, ranks_us = 0;
+  };
+  void clear() noexcept { count_ = 0; }
+  void add(const Times& times) noexcept {
+    if (count_ == times_.size()) std::ranges::rotate(times_, times_.begin() + 1);
+    times_[count_ == times_.size() ? count_ - 1 : count_++] = times;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] double least() const { return sorted(&Times::whole_us)[0]; }
+  [[nodiscard]] double greatest() const { return sorted(&Times::whole_us)[count_ - 1]; }
+  [[nodiscard]] double median(double Times::* of) const { return sorted(of)[count_ / 2]; }
+
+ private:
+  using Values = std::array<double, Adaptation::kSamples>;
+  [[nodiscard]] Values sorted(double Times::* of) const;
+
+  std::array<Times, Adaptation::kSamples> times_{};
+  std::size_t count_ = 0;
+};
+
+/// A decision: nothing, or the choice that the ranks should take from now on.
+using Decision = std::optional<Choice>;
+
+class Adaptation::SizeClass {
+ public:
+  /// `size`: any size of the class; `step`: the policy's at that size.
+  SizeClass(Collective collective, std::uint64_t size, const Step& step);
+
+  [[nodiscard]] bool holds(Collective collective, std::uint64_t size) const noexcept {
+    return collective == collective_ && size > above_ && size <= upto_;
+  }
+  [[nodiscard]] Amendment amendment(const Choice& choice) const noexcept;
+
+  /// Notes the times of an operation that began under the choice in effect; others are passed over.
+  void note(const MeasuredOperation& operation);
+  /// Judges what was noted, with a view to what the model says.
+  [[nodiscard]] Decision decide(const Figures& figures, std::uint32_t ranks, TimePoint now);
+  /// The choice that has won a trial since the last call.
+  [[nodiscard]] std::optional<Amendment> take_news() {
+    if (!std::exchange(won_, false)) return std::nullopt;
+    return amendment(best_);
+  }
+  /// The last decision holds from operation `first` on; kNever: it does not, and what the ranks do is the best so far.
+  void took_effect(std::uint64_t first);
+
+ private:
+  struct Prospect {
+    Choice choice;
+    double time_us = 0;  // expected
+  };
+  [[nodiscard]] const Choice& in_effect() const noexcept { return trial_ ? *trial_ : best_; }
+  [[nodiscard]] Decision judge_trial(const Figures& figures, std::uint32_t ranks, TimePoint now);
+  [[nodiscard]] Decision judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now);
+  [[nodiscard]] Decision next(const Figures& figures, std::uint32_t ranks, TimePoint now);
+  [[nodiscard]] Decision rest();
+  [[nodiscard]] Decision balance(TimePoint now);
+  [[nodiscard]] Decision try_out(const Choice& choice);
+  [[nodiscard]] std::optional<Prospect> prospect(Path path, const Figures& figures, std::uint32_t ranks) const;
+  [[nodiscard]] std::optional<Prospect> prospect_of_split(const Figures& figures, std::uint32_t ranks) const;
+  [[nodiscard]] double expected_us(Path path, const Figures& figures, std::uint32_t ranks) const;
+
+  const Collective collective_;
+  const std::uint64_t above_, upto_;
+  const schedule::Algorithm algorithm_;
+  Choice best_;
+  double best_us_ = 0;    // its median of late; 0: not measured yet
+  double chosen_us_ = 0;  // its least median since it was chosen
+  std::optional<Choice> trial_;
+  Choice told_;  // what the ranks do, once they have agreed
+  bool agreed_ = true;
+  bool won_ = false;
+  bool balances_ = false;                           // the trial moves the share of a split
+  std::array<bool, kPathCount> tried_{};            // in this round
+  std::array<double, kPathCount> known_us_{};       // measured in this round; 0: not
+  std::array<TimePoint, kPathCount> not_before_{};  // when a trial may be repeated
+  Samples samples_;
+  std::uint64_t from_operation_ = 0;
+  std::uint32_t pass_over_;
+  TimePoint rest_until_{};
+  TimePoint balance_at_{};
+  Duration rest_ = kRestFirst;
+};
+
+}  // namespace tributary::tuning

@@ -1,0 +1,290 @@
+// Corrections of the policy by measured times: worlds whose paths are faster or slower than the model says, and that
+// change while operations run.
+#include "client/tuning/adaptation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace tributary::tuning {
+namespace {
+
+using namespace std::chrono_literals;
+using TimePoint = Adaptation::TimePoint;
+
+constexpr std::uint64_t kBytes = 16 << 20;
+constexpr std::uint32_t kRanks = 8;
+
+/// The times that operations of kBytes really take, alone on each path, and on the links of the ranks.
+struct World {
+  double trees_us = 1;
+  double ranks_us = 1;
+  double link_us = 0;  // the whole vector once
+  double noise = 0;    // up to this part of a time is added
+
+  [[nodiscard]] double best_us() const {
+    double best = std::min(trees_us, ranks_us);
+    for (double share = 0; share <= 1; share += 1.0 / 64) best = std::min(best, split_us(share));
+    return best;
+  }
+  [[nodiscard]] double split_us(double share) const {
+    return std::max({share * trees_us, (1 - share) * ranks_us, on_links_us(share)});
+  }
+  [[nodiscard]] double on_links_us(double share) const {
+    return (share + (1 - share) * 2 * (kRanks - 1) / kRanks) * link_us;
+  }
+};
+
+/// A job that calls one operation after the other, and ranks that agree on every amendment.
+class Job {
+ public:
+  Job(const World& of, const PathRates& rates, Collective collective = Collective::all_reduce)
+      : world(of),
+        collective_(collective),
+        figures_(with_trees(default_figures({.ranks = kRanks}, 2), {.rates = rates, .levels = 1})),
+        adaptation(figures_, kRanks, default_policy({.ranks = kRanks}, 2, {.rates = rates, .levels = 1})) {}
+
+  /// Returns the time that `operations` took in all.
+  double run(int operations) {
+    double sum = 0;
+    for (int i = 0; i < operations; ++i) sum += one();
+    return sum;
+  }
+  double one() {
+    const Step step = adaptation.policy().at(collective_, kBytes);
+    const double share = static_cast<double>(step.tree_share) / kWholeShare;
+    random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    const double factor = 1 + world.noise * static_cast<double>(random_ >> 40) / (1 << 24);
+    MeasuredOperation o{.number = number_++, .collective = collective_, .bytes = kBytes, .path = step.path};
+    switch (step.path) {
+      case Path::tree:
+        o.time_us = world.trees_us * factor;
+        break;
+      case Path::ranks:
+        o.time_us = world.ranks_us * factor;
+        break;
+      case Path::split:
+        o.trees_us = share * world.trees_us * factor;
+        o.ranks_us = std::max((1 - share) * world.ranks_us, world.on_links_us(share)) * factor;
+        o.time_us = world.split_us(share) * factor;
+        break;
+    }
+    now += std::chrono::microseconds(static_cast<std::int64_t>(o.time_us));
+    if (adaptation.add(o, now)) {
+      ++amendments;
+      now += 100us;
+      adaptation.took_effect(number_, now);
+    }
+    return o.time_us;
+  }
+  [[nodiscard]] Path path() const { return adaptation.policy().at(collective_, kBytes).path; }
+
+  World world;
+  int amendments = 0;
+  TimePoint now{1h};
+
+ private:
+  const Collective collective_;
+  const Figures figures_;
+  std::uint64_t number_ = 0;
+  std::uint64_t random_ = 1;
+
+ public:
+  Adaptation adaptation;
+};
+
+constexpr PathRates kWide{.links = 1'000'000'000, .trees = 1'000'000'000, .ranks = 1'000'000'000};
+
+TEST(Adaptation, LeavesAChoiceThatIsRight) {
+  Job job({.trees_us = 136'000, .ranks_us = 237'000, .link_us = 134'000}, kWide);
+  ASSERT_EQ(job.path(), Path::tree);
+  EXPECT_LT(job.run(100), 100 * 136'000 * 1.1) << "and trials cost little";
+  EXPECT_EQ(job.path(), Path::tree);
+  EXPECT_LE(job.amendments, 2);
+}
+
+TEST(Adaptation, FindsThatTheRanksAreQuickerAlone) {
+  // The links are as the topology says, but the processors are full.
+  Job job({.trees_us = 400'000, .ranks_us = 240'000, .link_us = 134'000}, kWide);
+  ASSERT_EQ(job.path(), Path::tree);
+  job.run(60);
+  EXPECT_LT(job.run(20), 20 * 240'000 * 1.01);
+}
+
+TEST(Adaptation, SplitsWhereAnAggregatorIsNarrowerThanPlanned) {
+  Job job({.trees_us = 540'000, .ranks_us = 237'000, .link_us = 134'000}, kWide);
+  job.run(60);
+  EXPECT_LT(job.run(100), 100 * job.world.best_us() * 1.05);
+  EXPECT_EQ(job.path(), Path::split);
+}
+
+TEST(Adaptation, FollowsAnAggregatorThatBecomesSlowAndRecovers) {
+  Job job({.trees_us = 136'000, .ranks_us = 237'000, .link_us = 134'000}, kWide);
+  job.run(50);
+  job.world.trees_us = 544'000;
+  const TimePoint before = job.now;
+  while (job.one() > 1.1 * job.world.best_us()) ASSERT_LT(job.now - before, 8s);
+  job.run(40);
+  EXPECT_LT(job.run(100), 100 * job.world.best_us() * 1.05);
+  job.world.trees_us = 136'000;
+  job.now += 20s;  // the class rests until then
+  job.run(60);
+  EXPECT_LT(job.run(100), 100 * job.world.best_us() * 1.1);
+}
+
+TEST(Adaptation, MovesTheShareOfASplitUntilBothPartsEndTogether) {
+  // The topology says that the aggregators carry half of what the links do; they carry less.
+  const PathRates narrow{.links = 1'000'000'000, .trees = 500'000'000, .ranks = 1'000'000'000};
+  for (const double trees_us : {270'000.0, 350'000.0, 600'000.0, 1'200'000.0}) {
+    Job job({.trees_us = trees_us, .ranks_us = 237'000, .link_us = 134'000}, narrow);
+    ASSERT_EQ(job.path(), Path::split);
+    job.run(80);
+    EXPECT_LT(job.run(100), 100 * job.world.best_us() * 1.1) << trees_us;
+  }
+}
+
+TEST(Adaptation, IsNotMisledByNoise) {
+  for (const double noise : {0.1, 0.3}) {
+    Job job({.trees_us = 136'000, .ranks_us = 237'000, .link_us = 134'000, .noise = noise}, kWide);
+    const double sum = job.run(400);
+    Job without({.trees_us = 136'000, .ranks_us = 237'000, .link_us = 134'000, .noise = noise}, kWide);
+    EXPECT_LT(sum, 400 * 136'000 * (1 + noise / 2) * 1.06) << noise;
+    EXPECT_LE(job.amendments, 30);
+  }
+}
+
+TEST(Adaptation, KnowsNoRatesAndFindsTheQuickestPathAllTheSame) {
+  // No topology: the model takes every link for 1 Gbit/s, and these are a hundred times as wide.
+  Job quick_trees({.trees_us = 1'400, .ranks_us = 2'400, .link_us = 1'340}, {});
+  quick_trees.run(100);
+  EXPECT_LT(quick_trees.run(20), 20 * 1'400 * 1.01);
+  Job quick_ranks({.trees_us = 9'000, .ranks_us = 2'400, .link_us = 1'340}, {});
+  quick_ranks.run(100);
+  EXPECT_LT(quick_ranks.run(20), 20 * 2'400 * 1.01);
+}
+
+TEST(Adaptation, DoesNotSplitWhatCannotBeSplit) {
+  Job job({.trees_us = 540'000, .ranks_us = 237'000, .link_us = 134'000}, kWide, Collective::reduce_scatter);
+  for (int i = 0; i < 100; ++i) {
+    job.one();
+    ASSERT_NE(job.path(), Path::split);
+  }
+}
+
+MeasuredOperation measured(std::uint64_t number, double time_us, Path path = Path::tree, std::uint64_t bytes = kBytes) {
+  return {.number = number, .bytes = bytes, .path = path, .time_us = time_us};
+}
+
+class OneByOne : public testing::Test {
+ protected:
+  /// Adds operations of this time until an amendment follows, at most `limit`.
+  std::optional<Amendment> add(int limit, double time_us, Path path = Path::tree) {
+    for (int i = 0; i < limit; ++i) {
+      now_ += 1s;
+      if (auto amendment = adaptation_.add(measured(number_++, time_us, path), now_)) return amendment;
+    }
+    return std::nullopt;
+  }
+  TimePoint now_{1h};
+  std::uint64_t number_ = 0;
+  Adaptation adaptation_{with_trees(default_figures({.ranks = kRanks}, 2), {.rates = kWide, .levels = 1}), kRanks,
+                         default_policy({.ranks = kRanks}, 2, {.rates = kWide, .levels = 1})};
+};
+
+TEST_F(OneByOne, OneAmendmentAtATimeAndNoneForOperationsBeforeIt) {
+  const auto first = add(7, 400'000);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->step.path, Path::ranks);
+  EXPECT_EQ(first->above, kBytes / 2);
+  EXPECT_EQ(first->step.bytes_max, kBytes);
+  EXPECT_FALSE(add(20, 400'000)) << "the ranks have not agreed yet";
+  const std::uint64_t from = number_ + 10;
+  adaptation_.took_effect(from, now_);
+  now_ += 1h;  // the agreement took long, and the next one must wait
+  EXPECT_EQ(adaptation_.policy().at(Collective::all_reduce, kBytes).path, Path::ranks);
+  EXPECT_FALSE(add(10, 900'000, Path::ranks)) << "these began before it, however slow they were";
+  EXPECT_FALSE(adaptation_.take_news());
+  EXPECT_FALSE(add(5, 350'000, Path::ranks)) << "one is passed over, and four do not decide";
+  EXPECT_FALSE(adaptation_.take_news());
+  std::ignore = add(1, 350'000, Path::ranks);
+  EXPECT_TRUE(adaptation_.take_news()) << "the fifth does";
+}
+
+TEST_F(OneByOne, AnAmendmentThatWasNotAgreedChangesNothing) {
+  ASSERT_TRUE(add(7, 400'000));
+  adaptation_.took_effect(Adaptation::kNever, now_);
+  EXPECT_EQ(adaptation_.policy().at(Collective::all_reduce, kBytes).path, Path::tree);
+  EXPECT_FALSE(adaptation_.take_news());
+}
+
+TEST_F(OneByOne, AmendmentsFollowEachOtherAfterTwentyTimesAsLongAsTheyTake) {
+  ASSERT_TRUE(add(7, 400'000));
+  now_ += 30s;  // the ranks agree after half a minute: some are slow
+  adaptation_.took_effect(number_, now_);
+  EXPECT_FALSE(add(590, 900'000, Path::ranks)) << "though the trial was lost after two operations";
+  EXPECT_TRUE(add(20, 900'000, Path::ranks));
+}
+
+TEST_F(OneByOne, TakesNoNoticeOfWhatNoPolicyDecides) {
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_FALSE(adaptation_.add({.number = number_++, .collective = Collective::barrier, .time_us = 9e9}, now_));
+    EXPECT_FALSE(adaptation_.add({.number = number_++, .bytes = 0, .time_us = 9e9}, now_));
+    EXPECT_FALSE(adaptation_.add(
+        {.number = number_++, .collective = Collective::gather, .bytes = kBytes, .path = Path::ranks, .time_us = 9e9},
+        now_));
+  }
+}
+
+// ---- amendments
+
+TEST(Amendment, HoldsForItsSizesAlone) {
+  const Policy policy = default_policy({.ranks = kRanks}, 2, {.rates = kWide, .levels = 1});
+  const Step step{.bytes_max = 4096, .path = Path::split, .algorithm = Algorithm::ring, .tree_share = 777};
+  for (const std::uint64_t above : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2048}, std::uint64_t{4095}}) {
+    for (const std::uint64_t upto : {std::uint64_t{4096}, kBytes, UINT64_MAX}) {
+      Amendment amendment{Collective::all_reduce, above, step};
+      amendment.step.bytes_max = upto;
+      const Policy changed = amended(policy, amendment);
+      for (const std::uint64_t bytes :
+           {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{2048}, std::uint64_t{2049},
+            std::uint64_t{4095}, std::uint64_t{4096}, std::uint64_t{4097}, kBytes, kBytes + 1, UINT64_MAX}) {
+        const bool inside = bytes > above && bytes <= upto;
+        const Step& got = changed.at(Collective::all_reduce, bytes);
+        const Step& old = policy.at(Collective::all_reduce, bytes);
+        EXPECT_EQ(got.path, inside ? Path::split : old.path) << above << " " << upto << " " << bytes;
+        EXPECT_EQ(got.tree_share, inside ? 777U : old.tree_share);
+        EXPECT_EQ(got.algorithm, inside ? Algorithm::ring : old.algorithm);
+      }
+      EXPECT_EQ(changed.steps(Collective::all_reduce).back().bytes_max, UINT64_MAX);
+      EXPECT_EQ(changed.steps(Collective::broadcast), policy.steps(Collective::broadcast));
+      EXPECT_EQ(decode_policy(encode(changed)), changed) << "and it is a lawful policy";
+    }
+  }
+}
+
+TEST(Amendment, IsTheSameAfterTheWay) {
+  const Amendment amendment{Collective::reduce, 1000, {2000, Path::split, Algorithm::binomial, 99}};
+  EXPECT_EQ(decode_amendment(encode(amendment)), amendment);
+}
+
+TEST(Amendment, RefusesWhatIsMalformed) {
+  for (const char* text : {"", "[]", "{}", R"({"collective":"all_reduce","above":5})",
+                           R"({"collective":"x","above":1,"step":[9,"tree","ring"]})",
+                           R"({"collective":7,"above":1,"step":[9,"tree","ring"]})",
+                           R"({"collective":"all_reduce","above":-1,"step":[9,"tree","ring"]})",
+                           R"({"collective":"all_reduce","above":9,"step":[9,"tree","ring"]})",
+                           R"({"collective":"all_reduce","above":1,"step":[9,"tree","bruck"]})",
+                           R"({"collective":"all_reduce","above":1,"step":[9,"split","ring"]})",
+                           R"({"collective":"all_reduce","above":1,"step":[9,"split","ring",0]})",
+                           R"({"collective":"all_reduce","above":1,"step":[9,"split","ring",65536]})",
+                           R"({"collective":"all_reduce","above":1,"step":[9,"tree","ring",7]})",
+                           R"({"collective":"all_reduce","above":1,"step":["9","tree","ring"]})"}) {
+    const auto decoded = decode_amendment(text);
+    ASSERT_FALSE(decoded) << text;
+    EXPECT_EQ(decoded.error().code, Errc::corrupt);
+  }
+}
+
+}  // namespace
+}  // namespace tributary::tuning
