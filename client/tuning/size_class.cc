@@ -22,6 +22,8 @@ constexpr double kRuledOut = 2;
 constexpr double kWorse = 1.25;
 /// Trials of a path may cost this part of the time.
 constexpr double kCostOfTrials = 0.02;
+/// So many times as long, for two operations, is noticed at once.
+constexpr double kAlarm = 1.5;
 /// The parts of a split may differ by this factor.
 constexpr double kOutOfBalance = 1.12;
 /// The least share of either part, of kWholeShare: a smaller one costs more in steps than it carries.
@@ -129,7 +131,9 @@ Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_
 }
 
 Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now) {
-  if (samples_.size() < kSamples) return std::nullopt;
+  const bool alarm = chosen_us_ > 0 && samples_.size() >= 2 && samples_.least_of_last(2) > kAlarm * chosen_us_;
+  if (alarm) samples_.keep_last(2);
+  if (samples_.size() < kSamples && !alarm) return std::nullopt;
   best_us_ = samples_.median(&Samples::Times::whole_us);
   if (chosen_us_ == 0 || best_us_ < chosen_us_) chosen_us_ = best_us_;
   if (best_us_ > kWorse * chosen_us_) {
@@ -138,21 +142,30 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
     not_before_ = {};
     rest_ = kRestFirst;
   }
-  if (const Decision moved = balance(now)) return moved;
+  if (best_.path == Path::split) {
+    if (const Decision moved = balance(now)) return moved;
+    learn_from_parts();
+  }
   return now >= rest_until_ ? next(figures, ranks, now) : std::nullopt;
+}
+
+/// Each part of a split says how long its path would take alone; trials need not find that out.
+void Adaptation::SizeClass::learn_from_parts() {
+  const double share = static_cast<double>(best_.tree_share) / kWholeShare;
+  known_us_[static_cast<std::size_t>(Path::tree)] = samples_.median(&Samples::Times::trees_us) / share;
 }
 
 /// Moves the share of a split so that both parts end together.
 Decision Adaptation::SizeClass::balance(TimePoint now) {
-  if (best_.path != Path::split || now < balance_at_) return std::nullopt;
   const double trees = samples_.median(&Samples::Times::trees_us), between = samples_.median(&Samples::Times::ranks_us);
   if (trees <= 0 || between <= 0) return std::nullopt;
-  if (std::max(trees, between) < kOutOfBalance * std::min(trees, between)) return std::nullopt;
+  const double imbalance = std::max(trees, between) / std::min(trees, between);
+  if (imbalance < kOutOfBalance || (now < balance_at_ && imbalance < kWorse * imbalance_lost_)) return std::nullopt;
   const double share = static_cast<double>(best_.tree_share) / kWholeShare;
   const double by_trees = share / trees, by_ranks = (1 - share) / between;
   const std::uint32_t moved = share_of(by_trees / (by_trees + by_ranks));
-  if (!is_split(moved) || moved == best_.tree_share)
-    return std::nullopt;  // a round of trials finds that one path alone is quicker
+  if (!is_split(moved) || moved == best_.tree_share) return std::nullopt;  // trials find that one path is quicker
+  imbalance_lost_ = imbalance;
   balances_ = true;
   return try_out({Path::split, moved});
 }

@@ -28,7 +28,19 @@ class Samples {
     if (count_ == times_.size()) std::ranges::rotate(times_, times_.begin() + 1);
     times_[count_ == times_.size() ? count_ - 1 : count_++] = times;
   }
+  /// Forgets all but the last so many.
+  void keep_last(std::size_t count) noexcept {
+    if (count >= count_) return;
+    std::ranges::rotate(times_, times_.begin() + static_cast<std::ptrdiff_t>(count_ - count));
+    count_ = count;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  /// The least whole time of the last `count`, of which there are so many.
+  [[nodiscard]] double least_of_last(std::size_t count) const noexcept {
+    double least = times_[count_ - 1].whole_us;
+    for (std::size_t i = 2; i <= count; ++i) least = std::min(least, times_[count_ - i].whole_us);
+    return least;
+  }
   [[nodiscard]] double least() const { return sorted(&Times::whole_us)[0]; }
   [[nodiscard]] double greatest() const { return sorted(&Times::whole_us)[count_ - 1]; }
   [[nodiscard]] double median(double Times::* of) const { return sorted(of)[count_ / 2]; }
@@ -76,6 +88,7 @@ class Adaptation::SizeClass {
   [[nodiscard]] Decision judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision next(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision rest();
+  void learn_from_parts();
   [[nodiscard]] Decision balance(TimePoint now);
   [[nodiscard]] Decision try_out(const Choice& choice);
   [[nodiscard]] std::optional<Prospect> prospect(Path path, const Figures& figures, std::uint32_t ranks) const;
@@ -91,6 +104,7 @@ class Adaptation::SizeClass {
   std::optional<Choice> trial_;
   Choice told_;  // what the ranks do, once they have agreed
   bool agreed_ = true;
+  double imbalance_lost_ = 0;  // the greater part of a split over the lesser when moving the share did not help
   bool won_ = false;
   bool balances_ = false;                           // the trial moves the share of a split
   std::array<bool, kPathCount> tried_{};            // in this round

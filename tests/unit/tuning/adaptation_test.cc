@@ -133,6 +133,22 @@ TEST(Adaptation, FollowsAnAggregatorThatBecomesSlowAndRecovers) {
   EXPECT_LT(job.run(100), 100 * job.world.best_us() * 1.1);
 }
 
+TEST(Adaptation, NoticesAtOnceThatTheTreesOfASplitBecomeSlow) {
+  const PathRates narrow{.links = 1'000'000'000, .trees = 500'000'000, .ranks = 1'000'000'000};
+  Job job({.trees_us = 270'000, .ranks_us = 237'000, .link_us = 134'000}, narrow);
+  job.run(100);
+  ASSERT_EQ(job.path(), Path::split);
+  job.world.trees_us *= 4;
+  ASSERT_GT(job.one(), 2 * job.world.best_us());
+  job.run(3);
+  EXPECT_LT(job.one(), 1.6 * job.world.best_us()) << "two slow operations decide, and one passes while ranks agree";
+  job.run(20);
+  EXPECT_LT(job.one(), 1.12 * job.world.best_us());
+  double worst = 0;
+  for (int i = 0; i < 200; ++i) worst = std::max(worst, job.one());
+  EXPECT_LT(worst, 1.3 * job.world.best_us()) << "the parts say how slow the trees are alone: nobody tries that";
+}
+
 TEST(Adaptation, MovesTheShareOfASplitUntilBothPartsEndTogether) {
   // The topology says that the aggregators carry half of what the links do; they carry less.
   const PathRates narrow{.links = 1'000'000'000, .trees = 500'000'000, .ranks = 1'000'000'000};
