@@ -29,13 +29,15 @@ if(TRIBUTARY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # The presets for whole builds compile several files as one (CMAKE_UNITY_BUILD): headers are read once for all of them,
-# and the build takes a third of the time. Preset dev compiles each by itself, because there single files change.
+# and the build takes a third of the time. Preset dev compiles each file alone, because a developer changes single files.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # A false alarm there: what a .cc file keeps to itself seems to come from a header.
+  # In a joined file, GCC takes the anonymous types of a .cc file for a header's, and warns without cause.
   target_compile_options(tributary_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
+
 # tributary_separate(FILE...)
-# Compiles these files of this folder by themselves, because their private names are others' too.
+# Compiles each of these files of this folder alone, because another file has the same names in an anonymous namespace,
+# or because the file takes away a macro that others need.
 function(tributary_separate)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -36,9 +36,10 @@ class MeetingPlace {
   Secret secret_;
 };
 
-/// The other ranks' side: come() blocks, at most for `limit`, which should be longer than rank 0's, or until the
-/// descriptor `stop` can be read.
+/// States that rank 0 has opened the meeting place, or that it may still do so while this rank comes.
 enum class Place : std::uint8_t { open, may_open_later };
+/// Meets rank 0 there, for any other rank. Blocks at most for `limit`, which should be longer than rank 0's, or until
+/// the descriptor `stop` can be read.
 [[nodiscard]] Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings,
                                                        std::chrono::milliseconds limit, int stop = -1,
                                                        Place place = Place::open);
