@@ -45,6 +45,11 @@ Adaptation::Duration earned(double cost_us) {
       std::chrono::duration<double, std::micro>(cost_us / kCostOfTrials));
 }
 
+/// The greater part of a split over the lesser, from the trees' over the ranks'.
+double out_of_balance(double ratio) noexcept {
+  return std::max(ratio, 1 / ratio);
+}
+
 bool is_split(std::uint32_t share) noexcept {
   return share >= kLeastShare && share <= kWholeShare - kLeastShare;
 }
@@ -119,6 +124,7 @@ Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_
   if (!balances_) known_us_[static_cast<std::size_t>(trial_->path)] = median;
   const double slower_us = std::abs(median - best_us_) * kSamples;  // what the slower of the two costs in a trial
   not_before_[static_cast<std::size_t>(won_ ? best_.path : trial_->path)] = now + earned(slower_us);
+  if (balances_) moved_in_vain_ = won_ ? 1 : moved_at_;
   if (won_) {
     best_ = *trial_;
     best_us_ = chosen_us_ = median;
@@ -159,13 +165,16 @@ void Adaptation::SizeClass::learn_from_parts() {
 Decision Adaptation::SizeClass::balance(TimePoint now) {
   const double trees = samples_.median(&Samples::Times::trees_us), between = samples_.median(&Samples::Times::ranks_us);
   if (trees <= 0 || between <= 0) return std::nullopt;
-  const double imbalance = std::max(trees, between) / std::min(trees, between);
-  if (imbalance < kOutOfBalance || (now < balance_at_ && imbalance < kWorse * imbalance_lost_)) return std::nullopt;
+  const double ratio = trees / between;
+  if (out_of_balance(ratio) < kOutOfBalance) return std::nullopt;
+  const bool as_before =
+      (ratio > 1) == (moved_in_vain_ > 1) && out_of_balance(ratio) < kWorse * out_of_balance(moved_in_vain_);
+  if (now < balance_at_ && as_before) return std::nullopt;
   const double share = static_cast<double>(best_.tree_share) / kWholeShare;
   const double by_trees = share / trees, by_ranks = (1 - share) / between;
   const std::uint32_t moved = share_of(by_trees / (by_trees + by_ranks));
   if (!is_split(moved) || moved == best_.tree_share) return std::nullopt;  // trials find that one path is quicker
-  imbalance_lost_ = imbalance;
+  moved_at_ = ratio;
   balances_ = true;
   return try_out({Path::split, moved});
 }

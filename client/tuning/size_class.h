@@ -104,7 +104,8 @@ class Adaptation::SizeClass {
   std::optional<Choice> trial_;
   Choice told_;  // what the ranks do, once they have agreed
   bool agreed_ = true;
-  double imbalance_lost_ = 0;  // the greater part of a split over the lesser when moving the share did not help
+  double moved_at_ = 1;       // the trees' part of a split over the ranks' when its share was last moved
+  double moved_in_vain_ = 1;  // the same, if that was no gain; 1: it was
   bool won_ = false;
   bool balances_ = false;                           // the trial moves the share of a split
   std::array<bool, kPathCount> tried_{};            // in this round

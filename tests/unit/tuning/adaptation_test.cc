@@ -147,6 +147,10 @@ TEST(Adaptation, NoticesAtOnceThatTheTreesOfASplitBecomeSlow) {
   double worst = 0;
   for (int i = 0; i < 200; ++i) worst = std::max(worst, job.one());
   EXPECT_LT(worst, 1.3 * job.world.best_us()) << "the parts say how slow the trees are alone: nobody tries that";
+  ASSERT_EQ(job.path(), Path::split);
+  job.world.trees_us /= 4;
+  job.run(40);
+  EXPECT_LT(job.one(), 1.12 * job.world.best_us()) << "and at once, too, that they are quick again";
 }
 
 TEST(Adaptation, MovesTheShareOfASplitUntilBothPartsEndTogether) {
