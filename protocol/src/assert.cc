@@ -42,7 +42,7 @@ class Line {
         return add_number(reinterpret_cast<std::uintptr_t>(value.as_address()), 16);
     }
   }
-  /// The text, with a value in the place of each "{}".
+  /// Adds the text, with a value in the place of each "{}".
   void add(std::string_view text, std::span<const AssertionValue> values) noexcept {
     for (const AssertionValue& value : values) {
       const std::size_t braces = text.find("{}");
@@ -53,7 +53,7 @@ class Line {
     }
     add(text);
   }
-  /// Ends the line and gives it out.
+  /// Ends the line and returns it.
   [[nodiscard]] std::string_view end() noexcept {
     bytes_[used_] = '\n';
     return {bytes_.data(), used_ + 1};

@@ -17,13 +17,13 @@ constexpr std::size_t kNameBytes = kNameBytesMax + 1;
 
 constexpr int kScaleMax = std::bit_width(kRanksMax - 1);
 
-/// The claims as they are signed. Names are padded with zeros to 64 bytes, the last of which is always zero.
+/// The bytes of the claims, which the manager signs. Names are padded with zeros to 64 bytes; the last is always zero.
 struct ClaimsWire {
   std::uint32_t magic;
   std::uint8_t version;
   std::uint8_t lane;
-  std::uint8_t kind;  // lower half; upper half: the security of packets
-  std::uint8_t root;  // lowest bit; the others: scale
+  std::uint8_t kind;  // lower four bits; upper four bits: the security of packets
+  std::uint8_t root;  // lowest bit; the other bits: scale
   std::uint64_t group;
   std::int64_t expires_at;
   std::uint32_t epoch;
@@ -223,8 +223,7 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
                        kClaimsBytes) != 1) {
     return fail(Errc::denied, "the token is not signed by this cluster's manager");
   }
-  // From here on the bytes are the manager's own; what can still be wrong is their age, or a manager of another
-  // version.
+  // The manager wrote these bytes. They can still be too old, or come from a manager of another version.
   auto claims = read_claims(token);
   if (!claims) return claims;
   if (now_s >= claims->expires_at) {

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kRateMax = 1ULL << 53;  // what every reader of JSON takes
+constexpr std::uint64_t kRateMax = 1ULL << 53;  // the greatest number that every reader of JSON takes
 
 Result<LaneEntry> entry_from_json(const json& object, const std::string& where) {
   JsonMembers members("group descriptor", object, where);
@@ -74,7 +74,7 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
 }
 
 GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
-  // Not a copy that is cut down: rank 0 makes one for each rank.
+  // A copy of all that is then cut down would cost too much: rank 0 makes a part for each rank.
   GroupDescriptor part{.group = group,
                        .epoch = epoch,
                        .job = job,

@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-/// The contents that a frame of each type may have; a type that is not listed is no frame.
+/// The rule for frames of one type; a type without a rule is no frame.
 struct TypeRule {
   FrameType type;
   std::string_view name;
@@ -18,8 +18,8 @@ struct TypeRule {
 
 constexpr std::uint32_t kTextBytesMax = 4096;
 constexpr std::uint32_t kQuestionBytesMax = 1U << 14;    // 1,024 numbers
-constexpr std::uint32_t kMembersBytesMax = 1U << 20;     // as many ranks, with an address and a place each
-constexpr std::uint32_t kRepairPlanBytesMax = 1U << 18;  // of 16 lanes a window of numbers, and 32 ranks, each
+constexpr std::uint32_t kMembersBytesMax = 1U << 20;     // 1,024 ranks, with an address and a place each
+constexpr std::uint32_t kRepairPlanBytesMax = 1U << 18;  // for each of 16 lanes, a window of numbers and 32 ranks
 static_assert(kRepairPlanBytesMax >= kLanesMax * (100 + 21 * kWindowMax + 32 * 36));
 constexpr TypeRule kRules[] = {
     {FrameType::join, "join", static_cast<std::uint32_t>(kJoinBytesMax)},

@@ -9,10 +9,10 @@
 
 namespace tributary {
 
-/// Reads members of one JSON object; remembers the first that is missing or out of bounds.
+/// Reads the members of one JSON object, and remembers the first that is missing or out of bounds.
 class JsonMembers {
  public:
-  /// `document` is what the object is part of, `where` its place there.
+  /// `document` names the document that the object is in, `where` its place there.
   JsonMembers(std::string_view document, const nlohmann::json& object, std::string where)
       : document_(document), object_(object), where_(std::move(where)) {
     if (!object.is_object()) complain("is no object");

@@ -21,7 +21,7 @@ using openssl::bytes_of;
 using openssl::Key;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, KeyContextFree>;
 
-/// The place as bytes: little-endian, fixed lengths, so that no two places have the same.
+/// Returns the place as bytes: little-endian, with fixed lengths, so that no two places have the same bytes.
 std::vector<std::byte> info_of(std::string_view purpose, const LinkName& name, std::string_view aggregator) {
   std::vector<std::byte> info(purpose.size() + 1 + 18 + aggregator.size());
   std::byte* at = info.data();

@@ -1,5 +1,5 @@
 #pragma once
-// OpenSSL's keys with an owner, and bytes in the type that OpenSSL takes.
+// RAII for OpenSSL's keys, and bytes in the type that OpenSSL takes.
 #include <openssl/evp.h>
 
 #include <cstddef>

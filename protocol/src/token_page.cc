@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The leaves of one lane, each once, and for each rank which is its own.
+/// The leaves of one lane, each once. number() returns a leaf's index.
 class LeafTable {
  public:
   std::size_t number(const LaneEntry& entry) {
@@ -41,7 +41,7 @@ Result<LaneEntry> leaf_from_json(const json& object, const std::string& where) {
   leaf.aggregator.host = members.text("host", 255);
   leaf.aggregator.port = members.number<std::uint16_t>("port", 1, 65535);
   leaf.aggregator_name = members.text("aggregator", kNameBytesMax);
-  leaf.tokens.emplace_back();  // each rank's own goes there
+  leaf.tokens.emplace_back();  // the place of each rank's own token
   for (const json& token : members.array("tokens", kTreeLevelsMax - 1)) {
     if (!members.token(token, leaf.tokens.emplace_back())) break;
   }

@@ -7,9 +7,9 @@
 namespace tributary {
 namespace {
 
-constexpr std::size_t kShare = 8;  // of one source: an eighth of the places
+constexpr std::size_t kShare = 8;  // one source's share is an eighth of the places
 
-/// The owner's duty: nothing that a stranger says leads here.
+/// Checks a duty of the owner: no message from a stranger can break one.
 void require(bool rule, const char* what) {
   if (!rule) throw std::logic_error(what);
 }

@@ -1,15 +1,16 @@
 #pragma once
-// TRIBUTARY_ASSERT: what this program has proved of itself is checked where it is relied upon, in release builds, too.
+// TRIBUTARY_ASSERT checks an invariant of this program, in release builds, too.
 //
 //   TRIBUTARY_ASSERT(told_ <= written_, "{} frames were told of, and {} were written", told_, written_);
 //
-// A condition that does not hold is a defect of this program, never of what came from outside. The process writes one
-// line to its standard error, with the values, and aborts: a wrong sum would be worse. Bytes from outside are checked
-// by `if`, and answered with an Error (error.h).
+// A condition that does not hold is a defect of this program, never of its input. The process writes one line to its
+// standard error, with the values, and aborts: a wrong sum would be worse. Bytes from outside are checked by `if`, and
+// answered with an Error (error.h).
 //
 // The check costs a comparison and a branch that is never taken: everything else is out of line, and the values are
-// only converted when it has failed. Each "{}" of the text stands for one value: a number, a bool, an enumerator (its
-// number), a text, an address or a std::chrono duration (its count). Their number is checked when the code is compiled.
+// converted only after the check has failed. Each "{}" of the text stands for one value: a number, a bool, an
+// enumerator (its number), a text, an address or a std::chrono duration (its count). The compiler checks how many
+// values there are.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -65,18 +66,18 @@ class AssertionValue {
   };
 };
 
-/// Where an assertion stands, and what it says.
+/// The place of an assertion, and its condition.
 struct AssertionPlace {
   const char* file;  // without folders
   int line;
   const char* condition;
 };
 
-/// A text with a "{}" for each of so many values; any other number of them does not compile.
+/// A text with one "{}" for each value; a text with more or fewer does not compile.
 template <std::size_t Values>
 class AssertionText {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): a literal is one
+  // NOLINTNEXTLINE(google-explicit-constructor): a literal becomes an AssertionText
   consteval AssertionText(const char* text) : text_(text) {
     std::size_t places = 0;
     for (const char* at = text; *at != '\0'; ++at) places += at[0] == '{' && at[1] == '}' ? 1 : 0;

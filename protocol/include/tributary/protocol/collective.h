@@ -1,8 +1,8 @@
 #pragma once
 // The facts of each collective: one row that every part of the system reads.
 //
-// `count` below is Signature::count, the number of elements given to the call: of the whole vector where every rank has
-// all of it, else of one rank's part. The names and shapes are NCCL's and MPI's.
+// `count` below is Signature::count, the number of elements that the caller gives: those of the whole vector where
+// every rank has all of it, else those of one rank's part. The names and shapes are NCCL's and MPI's.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -13,12 +13,12 @@ namespace tributary {
 
 /// The size of a buffer.
 enum class Extent : std::uint8_t {
-  none,      // it is not used
+  none,      // the buffer is not used
   one,       // count elements
   per_rank,  // count elements for each rank, in the order of ranks
 };
 
-/// The ranks that have a buffer of that size; the others' is not used.
+/// The ranks whose buffer has that size. Other ranks do not use theirs.
 enum class Holders : std::uint8_t { all, root };
 
 /// The one way in which a rank's two buffers may overlap.
@@ -28,12 +28,12 @@ enum class InPlace : std::uint8_t {
   recv_in_send,  // recv is this rank's part of send
 };
 
-/// How data goes through a tree: which contributions carry some, and which results.
+/// How data goes through a tree: which contributions and which results carry data.
 enum class Pattern : std::uint8_t {
   all_to_all_ranks,  // every rank contributes, every rank gets the result
   all_to_one,        // every rank contributes, the segment's owner gets the result
-  one_to_all,        // the segment's owner contributes, every rank gets it
-  nothing,           // no data; or none that a tree could make less
+  one_to_all,        // the segment's owner contributes, every rank gets the result
+  nothing,           // there are no data, or a tree could not reduce them
 };
 
 struct CollectiveRow {
@@ -45,7 +45,7 @@ struct CollectiveRow {
   InPlace in_place;
   bool reduces;  // elements of several ranks become one
   Pattern pattern;
-  bool by_tree;  // trees run it; the others go directly between ranks, as nothing could be reduced
+  bool by_tree;  // trees carry it; other collectives go directly between ranks, because there is nothing to reduce
 };
 
 inline constexpr std::array<CollectiveRow, kCollectiveCount> kCollectives{{
@@ -70,7 +70,7 @@ inline constexpr std::array<CollectiveRow, kCollectiveCount> kCollectives{{
      Pattern::nothing, false},
 }};
 
-/// `collective` is one of the enumeration's: decode_frame() and the C API refuse others.
+/// `collective` is an enumerator: decode() and the C API refuse other numbers.
 [[nodiscard]] constexpr const CollectiveRow& row_of(Collective collective) noexcept {
   return kCollectives[static_cast<std::size_t>(collective)];
 }
@@ -81,7 +81,7 @@ static_assert([] {
   return true;
 }());
 
-/// One of its ranks differs from the others.
+/// True where one rank, the root, has another part than the others.
 [[nodiscard]] constexpr bool has_root(Collective collective) noexcept {
   return row_of(collective).senders == Holders::root || row_of(collective).receivers == Holders::root;
 }
@@ -92,8 +92,8 @@ static_assert([] {
   return row_of(collective).by_tree;
 }
 
-/// `amount` of a count's elements or bytes, in a buffer of this extent. A product that does not fit is the greatest
-/// number.
+/// Returns how much a buffer of this extent holds, in the unit of `amount`, which is the count in elements or in bytes.
+/// 2^64 - 1 stands for everything above it.
 [[nodiscard]] constexpr std::uint64_t amount_in(Extent extent, std::uint64_t amount, std::uint32_t ranks) noexcept {
   if (extent != Extent::per_rank) return extent == Extent::none ? 0 : amount;
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
@@ -105,13 +105,13 @@ static_assert([] {
   const CollectiveRow& row = row_of(collective);
   return row.senders == Holders::all || is_root ? amount_in(row.send, count, ranks) : 0;
 }
-/// Returns what a rank's recv buffer holds, likewise.
+/// Returns what a rank's recv buffer holds, in the unit of `count`: 0 where the rank has none.
 [[nodiscard]] constexpr std::uint64_t amount_received(Collective collective, std::uint64_t count, bool is_root,
                                                       std::uint32_t ranks) noexcept {
   const CollectiveRow& row = row_of(collective);
   return row.receivers == Holders::all || is_root ? amount_in(row.recv, count, ranks) : 0;
 }
-/// The whole vector that the collective is about, the larger of its two buffers: count, or count for each rank.
+/// Returns the size of the whole vector, which is the larger of the two buffers: count, or count for each rank.
 [[nodiscard]] constexpr std::uint64_t amount_in_all(Collective collective, std::uint64_t count,
                                                     std::uint32_t ranks) noexcept {
   const CollectiveRow& row = row_of(collective);

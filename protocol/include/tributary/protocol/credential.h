@@ -1,7 +1,8 @@
 #pragma once
-// Tokens: who may contribute to which lane of which group, as what. The manager signs them with Ed25519 (RFC 8032),
-// aggregators verify them offline from the manager's public key. A token says all that an aggregator must know to serve
-// the lane, so the data plane never asks the manager. They are bearer tokens: good for one join, until expires_at.
+// A token says which child may contribute to which lane of which group. The manager signs tokens with Ed25519 (RFC
+// 8032); aggregators verify them offline with the manager's public key. A token says all that an aggregator must know
+// to serve the lane, so the data plane never asks the manager. Tokens are bearer tokens: good for one join, until
+// expires_at.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,7 @@ using PublicKey = std::array<std::byte, kPublicKeyBytes>;
 
 enum class ChildKind : std::uint8_t { rank = 0, aggregator = 1 };
 
-/// One child's right to one place in one aggregator's part of one lane, and that part's shape.
+/// The right of one child to one place in an aggregator's part of a lane, and the shape of that part.
 struct TokenClaims {
   std::string job;         // at most 63 bytes
   std::string aggregator;  // the aggregator this token is for, by name; at most 63 bytes
@@ -34,18 +35,18 @@ struct TokenClaims {
   std::uint8_t lane = 0;
   ChildKind kind = ChildKind::rank;
   std::uint16_t child = 0;     // this child's index: contributions are added in this order
-  std::uint16_t children = 0;  // of this aggregator in this lane, 1 to kChildrenMax
-  std::uint16_t window = 0;    // segments a child may have outstanding, 1 to kWindowMax
+  std::uint16_t children = 0;  // all children of this aggregator in this lane, 1 to kChildrenMax
+  std::uint16_t window = 0;    // segments that a child may have without a result, 1 to kWindowMax
   std::uint32_t segment_bytes = 0;
   std::uint32_t rank = 0;   // the rank, or the lowest rank below this child
   std::uint32_t ranks = 0;  // of the group
   bool root = false;        // this aggregator has no parent
-  std::uint8_t scale = 0;  // of an average that comes from this child: 2^scale is at least the number of ranks below it
-  std::string parent_host;  // root: empty. Where this aggregator's parent listens; at most 63 bytes
+  std::uint8_t scale = 0;   // for averages: 2^scale is at least the number of ranks below this child
+  std::string parent_host;  // where this aggregator's parent listens, at most 63 bytes; empty at the root
   std::uint16_t parent_port = 0;
   std::int64_t expires_at = 0;                    // seconds since 1970-01-01 UTC
-  PacketSecurity security = PacketSecurity::off;  // the least that the group's packets have
-  LinkSecret masked_secret{};                     // of the child, see masked(); zeros without security
+  PacketSecurity security = PacketSecurity::off;  // the least protection that the group's packets have
+  LinkSecret masked_secret{};                     // the child's link secret, masked by masked(); zeros without security
   friend bool operator==(const TokenClaims&, const TokenClaims&) = default;
 };
 
@@ -53,15 +54,15 @@ struct TokenClaims {
 inline constexpr std::size_t kTokenBytes = 320;
 using Token = std::array<std::byte, kTokenBytes>;
 
-/// The tokens that a child presents to its aggregator: first its own token, then the one by which that aggregator joins
-/// its own parent, and so on to the root. 1 to kTreeLevelsMax tokens.
+/// The tokens that a child presents to its aggregator: first the child's token, then the token with which that
+/// aggregator joins its parent, and so on to the root. 1 to kTreeLevelsMax tokens.
 using TokenChain = std::vector<Token>;
 
 /// The manager's key. Thread-compatible; `sign` is const and may run on several threads.
 class SigningKey {
  public:
   [[nodiscard]] static Result<SigningKey> generate();
-  /// From the 32-byte Ed25519 seed.
+  /// Makes the key from the 32-byte Ed25519 seed.
   [[nodiscard]] static Result<SigningKey> from_seed(std::span<const std::byte, kPrivateKeyBytes> seed);
   SigningKey(SigningKey&&) noexcept;
   SigningKey& operator=(SigningKey&&) noexcept;
@@ -85,9 +86,9 @@ class TokenVerifier {
   TokenVerifier(TokenVerifier&&) noexcept;
   TokenVerifier& operator=(TokenVerifier&&) noexcept;
   ~TokenVerifier();
-  /// The claims, if the signature is the manager's, every field is within its bounds, and now_s < expires_at; else
-  /// Errc::denied (forged, expired) or Errc::corrupt with a sentence. Whether they fit the place where they are
-  /// presented is the caller's to check.
+  /// Returns the claims if the manager signed them, every field is within its bounds, and now_s < expires_at; else
+  /// Errc::denied (forged, expired) or Errc::corrupt with a sentence. The caller checks that the claims fit the place
+  /// where the token is presented.
   [[nodiscard]] Result<TokenClaims> verify(const Token& token, std::int64_t now_s) const;
 
  private:
@@ -96,23 +97,23 @@ class TokenVerifier {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Returns the claims of a token, whoever made it: for its holder, who got it from the manager. Errc::corrupt if it is
-/// none.
+/// Returns the claims of a token without a check of its signature, for a holder who got it from the manager.
+/// Errc::corrupt if the bytes are no token.
 [[nodiscard]] Result<TokenClaims> read_claims(const Token& token);
 
-/// One to 63 printable characters without blanks.
+/// A name has one to 63 printable characters without blanks.
 [[nodiscard]] bool is_name(std::string_view text) noexcept;
 
 /// The payload of a join frame.
 struct JoinPayload {
   TokenChain tokens;
-  /// Where an aggregator joins its parent: its own name, by which the parent tells the others who was lost, if it is.
-  /// Nobody signs it. Empty: a rank's.
+  /// The name of an aggregator that joins its parent; should the aggregator be lost, the parent says so by this name.
+  /// Nobody signs it. A rank leaves it empty.
   std::string name;
 };
 inline constexpr std::size_t kJoinBytesMax = kTokenBytes * kTreeLevelsMax + kNameBytesMax;
 [[nodiscard]] std::vector<std::byte> encode_join(const TokenChain& chain, std::string_view name);
-/// Errc::corrupt as decode_token_chain() says, and where the name is none.
+/// Errc::corrupt where decode_token_chain() returns it, and where `name` is no name.
 [[nodiscard]] Result<JoinPayload> decode_join(std::span<const std::byte> bytes);
 
 [[nodiscard]] std::vector<std::byte> encode(const TokenChain& chain);

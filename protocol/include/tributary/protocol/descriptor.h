@@ -1,6 +1,6 @@
 #pragma once
-// The group descriptor: the manager's answer to "here are my ranks". One tree per lane, with a token chain for every
-// rank.
+// The group descriptor: the manager's answer when rank 0 asks for a group. It has one tree for each lane, and a token
+// chain for every rank.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -17,7 +17,7 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);  // "10.0.0.1:7471", "[::1]:7471"
-/// "host:port" or "[v6]:port"; Errc::bad_argument says what is missing.
+/// Reads "host:port" or "[v6]:port"; Errc::bad_argument says what is missing.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text);
 
 /// Where one rank enters one lane.
@@ -30,32 +30,32 @@ struct LaneEntry {
 struct LaneDescriptor {
   std::uint32_t window = 0;  // segments
   std::uint32_t segment_bytes = 0;
-  std::uint32_t levels = 0;        // aggregators between a rank and the result: 1 is a single root
-  std::vector<LaneEntry> entries;  // by rank in the manager's answer; a single one in what one rank is sent
+  std::uint32_t levels = 0;        // aggregators from a rank's leaf to the root, both counted: 1 is a single root
+  std::vector<LaneEntry> entries;  // by rank in the manager's answer; for_rank() leaves one
 };
 
-/// Rates that the fabric lets each path of a group carry, in bits per second in each direction; 0: not known.
+/// The rates of a group's paths through the fabric, in bits per second in each direction; 0: not known.
 struct PathRates {
-  std::uint64_t links = 0;  // of the slowest member's link
-  std::uint64_t trees = 0;  // of a vector through all lanes together; the members' own links are left out
-  std::uint64_t ranks = 0;  // of a member in a ring of all members: `links`, or less where the ring's uplinks are full
+  std::uint64_t links = 0;  // of the link of the slowest rank
+  std::uint64_t trees = 0;  // of a vector through all lanes together; the ranks' own links are left out
+  std::uint64_t ranks = 0;  // of a rank in a ring of all ranks: `links`, or less where the ring's uplinks are full
   friend bool operator==(const PathRates&, const PathRates&) = default;
 };
 
-/// An empty one (no lanes) means: use the fallback; `reason` says why, in a sentence.
+/// A descriptor without lanes means: use the fallback; `reason` says why, in a sentence.
 struct GroupDescriptor {
   std::uint64_t group = 0;
   std::uint32_t epoch = 0;
   std::string job;
-  std::int64_t expires_at = 0;      // of the tokens; seconds since 1970-01-01 UTC
-  std::uint32_t lease_seconds = 0;  // renew the group within this, or its reservation is given away
+  std::int64_t expires_at = 0;      // when the tokens expire; seconds since 1970-01-01 UTC
+  std::uint32_t lease_seconds = 0;  // unless rank 0 renews the group within it, the manager frees the reservation
   std::string reason;
   std::vector<LaneDescriptor> lanes;
-  PacketSecurity security = PacketSecurity::off;  // of the lanes' packets
-  ExchangePublicKey exchange_key{};               // the manager's, to unmask the tokens' secrets; with security alone
+  PacketSecurity security = PacketSecurity::off;  // the protection of the lanes' packets
+  ExchangePublicKey exchange_key{};  // the manager's key, which unmasks the tokens' secrets; only with security
   PathRates rates{};
   [[nodiscard]] bool empty() const noexcept { return lanes.empty(); }
-  /// The part that `rank` needs: the same lanes, one entry each.
+  /// Returns the part that `rank` needs: the same lanes, with one entry each.
   [[nodiscard]] GroupDescriptor for_rank(std::uint32_t rank) const;
 };
 

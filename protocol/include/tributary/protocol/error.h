@@ -1,6 +1,5 @@
 #pragma once
-// How a call that can fail at run time answers: by what its caller does next, with a sentence for the person who reads
-// it.
+// The errors of calls that can fail at run time. A code says what the caller can do next; a sentence tells a person.
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -11,17 +10,17 @@ namespace tributary {
 
 enum class Errc : std::uint8_t {
   retry,         // nothing wrong: try again later
-  bad_argument,  // the caller's mistake; nothing was done
+  bad_argument,  // the caller made a mistake; nothing was done
   bad_config,    // a configuration file or environment variable is wrong
   timed_out,     // the other side did not act within the time-out
   peer_gone,     // the other side closed, died or was cut off
   corrupt,       // bytes from outside that are not what they claim to be
-  denied,        // token missing, forged, expired or for something else
+  denied,        // the token is missing, forged, expired or for something else
   mismatch,      // ranks called different operations
-  exhausted,     // no memory, slot, queue place or capacity left; use the fallback
+  exhausted,     // no memory, slot, queue place or capacity is left; use the fallback
   unsupported,   // valid, but not built or not possible here
   unreachable,   // a service did not answer at its address
-  io,            // file or system call failed
+  io,            // a file or a system call failed
   aborted,       // the communicator was aborted, here or by another rank
 };
 

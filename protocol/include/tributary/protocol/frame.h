@@ -1,6 +1,5 @@
 #pragma once
-// The frame: what travels on every channel, between ranks, and between ranks and aggregators. docs/protocol.md draws
-// it.
+// The frame is the unit of every channel, between ranks and between ranks and aggregators. docs/protocol.md draws it.
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -18,8 +17,8 @@ namespace tributary {
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and so are all supported hosts");
 
 inline constexpr std::uint32_t kFrameMagic = 0x31425254;  // "TRB1"
-/// The number stands in each frame, in each token and in each unique id. Raise it whenever a reader of before could
-/// misunderstand one of them: docs/protocol.md has the rule, and what each number stands for.
+/// Each frame, each token and each unique id has this number. Raise it whenever an older reader could misunderstand one
+/// of them: docs/protocol.md has the rule, and what each number stands for.
 inline constexpr std::uint8_t kProtocolVersion = 2;
 static_assert(kProtocolVersion < 10, "a unique id has one digit for it");
 
@@ -35,7 +34,7 @@ inline constexpr std::uint32_t kControlBytesMax = 64U << 20;  // a membership ta
 inline constexpr std::uint32_t kPeerBytesMax = 1U << 20;      // one data frame between ranks
 
 enum class FrameType : std::uint8_t {
-  // rank or aggregator <-> aggregator: one channel is one child's end of one lane
+  // child <-> its aggregator: one channel for each child and lane. "Up" is to the aggregator.
   join = 1,          // up: payload is a JoinPayload (credential.h)
   ready = 2,         // down: every child of every aggregator of this lane has joined
   refuse = 3,        // down, then closed: payload is the reason, UTF-8
@@ -43,51 +42,51 @@ enum class FrameType : std::uint8_t {
   result = 5,        // down
   fault = 6,         // up, then down: ranks disagree on an operation; payload is a MismatchReport
   failed = 7,        // both ways, then closed: this lane's tree is broken in this epoch; payload is a LaneLoss
-  leave = 8,         // up: this child has no more to say and waits for nothing
-  ask = 9,           // up: nothing comes; do you live?
-  alive = 10,        // down: answers it, from the worker's loop, at once
-  // rank <-> rank 0: the control star
-  hello = 16,       // up: who I am, with a proof of the group's secret; payload is JSON
-  challenge = 17,   // down: nonce
+  leave = 8,         // up: this child sends nothing more and waits for nothing
+  ask = 9,           // up: no results come; is the aggregator alive?
+  alive = 10,        // down: answer to ask, at once, from the worker's loop
+  // rank <-> rank 0: the control star. "Up" is to rank 0.
+  hello = 16,       // up: introduces the rank, with a proof of the group's secret; payload is JSON
+  challenge = 17,   // down, twice: a nonce, then rank 0's proof
   welcome = 18,     // down: the membership table; payload is JSON
   descriptor = 19,  // down: this rank's part of the group descriptor; payload is JSON
-  joined = 20,      // up: all lanes of an epoch are ready here, or could not be joined; payload is the reason or empty
-  propose = 21,     // down: stop starting operations, say which one is next
+  joined = 20,      // up: all lanes of an epoch are ready, or the rank could not join; payload is the reason or empty
+  propose = 21,     // down: start no more operations, and say which one is next
   next_operation = 22,  // up: answer to propose, or to amend
-  commit = 23,          // down: from this operation on, use this epoch; or go on without it
-  lane_failed = 24,     // up: this epoch is broken here
-  freeze = 25,          // down: stop using this epoch, answer with a holdings report
+  commit = 23,          // down: use this epoch from this operation on; or go on without it
+  lane_failed = 24,     // up: a tree of this epoch is broken at this rank
+  freeze = 25,          // down: stop using this epoch, and answer with holdings
   holdings = 26,        // up: which results of the window this rank has
-  recover = 27,         // down: everyone's holdings
-  stalled = 28,         // up: an operation does not end
-  inquiry = 29,         // down: where are you
+  recover = 27,         // down: this rank's part of the repair, made from all holdings
+  stalled = 28,         // up: an operation of this rank does not end
+  inquiry = 29,         // down: which operation does this rank wait for?
   progress = 30,        // up: answer to inquiry
   abort = 31,           // both ways: the communicator is over; payload is the reason, UTF-8
-  goodbye = 32,         // both ways: orderly end
-  finalize = 33,        // up: all my operations ended; down: everyone's did
-  second_way = 34,      // up, then down: between two ranks, or one and all, connections go the other way from now on
-  whereabouts = 35,     // up: where are these ranks?
-  members = 36,         // down: there
-  amend = 37,           // down: the policy is about to change; stop starting operations, say which one is next
-  amended = 38,         // down: from this operation on, this step of the policy; payload is an Amendment (policy.h)
+  goodbye = 32,         // reserved: nobody sends it
+  finalize = 33,        // up: all operations of this rank have ended; down: those of all ranks have ended
+  second_way = 34,      // up, then down: connections between two ranks, or one and all, take the second transport now
+  whereabouts = 35,     // up: asks for the addresses of some ranks
+  members = 36,         // down: answer to whereabouts
+  amend = 37,           // down: the policy is about to change; start no more operations, and say which one is next
+  amended = 38,         // down: use this step of the policy from this operation on; payload is an Amendment (policy.h)
   // rank <-> rank: the fallback and point-to-point channels
-  peer_hello = 48,  // first frame of the connecting side; payload proves the group's secret
+  peer_hello = 48,  // first frame of the side that connects; payload proves the group's secret
   peer_data = 49,   // a piece of a fallback collective
-  repair = 50,      // a result, or an input, that recovery moves between ranks
+  repair = 50,      // a result or an input that recovery moves between ranks
   message = 51,     // a piece of a send/recv pair
-  taken = 52,       // how many frames of this connection have been taken; answers a peer_hello that goes on
-  offer = 53,       // a send with a tag waits for its receive; no data
-  want = 54,        // the receive is there: send the message that was offered under this number
+  taken = 52,       // how many frames the receiver has taken; also answers a peer_hello that goes on
+  offer = 53,       // a send with a tag waits for its receive; carries no data
+  want = 54,        // a receive has taken the offer of this number: send its message
 };
 
 namespace frame_flags {
 inline constexpr std::uint16_t kBare = 1;  // moves the window, carries no data
-inline constexpr std::uint16_t kWantsResult =
-    2;  // contribution: somebody below needs the result's data, not only its arrival
+/// In a contribution: a rank below needs the result's data, not only its arrival.
+inline constexpr std::uint16_t kWantsResult = 2;
 inline constexpr std::uint16_t kAll = kBare | kWantsResult;
 }  // namespace frame_flags
 
-/// Identifies what was asked for; ranks whose signatures differ for one operation are in error.
+/// The arguments of a call that must be equal on every rank.
 struct Signature {
   Collective collective = Collective::all_reduce;
   DType dtype = DType::uint8;
@@ -106,7 +105,7 @@ struct FrameHeader {
   FrameType type = FrameType::join;
   std::uint16_t flags = 0;
   std::uint32_t payload_bytes = 0;
-  std::uint32_t epoch = 0;  // between ranks: frames taken of the other direction, where connections can go on
+  std::uint32_t epoch = 0;  // between ranks that have two ways: frames taken of the other direction
   std::uint64_t group = 0;
   std::uint64_t sequence = 0;   // lanes: the segment's sequence. fallback: the schedule's round
   std::uint64_t operation = 0;  // the collective call's number in its communicator
@@ -141,20 +140,20 @@ static_assert(offsetof(FrameHeader, payload_bytes) == 8 && offsetof(FrameHeader,
 
 using FrameBytes = std::array<std::byte, kFrameHeaderBytes>;
 
-/// Why bytes are no frame. Counted, never trusted.
+/// Why bytes are no frame. The reader counts such bytes and does not use them.
 enum class FrameReject : std::uint8_t { magic, version, type, payload_too_long, dtype, op, collective, lane, flags };
 [[nodiscard]] std::string_view to_string(FrameReject reject) noexcept;
 
 void encode(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> out) noexcept;
-/// Checks every field that has a bound; what comes back holds only valid enumerators and a payload length that is
-/// allowed for its type. Reads exactly 64 bytes.
+/// Checks every field that has a bound: the header that it returns has only valid enumerators, and a payload length
+/// that its type allows. Reads exactly 64 bytes.
 [[nodiscard]] std::expected<FrameHeader, FrameReject> decode(std::span<const std::byte, kFrameHeaderBytes> in) noexcept;
 
-/// Largest payload that a frame of this type may carry.
+/// Returns the largest payload that a frame of this type may carry.
 [[nodiscard]] std::uint32_t payload_bytes_max(FrameType type) noexcept;
 [[nodiscard]] std::string_view to_string(FrameType type) noexcept;
 
-/// Two ranks that asked for different things under one sequence.
+/// Two ranks that made different calls for one operation.
 struct MismatchReport {
   std::uint64_t operation = 0;
   std::uint32_t rank_a = 0, rank_b = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// The one way in which JSON that others wrote is read: bounded before anything is allocated. Five million brackets are
-// a few bytes of somebody else's each, and some sixty of ours.
+// Every program of the project reads JSON from outside here: limits are checked before anything is allocated. A
+// bracket costs its writer one byte, and its reader about sixty.
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
@@ -11,13 +11,13 @@ namespace tributary {
 
 struct JsonLimits {
   std::size_t bytes_max = 64U << 20;
-  std::size_t depth_max = 32;         // arrays and objects within each other
-  std::size_t values_max = 1U << 20;  // members, elements, the whole: 16 bytes each at least
+  std::size_t depth_max = 32;         // nested arrays and objects
+  std::size_t values_max = 1U << 20;  // members, elements and the document itself: at least 16 bytes each
 };
 
-/// Errc::corrupt says which limit was passed, or that it is no JSON. Does not throw but for want of memory.
+/// Errc::corrupt says which limit was passed, or that the text is no JSON. Throws only when memory runs out.
 [[nodiscard]] Result<nlohmann::json> read_json(std::string_view text, const JsonLimits& limits = {});
-/// The same where the caller sees by the type that it is nothing: then it is discarded (is_discarded()).
+/// Like read_json(), but returns a discarded value (is_discarded()) in place of an error.
 [[nodiscard]] nlohmann::json json_or_discarded(std::string_view text, const JsonLimits& limits = {});
 
 }  // namespace tributary

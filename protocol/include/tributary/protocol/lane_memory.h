@@ -1,12 +1,12 @@
 #pragma once
-// The memory of one aggregator's part of one lane, in bytes: the engine allocates it, the worker takes it from its
+// The memory of an aggregator's part of one lane, in bytes: the engine allocates it, the worker takes it from the
 // aggregator's budget, and the manager plans with it.
 #include <cstdint>
 #include <limits>
 
 namespace tributary {
 
-/// Sums and products that stay at the largest number instead of going round.
+/// Returns the sum; 2^64 - 1 stands for everything above it.
 [[nodiscard]] constexpr std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) noexcept {
   std::uint64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
@@ -34,8 +34,8 @@ inline constexpr std::uint64_t kLaneBookkeepingBytes = 64U << 10;
   return saturating_sum(lane_memory_bytes(children, window, segment_bytes), kLaneBookkeepingBytes);
 }
 
-/// Returns the most children whose lane_reservation_bytes() are at most `bytes`; 0 when not even one fits. The window
-/// and the segments are at least one slot and one byte.
+/// Returns the most children whose lane_reservation_bytes() are at most `bytes`; 0 when not even one fits. `window` and
+/// `segment_bytes` are at least 1.
 [[nodiscard]] constexpr std::uint32_t children_that_fit(std::uint64_t bytes, std::uint32_t window,
                                                         std::uint32_t segment_bytes) noexcept {
   if (bytes < lane_reservation_bytes(1, window, segment_bytes)) return 0;

@@ -1,11 +1,11 @@
 #pragma once
-// Finds out whether the next one up a lane still works, where results do not come: a rank asks its aggregator, an
-// aggregator its parent, by a frame that the worker's own loop answers at once, even while it waits for a slow child.
-// So a slow rank never looks like a hung aggregator. While results come nothing is asked, and no clock is read.
+// Finds out whether a child's aggregator still works when no results come: the child asks by a frame, which the
+// aggregator's worker answers at once, even while it waits for a slow child. So a slow rank never looks like a hung
+// aggregator. While results come, the child asks nothing and reads no clock.
 //
-// Time counts only as looks that came when they were due: who stood still, or got no core, cannot tell who else was
-// late. The limit grows with the round trips that were seen, as TCP's time-out does (RFC 6298), and with what was sent
-// before the question and must arrive before it.
+// Only the time between two looks that came when they were due counts: a thread that stood still or got no core cannot
+// tell that another was late. The limit grows with the measured round trips, as TCP's time-out does (RFC 6298), and
+// with the bytes sent before the question, which must arrive before it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace tributary {
 
 struct LanePulseSettings {
-  /// No answer for so long, at least: it hangs, or the way to it is dead. 0: nothing is ever asked.
+  /// An aggregator that has not answered for so long, or longer, hangs or cannot be reached. 0: the child never asks.
   std::chrono::nanoseconds limit = std::chrono::milliseconds(500);
-  /// Nothing came for so long: ask.
+  /// The child asks after so long without a frame from its aggregator.
   std::chrono::nanoseconds quiet = std::chrono::milliseconds(150);
 };
 
-/// One thread. Looks are due every 50 ms or more often.
+/// One thread owns it, and calls look() every 50 ms or more often.
 class LanePulse {
  public:
   using Clock = std::chrono::steady_clock;
@@ -28,14 +28,14 @@ class LanePulse {
   enum class Verdict : std::uint8_t {
     wait,
     ask,   // send the question now
-    dead,  // the limit has passed since
+    dead,  // the limit has passed since the question
   };
 
   explicit LanePulse(const LanePulseSettings& settings) : settings_(settings) {}
 
-  /// Something came from there: a result, an answer, whatever.
+  /// Call it when any frame comes from the aggregator.
   void heard() noexcept { heard_ = true; }
-  /// `waits`: something is to come. `bytes`: of ours that may still be on the way there.
+  /// `waits`: a frame is to come from the aggregator. `bytes`: how many sent bytes may still be on the way to it.
   [[nodiscard]] Verdict look(Clock::time_point now, bool waits, std::uint64_t bytes) noexcept {
     const Duration since = now - std::exchange(looked_at_, now);
     if (std::exchange(heard_, false) || !waits || settings_.limit == Duration::zero()) {
@@ -53,7 +53,7 @@ class LanePulse {
     }
     return asked_ && waited_ >= limit(bytes) ? Verdict::dead : Verdict::wait;
   }
-  /// How long an answer may take.
+  /// Returns how long an answer may take.
   [[nodiscard]] Duration limit(std::uint64_t bytes) const noexcept {
     return std::max(settings_.limit, smoothed_ + 4 * variation_) + Duration(bytes * kNanosecondsPerByte);
   }
@@ -70,7 +70,7 @@ class LanePulse {
 
   const LanePulseSettings settings_;
   Clock::time_point looked_at_{};
-  Duration waited_{};  // since the last sign of life, or the question
+  Duration waited_{};  // since the last frame, or since the question
   Duration smoothed_{}, variation_{};
   bool heard_ = false;
   bool asked_ = false;

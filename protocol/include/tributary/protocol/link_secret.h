@@ -1,11 +1,10 @@
 #pragma once
-// The secret that seals packets between a child and its aggregator, and how both come by it without its ever travelling
-// in clear.
+// The secret that seals packets between a child and its aggregator. Both get it, and it never travels in clear.
 //
-// The manager shares a secret with each aggregator and one with the ranks of each group, by X25519 (RFC 7748): who
-// reads all that is sent learns none of them. A child's *link secret* follows from the aggregator's shared secret and
-// the child's place, so the aggregator needs to be told nothing. The child's token carries it masked by the secret that
-// the child shares with the manager; the token's signature covers the mask.
+// The manager shares a secret with each aggregator, and another with the ranks of each group, by X25519 (RFC 7748): a
+// reader of all messages learns none of them. A child's *link secret* is computed from the aggregator's shared secret
+// and the child's place, so the aggregator computes it itself. The child's token carries it, masked by the secret
+// that the child shares with the manager; the token's signature covers the masked secret.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,10 +20,10 @@ namespace tributary {
 enum class PacketSecurity : std::uint8_t {
   off = 0,           // a checksum, against chance alone
   authenticate = 1,  // nobody without the key can make, change or repeat a packet
-  encrypt = 2,       // nor read its payload
+  encrypt = 2,       // and nobody can read its payload
 };
 [[nodiscard]] std::string_view to_string(PacketSecurity security) noexcept;
-/// Errc::bad_argument says what may be written.
+/// Errc::bad_argument lists the allowed texts.
 [[nodiscard]] Result<PacketSecurity> parse_packet_security(std::string_view text);
 
 inline constexpr std::size_t kExchangeKeyBytes = 32;
@@ -40,9 +39,9 @@ using Digest = std::array<std::byte, kDigestBytes>;
 /// HKDF (RFC 5869) with SHA-256: extract, and the first block of expand.
 [[nodiscard]] Digest hkdf_extract(std::span<const std::byte> salt, std::span<const std::byte> secret) noexcept;
 [[nodiscard]] Digest hkdf_expand(std::span<const std::byte> key, std::span<const std::byte> info) noexcept;
-/// Constant time; of equal length.
+/// Compares in constant time. `a` and `b` have equal lengths.
 [[nodiscard]] bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) noexcept;
-/// From the system. False: it has none.
+/// Fills `into` from the system's generator; false when that fails.
 [[nodiscard]] bool random_bytes(std::span<std::byte> into) noexcept;
 
 /// A key pair for X25519. Any 32 bytes are a private key.
@@ -52,8 +51,8 @@ class ExchangeKey {
   [[nodiscard]] static Result<ExchangeKey> from_private(std::span<const std::byte, kExchangeKeyBytes> bytes);
   [[nodiscard]] const ExchangePublicKey& public_key() const noexcept { return public_key_; }
   [[nodiscard]] std::span<const std::byte, kExchangeKeyBytes> private_bytes() const noexcept { return private_; }
-  /// Returns the secret that both ends of `other` and this get. Errc::corrupt for a key that nobody makes in good
-  /// faith.
+  /// Returns the secret that this key and `other` share: the owner of `other` gets the same. Errc::corrupt for a key
+  /// that no honest process makes.
   [[nodiscard]] Result<SharedSecret> agree(const ExchangePublicKey& other) const;
 
  private:
@@ -61,7 +60,7 @@ class ExchangeKey {
   ExchangePublicKey public_key_{};
 };
 
-/// The private key of one purpose, from a secret that serves others too.
+/// Derives the private key of one purpose from a secret that serves several.
 [[nodiscard]] Result<ExchangeKey> exchange_key_of(std::span<const std::byte> secret, std::string_view purpose);
 
 /// One child's place at its aggregator.
@@ -73,10 +72,10 @@ struct LinkName {
   friend bool operator==(const LinkName&, const LinkName&) = default;
 };
 
-/// Returns the secret of the child at this place, from what its aggregator shares with the manager.
+/// Returns the link secret of the child at this place, from the secret that its aggregator shares with the manager.
 [[nodiscard]] LinkSecret link_secret(const SharedSecret& of_aggregator, const LinkName& name) noexcept;
-/// Hides and shows: what the child's token carries, with `of_child` shared between it and the manager. `aggregator`
-/// is the one that the token is made out to.
+/// Masks a link secret for the child's token; applied to a masked one, it returns the link secret. `of_child` is the
+/// secret that the child shares with the manager, `aggregator` the name in the token.
 [[nodiscard]] LinkSecret masked(const LinkSecret& secret, const SharedSecret& of_child, const LinkName& name,
                                 std::string_view aggregator) noexcept;
 
