@@ -12,7 +12,7 @@ struct Flag {
   const char* help;
 };
 
-// Options that tests and people at a terminal need; all settings are in the file.
+// The options that tests and people at a terminal need; the configuration file has all settings.
 constexpr Flag kFlags[] = {
     {"--name", "name", "This aggregator's name"},
     {"--listen", "listen", "Where ranks connect, host:port; port 0 chooses one; several devices' by commas"},

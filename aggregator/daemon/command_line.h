@@ -7,7 +7,7 @@
 
 namespace tributary::aggregator {
 
-/// Exit codes: docs of the command line, and sysexits.h.
+/// The exit codes. 64 and 78 are those of sysexits.h.
 enum class Exit : int { good = 0, failed = 1, usage = 64, configuration = 78 };
 
 struct CommandLine {
@@ -17,7 +17,8 @@ struct CommandLine {
   std::vector<Override> overrides;
 };
 
-/// Returns the request; or, for --help, --version and mistakes, the exit code, after all that is to be said was said.
+/// Returns what the caller asked for; or, for --help, --version and mistakes, the exit code, after it has printed the
+/// answer.
 [[nodiscard]] std::variant<CommandLine, Exit> read_command_line(int argc, const char* const* argv);
 
 }  // namespace tributary::aggregator

@@ -18,17 +18,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A loop comes round at least every tick (50 ms); seconds of silence are no heavy load but a thread that hangs.
+// A loop makes a turn at least every tick (50 ms). A thread that makes none for seconds is not busy: it hangs.
 constexpr auto kStuckAfter = std::chrono::seconds(10);
 constexpr auto kSnapshotLimit = milliseconds(1000);
 constexpr auto kShutdownPoll = milliseconds(10);
-constexpr auto kGoodbyeShare = 4;  // of drain_limit: what a manager that does not answer may cost
+constexpr auto kGoodbyeShare = 4;  // drain_limit divided by this is the most that a silent manager costs
 
 milliseconds in_milliseconds(Settings::Duration duration) {
   return std::chrono::duration_cast<milliseconds>(duration);
 }
 
-/// Neighbouring lanes of a group go to different workers, and groups start anywhere.
+/// Neighbouring lanes of a group go to neighbouring workers; the group's number chooses the first worker.
 std::size_t mix(std::uint64_t group, std::uint32_t lane) noexcept {
   std::uint64_t x = group * 0x9E3779B97F4A7C15ULL;
   x ^= x >> 32U;
@@ -61,7 +61,7 @@ Daemon::Daemon(const Settings& settings)
 }
 
 Daemon::~Daemon() {
-  if (http_) http_->stop(std::chrono::milliseconds(0));  // it stays: until its threads have ended, pages ask it
+  if (http_) http_->stop(std::chrono::milliseconds(0));  // only stopped: pages use it until its threads have ended
   if (shutdown_.joinable()) shutdown_.join();
   if (ListenPlaces* const places = listen_places()) places->on_change(nullptr);
   manager_.reset();
@@ -70,7 +70,7 @@ Daemon::~Daemon() {
   udp_door_.reset();
 }
 
-/// None where the transport has one address, and no word of whether it lives.
+/// Returns nullptr where the transport has one address, and cannot say whether it lives.
 ListenPlaces* Daemon::listen_places() const noexcept {
   if (rdma_door_) return &rdma_door_->places();
   return front_door_ ? &front_door_->places() : nullptr;
@@ -151,7 +151,7 @@ transport::NearSettings Daemon::transport_settings() const {
   return near;
 }
 
-/// Connections to parents leave by the devices where those of children come in, if listen names them, lane by lane.
+/// Connections to parents use the devices at which children connect, lane by lane, if listen names these devices.
 transport::VerbsSettings Daemon::verbs_settings() const {
   transport::VerbsSettings verbs;
   verbs.connections_max = settings_.connections_max;
@@ -164,14 +164,14 @@ transport::VerbsSettings Daemon::verbs_settings() const {
   for (const Endpoint& place : settings_.listen) {
     if (is_one_address(place.host)) verbs.rails.push_back(place.host);
   }
-  if (verbs.rails.size() != settings_.listen.size()) verbs.rails.clear();  // a name: the system's choice
+  if (verbs.rails.size() != settings_.listen.size()) verbs.rails.clear();  // for a name, the system chooses
   return verbs;
 }
 
 transport::UdpSettings Daemon::udp_settings() const {
   transport::UdpSettings udp;
   udp.connections_max = settings_.connections_max;
-  // Its own way of asking is quicker than TCP's, so that this bounds it from above.
+  // The transport's default is shorter than TCP's, so the setting is only an upper bound.
   udp.keepalive = std::min<transport::Duration>(udp.keepalive, settings_.keepalive);
   udp.peer_timeout = settings_.packet_peer_timeout;
   udp.delay_target = settings_.packet_delay_target;
@@ -228,7 +228,7 @@ Status Daemon::start_udp_workers(const WorkerSettings& worker) {
   return {};
 }
 
-/// On the workers' threads.
+/// Runs on the workers' threads.
 Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   {
     const std::lock_guard lock(draining_mutex_);
@@ -251,8 +251,8 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   return verified;
 }
 
-/// A child that knocked at the door for one lane, and shows the token of another, is at the wrong worker: the lane
-/// would be in two places. On the workers' threads.
+/// Refuses a child that asked the door for one lane and shows the token of another: it is at the wrong worker, and its
+/// lane would be at two. Runs on the workers' threads.
 Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) const {
   auto verified = verify(join);
   if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {
@@ -294,7 +294,7 @@ Status Daemon::open_front_door() {
   if (settings_.transport == "udp") return open_udp_door();
   if (settings_.transport == "dpdk") return open_dpdk_door();
   transport::NearSettings near = transport_settings();
-  near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // waiting, being refused, and some to spare
+  near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // they wait or are being refused; and some to spare
   near.tcp.busy_poll = {};
   near.shm.connections_max = near.tcp.connections_max;
   auto door =
@@ -365,7 +365,7 @@ void Daemon::start_manager_link() {
   if (ListenPlaces* const places = listen_places()) places->on_change([this] { manager_->renew_soon(); });
 }
 
-// ---- what is asked from outside
+// ---- reports
 
 manager_client::AggregatorLoad Daemon::load() const {
   manager_client::AggregatorLoad load{.memory_in_use_bytes = budget_.in_use()};
@@ -472,7 +472,7 @@ void Daemon::begin_shutdown(const std::string& reason) {
   });
 }
 
-// First the manager, so that nobody is sent here any more when the groups ask it for other trees.
+// The manager is told first, so that it plans no tree over this aggregator when the groups ask for other trees.
 void Daemon::shut_down_within_limit(const std::string& reason) {
   const auto deadline = std::chrono::steady_clock::now() + settings_.drain_limit;
   manager_->take_leave(in_milliseconds(settings_.drain_limit) / kGoodbyeShare);

@@ -1,15 +1,15 @@
 #pragma once
-// The aggregator process: which threads there are, what they share, how they start and end.
+// The aggregator process: its threads, what they share, how they start and end.
 //
-//   front door   accepts, reads one join frame each, verifies, hands the socket over; over RDMA, where a connection
-//                cannot be handed over any more once it is one, it hands over the request (rdma_door.h); over UDP it
-//                sends whoever knocks to the port of a worker (udp_door.h)
-//   worker 0..n  serves lanes; nothing of a lane is ever touched by another thread
-//   manager link registers, renews, learns the key; may block
-//   http         asks the workers for copies, and writes pages
-//   main         signals, the watchdog, the end
+//   front door   accepts connections, reads one join frame from each, verifies it and hands the socket to a worker.
+//                Over RDMA, where an established connection cannot change its thread, it hands over the request
+//                (rdma_door.h); over UDP it sends each child to the port of a worker (udp_door.h)
+//   worker 0..n  serves lanes; no other thread touches a lane
+//   manager link registers, renews the lease, learns the key; may block
+//   http         asks the workers for copies of their state, and writes pages
+//   main         takes signals, feeds the watchdog, ends the process
 //
-// They share the memory budget and the key ring; all else goes by posted calls.
+// They share the memory budget and the key ring; for all else they post calls to each other.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -32,25 +32,25 @@ namespace tributary::aggregator {
 
 class Daemon {
  public:
-  /// Everything is up when it returns; the manager need not be. `settings` are resolved. Errc::bad_config for what the
-  /// configuration's owner must put right, Errc::io for addresses that cannot be listened on.
+  /// Returns when every thread runs; the manager may still be down. `settings` are resolved. Errc::bad_config for a
+  /// mistake in the configuration, Errc::io for an address at which the daemon cannot listen.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Settings& settings);
-  /// Breaks what is still open.
+  /// Breaks the connections that are still open.
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Where connections come in, in the order of listen, and which of them live.
+  /// Returns the addresses at which children connect, in the order of listen, and which of them live.
   [[nodiscard]] std::vector<ListenPlace> data_places() const;
   [[nodiscard]] Endpoint http_endpoint() const { return http_->local(); }
   [[nodiscard]] std::string ready_json() const;
 
-  /// Tells the manager, moves every group to its fallback, waits for the last words; returns at once. At most
-  /// drain_limit later shut_down() is true.
+  /// Starts the end and returns at once: another thread tells the manager, fails every lane, so that the groups go on
+  /// by their fallback, and waits until the children have read why. shut_down() is true at most drain_limit later.
   void begin_shutdown(const std::string& reason);
   [[nodiscard]] bool shut_down() const noexcept { return shut_down_.load(std::memory_order_acquire); }
 
-  /// Threads whose loop has not come round for too long.
+  /// Returns the names of the threads whose loop has made no turn for too long.
   [[nodiscard]] std::vector<std::string> stuck() const;
 
  private:
@@ -62,7 +62,7 @@ class Daemon {
   [[nodiscard]] Status open_front_door();
   [[nodiscard]] Status open_udp_door();
   [[nodiscard]] Status open_rdma_door();
-  // daemon_dpdk.cc
+  // in daemon_dpdk.cc
   [[nodiscard]] Status open_dpdk_device();
   [[nodiscard]] Status start_dpdk_workers(const WorkerSettings& worker);
   [[nodiscard]] Status open_dpdk_door();
@@ -92,22 +92,23 @@ class Daemon {
 
   const Settings settings_;
   KeyRing keys_;
-  std::optional<ExchangeKey> exchange_;             // ours; since load_identity()
-  std::shared_ptr<transport::LinkKeys> link_keys_;  // of all transports that carry packets
+  std::optional<ExchangeKey> exchange_;             // this aggregator's key; set by load_identity()
+  std::shared_ptr<transport::LinkKeys> link_keys_;  // used by all transports that carry packets
   MemoryBudget budget_;
   mutable std::mutex draining_mutex_;  // guards draining_ and shutting_down_
   std::string draining_;
   bool shutting_down_ = false;
-  std::atomic<bool> up_{false};  // all threads are there: pages may ask them
+  std::atomic<bool> up_{false};  // all threads run: pages may ask them
   std::atomic<bool> shut_down_{false};
-  std::shared_ptr<transport::DpdkDevice> dpdk_device_;  // of all workers, and the door
+  std::shared_ptr<transport::DpdkDevice> dpdk_device_;  // shared by all workers and the door
   std::vector<std::unique_ptr<WorkerThread>> workers_;
-  std::unique_ptr<FrontDoor> front_door_;  // ends before the workers that it hands to; one of the three is there, or,
-                                           // over DPDK with one worker, none: it listens itself
-  std::vector<std::string> rails_;         // over RDMA: addresses of the devices that settings_ names
+  // A door ends before the workers to which it hands connections. One of the three is set; or none, over DPDK with one
+  // worker, which listens itself.
+  std::unique_ptr<FrontDoor> front_door_;
+  std::vector<std::string> rails_;  // over RDMA: addresses of the devices that settings_ names
   std::unique_ptr<RdmaDoor> rdma_door_;
   std::unique_ptr<UdpDoor> udp_door_;
-  transport::DpdkTransport* dpdk_door_ = nullptr;  // udp_door_'s, over DPDK
+  transport::DpdkTransport* dpdk_door_ = nullptr;  // the transport of udp_door_, over DPDK
   std::unique_ptr<ManagerLink> manager_;           // asks the workers
   StatusPages pages_;                              // asks all of the above
   std::unique_ptr<service::HttpServer> http_;

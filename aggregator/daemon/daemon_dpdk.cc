@@ -1,4 +1,4 @@
-// The daemon over a device of its own: one device, a queue for each worker, and with several workers one more for the
+// The daemon over DPDK: one device, with a queue for each worker and, where there are several workers, one for the
 // door.
 #include <spdlog/spdlog.h>
 
@@ -63,7 +63,7 @@ transport::DpdkSettings Daemon::dpdk_settings(std::uint32_t queue) const {
   dpdk.queue = static_cast<std::uint16_t>(queue);
   dpdk.core = core_of(split(settings_.dpdk_cores, ','), queue);
   dpdk.connections_max = settings_.connections_max;
-  // Its own way of asking is quicker than TCP's, so that this bounds it from above.
+  // The transport's default is shorter than TCP's, so the setting is only an upper bound.
   dpdk.keepalive = std::min<transport::Duration>(dpdk.keepalive, settings_.keepalive);
   dpdk.peer_timeout = settings_.packet_peer_timeout;
   dpdk.delay_target = settings_.packet_delay_target;
@@ -98,7 +98,7 @@ Status Daemon::open_dpdk_door() {
 Status Daemon::start_dpdk_door() {
   transport::DpdkSettings dpdk = dpdk_settings(settings_.workers);
   dpdk.core = -1;
-  dpdk.sleep_max = std::chrono::milliseconds(1);  // who knocks may wait for so long
+  dpdk.sleep_max = std::chrono::milliseconds(1);  // a child that connects can wait for so long
   auto transport = std::make_unique<transport::DpdkTransport>(dpdk_device_, dpdk);
   auto listener = transport->listen_for({{}, settings_.listen.front().port}, [this](const transport::DpdkClaim& claim) {
     return worker_of(claim.group, claim.lane).port();

@@ -1,5 +1,5 @@
 #pragma once
-// The few small files of the daemon: the secret for the manager, the manager's public key, the ready file.
+// The small files of the daemon: its aggregator token, the manager's public key, the ready file.
 #include <sys/types.h>
 
 #include <array>
@@ -12,24 +12,25 @@
 
 namespace tributary::aggregator {
 
-/// Written whole under another name and then renamed, so that nobody ever reads a part of it. Errc::io with the reason.
+/// Writes the whole file under another name and then renames it, so that nobody reads a part of it. Errc::io with the
+/// reason.
 [[nodiscard]] Status write_file(const std::string& path, const std::string& text, mode_t mode);
 
-/// The secret that the manager asks of aggregators; an empty path gives an empty one. Errc::bad_config when it cannot
-/// be read, is empty, or can be used by others, with what to do.
+/// Returns the aggregator token; an empty one for an empty path. Errc::bad_config, with what to do, when the file
+/// cannot be read, is empty, or has a mode that lets others use it.
 [[nodiscard]] Result<std::string> read_token(const std::string& path);
 
-/// The facts by which tokens are verified while the manager is down.
+/// The facts that the aggregator needs to verify tokens while the manager is down.
 struct Identity {
-  std::string name;  // of this aggregator, as the manager accepted it
+  std::string name;  // this aggregator's, as the manager accepted it
   PublicKey manager_key{};
-  // For sealed packets; both or neither.
+  // For sealed packets; both are set, or neither.
   std::optional<ExchangePublicKey> manager_exchange;
   std::optional<std::array<std::byte, kExchangeKeyBytes>> exchange_private;
   friend bool operator==(const Identity&, const Identity&) = default;
 };
-/// None when there is no such file, or no path. Errc::bad_config when it is broken, or others may write it: whoever can
-/// change the key can sign tokens.
+/// Returns nothing when there is no such file, or no path. Errc::bad_config when the file is broken, or others may
+/// write it: whoever can change the key can sign tokens.
 [[nodiscard]] Result<std::optional<Identity>> read_identity(const std::string& path);
 [[nodiscard]] Status write_identity(const std::string& path, const Identity& identity);
 

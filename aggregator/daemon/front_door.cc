@@ -19,7 +19,7 @@ using transport::Reject;
 namespace {
 
 constexpr auto kTickPeriod = std::chrono::milliseconds(50);
-// Some 2 ms between two looks at the network: whatever the number of forged joins, connections are taken and read.
+// These checks take about 2 ms. However many forged joins come, the door then looks at the network again.
 constexpr int kChecksPerTurn = 16;
 
 std::int64_t nanoseconds(transport::Duration time) {
@@ -30,7 +30,7 @@ std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// The only address: what comes from this host itself comes in without a link, too.
+/// The only address always counts as live: processes of this host can connect even without a link.
 Status good_anyway(const std::string&) {
   return {};
 }
@@ -60,12 +60,12 @@ class FrontDoor::Visitor final : public transport::ChannelHandler {
   void on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte> payload) override;
   void on_closed(transport::Channel&, const Error& error) override;
 
-  /// Says why, and closes.
+  /// Sends the reason and closes.
   void refuse(Count count, const std::string& reason);
   [[nodiscard]] transport::Channel& channel() const noexcept { return *channel_; }
   [[nodiscard]] WaitingRoom::Id id() const noexcept { return id_; }
   [[nodiscard]] Source from() const noexcept { return from_; }
-  /// The join frame's payload, once it is here.
+  /// Returns the join frame's payload, once it has come.
   [[nodiscard]] std::span<const std::byte> join() const noexcept { return join_; }
 
  private:
@@ -74,10 +74,10 @@ class FrontDoor::Visitor final : public transport::ChannelHandler {
   const Source from_;
   std::vector<std::byte> join_;
   std::unique_ptr<transport::Channel> channel_;
-  bool asked_ = false;  // its join is here: nothing more is read before it is answered
+  bool asked_ = false;  // its join has come: nothing more is read before the answer
 };
 
-/// All that lives on the front door's thread.
+/// The state of the front door's thread.
 class FrontDoor::Reception final : public transport::Acceptor {
  public:
   Reception(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over)
@@ -95,11 +95,12 @@ class FrontDoor::Reception final : public transport::Acceptor {
   }
 
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
-  /// Its join is here: refused by what costs nothing to see, or queued for the check of its signature.
+  /// A visitor's join has come: refuses it if a cheap check says so, else queues it for the check of its signature.
   void on_join(Visitor& visitor);
-  /// It has joined, gone, or been refused: destroyed when this turn's callbacks are over and its last words are out.
+  /// The visitor has joined, gone, or been refused: destroys it after this turn's callbacks, once its last frame is
+  /// out.
   void leaves(Visitor& visitor);
-  /// Last words are a courtesy: under a flood of refusals nobody waits for them to be read.
+  /// The reason of a refusal is a courtesy: under a flood of refusals the door does not wait until it is read.
   [[nodiscard]] bool has_time_for_last_words() const noexcept { return leaving_.size() <= settings_.unjoined_max; }
 
   void count(Count what) noexcept { at(what).fetch_add(1, std::memory_order_relaxed); }
@@ -133,10 +134,10 @@ class FrontDoor::Reception final : public transport::Acceptor {
   std::mutex closed_mutex_;  // guards closed_because_
   std::string closed_because_;
   WaitingRoom room_;
-  JoinQueue joins_;  // of those in the room, the ones whose join has come
+  JoinQueue joins_;  // those in the room whose join has come
   WaitingRoom::Id next_id_ = 1;
   transport::NearTransport transport_;
-  std::map<WaitingRoom::Id, Visitor> waiting_;  // in the room
+  std::map<WaitingRoom::Id, Visitor> waiting_;  // those in the room
   std::map<WaitingRoom::Id, Visitor> leaving_;
 
  public:

@@ -1,8 +1,8 @@
 #pragma once
-// Where connections come in. Until they have joined they are in a waiting room (tributary/protocol/waiting_room.h).
-// Each has a bounded time to send one join frame; what costs nothing to see is looked at first, then the token's
-// signature is checked, address by address in turn (join_queue.h), and the connection goes to the worker that serves
-// the lane. Nobody who cannot show a token costs a worker anything.
+// The front door accepts connections. Until they have joined they are in a waiting room
+// (tributary/protocol/waiting_room.h). Each has a bounded time to send one join frame. The door first makes the cheap
+// checks, then checks the token's signature, address by address in turn (join_queue.h), and hands the connection to the
+// worker that serves the lane. A stranger without a token costs the workers nothing.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -23,19 +23,19 @@ namespace tributary::aggregator {
 
 struct FrontDoorSettings {
   std::vector<Endpoint> listen;
-  std::string name;  // for messages, until the key ring says what the manager calls us
+  std::string name;  // for messages, until the key ring has the name that the manager accepted
   std::uint32_t unjoined_max = 256;
   transport::Duration join_limit = std::chrono::seconds(5);
-  transport::Duration flush_limit = std::chrono::seconds(2);  // for the reason of a refusal
+  transport::Duration flush_limit = std::chrono::seconds(2);  // for sending the reason of a refusal
   transport::NearSettings transport;
 };
 
-/// Read from any thread.
+/// Any thread may read them.
 struct FrontDoorCounts {
   std::uint64_t accepted = 0;     // connections
   std::uint64_t handed_over = 0;  // joins that a worker got
-  std::uint64_t denied = 0;       // token forged, expired, for somebody else
-  std::uint64_t malformed = 0;    // no frame of ours, or no join frame, or one too early
+  std::uint64_t denied = 0;       // the token was forged, expired or for another aggregator
+  std::uint64_t malformed = 0;    // no frame of this protocol, no join frame, or a frame too early
   std::uint64_t timed_out = 0;    // no join in time
   std::uint64_t displaced = 0;    // closed because newer ones came, and unjoined_max places were taken
   std::uint64_t not_open = 0;     // refused while draining, or before there was a key
@@ -45,7 +45,7 @@ struct FrontDoorCounts {
 
 class FrontDoor {
  public:
-  /// The receiver of a connection: any thread may be behind it.
+  /// Receives a connection; it may pass it to any thread.
   using HandOver = std::function<void(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join)>;
 
   /// Listens, and serves on a thread of its own. Errc::io names the address and the reason, and says what to do.
@@ -57,7 +57,7 @@ class FrontDoor {
 
   // ---- any thread
   [[nodiscard]] ListenPlaces& places() const noexcept;
-  /// From now on every join is refused with this reason; an empty one opens the door again.
+  /// Refuses every join with this reason from now on; an empty one opens the door again.
   void close_to_joins(std::string reason);
   [[nodiscard]] FrontDoorCounts counts() const;
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;

@@ -5,11 +5,11 @@
 
 namespace tributary::aggregator {
 
-/// An IPv4 or IPv6 address, neither a name nor what stands for all of them.
+/// True for an IPv4 or IPv6 address; false for a name and for the address that stands for all.
 [[nodiscard]] bool is_one_address(const std::string& host);
 
-/// Whether connections over the system's network can come in by this address: an interface has it, and is up with a
-/// link. Names, and what stands for every address, are taken for good. Errc::unreachable says why not.
+/// Checks that connections over the system's network can reach this address: an interface has it, and is up with a
+/// link. A name, or the address that stands for all, always passes. Errc::unreachable says why an address does not.
 [[nodiscard]] Status host_address_lives(const std::string& host);
 
 }  // namespace tributary::aggregator

@@ -1,7 +1,7 @@
 #pragma once
-// Joins whose signature is still to be checked. A check costs some 0.1 ms of the front door's one thread, and whoever
-// has no key can ask for it: so the addresses take turns, and among an address's own joins the oldest comes first. How
-// many there are is bounded by the waiting room that they are all in.
+// The joins whose signature is still to be checked. A check costs the front door's one thread about 0.1 ms, and any
+// stranger can cause one: so the addresses take turns, and among the joins of one address the oldest comes first. All
+// are in the waiting room, which bounds their number.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,9 +17,9 @@ class JoinQueue {
 
   /// Ids ascend in the order of arrival.
   void add(Id id, Source from);
-  /// Nothing happens if it is not here.
+  /// Does nothing if `id` is not in the queue.
   void remove(Id id);
-  /// Takes out the next to be checked: of the source after the one before.
+  /// Takes out the next join to be checked: the oldest of the source after that of the last.
   [[nodiscard]] std::optional<Id> next();
   [[nodiscard]] bool empty() const noexcept { return sources_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return sources_.size(); }

@@ -1,6 +1,6 @@
 #pragma once
-// The means to verify joins: the manager's key, and the name that tokens are made out to. The control thread
-// changes it, the front door reads it.
+// The means to verify joins: the manager's key, and this aggregator's name in tokens. The control thread changes it,
+// the front door reads it.
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,15 +17,15 @@ class KeyRing {
     std::string name;
     PublicKey public_key;
     TokenVerifier verifier;
-    std::optional<SharedSecret> shared;  // with the manager: packets are sealed by what follows from it
+    std::optional<SharedSecret> shared;  // shared with the manager: the secrets that seal packets are computed from it
   };
 
-  /// None before the manager was reached for the first time: then nobody can be let in. Any thread.
+  /// Returns nullptr before the first answer of the manager: then no join can be verified. Any thread.
   [[nodiscard]] std::shared_ptr<const Key> current() const {
     const std::lock_guard lock(mutex_);
     return key_;
   }
-  /// For joins from now on; a join that is being verified goes on with the key that it took. Any thread.
+  /// Sets the key for joins from now on; a join that is being verified goes on with the key that it took. Any thread.
   [[nodiscard]] Status set(const std::string& name, const PublicKey& public_key,
                            const std::optional<SharedSecret>& shared = std::nullopt) {
     auto verifier = TokenVerifier::create(public_key);

@@ -23,7 +23,7 @@ Status ListenPlaces::open() {
     any = any || ok;
     if (ok) continue;
     reasons += (reasons.empty() ? "" : " ") + ok.error().message;
-    // A place that was never bound has no number that could be told to anybody.
+    // Port 0 asks the system for a port: without one, there is no address to tell the manager.
     if (place.shown.at.port == 0) return ok;
   }
   if (!any) return fail(Errc::io, reasons);

@@ -1,7 +1,8 @@
 #pragma once
-// The addresses at which connections come in, one for each device, and which of them live. One that dies (its device is
-// gone, its port or link down) is told at once; one that comes back only when it has stayed for a while, and for longer
-// the more often it comes and goes: each change may move groups, and a cable that flaps must not move them for ever.
+// The addresses at which children connect, one for each device, and which of them live. An address that dies (its
+// device is gone, its port or link is down) is reported at once. One that comes back is reported only after it has
+// lived for a while, and for longer the more often it comes and goes: each change may move groups, and a cable that
+// flaps must not move them for ever.
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,7 +16,7 @@
 namespace tributary::aggregator {
 
 struct ListenPlace {
-  Endpoint at;  // with the port that was chosen
+  Endpoint at;  // with the port that the system chose
   bool live = false;
   std::string why_not;
   friend bool operator==(const ListenPlace&, const ListenPlace&) = default;
@@ -23,9 +24,9 @@ struct ListenPlace {
 
 struct ListenWays {
   std::function<Result<std::unique_ptr<transport::Listener>>(const Endpoint& at)> open;
-  /// Whether connections can come in by this host; the sentence says why not.
+  /// Checks that connections can reach this host's address; the error says why they cannot.
   std::function<Status(const std::string& host)> probe;
-  /// A listener does not outlive its device: it is opened anew when that is back.
+  /// True where a listener does not outlive its device: it is opened anew when the device is back.
   bool reopens = false;
 };
 
@@ -34,27 +35,29 @@ class ListenPlaces {
   static constexpr transport::Duration kProbePeriod = std::chrono::milliseconds(500);
   static constexpr transport::Duration kStayMin = std::chrono::seconds(2);
   static constexpr transport::Duration kStayMax = std::chrono::seconds(64);
-  static constexpr transport::Duration kCalm = std::chrono::minutes(10);  // after which nothing is held against it
+  static constexpr transport::Duration kCalm =
+      std::chrono::minutes(10);  // an address that lived so long starts at kStayMin
 
   ListenPlaces(const std::vector<Endpoint>& wanted, ListenWays ways);
 
-  // ---- the door's thread, or before there is one
-  /// Errc::io with every reason where none can be listened at; the others are tried again later.
+  // ---- the door's thread, or any before it runs
+  /// Errc::io with all reasons where no address can be listened at; else tick() tries the failed ones again.
   [[nodiscard]] Status open();
   /// Call often.
   void tick(transport::TimePoint now);
 
   // ---- any thread
   [[nodiscard]] std::vector<ListenPlace> all() const;
-  /// Called on the door's thread whenever other ones live than before; nullptr ends that before it returns.
+  /// `call` runs on the door's thread whenever an address has died or come back. After on_change(nullptr) has returned,
+  /// it does not run.
   void on_change(std::function<void()> call);
 
  private:
   struct Place {
     ListenPlace shown;
     std::unique_ptr<transport::Listener> listener;
-    transport::Duration stay = kStayMin;                    // before it counts as back
-    std::optional<transport::TimePoint> back_since, since;  // it answers, while it is down; it lives
+    transport::Duration stay = kStayMin;                    // how long it must answer before it counts as live again
+    std::optional<transport::TimePoint> back_since, since;  // answers again, but is not yet live; lives
   };
   [[nodiscard]] Status listen_at(Place& place);
   void look_at(Place& place, transport::TimePoint now);
@@ -66,7 +69,7 @@ class ListenPlaces {
   std::vector<Place> places_;  // written by the door's thread
   transport::TimePoint next_probe_{};
   bool changed_ = false;
-  mutable std::mutex mutex_;  // guards what places_ show
+  mutable std::mutex mutex_;  // guards `shown` of places_
   std::mutex call_mutex_;     // guards call_, and is held while it runs
   std::function<void()> call_;
 };

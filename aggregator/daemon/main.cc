@@ -31,7 +31,7 @@ void set_up_log(LogLevel level) {
   spdlog::set_level(static_cast<spdlog::level::level_enum>(level));
 }
 
-/// In every thread that is started from here on; the main thread takes them one by one.
+/// Blocks the signals in every thread that starts from here on; the main thread takes them one by one.
 sigset_t block_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -41,7 +41,7 @@ sigset_t block_signals() {
   return signals;
 }
 
-/// Every child is a descriptor, and the usual soft limit of 1024 is for programs that use select().
+/// Every child needs a descriptor, and the usual soft limit of 1024 is meant for programs that use select().
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -91,7 +91,7 @@ void end_at_once() {
   std::_Exit(static_cast<int>(Exit::failed));
 }
 
-/// Tells the service manager as often as it wants that all threads come round.
+/// Tells the service manager, as often as it asks, that no thread hangs.
 class Watchdog {
  public:
   void turn(const Daemon& daemon) {

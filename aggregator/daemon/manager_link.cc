@@ -14,11 +14,11 @@ using manager_client::ManagerClient;
 
 namespace {
 
-// A failure that goes on is told again this often, so that a log of one hour shows it, and does not consist of it.
+// How often a lasting failure is logged again: an hour of the log shows it, and has other lines, too.
 constexpr auto kComplainEvery = std::chrono::minutes(1);
 constexpr int kNameFightLeases = 3;
 
-/// Tells the reader of the log what to do about it.
+/// Tells the reader of the log what to do about this error.
 std::string advice_for(Errc code) {
   switch (code) {
     case Errc::denied:
@@ -117,7 +117,7 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   answered();
   spdlog::info("registered with the manager at {} as {}, incarnation {}, lease {} s", settings_.url, name_,
                incarnation_, answer->lease_seconds);
-  // A drain of an earlier registration is kept until an answer ends it.
+  // A drain of an earlier registration lasts until the manager ends it: renew at once to ask.
   return registration.draining ? Milliseconds(0) : lease_ / 3;
 }
 
@@ -152,7 +152,7 @@ void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
     spdlog::error("the manager at {} gave a key that is none: {}", settings_.url, ok.error().message);
     return;
   }
-  // Kept before it is used: whoever was let in may count on being let in again after a restart.
+  // Written before it is used: a child that was let in is let in again after a restart.
   if (auto ok = write_identity(settings_.state_file, identity_of(answer)); !ok) {
     spdlog::warn("the manager's key was not kept in {}: {}; a start while the manager is down will refuse all joins",
                  settings_.state_file, ok.error().message);
@@ -169,7 +169,7 @@ ManagerLink::Milliseconds ManagerLink::renew() {
   }
   const auto state = client->renew_aggregator(name_, incarnation_, load, user_.data_down(), this->state().draining);
   if (!state) {
-    // Lost from here on, as far as anybody knows; a renewal that comes late is answered with unknown.
+    // The lease may have ended since; the manager then answers the next renewal with `unknown`.
     return std::min(failed("renew the lease at", state.error()), lease_ / 3);
   }
   answered();
@@ -177,8 +177,8 @@ ManagerLink::Milliseconds ManagerLink::renew() {
   return obey(*state) ? Milliseconds(0) : lease_ / 3;
 }
 
-// The manager has lost its memory, or our lease had ended: register anew at once. Or another process has taken the
-// name; then both would take it from each other for ever, so the second time one waits.
+// The manager has lost its data, or the lease has ended: register anew at once. Or another process has taken the name;
+// the two would then take it from each other for ever, so the second time this one waits.
 ManagerLink::Milliseconds ManagerLink::lost_registration() {
   registered_ = false;
   {
@@ -219,7 +219,7 @@ bool ManagerLink::obey(AggregatorState state) {
     grace_end_.reset();
     user_.drain_revoked();
   }
-  return !drains;  // the manager plans trees here once it knows that lanes are welcome
+  return !drains;  // the manager plans trees over this aggregator only after it has heard that lanes are welcome
 }
 
 void ManagerLink::end_grace_when_due() {
@@ -261,7 +261,7 @@ void ManagerLink::take_leave(Milliseconds limit) {
   stop();
   if (!registered_) return;
   registered_ = false;
-  auto client = connect(std::min(limit, settings_.request_limit));  // the other one is cancelled for good
+  auto client = connect(std::min(limit, settings_.request_limit));  // stop() has cancelled client_ for good
   if (!client) return;
   if (auto ok = (*client)->unregister_aggregator(name_); !ok && ok.error().code != Errc::peer_gone) {
     spdlog::warn("could not tell the manager that {} goes: {}; its lease ends by itself", name_, ok.error().message);

@@ -1,6 +1,6 @@
 #pragma once
-// The aggregator's side of its manager: registers, renews the lease, learns the key, obeys draining, takes its leave.
-// All on one thread that may block, so nothing here is near the data.
+// The aggregator's connection to the manager: registers, renews the lease, learns the key, obeys a drain, unregisters.
+// All of it runs on one thread, which may block and touches no data.
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -19,10 +19,10 @@ namespace tributary::aggregator {
 
 struct ManagerLinkSettings {
   std::string url;
-  std::string token_file;  // read again before every registration, so that a wrong one can be put right
+  std::string token_file;  // read again before every registration, so that a person can correct it
   std::string state_file;
   manager_client::AggregatorRegistration registration;
-  ExchangeKey exchange;  // whose public half is registered
+  ExchangeKey exchange;  // its public half is registered
   std::chrono::milliseconds retry_min{500};
   std::chrono::milliseconds retry_max{15'000};
   std::chrono::milliseconds connect_limit{2'000};
@@ -35,16 +35,16 @@ struct ManagerLinkUser {
   std::function<manager_client::AggregatorLoad()> load;
   /// Returns the numbers of the registration's addresses that do not live.
   std::function<std::vector<std::uint32_t>()> data_down;
-  /// The manager plans no more trees over this aggregator: groups will move over by themselves.
+  /// The manager plans no more trees over this aggregator: groups move to other trees by themselves.
   std::function<void()> drain_begins;
-  /// The grace is over: end what is left.
+  /// The grace is over: end the lanes that are left.
   std::function<void()> drain_ends;
   std::function<void()> drain_revoked;
 };
 
 struct ManagerLinkState {
   bool registered = false;
-  bool draining = false;  // because the manager says so
+  bool draining = false;  // the manager says so
   std::uint64_t incarnation = 0;
   std::uint64_t registrations = 0;
   std::uint64_t renewals = 0;
@@ -55,7 +55,7 @@ struct ManagerLinkState {
 
 class ManagerLink {
  public:
-  /// Starts the thread. `keys` must outlive this.
+  /// Starts the thread. `keys` must outlive the link.
   ManagerLink(ManagerLinkSettings settings, KeyRing& keys, ManagerLinkUser user);
   /// Does not unregister.
   ~ManagerLink();
@@ -63,9 +63,9 @@ class ManagerLink {
   ManagerLink& operator=(const ManagerLink&) = delete;
 
   [[nodiscard]] ManagerLinkState state() const;
-  /// There is something to tell: not only when the next renewal is due. Any thread.
+  /// Renews at once, because there is news for the manager. Any thread.
   void renew_soon();
-  /// Ends the renewals and tells the manager that this aggregator goes; at most `limit`. Then the thread has ended.
+  /// Ends the renewals and the thread, and unregisters from the manager; takes at most `limit`.
   void take_leave(std::chrono::milliseconds limit);
 
  private:
@@ -73,13 +73,13 @@ class ManagerLink {
   using Milliseconds = std::chrono::milliseconds;
 
   void run(const std::stop_token& stop);
-  /// One call to the manager; when to make the next one.
+  /// Makes one call to the manager, and returns the time until the next.
   [[nodiscard]] Milliseconds step();
   [[nodiscard]] Milliseconds register_here();
   [[nodiscard]] Milliseconds renew();
   void learn(const manager_client::RegistrationAnswer& answer);
   [[nodiscard]] Identity identity_of(const manager_client::RegistrationAnswer& answer) const;
-  /// True: there is something to tell at once.
+  /// True: there is news for the manager, to be sent at once.
   [[nodiscard]] bool obey(manager_client::AggregatorState state);
   [[nodiscard]] Milliseconds lost_registration();
   void end_grace_when_due();
@@ -92,7 +92,7 @@ class ManagerLink {
   KeyRing& keys_;
   const ManagerLinkUser user_;
 
-  // the thread's own
+  // used by the thread alone
   std::string name_;
   std::uint64_t incarnation_ = 0;
   bool registered_ = false;
@@ -109,7 +109,7 @@ class ManagerLink {
   bool stopping_ = false;
   bool due_ = false;
   ManagerLinkState state_;
-  std::shared_ptr<manager_client::ManagerClient> client_;  // to cancel the call that is under way
+  std::shared_ptr<manager_client::ManagerClient> client_;  // shared, to cancel the call that is under way
   std::condition_variable_any wake_;
   std::jthread thread_;  // last: it uses all of the above
 };

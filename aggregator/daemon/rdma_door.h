@@ -1,7 +1,7 @@
 #pragma once
-// Where connections over RDMA come in. A connect request says which group and lane it is for, so it goes to the worker
-// that serves that lane before there is a queue pair; the worker makes it, reads the join frame and verifies its
-// token.
+// The door for connections over RDMA. A connect request says which group and lane it is for, so the door can pass it to
+// the worker that serves that lane before there is a queue pair; the worker makes the queue pair, reads the join frame
+// and verifies its token.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -16,7 +16,7 @@ namespace tributary::aggregator {
 
 class RdmaDoor {
  public:
-  /// Listens, and serves on a thread of its own. All that `route` names must outlive this.
+  /// Listens, and serves on a thread of its own. All transports that `route` returns must outlive the door.
   [[nodiscard]] static Result<std::unique_ptr<RdmaDoor>> open(const std::vector<Endpoint>& listen,
                                                               transport::VerbsTransport::Route route);
   ~RdmaDoor();

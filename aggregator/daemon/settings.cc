@@ -10,7 +10,7 @@
 namespace tributary::aggregator {
 namespace {
 
-/// Refuses what is good in each setting by itself, and not together.
+/// Refuses settings that are good one by one, but not together.
 void check_together(const Settings& settings, const std::string& file, service::Mistakes& mistakes) {
   const std::size_t places = settings.listen.size();
   if (places > 1 && settings.transport != "tcp" && settings.transport != "verbs") {
@@ -65,7 +65,7 @@ void resolve_host_defaults(Settings& settings) {
   if (settings.host_id.empty()) settings.host_id = own_host_name();
   if (settings.state_file.empty()) settings.state_file = default_state_file();
   if (settings.workers != 0) return;
-  if (settings.transport == "dpdk") {  // each wants a core and a queue for itself: as many as were named
+  if (settings.transport == "dpdk") {  // each worker wants its own core and queue: as many as dpdk_cores names
     const auto named = 1 + std::ranges::count(settings.dpdk_cores, ',');
     settings.workers = static_cast<std::uint32_t>(std::clamp<std::ptrdiff_t>(named, 1, 32));
     return;

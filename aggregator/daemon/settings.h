@@ -1,6 +1,6 @@
 #pragma once
-// All that can be set about an aggregator: one typed struct, and one table that says of every field how it is written,
-// what it may be, and what it is for.
+// The settings of an aggregator: one typed struct, and one table with the spelling, the allowed values and the help of
+// every field.
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -35,7 +35,7 @@ struct Settings {
   std::uint32_t workers = 0;           // 0: min(4, cores)
   std::uint64_t memory = 4ULL << 30;
   std::uint32_t children_max = 64;
-  std::uint64_t line_rate = 0;  // 0: the topology's
+  std::uint64_t line_rate = 0;  // 0: the rate in the topology
   std::uint32_t unjoined_max = 256;
   std::uint32_t connections_max = 16384;
   std::uint32_t http_connections_max = 256;
@@ -45,14 +45,14 @@ struct Settings {
   Duration drain_limit = std::chrono::seconds(10);
   Duration drain_grace = std::chrono::seconds(30);
   Duration user_timeout = std::chrono::seconds(20);
-  Duration packet_peer_timeout = std::chrono::minutes(5);  // ranks' own time-out by default
+  Duration packet_peer_timeout = std::chrono::minutes(5);  // by default that of the ranks
   Duration hang_after = std::chrono::milliseconds(500);
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};
-  std::string packet_security = "off";  // the least that connections have
+  std::string packet_security = "off";  // the least protection that connections have
   Duration packet_delay_target = std::chrono::microseconds(500);
   std::uint32_t packet_window_initial = 10;  // packets
-  std::uint32_t packet_window_max = 4096;    //
+  std::uint32_t packet_window_max = 4096;    // packets
   bool packet_ecn = true;
   std::uint32_t packet_dscp = 0;
   std::uint32_t packet_datagram_bytes_max = 16384;
@@ -76,27 +76,28 @@ struct Settings {
   LogLevel log_level = LogLevel::info;
 };
 
-inline constexpr std::size_t kListenMax = 16;  // addresses: one for each lane that there can be
+inline constexpr std::size_t kListenMax = 16;  // addresses: one for each of kLanesMax lanes
 
 using Field = service::SettingField<Settings>;
 /// Every setting, in the order of the documentation.
 [[nodiscard]] std::span<const Field> fields();
 
-/// From a flag, in place of what the file says.
+/// A setting from a flag, in place of the file's.
 using service::Override;
 
-/// The defaults, then the file, then the overrides. Errc::bad_config lists every mistake, one a line, with file, line,
-/// key, value, and what is allowed.
+/// Applies the defaults, then the file, then the overrides. Errc::bad_config lists every mistake, one a line, with
+/// file, line, key, value, and what is allowed.
 [[nodiscard]] Result<Settings> read_settings(std::string_view yaml, std::string_view file,
                                              const std::vector<Override>& overrides);
-/// The same from a file; an empty path is no file at all. Errc::bad_config says what to do when it cannot be read.
+/// Reads the file at `path` as read_settings() does; an empty path means no file. Errc::bad_config says what to do when
+/// the file cannot be read.
 [[nodiscard]] Result<Settings> load_settings(const std::string& path, const std::vector<Override>& overrides);
 
-/// Fills in what stands for "of this host": name, host_id, workers, state_file.
+/// Fills in the settings whose default depends on the host: name, host_id, workers, state_file.
 void resolve_host_defaults(Settings& settings);
 
-/// The effective configuration as a file that read_settings() reads back: every setting with its meaning, what it may
-/// be, and its default.
+/// Returns the effective configuration as a file that read_settings() reads back: every setting with its meaning, its
+/// allowed values and its default.
 [[nodiscard]] std::string print_settings(const Settings& settings);
 
 [[nodiscard]] std::string_view to_string(LogLevel level) noexcept;

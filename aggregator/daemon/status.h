@@ -14,12 +14,12 @@
 
 namespace tributary::aggregator {
 
-/// One moment of the whole process.
+/// The state of the whole process at one moment.
 struct DaemonStatus {
   std::string name;
   std::string version;
   std::string host_id;
-  std::vector<WorkerSnapshot> workers;  // of those that answered
+  std::vector<WorkerSnapshot> workers;  // from those that answered
   std::uint32_t workers_total = 0;
   std::uint64_t memory_bytes_max = 0;
   std::uint64_t memory_bytes_reserved = 0;
@@ -31,18 +31,18 @@ struct DaemonStatus {
   ManagerLinkState manager;
   std::vector<ListenPlace> listen{};
   bool has_key = false;
-  std::string draining;            // the reason; empty: not
-  std::vector<std::string> stuck;  // threads whose loop has not come round for too long
+  std::string draining;            // the reason; empty: it does not drain
+  std::vector<std::string> stuck;  // threads whose loop has made no turn for too long
   std::chrono::steady_clock::time_point now;
 };
 
-/// All of the aggregator's metrics; those of parts that it does not use are 0.
+/// Returns all metrics of the aggregator; those of parts that it does not use are 0.
 [[nodiscard]] service::MetricPage metrics_page(const DaemonStatus& status);
-/// JSON: "status" is ok, draining or stuck; whether joins are taken, and why not.
+/// Returns JSON: "status" is ok, draining or stuck; it also says whether joins are taken, and why not.
 [[nodiscard]] std::string health_json(const DaemonStatus& status);
-/// The process serves, whatever its manager does: a monitor should leave it alone.
+/// True while no thread hangs, whatever the manager does: a monitor should then leave the process alone.
 [[nodiscard]] bool healthy(const DaemonStatus& status) noexcept;
-/// JSON: every lane.
+/// Returns every lane, as JSON.
 [[nodiscard]] std::string lanes_json(const DaemonStatus& status);
 
 }  // namespace tributary::aggregator

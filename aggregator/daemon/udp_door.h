@@ -1,6 +1,6 @@
 #pragma once
-// The port where connections over UDP come in. A child that knocks says which group and lane it is for, and is told the
-// port of the worker that serves that lane. Nothing is remembered here; the worker proves the address, reads the join
+// The port for connections over UDP. A child says which group and lane it is for, and the door answers with the port of
+// the worker that serves that lane. The door remembers nothing; the worker proves the child's address, reads the join
 // frame and verifies its token.
 #include <atomic>
 #include <chrono>
@@ -18,7 +18,7 @@ class UdpDoor {
   [[nodiscard]] static Result<std::unique_ptr<UdpDoor>> open(const Endpoint& listen,
                                                              const transport::UdpSettings& settings,
                                                              transport::UdpTransport::Route route);
-  /// The same, with a transport that listens for several already, over a device as well.
+  /// Serves likewise with a transport that listens already, over a DPDK device for example.
   [[nodiscard]] static std::unique_ptr<UdpDoor> serve(std::unique_ptr<transport::Transport> transport,
                                                       std::unique_ptr<transport::Listener> listener);
   ~UdpDoor();

@@ -5,7 +5,7 @@
 namespace tributary::aggregator {
 namespace {
 
-// Often enough for time-outs of seconds; a tick walks all sessions, so it is not for every turn.
+// Often enough for time-outs of seconds; a tick walks all sessions, so not every turn makes one.
 constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 
 }  // namespace
@@ -98,7 +98,7 @@ void WorkerThread::run(const std::stop_token& stop) {
 }
 
 void WorkerThread::take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
-  // Closed if it does not arrive. Shared, because a posted call can be copied.
+  // Closed if the call never runs. Shared, because a posted call can be copied.
   auto handed = std::make_shared<std::unique_ptr<transport::HandedOver>>(std::move(connection));
   transport_->post([this, handed, join = std::move(join)] {
     worker_.take(join, [&](transport::ChannelHandler& handler) { return near_->adopt(std::move(*handed), handler); });

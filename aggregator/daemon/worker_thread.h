@@ -1,5 +1,5 @@
 #pragma once
-// One worker on a thread of its own, with a transport of its own. Other threads talk to it by posting; it answers with
+// One worker on a thread of its own, with a transport of its own. Other threads post calls to it; it answers with
 // copies.
 #include <atomic>
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace tributary::aggregator {
 
-/// One moment of one worker, copied on its own thread.
+/// The state of a worker at one moment, copied on its own thread.
 struct WorkerSnapshot {
   WorkerMetrics metrics;
   std::vector<LaneStatus> lanes;
@@ -33,19 +33,19 @@ struct WorkerSnapshot {
 
 class WorkerThread {
  public:
-  /// Starts the thread. `budget` must outlive this.
+  /// Starts the thread. `budget` must outlive it.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                const transport::NearSettings& transport_settings);
-  /// One over RDMA: connections come by a listener that routes to rdma(), and their joins are verified here.
+  /// Starts a worker over RDMA: a listener routes connections to rdma(), and the worker verifies their joins.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify);
-  /// One over UDP, which listens at a port of its own on `host`: connections are sent there by the door, and their
-  /// joins are verified here. Errc::io where it cannot listen.
+  /// Starts a worker over UDP, which listens at a port of its own on `host`: the door sends connections there, and the
+  /// worker verifies their joins. Errc::io where it cannot listen.
   [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_udp(std::uint32_t index, MemoryBudget& budget,
                                                                       WorkerSettings settings, const std::string& host,
                                                                       const transport::UdpSettings& transport_settings,
                                                                       Worker::VerifyJoin verify);
-  /// The same over a queue of a DPDK device, at `at`.
+  /// Starts a worker over a queue of a DPDK device, which listens at `at`.
   [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_dpdk(
       std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
       std::unique_ptr<transport::DpdkTransport> transport, const Endpoint& at, Worker::VerifyJoin verify);
@@ -55,16 +55,16 @@ class WorkerThread {
   WorkerThread& operator=(const WorkerThread&) = delete;
 
   // ---- any thread; all return at once
-  /// nullptr: not over RDMA.
+  /// Returns nullptr where the worker is not over RDMA.
   [[nodiscard]] transport::VerbsTransport* rdma() const noexcept { return verbs_; }
-  /// Over UDP, DPDK too: where it listens.
+  /// Returns the port at which the worker listens, over UDP and DPDK.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   /// Over TCP or shared memory: serves a connection whose join was verified.
   void take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join);
   void drain(std::string reason);
   void undrain();
   [[nodiscard]] std::future<WorkerSnapshot> snapshot();
-  /// When its loop last came round: a healthy worker's is never older than a few turns.
+  /// Returns when the worker's loop last made a turn.
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
 
  private:
@@ -76,18 +76,19 @@ class WorkerThread {
   [[nodiscard]] WorkerSnapshot copy() const;
 
   std::unique_ptr<transport::Transport> transport_;
-  transport::NearTransport* near_ = nullptr;    // one of these is it
-  transport::VerbsTransport* verbs_ = nullptr;  //
-  transport::UdpTransport* udp_ = nullptr;      //
-  transport::DpdkTransport* dpdk_ = nullptr;    //
+  // One of these four is set: it is transport_.
+  transport::NearTransport* near_ = nullptr;
+  transport::VerbsTransport* verbs_ = nullptr;
+  transport::UdpTransport* udp_ = nullptr;
+  transport::DpdkTransport* dpdk_ = nullptr;
   Worker worker_;
   std::unique_ptr<transport::Listener> listener_;  // over UDP, and over DPDK
-  std::uint16_t port_ = 0;                         // its
+  std::uint16_t port_ = 0;                         // of listener_
   std::atomic<std::chrono::steady_clock::duration> last_turn_;
   std::jthread thread_;  // last: it uses all of the above
 };
 
-/// One from each, or fewer if some worker does not answer within `limit`.
+/// Returns one from each worker that answers within `limit`.
 [[nodiscard]] std::vector<WorkerSnapshot> snapshots_of(const std::vector<std::unique_ptr<WorkerThread>>& workers,
                                                        std::chrono::milliseconds limit);
 

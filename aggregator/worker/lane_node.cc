@@ -14,7 +14,8 @@ using transport::Reject;
 
 namespace {
 
-/// `parent_tokens`: by which this aggregator joins its parent; none at the root. They say how many ranks are below it.
+/// `parent_tokens`: with these this aggregator joins its parent; none at the root. They say how many ranks are below
+/// it.
 engine::LaneShape shape_of(const TokenClaims& claims, const TokenChain& parent_tokens) {
   std::uint32_t below = 0;
   if (!parent_tokens.empty()) {
@@ -65,7 +66,7 @@ LaneNode::~LaneNode() {
   if (parent_link_) worker_.settings_.link_keys->remove(*parent_link_);
 }
 
-/// None where the system has none to give: then results are copied.
+/// Returns empty memory where the system gives none: then results are copied.
 transport::ReadableMemory LaneNode::readable_memory(std::uint64_t bytes) {
   auto made = transport::ReadableMemory::make(bytes);
   return made ? std::move(*made) : transport::ReadableMemory();
@@ -128,8 +129,8 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   return {};
 }
 
-/// Makes room for a window of contributions, which are summed from there. A contribution that one child alone sends is
-/// not summed but goes on as it is, and must be in a buffer of the lane's.
+/// Makes room for a window of contributions, which the lane sums from there. An only child gets no room: its
+/// contributions are not summed but go on as they are, and must be in a buffer of the lane.
 void LaneNode::make_room(Session& session) {
   if (claims_.children < 2) return;
   const std::uint64_t bytes = worker_.transport_.room_bytes(claims_.window, claims_.segment_bytes);
@@ -174,7 +175,7 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
 
 void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
   if (h.wants_result() && !h.bare()) expect_result(h, payload.size());
-  // At most a window of contributions is outstanding, and the channel's queue is longer than any window.
+  // At most a window of contributions waits for results, and the channel's queue is longer than any window.
   TRIBUTARY_ASSERT(parent_ != nullptr && sent_up_ - came_down_ < claims_.window,
                    "{} sends contribution {} up, {} results came down, in a window of {}", name(), sent_up_, came_down_,
                    claims_.window);
@@ -182,8 +183,8 @@ void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
 }
 
-/// The result of a contribution with data is as long. It comes to where the contribution is sent from, but not before
-/// the parent has all of that.
+/// The result of a contribution with data is as long as the contribution. It lands in the buffer that the contribution
+/// is sent from, but only after the parent has received the whole contribution.
 void LaneNode::expect_result(const FrameHeader& contribution, std::size_t bytes) {
   FrameHeader result = contribution;
   result.type = FrameType::result;
@@ -207,7 +208,7 @@ void LaneNode::give_back(std::uint32_t child, std::span<const std::byte> payload
   Session* const session = children_[child];
   if (session == nullptr) return;
   session->channel().give_back(payload);
-  // It had closed before its contribution was summed: who knows what was summed then.
+  // The child closed before its contribution was summed, and may have changed the data since.
   if (session->channel().closed()) fail("rank " + std::to_string(session->rank()) + " has left " + name());
 }
 
@@ -231,15 +232,15 @@ bool LaneNode::keep_report(std::span<const std::byte> payload) {
   return true;
 }
 
-// Sends it up to the root, which sends it down, so that all ranks of the group read the same report. Frames that are
-// under way meanwhile are dropped.
+// Sends the report up to the root, which sends it down, so that all ranks of the group read the same one. Frames that
+// come meanwhile are dropped.
 void LaneNode::spread_report() {
   if (claims_.root) return fail("ranks called different operations");
   TRIBUTARY_ASSERT(parent_ != nullptr, "{} has no parent to report to", name());
   parent_->send_copy(header(FrameType::fault), *report_);
 }
 
-// A child that asks and does not read fills its own queue, and gets no more.
+// A child that asks and does not read the answers fills its own queue, and gets no more answers.
 void LaneNode::child_asks(Session& session) {
   ++worker_.metrics_.asked;
   static_cast<void>(session.channel().send(header(FrameType::alive), {}, 0));
@@ -251,7 +252,7 @@ void LaneNode::child_left(Session& session) {
   if (++left_ < claims_.children) return;
   TRIBUTARY_ASSERT(left_ == claims_.children && !over_, "{}: {} of {} children have left", name(), left_,
                    claims_.children);
-  // Everyone is done: an orderly end.
+  // All children have left: an orderly end.
   over_ = true;
   ++worker_.metrics_.lanes_ended;
   for (Session*& child : children_) {
@@ -265,7 +266,7 @@ std::string LaneNode::name_of(const Session& child) const {
   return child.name().empty() ? "rank " + std::to_string(child.rank()) : "aggregator " + child.name();
 }
 
-/// An orderly leaver need not wait for the others.
+/// Takes the child out of the lane. True if it left in order: it need not wait for the other children.
 bool LaneNode::leaves_in_order(Session& child) {
   TRIBUTARY_ASSERT(children_[child.child()] == &child, "{}: child {} leaves, and another has its place", name(),
                    child.child());
@@ -274,7 +275,7 @@ bool LaneNode::leaves_in_order(Session& child) {
   return child.has_left() && lane_.segments_in_flight() == 0;
 }
 
-// A rank that gives its lanes up closes them as one that dies does: rank 0, not this lane, knows which ranks live.
+// A rank that gives its lanes up closes them like a rank that dies: rank 0, not this lane, knows which ranks live.
 void LaneNode::child_gone(Session& session, const std::string& why) {
   if (over_ || leaves_in_order(session)) return;
   const bool aggregator = !session.name().empty();
@@ -356,7 +357,7 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
       parent_ready_ = true;
       return become_ready_when_complete();
     case FrameType::fault:
-      report_.reset();  // the root's report goes before one of our own, so that all ranks read the same
+      report_.reset();  // the root's report replaces one of this lane, so that all ranks read the same
       return keep_report(payload) ? fail("ranks called different operations")
                                   : fail("a malformed fault report from the parent");
     case FrameType::failed:
@@ -371,13 +372,14 @@ void LaneNode::on_closed(transport::Channel&, const Error& error) {
 }
 
 void LaneNode::parent_lost(std::string reason) {
-  const bool named = is_name(parent_name_);  // by the token, which its reader has not verified: it is the parent's to
+  // The name comes from the parent's token, whose signature this aggregator has not checked: the parent does that.
+  const bool named = is_name(parent_name_);
   fail(LaneLoss{.who = named ? LaneLoss::Who::aggregator : LaneLoss::Who::nobody,
                 .aggregator = named ? parent_name_ : std::string(),
                 .reason = std::move(reason)});
 }
 
-// Nothing is asked before the lane is ready: form_deadline_ is for that.
+// Asks the parent only once the lane is ready: until then form_deadline_ bounds the wait.
 void LaneNode::check_parent(transport::TimePoint now) {
   if (over_ || !ready_ || claims_.root) return;
   const std::uint64_t under_way = sent_up_ - came_down_;

@@ -1,5 +1,5 @@
 #pragma once
-// One child's connection: from nobody, by its join frame, to one child of one lane.
+// One child's connection: first a stranger's, and after a valid join frame that of one child of one lane.
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,7 +21,7 @@ class Session final : public transport::ChannelHandler {
   ~Session() override { wait_no_more(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// Is in it as `id` until it has joined or is over. The room outlives the session.
+  /// Waits in `room` as `id` until the session has joined or is over. The room outlives the session.
   void wait_in(WaitingRoom& room, WaitingRoom::Id id) noexcept {
     waits_in_ = &room;
     waits_as_ = id;
@@ -33,11 +33,11 @@ class Session final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
   void joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank, std::string name);
-  /// Sends last words and closes; the worker clears the session up when they are out.
+  /// Sends a last frame and closes; the worker destroys the session when the frame is out.
   void end(FrameType type, std::span<const std::byte> payload);
   void refuse(std::string_view reason);
   void close();
-  /// The lane has ended in good order: nothing more is said or heard.
+  /// The lane has ended in good order: the session sends and reads nothing more.
   void finish();
   /// The lane is over, or goes on without this child.
   void leave_node() noexcept { serving_ = false; }
@@ -48,10 +48,10 @@ class Session final : public transport::ChannelHandler {
   [[nodiscard]] bool has_left() const noexcept { return left_; }
   [[nodiscard]] std::uint32_t child() const noexcept { return child_; }
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
-  /// The aggregator's; empty: a rank's session.
+  /// Returns the name of an aggregator that is the child; empty for a rank.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] transport::TimePoint join_deadline() const noexcept { return join_deadline_; }
-  /// May be destroyed: closed and flushed, or the flush has had its time.
+  /// True when the session may be destroyed: its last frame is out, or has had its time.
   [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
     return over_ && (channel_->closed() || now >= clear_at_);
   }
@@ -64,19 +64,19 @@ class Session final : public transport::ChannelHandler {
   Worker& worker_;
   WaitingRoom* waits_in_ = nullptr;
   WaitingRoom::Id waits_as_ = 0;
-  std::shared_ptr<LaneNode>
-      node_;  // kept to the end, and declared before the channel, which may be sending from its buffers
+  /// Kept to the end, and declared before the channel, which may be sending from its buffers.
+  std::shared_ptr<LaneNode> node_;
   std::vector<std::byte> join_payload_;
-  std::unique_ptr<transport::Channel> channel_;  // gone before what it may be receiving into
+  std::unique_ptr<transport::Channel> channel_;  // ends before the buffers that it may be receiving into
   transport::TimePoint join_deadline_;
   transport::TimePoint clear_at_{};
   std::uint32_t child_ = 0;
   std::uint32_t rank_ = 0;
   std::string name_;
-  bool in_place_ = false;  // the frame being read lies where it was written
-  bool dropping_ = false;  // the frame being read changes nothing
-  bool serving_ = false;   // a child of node_
-  bool left_ = false;      // said leave: its closing is no failure
+  bool in_place_ = false;  // the payload of the frame being read stays where the child wrote it
+  bool dropping_ = false;  // the frame being read is dropped
+  bool serving_ = false;   // it is a child of node_
+  bool left_ = false;      // the child said leave: its closing is no failure
   bool over_ = false;
 };
 

@@ -1,7 +1,6 @@
 #pragma once
-// One worker of an aggregator: the lanes that one thread serves, their children's channels and their parents. It wires
-// the engine to a transport, and decides who may join. Single-threaded; several workers share nothing but the memory
-// budget.
+// One worker of an aggregator: the lanes that one thread serves, with the channels to their children and parents. It
+// connects the engine to a transport, and decides who may join. One thread; workers share only the memory budget.
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -24,22 +23,21 @@ class LaneNode;
 class Session;
 
 struct WorkerSettings {
-  std::string name;                                           // of this aggregator: tokens must be made out to it
+  std::string name;                                           // this aggregator's: tokens must name it
   transport::Duration join_limit = std::chrono::seconds(5);   // from connecting to a valid join
   transport::Duration form_limit = std::chrono::seconds(30);  // from a lane's first join to its last
-  transport::Duration flush_limit = std::chrono::seconds(5);  // for last words to a child
-  std::uint32_t sessions_unjoined_max = 1024;                 // connections without a token; one more, and the
-                                                              // one that waiting_room.h names is closed
-  LanePulseSettings pulse{};                                  // of its parents
+  transport::Duration flush_limit = std::chrono::seconds(5);  // for the last frame to a child
+  std::uint32_t sessions_unjoined_max = 1024;                 // connections that have not joined (waiting_room.h)
+  LanePulseSettings pulse{};                                  // for its parents
   std::shared_ptr<transport::LinkKeys> link_keys{};           // the transport's, where it seals packets
 };
 
-/// Bytes that all workers of the process may promise to lanes. Any thread.
+/// The bytes that all workers of the process may promise to lanes. Any thread.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
   [[nodiscard]] bool reserve(std::uint64_t bytes) noexcept;
-  /// For what can be done without: half of all stays for lanes.
+  /// Reserves memory that the worker can do without: half of the budget stays for lanes.
   [[nodiscard]] bool reserve_spare(std::uint64_t bytes) noexcept { return reserve_up_to(bytes, bytes_max_ / 2); }
   void give_back(std::uint64_t bytes) noexcept {
     const std::uint64_t before = in_use_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -55,7 +53,7 @@ class MemoryBudget {
   std::atomic<std::uint64_t> in_use_{0};
 };
 
-/// Plain counters, written by the worker's thread; `metrics()` copies them there.
+/// Plain counters: the worker's thread writes them, and `metrics()` copies them on it.
 struct WorkerMetrics {
   std::uint64_t joins_accepted = 0;
   std::uint64_t joins_refused = 0;
@@ -70,13 +68,13 @@ struct WorkerMetrics {
   std::uint64_t result_bytes = 0;
   std::uint64_t segments_completed = 0;
   std::uint64_t frames_dropped = 0;  // duplicates and stale epochs
-  std::uint64_t frames_refused = 0;  // broke the protocol: their channel was closed
-  std::uint64_t faults = 0;          // ranks that disagreed
-  std::uint64_t asked = 0;           // by children for which nothing came
-  std::uint64_t parents_silent = 0;  // did not answer
+  std::uint64_t frames_refused = 0;  // frames that broke the protocol: the channel was closed
+  std::uint64_t faults = 0;          // two ranks made different calls for one operation
+  std::uint64_t asked = 0;           // questions of children to which no results came
+  std::uint64_t parents_silent = 0;  // parents that did not answer
 };
 
-/// One lane's present state, for the status pages.
+/// The present state of one lane, for the status pages.
 struct LaneStatus {
   std::uint64_t group = 0;
   std::uint32_t epoch = 0;
@@ -90,20 +88,20 @@ struct LaneStatus {
   std::uint64_t memory_bytes = 0;
 };
 
-/// A join frame whose first token is the manager's, not expired, and made out to this aggregator.
+/// A join frame whose first token the manager signed for this aggregator, and which has not expired.
 struct VerifiedJoin {
   TokenClaims claims;
-  TokenChain parent_tokens;                                // to join our own parent; empty for a root
-  std::string child_name{};                                // of an aggregator, as it says itself; else empty
-  std::optional<transport::LinkKeys::Link> parent_link{};  // what the connection to the parent is sealed with
+  TokenChain parent_tokens;                                // to join this aggregator's parent; empty at a root
+  std::string child_name{};                                // the name that an aggregator gives itself; empty for a rank
+  std::optional<transport::LinkKeys::Link> parent_link{};  // seals the connection to the parent
 };
-/// Fills in parent_link from the first of the parent's tokens: `shared` is this aggregator's and the manager's.
+/// Fills in parent_link from the first of the parent_tokens; this aggregator shares `shared` with the manager.
 [[nodiscard]] Status add_parent_link(VerifiedJoin& join, const SharedSecret& shared);
-/// Judges what a join frame carries, as far as it shows without checking a signature: well formed, for this aggregator,
-/// not expired, with tokens for a parent or without. Any thread.
+/// Makes the cheap checks of a join frame's payload: it is well formed, for this aggregator, not expired, and has
+/// tokens for a parent exactly where there is one. It does not check the signature. Any thread.
 [[nodiscard]] Status check_join(std::string_view aggregator_name, std::span<const std::byte> payload,
                                 std::int64_t now_s);
-/// Checks what a join frame carries. Costs one signature check; const, any thread.
+/// Checks a join frame's payload, with the signature of its first token. Any thread.
 [[nodiscard]] Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name,
                                                std::span<const std::byte> payload, std::int64_t now_s);
 
@@ -112,22 +110,23 @@ class Worker final : public transport::Acceptor {
   /// Everything that is passed by reference must outlive the worker.
   Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
          const WorkerSettings& settings, std::function<std::int64_t()> unix_seconds);
-  /// The same, where what verifies may change with time. Any error refuses the join with its sentence.
+  /// The check of a join, by a key that may change. Its error refuses the join with its sentence.
   using VerifyJoin = std::function<Result<VerifiedJoin>(std::span<const std::byte> payload)>;
   Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget& budget, WorkerSettings settings);
-  /// A worker to which joins come verified, by take() alone.
+  /// Makes a worker whose joins come by take() alone, verified.
   Worker(transport::Transport& transport, MemoryBudget& budget, WorkerSettings settings);
   ~Worker() override;
 
-  /// A connection that has said nothing yet: joins here, in this thread.
+  /// Takes a connection that has not joined; its join is verified in this thread.
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
-  /// A connection whose join was read and verified elsewhere. `attach` makes the channel over the handler it is given.
+  /// Takes a connection whose join was verified elsewhere. `attach` makes its channel with the handler that it is
+  /// given.
   void take(const VerifiedJoin& verified,
             const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach);
 
-  /// Time-outs and clearing up: call a few times a second, and after poll().
+  /// Ends what is too late, and destroys what has ended: call it a few times a second, after poll().
   void tick(transport::TimePoint now);
-  /// Ends every lane with `reason`: their groups go on without them. Refuses joins from now on.
+  /// Fails every lane with `reason`: the groups go on by their fallback. Refuses joins from now on.
   void drain(const std::string& reason);
   /// Takes lanes again.
   void undrain() { draining_.clear(); }
@@ -150,16 +149,16 @@ class Worker final : public transport::Acceptor {
   [[nodiscard]] bool was_over(const LaneKey& key) const;
 
   transport::Transport& transport_;
-  const VerifyJoin verify_;  // none: no join is read here
+  const VerifyJoin verify_;  // none: this worker reads no joins
   MemoryBudget& budget_;
   const WorkerSettings settings_;
   WorkerMetrics metrics_;
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;
-  std::size_t leaving_ = 0;  // of them, those that were over at the last tick, and were refused since
-  WaitingRoom unjoined_;     // those of them that have said nothing yet, by their addresses in memory
-  std::deque<LaneKey>
-      over_;  // the last lanes that ended: their tokens may still be valid, but must not bring them back
+  std::size_t leaving_ = 0;  // sessions that were over at the last tick, or were refused since
+  WaitingRoom unjoined_;     // sessions that have not joined, by their addresses in memory
+  /// The last lanes that ended: their tokens may still be valid, but must not bring them back.
+  std::deque<LaneKey> over_;
   std::vector<std::byte> discard_;  // where the payloads of dropped frames go
   std::string draining_;            // the reason, once drain() was called
 };
