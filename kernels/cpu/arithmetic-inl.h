@@ -1,5 +1,5 @@
-// The operations that a vector instruction set lacks for some lane types: wrapping products and division by a run-time
-// constant. Included once per target.
+// The operations that vector instruction sets lack for some lane types: wrapping products, and division by a constant
+// known only at run time. Included once per target.
 
 // ---- Wrapping products.
 
@@ -7,7 +7,7 @@ HWY_INLINE Vec<std::uint64_t> multiply_wrapping(Vec<std::uint64_t> a, Vec<std::u
 #if HWY_TARGET == HWY_AVX3 || HWY_HAVE_SCALABLE
   return hn::Mul(a, b);
 #else
-  // The product of the upper halves is beyond 64 bits; the crossed ones count from bit 32.
+  // The product of the two upper halves lies beyond 64 bits; the two cross products begin at bit 32.
   const auto a32 = as<std::uint32_t>(a);
   const auto b32 = as<std::uint32_t>(b);
   const auto low = hn::MulEven(a32, b32);
@@ -66,9 +66,9 @@ HWY_INLINE Vec<std::uint64_t> multiply_high(Vec<std::uint64_t> a, Vec<std::uint6
   return hn::Add(hn::Add(hn::MulEven(a_high, b_high), hn::ShiftRight<32>(middle)), hn::ShiftRight<32>(crossed));
 }
 
-// ---- Division, truncating, by a constant known at run time: one product and two shifts instead of a division per
-// element. Source: T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994,
-// figure 4.1.
+// ---- Truncating division by a constant known only at run time: one product and two shifts in place of a division for
+// each element. Source: T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI
+// 1994, figure 4.1.
 
 template <class U>
 struct Reciprocal {
@@ -79,10 +79,11 @@ struct Reciprocal {
 
 template <class U>
 HWY_INLINE Reciprocal<U> reciprocal_of(std::uint32_t divisor) {
-  int log = 0;  // the least with 2^log >= divisor
+  int log = 0;  // becomes the least with 2^log >= divisor
   while (log < 32 && (std::uint64_t{1} << log) < divisor) ++log;
   const std::uint64_t excess = (std::uint64_t{1} << log) - divisor;
-  // floor(excess 2^bits / divisor), 64 bits of it as two digits of 32: excess is less than the divisor.
+  // floor(excess * 2^bits / divisor), digit by digit: 64 bits are two digits of 32. The excess is less than the
+  // divisor.
   constexpr int kDigit = sizeof(U) == 8 ? 32 : 8 * static_cast<int>(sizeof(U));
   std::uint64_t quotient = (excess << kDigit) / divisor;
   if constexpr (sizeof(U) == 8) quotient = (quotient << 32) | ((((excess << 32) % divisor) << 32) / divisor);
@@ -112,7 +113,7 @@ HWY_INLINE Vec<std::uint8_t> divide_bytes(Vec<std::uint8_t> value, Reciprocal<st
   return as<std::uint8_t>(hn::Or(even, hn::ShiftLeft<8>(odd)));
 }
 
-/// Divides lanes of T by one number. Floats divide as IEEE 754 does; integers truncate toward zero.
+/// Divides lanes of T by one number: floats as IEEE 754 does, integers truncating toward zero.
 template <class T>
 class Divider {
  public:
@@ -127,10 +128,10 @@ template <class T>
   requires std::is_integral_v<T>
 class Divider<T> {
   using U = std::make_unsigned_t<T>;
-  using R = std::conditional_t<sizeof(T) == 1, std::uint16_t, U>;  // bytes are divided in 16-bit lanes
+  using R = std::conditional_t<sizeof(T) == 1, std::uint16_t, U>;  // 8-bit lanes are divided as 16-bit ones
 
  public:
-  // A byte divided by more than 255 is 0, whatever the divisor.
+  // A byte divided by more than 255 is 0, so any larger divisor will do for it.
   explicit HWY_INLINE Divider(std::uint32_t divisor)
       : reciprocal_(reciprocal_of<R>(sizeof(T) == 1 && divisor > 256 ? 256 : divisor)) {}
 

@@ -1,10 +1,10 @@
 // bfloat16: the upper half of a float32. Included once per target.
 
-/// The even elements of a vector of 16-bit ones, each in the upper half of its 32-bit lane, over zeros.
+/// Returns the even 16-bit elements, each in the upper half of its 32-bit lane, over zeros.
 HWY_INLINE Vec<std::uint32_t> even_to_upper_half(Vec<std::uint16_t> wire) {
 #if HWY_ARCH_X86
-  // A byte shuffle rather than a shift: on Zen 4 shifts share their pipes with float additions, which are what a sum is
-  // bound by. With a shift, 64 bytes cost three cycles, with the shuffle two.
+  // A byte shuffle rather than a shift: on Zen 4 shifts share their pipes with float additions, which limit a sum. With
+  // a shift, 64 bytes cost three cycles, with the shuffle two.
   alignas(16) static constexpr std::uint8_t kSource[16] = {0x80, 0x80, 0, 1, 0x80, 0x80, 4,  5,
                                                            0x80, 0x80, 8, 9, 0x80, 0x80, 12, 13};
   const Tag<std::uint8_t> bytes;
@@ -27,11 +27,11 @@ HWY_INLINE void widen_bfloat16(Vec<std::uint16_t> wire, Vec<float>& first, Vec<f
   }
 }
 
-/// Two vectors of bfloat16 from memory to four of float32.
+/// Loads two vectors of bfloat16 and widens them to four of float32.
 template <Order kOrder>
 HWY_INLINE void load_bfloat16(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
 #if HWY_ARCH_X86
-  if constexpr (kOrder == Order::sequential) {  // from memory, halves need no shuffle to get at the upper one
+  if constexpr (kOrder == Order::sequential) {  // a load of half a vector saves the shuffle that the upper half needs
     const std::size_t step = vector_bytes() / 2;
     const auto widened = [from](std::size_t offset) HWY_ATTR {
       const hn::Half<Tag<std::uint8_t>> bytes;
@@ -50,9 +50,9 @@ HWY_INLINE void load_bfloat16(const std::uint8_t* from, Vec<float>& a, Vec<float
   widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
 }
 
-/// The rounded value in the upper half of each lane; what is below it is left over. A NaN is only made quiet: rounding
-/// its payload could carry. (Not by Ne(value, value): in Highway 1.0.3 that is an ordered comparison on AVX2 and
-/// AVX-512, false for NaN.)
+/// Returns the rounded value in the upper half of each lane; the lower half is left undefined. A NaN is only made
+/// quiet: rounding could carry out of its payload. (IsNaN, not Ne(value, value): in Highway 1.0.3 that is an ordered
+/// comparison on AVX2 and AVX-512, false for NaN.)
 template <Overflow kOverflow>
 HWY_INLINE Vec<std::uint32_t> round_to_bfloat16(Vec<float> value) {
   using U = std::uint32_t;
@@ -107,9 +107,9 @@ HWY_INLINE Vec<std::uint16_t> in_order(__m512i rounded) {
   return Vec<std::uint16_t>{_mm512_permutexvar_epi16(_mm512_load_si512(kInterleaved), rounded)};
 }
 
-/// VCVTNE2PS2BF16 rounds as we do but for subnormal values, which it takes for zero whatever the control register says.
-/// Results that are zero are looked at again, and subnormals left to the integers: the bits must not depend on the
-/// target. One test for both vectors: with two a sum of eight inputs is slower by a twentieth.
+/// VCVTNE2PS2BF16 rounds as the other targets do, but takes subnormal values for zero whatever the control register
+/// says. The bits must not depend on the target: so where a result is zero and an input was subnormal, integers do the
+/// rounding. One test serves both vectors: with two tests a sum of eight inputs is slower by a twentieth.
 template <Overflow kOverflow, Order kOrder>
 HWY_INLINE void narrow_bfloat16(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, Vec<std::uint16_t>& first,
                                 Vec<std::uint16_t>& second) {

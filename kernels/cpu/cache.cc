@@ -12,8 +12,8 @@ namespace {
 constexpr CacheSizes kDefault = {.second = std::size_t{1} << 20, .last = std::size_t{16} << 20};
 
 #if defined(__x86_64__)
-/// From a CPUID leaf of the form that Intel's leaf 4 and AMD's leaf 0x8000001D share; zeros where the leaf says
-/// nothing.
+/// Reads the sizes from a CPUID leaf: Intel's leaf 4 and AMD's leaf 0x8000001D have the same form. Returns zeros where
+/// the leaf says nothing.
 CacheSizes caches_of(unsigned leaf) noexcept {
   constexpr unsigned kCachesMax = 8;
   CacheSizes sizes = {};
@@ -54,8 +54,8 @@ const CacheSizes& cache_sizes() noexcept {
 }
 
 std::size_t stream_bytes() noexcept {
-  // Half of the last cache, which other cores use as well. A core's part of a large one is smaller still: on an Emerald
-  // Rapids with 300 MiB, 48 MiB in all stayed there and 96 did not.
+  // Half of the last cache, because other cores use it as well. A core gets a smaller part of a large cache: on an
+  // Emerald Rapids with 300 MiB, arrays of 48 MiB in all stayed there, arrays of 96 MiB did not.
   constexpr std::size_t kMost = std::size_t{32} << 20;
   return std::min(cache_sizes().last / 2, kMost);
 }

@@ -8,12 +8,13 @@ struct CacheSizes {
   std::size_t last;    // the largest, which other cores use as well
 };
 
-/// This machine's, or a guess where it does not say.
+/// Returns this machine's sizes, or a guess where the CPU does not tell them.
 [[nodiscard]] const CacheSizes& cache_sizes() noexcept;
 
-/// From how many bytes on, read and written together, a result goes past the caches: it will not stay there, and a
-/// store that allocates a line has to read it first, a third of all traffic at two inputs. Less stays in cache for
-/// whoever sends it on, although streaming alone would be faster from where a core's own caches end.
+/// Returns from how many bytes on, read and written together, a result is stored past the caches: it would not stay
+/// there, and a store that allocates a line first reads it, which is a third of all traffic with two inputs. A smaller
+/// result stays in cache for the code that sends it, although streaming is faster as soon as a core's own caches are
+/// full.
 [[nodiscard]] std::size_t stream_bytes() noexcept;
 
 }  // namespace tributary::kernels

@@ -15,7 +15,7 @@ const ConvertTable& active_table() noexcept {
   return table;
 }
 
-/// Null for a dtype that is not one of the small formats.
+/// Returns nullptr for a dtype that is not one of the small formats.
 const SmallFormatKernels* kernels_of(DType dtype) noexcept {
   const auto* const found = std::ranges::find(kSmallFormats, dtype);
   return found == std::end(kSmallFormats) ? nullptr : &active_table().small[found - kSmallFormats];
@@ -31,7 +31,7 @@ const Sizes& sizes() noexcept {
   return found;
 }
 
-/// As for reduce.
+/// The same bound as for reduce().
 bool should_stream(std::size_t bytes) noexcept {
   return bytes > sizes().stream_bytes;
 }
@@ -91,7 +91,7 @@ void quantize(const float* in, std::int8_t* out, float* scales, std::size_t coun
                            .ahead = should_read_ahead(count * (sizeof(float) + 1))});
 }
 
-// The kernels share one set of arguments; these two only read the scales.
+// The kernels share one struct of arguments; these two only read the scales.
 void dequantize(const std::int8_t* in, const float* scales, float* out, std::size_t count, std::size_t block) noexcept {
   TRIBUTARY_ASSERT(is_scale_block(block), "blocks of {} elements have no scale", block);
   active_table().dequantize({.in = in,

@@ -16,8 +16,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = Plain<float, 4>;
 
-// ---- Counting. Counters are scalars, since a vector of SVE cannot be a member; the class that does not count compiles
-// to nothing.
+// ---- Counting. The counters are scalars, because an SVE vector cannot be a member; CountNothing compiles to nothing.
 
 struct CountNothing {
   explicit HWY_INLINE CountNothing(ConvertCounters*) {}
@@ -33,7 +32,7 @@ class Count {
 
   HWY_INLINE void nans(Vec<float> value) { counters_->nans += hn::CountTrue(Tag<float>(), hn::IsNaN(value)); }
 
-  /// Finite values of Limit::kFirstBeyond (a float32's bits) or more.
+  /// Counts finite values whose magnitude is Limit::kFirstBeyond (the bits of a float32) or more.
   template <class Limit>
   HWY_INLINE void overflows_beyond(Vec<float> value) {
     const auto bits = magnitude(value);
@@ -41,7 +40,7 @@ class Count {
     counters_->overflows += hn::CountTrue(Tag<std::int32_t>(), beyond);
   }
 
-  /// Sums that are infinite where what was added to is not.
+  /// Counts the sums that are infinite while the accumulator was not.
   HWY_INLINE void overflows_of_sum(Vec<float> before, Vec<float> after) {
     const auto now = hn::And(hn::Lt(magnitude(before), set(kInfinity)), hn::Eq(magnitude(after), set(kInfinity)));
     counters_->overflows += hn::CountTrue(Tag<std::int32_t>(), now);
@@ -55,8 +54,8 @@ class Count {
   ConvertCounters* counters_;
 };
 
-/// The least float32 that rounds beyond the largest finite value of a format: half a step above it, or just above that
-/// where the tie goes down.
+/// The least float32 that rounds beyond the largest finite value of a format: it lies half a step above that value, or
+/// just beyond the half where the tie rounds down.
 struct Float16Limit {
   static constexpr std::int32_t kFirstBeyond = 0x477FF000;  // 65520
 };
@@ -139,8 +138,8 @@ struct Accumulate {
 
 inline constexpr std::size_t kGroupBytesMax = 4 * HWY_MAX_BYTES;
 
-/// `elements` in [first, first + elements), fewer than a group, by way of scratch memory. The padding is zero: it is
-/// never counted.
+/// Converts the elements [first, first + elements), fewer than a group, in scratch memory. The padding is zero, which
+/// is never counted.
 template <class Kernel, class Counting>
 HWY_NOINLINE void convert_partial(const ConvertArgs& args, std::size_t first, std::size_t elements,
                                   Counting& counting) {
@@ -185,7 +184,7 @@ void run(const ConvertArgs& args) noexcept {
   }
   if (head > 0) convert_partial<Kernel>(args, 0, head, counting);
   convert_from<Kernel, true, true>(args, head, counting);
-  hwy::FlushStream();  // pairs with whatever hands the result to another core
+  hwy::FlushStream();  // so that another core may read the result
 }
 
 template <class Element, class Limit, Overflow kOverflow, class Counting>
@@ -201,8 +200,8 @@ inline constexpr SmallFormatKernels small_format = {
     .accumulate = {run<Accumulate<Element, CountNothing>, CountNothing>, run<Accumulate<Element, Count>, Count>},
 };
 
-// ---- Counting what is not finite, on the bits: T is the signed integer of the float's width, kLargest +infinity, or
-// the largest value where there is none.
+// ---- Counting values that are not finite, by their bits: T is the signed integer of the float's width, kLargest the
+// bits of +infinity, or of the largest value where there is no infinity.
 
 template <class T, T kLargest, bool kInfinity>
 void count_non_finite(const void* data, std::size_t count, NonFinite& found) noexcept {

@@ -9,7 +9,7 @@
 namespace tributary::kernels {
 namespace {
 
-/// Bytes of the result: it is counted while it is still in a first cache of 32 KiB.
+/// So many bytes of the result are made and then counted, while they are still in a first cache of 32 KiB.
 constexpr std::size_t kCountedBytes = std::size_t{8} << 10;
 
 }  // namespace

@@ -1,11 +1,11 @@
 // The twelve dtypes as reduce sees them: a wire form, an accumulator lane, and a load and a store between the two.
 // Included once per target.
 //
-// Elements move in groups of four accumulator vectors: four wire vectors of an element as wide as its accumulator, two
-// of a 16-bit float, one of an 8-bit float. The order within a group is whatever is cheapest on the target, because
-// store undoes what load did.
+// Elements move in groups of four accumulator vectors: these are four wire vectors of an element as wide as its
+// accumulator, two of a 16-bit float, one of an 8-bit float. The order within a group is the cheapest on the target,
+// because store() undoes the order of load().
 
-/// An element that is its own accumulator. kVectors: 4, or 2 where less at a time is faster.
+/// An element that is its own accumulator. kVectors: 4, or 2 where smaller groups are faster.
 template <class T, int kVectors>
 struct Plain {
   using Lane = T;
@@ -36,13 +36,13 @@ struct Plain {
   }
 };
 
-/// A float as a signed integer that orders as min (or max) wants: T has the float's width, kLargest is the bit pattern
-/// of +infinity, or of the largest value where there is none.
+/// A float as a signed integer whose order is that of min (or max): T has the float's width, kLargest is the bit
+/// pattern of +infinity, or of the largest value where there is no infinity.
 ///
 /// Flipping the magnitude of negative numbers gives integers in the order -NaN, -inf, ..., -0, +0, ..., +inf, +NaN. As
-/// the integers wrap, both kinds of NaN are neighbours: an offset puts the cut before +NaN for min, so that every NaN
-/// is below every number, and after -NaN for max. One integer minimum then does all of IEEE 754-2019 minimum, on every
-/// target the same.
+/// the integers wrap, both kinds of NaN are neighbours: an offset puts the wrap before +NaN for min, so that every NaN
+/// is below every number, and after -NaN for max. One integer minimum then does all of IEEE 754-2019 minimum, with the
+/// same bits on every target.
 template <class T, T kLargest, T kQuiet, bool kMin, int kVectors>
 struct Ordered {
   using Lane = T;
@@ -65,8 +65,8 @@ struct Ordered {
     return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), set<T>(kMagnitude)));
 #endif
   }
-  // Added and subtracted as unsigned: on NEON a signed addition is the compiler's own, which may take it that nothing
-  // overflows and compare without the offset.
+  // Unsigned additions and subtractions: on NEON a signed addition is the compiler's own, and the compiler may assume
+  // that it never overflows, and compare without the offset.
   static HWY_INLINE Vec<T> key(Vec<T> bits) { return as<T>(hn::Add(as<U>(flip(bits)), as<U>(set<T>(kOffset)))); }
   static HWY_INLINE Vec<T> unkey(Vec<T> v) {
     const auto bits = flip(as<T>(hn::Sub(as<U>(v), as<U>(set<T>(kOffset)))));
@@ -88,8 +88,8 @@ struct Ordered {
   }
 };
 
-/// float32 or float64 for min and max by the float instructions (see Least and Greatest): what comes out of MINPS may
-/// be a signalling NaN. T is the signed integer of F's width, kInfinity and kQuiet bit patterns of F.
+/// float32 or float64 for min and max by the float instructions (see Least and Greatest). MINPS may return a signalling
+/// NaN; the store makes it quiet. T is the signed integer of F's width, kInfinity and kQuiet are bit patterns of F.
 template <class F, class T, T kInfinity, T kQuiet, int kVectors>
 struct Quieted : Plain<F, kVectors> {
   static HWY_INLINE Vec<F> quieted(Vec<F> v) {
@@ -102,8 +102,8 @@ struct Quieted : Plain<F, kVectors> {
   }
 };
 
-/// The small floats: a group of four float32 vectors from two wire vectors, or from one of bytes. kOrder: see
-/// lanes-inl.h.
+/// The small floats: a group of four float32 vectors comes from two wire vectors of 16-bit elements, or from one of
+/// bytes. kOrder: see lanes-inl.h.
 template <Order kOrder>
 struct Float16 {
   using Lane = float;

@@ -1,11 +1,11 @@
-// Two float16 arrays by AVX512-FP16, in float16 itself: an addition or a product instead of two conversions, the
-// float32 operation and a conversion back. The bits are the same. Included once per target that has the instructions.
+// Sums and products of two float16 arrays in float16 itself, by AVX512-FP16: one operation in place of two conversions,
+// a float32 operation and a conversion back. The bits are the same. Included once per target that has the instructions.
 //
-// reduce rounds the float32 result to float16. A product of two float16 has 22 bits, so that float32 holds it exactly
-// (its magnitude is between 2^-48 and 2^32) and there is one rounding either way. A sum is rounded twice, to 24 bits
-// and then to 11, which gives what one rounding to 11 gives because 24 >= 2 * 11 + 2; below float16's normal range
-// every sum is exact. Source: S. A. Figueroa, "When is Double Rounding Innocuous?", ACM SIGNUM Newsletter 30 (1995),
-// 21-26. Three inputs are another matter: the sum of the first two would be rounded before the third is added.
+// reduce() rounds the float32 result to float16. A product of two float16 has 22 bits, so float32 holds it exactly (its
+// magnitude is between 2^-48 and 2^32), and both ways round once. A sum is rounded twice, to 24 bits and then to 11,
+// which equals one rounding to 11 because 24 >= 2 * 11 + 2; below float16's normal range every sum is exact. Source: S.
+// A. Figueroa, "When is Double Rounding Innocuous?", ACM SIGNUM Newsletter 30 (1995), 21-26. Three inputs are another
+// matter: the sum of the first two would be rounded before the third is added.
 //
 // These instructions never take subnormals for zero.
 

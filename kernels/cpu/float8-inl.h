@@ -13,8 +13,8 @@ struct E5M2 {
   }
 };
 
-/// e4m3 shifted down by one bit has the layout of a float16 that is 2^-8 of the value (the biases are 7 and 15),
-/// subnormals included. Its NaN, the all-ones pattern, is made a float16 NaN.
+/// An e4m3 shifted down by one bit is a float16 with 2^-8 of its value (the biases are 7 and 15), subnormals included.
+/// Its NaN, the all-ones pattern, is made a float16 NaN.
 struct E4M3 {
   static constexpr int kExponentBits = 4;
   static constexpr int kMantissaBits = 3;

@@ -1,12 +1,12 @@
 // float32 to float8 on AVX-512: 64 elements in 40 operations. Included once per target, after float8-inl.h's formats.
 //
-// A float32 rounds to m bits of mantissa when a power of two that is 2^(23-m) times its own is added: the sum's last
-// place is then worth what the format's is. Below the format's normal numbers that power stays at the smallest normal
-// one's, and the same addition rounds to its subnormals. The sum's bits are an exponent, zeros, and in the lowest
-// places the rounded mantissa with its leading one; mantissa plus exponent << m is the code, but for a constant. One
-// multiply-and-add of 16-bit halves puts the two together.
+// An addition rounds a float32 to m bits of mantissa: the number added is 2^(23-m) times the value's own power of two,
+// so the last place of the sum is worth as much as the format's. For values below the format's normal numbers the power
+// is that of the smallest normal number, and the same addition rounds to subnormals. The bits of the sum are an
+// exponent, zeros and, in the lowest places, the rounded mantissa with its leading one. Mantissa plus exponent << m is
+// the code plus a constant; one multiply-and-add of 16-bit halves computes it.
 
-/// Returns the greatest magnitude before rounding; this then becomes the code of what lies beyond.
+/// Returns the bound to which magnitudes are cut before rounding: it rounds to the code of all that lies beyond.
 template <class Format, Overflow kOverflow>
 HWY_INLINE __m512 float8_bound() {
   if constexpr (Format::kInfinity)
@@ -17,14 +17,14 @@ HWY_INLINE __m512 float8_bound() {
 template <class Format>
 struct Float8Layout {
   static constexpr int kMantissaBits = Format::kMantissaBits;
-  static constexpr int kExponentMin = 127 + 2 - (1 << (Format::kExponentBits - 1));  // of float32, for the least normal
+  static constexpr int kExponentMin = 127 + 2 - (1 << (Format::kExponentBits - 1));  // float32's, of the least normal
   static constexpr int kAdded = 23 - kMantissaBits;
   // In a 16-bit lane the exponent stands at bit 7, as in the upper half of a float32, and the code ends there.
   static constexpr int kBelow = 7 - kMantissaBits;
   static constexpr short kOffset = static_cast<short>((kExponentMin + kAdded) << 7);
 };
 
-/// The code in every 32-bit lane, shifted up by kBelow and with kOffset added. No NaN; the sign is left out.
+/// Returns the code in every 32-bit lane, shifted up by kBelow and with kOffset added, without the sign. Takes no NaN.
 template <class Format>
 HWY_INLINE __m512i float8_code(__m512 value, __m512 bound) {
   using Layout = Float8Layout<Format>;
@@ -32,8 +32,7 @@ HWY_INLINE __m512i float8_code(__m512 value, __m512 bound) {
   const __m512 magnitude = _mm512_range_ps(value, bound, kLesserMagnitudeWithoutSign);
   const __m512 power = _mm512_max_ps(_mm512_and_ps(magnitude, _mm512_castsi512_ps(_mm512_set1_epi32(0x7F800000))),
                                      _mm512_castsi512_ps(_mm512_set1_epi32(Layout::kExponentMin << 23)));
-  // By an addition: as a factor of a fused one it costs the same, but a hundred times as much where a value is
-  // subnormal.
+  // An addition: a fused multiply-and-add costs the same, but a hundred times as much where a value is subnormal.
   const __m512 larger =
       _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(power), _mm512_set1_epi32(Layout::kAdded << 23)));
   const __m512i rounded = _mm512_castps_si512(_mm512_add_ps(magnitude, larger));
@@ -47,14 +46,16 @@ HWY_INLINE __m512i float8_words(__m512 first, __m512 second, __m512 bound) {
   return _mm512_srli_epi16(_mm512_sub_epi16(both, _mm512_set1_epi16(Layout::kOffset)), Layout::kBelow);
 }
 
-/// Packing with signed saturation keeps signs, and here nothing else is asked of it.
+/// Returns bytes with the signs of the elements: packing with signed saturation keeps signs. The other bits are of no
+/// use.
 HWY_INLINE __m512i signs_as_bytes(__m512 a, __m512 b, __m512 c, __m512 d) {
   return _mm512_packs_epi16(_mm512_packs_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)),
                             _mm512_packs_epi32(_mm512_castps_si512(c), _mm512_castps_si512(d)));
 }
 
-/// Packing goes by lanes of 128 bits: four bytes each of a, b, c and d in every one. This is their order in memory, or
-/// that which widen_float8 makes: a and c in the even and odd bytes of the lower half, b and d in those of the upper.
+/// Packing works in lanes of 128 bits, each with four bytes of a, b, c and d. This puts the bytes into the order of
+/// memory, or into that of widen_float8: a and c in the even and odd bytes of the lower half, b and d in those of the
+/// upper.
 template <Order kOrder>
 HWY_INLINE __m512i packed_in_order(__m512i packed) {
   if constexpr (kOrder == Order::sequential) {

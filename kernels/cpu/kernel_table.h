@@ -28,9 +28,8 @@ using ReduceFunction = void (*)(const ReduceArgs&) noexcept;
 
 struct ReduceTable {
   ReduceFunction functions[kDTypeCount][kReduceOpCount];
-  /// The sum of the weighted inputs, in input order, divided by the quotient; from a finite sum comes nothing above
-  /// the largest. Weights, products, sums and quotients are rounded to the type that the dtype accumulates in. Null for
-  /// integers.
+  /// Makes the sum of the weighted inputs, in input order, divided by the quotient; a finite sum gives at most
+  /// `largest`. Weights, products, sums and quotients are rounded to the accumulator's type. Null for integers.
   ReduceFunction weighted[kDTypeCount];
 };
 
@@ -44,7 +43,7 @@ struct ConvertArgs {
 };
 using ConvertFunction = void (*)(const ConvertArgs&) noexcept;
 
-/// The formats other than float32 that convert knows.
+/// The formats that convert() knows besides float32.
 inline constexpr std::size_t kSmallFormatCount = 4;
 inline constexpr DType kSmallFormats[kSmallFormatCount] = {DType::float16, DType::bfloat16, DType::float8_e4m3,
                                                            DType::float8_e5m2};
@@ -58,7 +57,7 @@ struct SmallFormatKernels {
 struct QuantizeArgs {
   const void* in;
   void* out;
-  float* scales;  // written by quantize, read by the others
+  float* scales;  // quantize writes them, the others read them
   std::size_t count;
   std::size_t block;
   ConvertCounters* counters;  // may be null
@@ -76,7 +75,7 @@ struct ConvertTable {
   CountFunction count_non_finite[kDTypeCount];  // null for integers
 };
 
-/// The tables of a target, which must be among available_targets().
+/// Return the tables of a target, which must be one of available_targets().
 [[nodiscard]] const ReduceTable& reduce_table(Target target) noexcept;
 [[nodiscard]] const ConvertTable& convert_table(Target target) noexcept;
 

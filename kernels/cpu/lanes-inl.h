@@ -1,8 +1,8 @@
-// How elements get from memory into accumulator lanes and back. Included once per target, inside its namespace.
+// Moves elements from memory into accumulator lanes and back. Included once per target, inside its namespace.
 //
-// Memory is addressed in bytes: contributions lie where the network put them, at any alignment. SVE vectors have no
-// size known to the compiler, so they cannot be array elements or members: hence a, b, c and d by name here and in the
-// files that build on this one.
+// Memory is addressed in bytes: contributions lie where the network put them, at any alignment. The compiler does not
+// know the size of an SVE vector, so such vectors cannot be array elements or members: hence the names a, b, c and d
+// here and in the files that build on this one.
 
 template <class T>
 using Tag = hn::ScalableTag<T>;
@@ -29,19 +29,20 @@ HWY_INLINE void store_vector(Vec<T> v, std::uint8_t* to) {
 }
 
 inline constexpr std::size_t kLineBytes = 64;
-// Far enough that memory has answered, near enough that a page and the first-level cache still hold it: 512 to 4096
-// bytes were measured. Without it a core waits for memory and converts in turn: on an Emerald Rapids, bfloat16 from 64
-// MiB inputs runs at 0.8 of the rate of reading and writing, with it at 0.93 to 1.0.
+// The distance of the prefetch: so far that memory has answered in time, so near that the data are in the same page and
+// still in the first-level cache. 512 to 4096 bytes were measured. Without prefetch a core waits for memory and
+// converts by turns: on an Emerald Rapids, bfloat16 from 64 MiB inputs runs at 0.8 of the rate of reading and writing,
+// with it at 0.93 to 1.0.
 inline constexpr std::size_t kPrefetchBytes = 2048;
 
-/// Asks for what a later group of `bytes` reads of the same array.
+/// Prefetches the bytes that a later group of `bytes` bytes reads from the same array.
 HWY_INLINE void prefetch_ahead(const std::uint8_t* from, std::size_t bytes) {
   for (std::size_t line = 0; line < bytes; line += kLineBytes) hwy::Prefetch(from + kPrefetchBytes + line);
 }
 
-/// The same for what computes long on each line, so that few of its loads are under way at a time: farther on, and into
-/// the second cache, where more requests may wait. On an Emerald Rapids, float32 from memory to float8: 14.5 GB/s by
-/// the other, 17.0 by this; reading and writing as much takes 18.3.
+/// The distance for kernels that compute long on each line, so that few of their loads are under way at a time: it is
+/// larger, and the data go into the second cache, where more requests may wait. On an Emerald Rapids, float32 from
+/// memory to float8: 14.5 GB/s with prefetch_ahead(), 17.0 with this one; reading and writing alone reach 18.3.
 inline constexpr std::size_t kPrefetchFarBytes = 16384;
 HWY_INLINE void prefetch_far_ahead(const std::uint8_t* from, std::size_t bytes) {
   constexpr int kToSecondCache = 2;
@@ -61,14 +62,14 @@ HWY_INLINE Vec<T> set(T value) {
 
 // ---- Splitting lanes into wider ones, and back.
 
-/// The order of elements across the two vectors that one is widened to.
+/// The order of the elements in the two vectors that one vector is widened to.
 enum class Order {
-  native,      // what is cheapest: enough where the way back undoes it
+  native,      // the cheapest: good enough where the way back undoes it
   sequential,  // as in memory
 };
 
-/// Zero-extends. The native order is that in which float16 is widened: halves, or even lanes and odd lanes (see
-/// target-inl.h).
+/// Extends words by zeros. The native order is that in which float16 is widened: halves, or even lanes and odd lanes
+/// (see target-inl.h).
 template <Order kOrder>
 HWY_INLINE void split_words(Vec<std::uint16_t> words, Vec<std::uint32_t>& first, Vec<std::uint32_t>& second) {
   if constexpr (kOrder == Order::native && TRIBUTARY_F16 != TRIBUTARY_F16_HALVES) {
@@ -86,7 +87,7 @@ HWY_INLINE void split_words(Vec<std::uint16_t> words, Vec<std::uint32_t>& first,
 #endif
 }
 
-/// The way back. The upper 16 bits of every lane must be zero.
+/// Undoes split_words(). The upper 16 bits of every lane must be zero.
 template <Order kOrder>
 HWY_INLINE Vec<std::uint16_t> join_words(Vec<std::uint32_t> first, Vec<std::uint32_t> second) {
   if constexpr (kOrder == Order::native && TRIBUTARY_F16 != TRIBUTARY_F16_HALVES) {
@@ -102,7 +103,7 @@ HWY_INLINE Vec<std::uint16_t> join_words(Vec<std::uint32_t> first, Vec<std::uint
   }
 }
 
-/// Every byte in the upper half of a 16-bit lane, over zeros. The native order is the even bytes and the odd ones.
+/// Puts every byte into the upper half of a 16-bit lane, over zeros. The native order is the even bytes, then the odd.
 template <Order kOrder>
 HWY_INLINE void split_bytes_to_upper(Vec<std::uint8_t> bytes, Vec<std::uint16_t>& first, Vec<std::uint16_t>& second) {
   if constexpr (kOrder == Order::native) {
@@ -120,7 +121,7 @@ HWY_INLINE void split_bytes_to_upper(Vec<std::uint8_t> bytes, Vec<std::uint16_t>
 #endif
 }
 
-/// The lower bytes of 16-bit lanes, whose upper ones must be zero.
+/// Joins the lower bytes of 16-bit lanes; their upper bytes must be zero.
 template <Order kOrder>
 HWY_INLINE Vec<std::uint8_t> join_bytes(Vec<std::uint16_t> first, Vec<std::uint16_t> second) {
   if constexpr (kOrder == Order::native) {

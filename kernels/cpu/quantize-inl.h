@@ -1,6 +1,6 @@
 // int8 with one scale per block. Included once per target.
 
-/// At most 16 lanes, so that a block of 32 is whole vectors on any target.
+/// At most 16 lanes, so that a block of 32 elements is a whole number of vectors on any target.
 using BlockFloats = hn::CappedTag<float, 16>;
 using BlockIntegers = hn::Rebind<std::int32_t, BlockFloats>;
 using BlockBytes = hn::Rebind<std::int8_t, BlockFloats>;
@@ -14,7 +14,7 @@ HWY_INLINE std::int32_t largest_magnitude_bits(const float* in, std::size_t coun
   const auto magnitudes = [&](std::size_t i) HWY_ATTR {
     return hn::And(hn::BitCast(integers, hn::LoadU(BlockFloats(), in + i)), hn::Set(integers, 0x7FFFFFFF));
   };
-  // A block is an even number of vectors.
+  // A block has an even number of vectors.
   auto largest = hn::Zero(integers);
   auto of_odd = hn::Zero(integers);
   const std::size_t step = hn::Lanes(integers);
@@ -36,12 +36,12 @@ HWY_INLINE void count_block(const float* in, std::size_t count, ConvertCounters&
   }
 }
 
-/// The nearest whole numbers of in times reciprocal; none is beyond 127 by half a step.
+/// Writes `in` times `reciprocal`, rounded to the nearest whole numbers; no product exceeds 127 by half a step.
 template <bool kStream>
 HWY_INLINE void to_steps(const float* in, float reciprocal, std::int8_t* out, std::size_t count) {
   std::size_t i = 0;
 #if HWY_TARGET == HWY_AVX3
-  // Packed from four vectors at a time: one by one, narrowing takes twice as many shuffles.
+  // Packs four vectors at a time: one by one, narrowing would take twice as many shuffles.
   const __m512 factor = _mm512_set1_ps(reciprocal);
   for (; count - i >= 64; i += 64) {
     const auto steps = [from = in + i, factor](std::size_t offset) HWY_ATTR {
@@ -59,7 +59,7 @@ HWY_INLINE void to_steps(const float* in, float reciprocal, std::int8_t* out, st
   }
 }
 
-/// One block of a multiple of 32 elements. Returns its scale.
+/// Quantizes one block, of a multiple of 32 elements. Returns its scale.
 template <bool kStream>
 HWY_INLINE float quantize_block(const float* in, std::int8_t* out, std::size_t count, ConvertCounters* counters) {
   const std::int32_t largest_bits = largest_magnitude_bits(in, count);
@@ -95,7 +95,7 @@ HWY_INLINE void quantize_all(const QuantizeArgs& args) {
 
 void quantize(const QuantizeArgs& args) noexcept {
 #if HWY_TARGET == HWY_AVX3
-  // Whole vectors, if the first is aligned.
+  // A block of a multiple of 64 is whole vectors of bytes: if the first vector is aligned, all are.
   if (args.stream && args.block % 64 == 0 && reinterpret_cast<std::uintptr_t>(args.out) % 64 == 0) {
     quantize_all<true>(args);
     return hwy::FlushStream();
@@ -144,7 +144,7 @@ HWY_INLINE void dequantize_all(const QuantizeArgs& args) {
 }
 
 void dequantize(const QuantizeArgs& args) noexcept {
-  // Blocks are whole vectors, so if the first is aligned, all are.
+  // A block is whole vectors: if the first vector is aligned, all are.
   const bool aligned = reinterpret_cast<std::uintptr_t>(args.out) % (hn::Lanes(BlockFloats()) * sizeof(float)) == 0;
   if (!args.stream || !aligned) return dequantize_all<false, false>(args);
   dequantize_all<false, true>(args);

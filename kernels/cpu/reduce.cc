@@ -11,11 +11,11 @@
 namespace tributary::kernels {
 namespace {
 
-/// The choices that are made once for this machine.
+/// The choices that the kernels make once for this machine.
 struct Choice {
   const ReduceTable& table;
-  std::size_t ahead_bytes;   // inputs and result together, from which on they do not stay in a core's own caches
-  std::size_t stream_bytes;  // likewise, from which on the result goes past the caches
+  std::size_t ahead_bytes;   // larger inputs and results together do not stay in a core's own caches
+  std::size_t stream_bytes;  // of larger inputs and results together, the result goes past the caches
 };
 
 const Choice& choice() noexcept {
@@ -34,7 +34,7 @@ ReduceArgs args_of(DType dtype, std::span<const void* const> inputs, void* out, 
                   .divisor = 1,
                   .stream = false,
                   .ahead = bytes > chosen.ahead_bytes};
-  // In place it is never streamed: the result's lines have just been read.
+  // A result in place is never streamed: its lines have just been read.
   if (bytes > chosen.stream_bytes) args.stream = std::ranges::find(inputs, out) == inputs.end();
   return args;
 }

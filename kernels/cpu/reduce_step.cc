@@ -12,8 +12,8 @@
 namespace tributary::kernels {
 namespace {
 
-/// By how many more bits the accumulator is scaled down. Where it is no wider than the element, the sum of values near
-/// the largest could be rounded up past it; one bit is room for that, and the division gives it back.
+/// Returns by how many more bits the accumulator is scaled down. Where it is no wider than the element, rounding could
+/// lift the sum of values near the largest past the largest; one bit makes room, and the division gives it back.
 int headroom_of(DType dtype) noexcept {
   return accumulates_wider(dtype) ? 0 : 1;
 }

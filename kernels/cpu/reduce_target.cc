@@ -1,4 +1,4 @@
-// reduce for one target; compiled once per target, see target-inl.h.
+// reduce() for one target; compiled once per target, see target-inl.h.
 #include <limits>
 #include <type_traits>
 
@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "kernels/cpu/float16_pairs-inl.h"
 #endif
 
-// ---- Operations on accumulator lanes: combine two values, and finish the last one before it is rounded.
+// ---- Operations on accumulator lanes: combine() joins two values, finish() treats the last one before it is rounded.
 
 template <class T>
 struct Sum {
@@ -37,7 +37,7 @@ struct Average {
   Divider<T> divide;
 };
 
-/// A weighted sum, for a step of an average. Products are rounded on their own, on every target.
+/// A weighted sum, for a step of an average. Every target rounds each product before it adds it.
 template <class T>
 struct Weighted {
   static constexpr bool kWeighs = true;
@@ -61,7 +61,7 @@ concept Weighs = Op::kWeighs;
 
 template <class T>
 struct Product {
-  // A vector product of integers takes ten to fifteen cycles; which are multiplied first makes no difference to them.
+  // A vector product of integers takes ten to fifteen cycles; the order of the products does not change its bits.
   static constexpr bool kInPairs = std::is_integral_v<T> && sizeof(T) >= 4;
   explicit HWY_INLINE Product(std::uint32_t) {}
   static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return multiply<T>(a, b); }
@@ -83,9 +83,9 @@ struct Maximum {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// VRANGEPS orders the zeros, but of a number and a NaN it answers with the number. So NaNs are found beside it, two
-// inputs in one comparison, and put in at the end: were they put in at every step, each step would wait for two
-// instructions instead of one.
+// VRANGEPS orders the zeros, but of a number and a NaN it returns the number. So a comparison beside it finds the NaNs,
+// of two inputs at once, and they are put in at the end: if every step put them in, it would wait for two instructions
+// instead of one.
 template <class T>
 using NanLanes = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
 HWY_INLINE __mmask16 nan_in_either(Vec<float> a, Vec<float> b) {
@@ -124,16 +124,17 @@ struct Greatest : RangeOp<T, kLarger> {
   explicit HWY_INLINE Greatest(std::uint32_t divisor) : RangeOp<T, kLarger>(divisor) {}
 };
 #elif HWY_ARCH_X86
-// Before AVX-512 x86 has no minimum that propagates NaN and orders the zeros: MINPS answers with its second operand
-// where either is NaN or both are zero. Asked both ways, the two answers are equal but for those cases. Their bitwise
-// or is then -0 if either is, and a NaN if either is: a NaN's exponent is all ones, and a bit of its fraction stays.
+// Before AVX-512 x86 has no minimum that propagates NaN and orders the zeros: MINPS returns its second operand where
+// either is NaN or both are zero. Only in those cases do swapped operands give another result, and there the bitwise or
+// of the two results is right: -0 if either is -0, a NaN if either is NaN, because a NaN's exponent is all ones and a
+// bit of its fraction stays.
 template <class T>
 struct Least : Minimum<T> {
   explicit HWY_INLINE Least(std::uint32_t divisor) : Minimum<T>(divisor) {}
   static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::Or(hn::Min(a, b), hn::Min(b, a)); }
 };
 
-// The greatest of two zeros is +0, so of the two answers' signs the and is taken, of all other bits the or.
+// The greatest of two zeros is +0: so the sign is the and of the two results' signs, and all other bits are the or.
 template <class T>
 struct Greatest : Maximum<T> {
   explicit HWY_INLINE Greatest(std::uint32_t divisor) : Maximum<T>(divisor) {}
@@ -188,8 +189,9 @@ HWY_INLINE void reduce_group(std::size_t inputs_count, const Op& op, Locate loca
 template <class Op>
 concept InPairs = Op::kInPairs;
 
-/// Inputs kFirst to kFirst + kCount - 1, a power of two, combined in pairs, and the pairs in pairs. A chain of seven
-/// products waits longer than the core can look ahead. (The build tells the compiler to leave this order as it is.)
+/// Combines the inputs kFirst to kFirst + kCount - 1 in pairs, and the pairs in pairs; kCount is a power of two. A
+/// chain of seven products would wait longer than the core can look ahead. (The build tells the compiler to keep this
+/// order.)
 template <class Element, class Op, std::size_t kFirst, std::size_t kCount, class Locate, class V>
 HWY_INLINE void combine_in_pairs(Locate locate, V& a, V& b, V& c, V& d) {
   if constexpr (kCount == 1) {
@@ -211,7 +213,7 @@ HWY_INLINE void reduce_group(std::size_t inputs_count, const Op&, Locate locate,
   using T = typename Element::Lane;
   Vec<T> a, b, c, d, x, y, z, w;
   Element::load(locate(0), a, b, c, d);
-  // An even number of inputs is compared in pairs from the first on; of an odd one the first is compared with itself.
+  // Inputs are compared in pairs; where their number is odd, the first is compared with itself.
   const bool odd = inputs_count % 2 != 0;
   NanLanes<T> in_a = 0, in_b = 0, in_c = 0, in_d = 0;
   const auto mark = [&](Vec<T> p, Vec<T> q, Vec<T> r, Vec<T> s) HWY_ATTR {
@@ -253,8 +255,7 @@ struct Range {
   std::size_t end;
 };
 
-/// Less than a group, by way of scratch memory, so that it takes the same arithmetic as a whole one and gives the same
-/// bits.
+/// Reduces less than a group in scratch memory, with the arithmetic of a whole group, so that it gives the same bits.
 template <class Element, class Op>
 HWY_NOINLINE void reduce_partial(const ReduceArgs& args, const Op& op, Range range) {
   alignas(64) std::uint8_t scratch[kGroupBytesMax] = {};
@@ -268,15 +269,15 @@ HWY_NOINLINE void reduce_partial(const ReduceArgs& args, const Op& op, Range ran
   std::memcpy(static_cast<std::uint8_t*>(args.out) + range.begin, result, bytes);
 }
 
-/// How a call goes through its arrays.
+/// The way of a call through its arrays.
 enum class Walk {
-  cached,    // they are in the first two caches
-  ahead,     // they are beyond: what a later group reads is asked for
-  streamed,  // likewise, and the result goes past the caches
+  cached,    // the arrays are in the first two caches
+  ahead,     // they are beyond: each group prefetches for a later one
+  streamed,  // as ahead, and the result goes past the caches
 };
 
-/// Whole groups, then a partial one. kInputs: the number of inputs where it is known to the compiler, which keeps their
-/// addresses in registers; 0 for any.
+/// Reduces whole groups, then a partial one. kInputs: the number of inputs, so that the compiler keeps their addresses
+/// in registers; 0 for any number.
 template <class Element, Walk kWalk, std::size_t kInputs, class Op>
 HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) {
   const std::size_t inputs_count = kInputs != 0 ? kInputs : args.inputs_count;
@@ -308,8 +309,7 @@ HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) 
   if (offset < range.end) reduce_partial<Element>(args, op, {offset, range.end});
 }
 
-/// Streaming stores go past the caches in whole aligned vectors; the bytes up to that alignment are written in the
-/// ordinary way.
+/// Streaming stores go past the caches in whole aligned vectors; ordinary stores write the bytes before the first.
 template <class Element, class Op>
 HWY_INLINE void reduce_streamed(const ReduceArgs& args, const Op& op, std::size_t bytes) {
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(args.out) % vector_bytes();
@@ -318,7 +318,7 @@ HWY_INLINE void reduce_streamed(const ReduceArgs& args, const Op& op, std::size_
     return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
   if (head > 0) reduce_partial<Element>(args, op, {0, head});
   reduce_range<Element, Walk::streamed, 0>(args, op, {head, bytes});
-  hwy::FlushStream();  // pairs with whatever hands the result to another core
+  hwy::FlushStream();  // so that another core may read the result
 }
 
 template <class Op>
@@ -336,7 +336,8 @@ void run(const ReduceArgs& args) noexcept {
   const std::size_t bytes = args.count * Element::kElementBytes;
   if (args.stream) return reduce_streamed<Streamed>(args, op, bytes);
   if (args.ahead) return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
-  // Sums are what nearly every call asks for. Only those others that do little for each element gain from it.
+  // Code for a fixed number of inputs: for sums, which nearly every call asks for, and for operations that do little
+  // for each element. The others would not gain.
   constexpr bool kWidens = sizeof(typename Element::Lane) != Element::kElementBytes;
   constexpr bool kSums = std::is_same_v<Op<float>, Sum<float>>;
   constexpr bool kDivides = std::is_same_v<Op<float>, Average<float>> || Weighs<Op<float>>;
@@ -359,8 +360,8 @@ void run(const ReduceArgs& args) noexcept {
 
 // ---- The table.
 
-// Out of cache less at a time is faster: on a Zen 4, two float32 inputs 31 GB/s by 128 bytes of each in turn, 27 by
-// 256.
+// Beyond the caches smaller groups are faster: on a Zen 4, two float32 inputs run at 31 GB/s with 128 bytes of each by
+// turns, at 27 with 256.
 inline constexpr int kStreamVectors = HWY_MAX_BYTES == 64 ? 2 : 4;
 
 template <class T, template <class> class Op>
@@ -374,7 +375,7 @@ template <class T, T kLargest, T kQuiet>
 inline constexpr ReduceFunction greatest =
     run<Ordered<T, kLargest, kQuiet, false, 4>, Ordered<T, kLargest, kQuiet, false, kStreamVectors>, Maximum>;
 
-/// min and max of float32 and float64: on x86 by the float instructions, which take three operations to the integers'
+/// min and max of float32 and float64: on x86 by float instructions, which take three operations where integers take
 /// four.
 #if HWY_TARGET == HWY_AVX3
 template <class F, class T, T kInfinity, T kQuiet>
@@ -399,7 +400,7 @@ template <class Element, template <class> class Op>
 inline constexpr ReduceFunction widened = run<Element, Element, Op>;
 
 #if TRIBUTARY_FP16_INSTRUCTIONS
-/// Two inputs as float16_pairs-inl.h has it, any other number in float32.
+/// Combines two inputs by float16_pairs-inl.h, any other number in float32.
 template <class Pair, template <class> class Op>
 void run_float16(const ReduceArgs& args) noexcept {
   if (args.inputs_count != 2) return run<Float16<Order::native>, Float16<Order::native>, Op>(args);

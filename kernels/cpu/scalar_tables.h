@@ -1,5 +1,5 @@
 #pragma once
-// The reference as a target: what is left when a CPU has no vector target.
+// The reference as a target, for a CPU that has no vector target.
 #include "kernels/cpu/kernel_table.h"
 
 namespace tributary::kernels::scalar {

@@ -2,20 +2,20 @@
 // with
 //   TRIBUTARY_TARGET             its name here: sse4, avx2, avx3, avx3_bf16, avx3_fp16, neon, sve
 //   TRIBUTARY_HWY_TARGET         the Highway target whose operations it uses
-//   TRIBUTARY_BF16_INSTRUCTIONS  1 for avx3_bf16 and avx3_fp16: AVX-512 with its bfloat16 conversions, which Highway
-//                                1.0.3 has no target for
-//   TRIBUTARY_FP16_INSTRUCTIONS  1 for avx3_fp16: with AVX-512's float16 arithmetic as well
-// One object per target keeps each compilation short. As with Highway's own foreach_target.h, the instruction set is
-// switched on by pragma for the target's namespace alone, never by compiler flags: an inline function of the standard
-// library that is compiled here must still run everywhere, since the linker keeps one copy of it for the whole program.
+//   TRIBUTARY_BF16_INSTRUCTIONS  1 for avx3_bf16 and avx3_fp16: AVX-512 with its bfloat16 conversions, for which
+//                                Highway 1.0.3 has no target
+//   TRIBUTARY_FP16_INSTRUCTIONS  1 for avx3_fp16: AVX-512's float16 arithmetic, too
+// One object per target keeps each compilation short. As in Highway's own foreach_target.h, a pragma switches the
+// instruction set on for the target's namespace alone, and no compiler flag does: an inline function of the standard
+// library that is compiled here must run everywhere, because the linker keeps one copy of it for the whole program.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
-// Only headers of Highway are used (the choice of target is made in targets.cc), so nothing has to be linked: a shared
-// libhwy in someone else's process could be another version than ours.
+// The kernels use only Highway's headers (targets.cc chooses the target), so there is nothing to link: a shared libhwy
+// in the user's process could be another version.
 #define HWY_COMPILE_ALL_ATTAINABLE
 #include "hwy/detect_targets.h"
 #undef HWY_TARGET
@@ -23,7 +23,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
-// Instructions that Highway's target lacks are added to it, in the one way that both compilers understand.
+// Adds the instructions that Highway's target lacks, in the one way that both compilers understand.
 #if TRIBUTARY_BF16_INSTRUCTIONS
 #undef HWY_TARGET_STR
 #if TRIBUTARY_FP16_INSTRUCTIONS
@@ -33,7 +33,7 @@
 #endif
 #endif
 
-// How float16 is widened, by what the target has:
+// The ways to widen float16, by the instructions that the target has:
 //   halves     the lower half of a vector and the upper half (x86 F16C, AVX-512, NEON)
 //   even_odd   the even lanes and the odd lanes, by instructions that look at 32-bit containers (SVE)
 //   arithmetic the even lanes and the odd lanes, by integer and float32 arithmetic (SSE4)

@@ -6,7 +6,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/scalar_tables.h"
 
-// Without vector kernels (TRIBUTARY_VECTOR_KERNELS=OFF) only the scalar ones are there.
+// A build with TRIBUTARY_VECTOR_KERNELS=OFF has the scalar kernels alone.
 #if !defined(TRIBUTARY_NO_VECTOR_KERNELS) && defined(__x86_64__)
 #define TRIBUTARY_X86_KERNELS 1
 #elif !defined(TRIBUTARY_NO_VECTOR_KERNELS) && defined(__aarch64__)
@@ -67,7 +67,7 @@ struct TargetList {
 };
 
 #if TRIBUTARY_X86_KERNELS
-// The compiler's check covers what the operating system saves of the registers, too.
+// __builtin_cpu_supports() also checks that the operating system saves the registers.
 TargetList detect() noexcept {
   TargetList list;
   list.add(Target::sse4, __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2"));
@@ -90,7 +90,7 @@ TargetList detect() noexcept {
   list.add(Target::neon, true);
   const bool sve = (getauxval(AT_HWCAP) & HWCAP_SVE) != 0;
   list.add(Target::sve, sve);
-  // The low 16 bits of the answer are the vector length.
+  // The low 16 bits of the answer are the vector length in bytes.
   if (sve && (static_cast<unsigned long>(prctl(PR_SVE_GET_VL)) & 0xFFFF) <= kNeonBytes) list.active = Target::neon;
   return list;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The arguments that the host hands to the device kernels, as both see them. Included by .cu files, so C++20 at most,
-// and no Result.
+// The arguments that the host gives to the device kernels; both include this header. So does every .cu file: it keeps
+// to C++20, without Result.
 #include <cstddef>
 #include <cstdint>
 
@@ -11,7 +11,7 @@ inline constexpr std::uint32_t kThreadsPerBlock = 256;
 inline constexpr std::uint32_t kVectorBytes = 16;
 
 /// Division by a constant as a product and two shifts: q = (t + ((n - t) >> shift_first)) >> shift_second, t = upper
-/// half of n * multiplier. It has the width that the dtype is divided in: 64 bits for 64-bit integers, else 32. Source:
+/// half of n * multiplier. It works in 64 bits for 64-bit integers, else in 32. Source:
 /// T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, figure 4.1.
 struct Reciprocal {
   std::uint64_t multiplier;
@@ -20,17 +20,17 @@ struct Reciprocal {
 };
 
 [[nodiscard]] constexpr Reciprocal reciprocal_of(std::uint32_t divisor, bool wide) noexcept {
-  std::uint32_t log = 0;  // the least with 2^log >= divisor
+  std::uint32_t log = 0;  // becomes the least with 2^log >= divisor
   while (log < 32 && (std::uint64_t{1} << log) < divisor) ++log;
   const std::uint64_t excess = (std::uint64_t{1} << log) - divisor;
-  // floor(excess 2^bits / divisor), a digit of 32 bits at a time: excess is less than the divisor.
+  // floor(excess * 2^bits / divisor), a digit of 32 bits at a time. The excess is less than the divisor.
   std::uint64_t quotient = (excess << 32) / divisor;
   if (wide) quotient = (quotient << 32) | ((((excess << 32) % divisor) << 32) / divisor);
   return {quotient + 1, log > 0 ? 1U : 0U, log > 0 ? log - 1 : 0U};
 }
 
-/// Where the arrays of one launch can be moved 16 bytes at a time: `head` elements up to the first boundary, `vectors`
-/// whole ones, then the rest. Without a common boundary vectors is 0, and every element goes by itself.
+/// Divides the arrays of one launch: `head` elements up to the first 16-byte boundary, then `vectors` of 16 bytes, then
+/// the remaining elements. Where the arrays have no common boundary, `vectors` is 0 and every element moves alone.
 struct Split {
   std::uint64_t head;
   std::uint64_t vectors;
@@ -59,15 +59,15 @@ struct QuantizeArguments {
   void* out;
   float* scales;
   std::uint64_t count;
-  Reciprocal by_block;    // of 64 bits
+  Reciprocal by_block;    // divides by `block` in 64 bits
   std::uint32_t block;    // elements, a multiple of 32
-  std::uint32_t lanes;    // that share a block: 8, 16 or 32, each with at most two groups of four elements
-  std::uint32_t aligned;  // not 0: groups of four elements can move as one, 16 bytes of float32 and 4 of int8
+  std::uint32_t lanes;    // how many share a block: 8, 16 or 32, each with at most two groups of four elements
+  std::uint32_t aligned;  // not 0: a group of four elements can move as one, 16 bytes of float32 and 4 of int8
   std::uint32_t padding;
 };
 
-/// One tensor of a pack. Chunks number the kChunkBytes-sized pieces of all tensors in order, so that blocks share the
-/// work evenly however the sizes differ.
+/// One tensor of a pack. All tensors are cut into chunks of kChunkBytes, which are numbered in order, so that blocks
+/// share the work evenly however the sizes differ.
 struct PackEntry {
   std::uint64_t tensor;  // device address
   std::uint64_t offset;  // bytes from the start of the packed buffer

@@ -1,6 +1,6 @@
 #pragma once
-// Memory, streams and times on a device, for tests and benchmarks: what fails throws, since there is nobody to hand an
-// error to.
+// Memory, streams and times on a device, for tests and benchmarks: a failure throws, because there is no caller that
+// could use an Error.
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -19,10 +19,10 @@ inline void require(const Status& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }
 
-/// The first device of this host with our kernels on it, its primary context current on the thread that made it.
+/// The first device of this host with the kernels loaded; its primary context is current on the thread that opened it.
 class Device {
  public:
-  /// Or the sentence that says why there is none.
+  /// Returns the device, or the sentence that says why there is none.
   static Result<std::unique_ptr<Device>> open() {
     auto driver = open_cuda_driver();
     if (!driver) return std::unexpected(driver.error());
@@ -63,7 +63,7 @@ class Device {
   StreamHandle stream_ = nullptr;
 };
 
-/// Bytes in device memory, at an offset from a boundary of 256.
+/// Bytes in device memory, at an offset from a multiple of 256.
 class DeviceArray {
  public:
   DeviceArray(Device& device, std::size_t bytes, std::size_t misalignment = 0)
@@ -119,7 +119,7 @@ class MappedArray {
   DeviceAddress address_ = 0;
 };
 
-/// Milliseconds between two points of a stream.
+/// Measures the milliseconds between two points of a stream.
 class Timer {
  public:
   explicit Timer(Device& device) : device_(device) {

@@ -1,4 +1,4 @@
-// The real driver: every call by its symbol in libcuda.so.1.
+// The real driver: it makes every call by its symbol in libcuda.so.1.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using Code = int;
 
-// The symbols are those that cuda.h's macros name, with the version suffixes that they add.
+// The symbols have the version suffixes that cuda.h's macros add.
 struct Calls {
   Code (*init)(unsigned);
   Code (*driver_version)(int*);
@@ -174,7 +174,7 @@ class BoundDriver final : public CudaDriver {
   Calls calls_;
 };
 
-/// Fills in calls until one is missing, whose name it then remembers.
+/// Fills in the calls, and remembers the name of the first that is missing.
 class Binder {
  public:
   explicit Binder(SymbolSource& symbols) : symbols_(symbols) {}
@@ -185,7 +185,7 @@ class Binder {
     if (call == nullptr && missing_ == nullptr) missing_ = name;
     return *this;
   }
-  /// One that older drivers lack, and that can be done without.
+  /// A call that older drivers lack, and that the program can do without.
   template <class Function>
   void optional(Function*& call, const char* name) {
     call = reinterpret_cast<Function*>(symbols_.find(name));
@@ -202,7 +202,7 @@ class SharedLibrary final : public SymbolSource {
   explicit SharedLibrary(void* handle) : handle_(handle) {}
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
-  // Never closed: the driver starts threads and registers handlers that outlive any owner of ours.
+  // Never closed: the driver starts threads and registers handlers that outlive every owner of this object.
   ~SharedLibrary() override = default;
   void* find(const char* name) override { return dlsym(handle_, name); }
 
@@ -265,7 +265,7 @@ Result<CudaDriver*> cuda_driver_of_process() {
   static std::atomic<CudaDriver*> found{nullptr};
   static std::atomic<unsigned long long> loads_seen{0};
   if (CudaDriver* const driver = found.load(std::memory_order_acquire)) return driver;
-  unsigned long long loads = 0;  // since the process began
+  unsigned long long loads = 0;  // libraries loaded since the process began
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
         *static_cast<unsigned long long*>(out) = info->dlpi_adds;
@@ -285,7 +285,7 @@ Result<CudaDriver*> cuda_driver_of_process() {
   auto driver = bind_cuda_driver(std::make_unique<SharedLibrary>(handle));
   if (!driver) return std::unexpected(driver.error());
   found.store(driver->get(), std::memory_order_release);
-  return driver->release();  // for the life of the process: its threads may use it to the end
+  return driver->release();  // never destroyed: threads may use it until the process ends
 }
 
 Error cuda_error(CudaDriver& driver, CudaResult result, std::string what) {

@@ -1,4 +1,4 @@
-// The device code, as images.S puts it into the program.
+// The device code that images.S puts into the program.
 #include "tributary/kernels/cuda.h"
 
 extern "C" {

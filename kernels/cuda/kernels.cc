@@ -1,4 +1,4 @@
-// Loading the kernels, and launching them.
+// Loads the kernels and launches them.
 #include <algorithm>
 #include <string>
 #include <utility>

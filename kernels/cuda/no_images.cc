@@ -1,4 +1,4 @@
-// In place of the embedded device code, where the build has none.
+// Takes the place of images.cc in a build without device code.
 #include "tributary/kernels/cuda.h"
 
 namespace tributary::kernels::cuda {

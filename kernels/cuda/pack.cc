@@ -1,4 +1,4 @@
-// Many tensors into one buffer and back.
+// Packs many tensors into one buffer, and unpacks them.
 #include <string>
 #include <utility>
 #include <vector>

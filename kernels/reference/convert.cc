@@ -33,8 +33,7 @@ void store_bits(DType dtype, void* array, std::size_t index, std::uint32_t bits)
     store(array, index, static_cast<std::uint16_t>(bits));
 }
 
-/// A finite value that is beyond the largest finite one even when saturated would have become something else
-/// unsaturated.
+/// True for a finite value that, without saturation, rounds beyond the largest finite value of the format.
 bool overflows(FloatFormat format, float value) noexcept {
   if (!std::isfinite(value)) return false;
   return (encode(format, value) & (format.sign_bit() - 1)) > format.largest_finite();

@@ -44,13 +44,12 @@ std::uint32_t encode(FloatFormat format, float value, Overflow overflow) noexcep
                                                               : format.quiet_nan();
   if (std::isinf(value)) return sign | beyond;
 
-  // In units of the last place at this magnitude the value is rounded to an integer; below the smallest normal the unit
-  // stays the same.
+  // The value is rounded to a whole number of units; a unit is the last place at this magnitude, and stays the same
+  // below the smallest normal number.
   const double magnitude = std::fabs(static_cast<double>(value));
   const int exponent = magnitude == 0 ? 1 - format.bias() : std::max(std::ilogb(magnitude), 1 - format.bias());
   const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
-  // Consecutive magnitudes are consecutive codes, so that a carry out of the mantissa moves to the next exponent by
-  // itself.
+  // Consecutive magnitudes have consecutive codes, so a carry out of the mantissa raises the exponent by itself.
   const auto codes_below = static_cast<std::uint32_t>(exponent + format.bias() - 1) << format.mantissa_bits;
   const std::uint32_t code = codes_below + units;
   return sign | (code > format.largest_finite() ? beyond : code);

@@ -1,6 +1,5 @@
 #pragma once
-// The small floating-point formats, by arithmetic on their definition rather than by bit tricks: slow, and easy to
-// check by eye.
+// The small floating-point formats, computed from their definition without bit tricks: slow, and easy to check by eye.
 #include <cstdint>
 
 #include "tributary/kernels/convert.h"
@@ -8,8 +7,8 @@
 
 namespace tributary::kernels::reference {
 
-/// Sign, exponent and mantissa from the top down, IEEE 754 style. Without infinity (OCP float8 e4m3) the all-ones
-/// exponent holds ordinary values, but for the all-ones pattern, which is NaN. Source: OCP 8-bit Floating Point
+/// Sign, exponent and mantissa from the top down, as in IEEE 754. Without infinity (OCP float8 e4m3) the all-ones
+/// exponent holds ordinary values, except for the all-ones pattern, which is NaN. Source: OCP 8-bit Floating Point
 /// Specification (OFP8), revision 1.0, 2023.
 struct FloatFormat {
   int exponent_bits;
@@ -29,7 +28,7 @@ struct FloatFormat {
   }
 };
 
-/// float16, bfloat16, float8_e4m3 or float8_e5m2.
+/// `dtype` is float16, bfloat16, float8_e4m3 or float8_e5m2.
 [[nodiscard]] FloatFormat format_of(DType dtype) noexcept;
 
 /// Exact: every value of the small formats is a float32.

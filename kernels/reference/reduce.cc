@@ -11,7 +11,7 @@
 namespace tributary::kernels::reference {
 namespace {
 
-// How one dtype lies in memory and what it is combined in.
+// How one dtype lies in memory, and the type in which it is combined.
 template <class T>
 struct Plain {
   using Stored = T;
@@ -30,7 +30,7 @@ struct Small {
   }
 };
 
-// Integers wrap, which the language grants to unsigned ones alone. The detour by 64 bits keeps int8 and friends from
+// Integers wrap, but the language lets only unsigned ones do so. The conversion to 64 bits keeps the small types from
 // being promoted to int.
 template <class T>
 T wrap(std::uint64_t value) noexcept {
@@ -94,7 +94,7 @@ T combine(ReduceOp op, T a, T b) noexcept {
   return a;
 }
 
-// An int64 holds every int32 sum and every divisor; uint64 is divided as itself.
+// An int64 holds every int32 sum and every divisor; uint64 is divided without conversion.
 template <class T>
 T divide(T sum, std::uint32_t divisor) noexcept {
   if constexpr (std::is_floating_point_v<T>)

@@ -1,5 +1,5 @@
-// Conversions on device memory, or from it to mapped host memory: one kernel for each format and direction, found by
-// its name.
+// Conversions on device memory, or from it to mapped host memory: one kernel for each format and direction. The host
+// finds each by its name.
 #include "kernels/cuda/device/convert_body.cuh"
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/quantize_body.cuh"
@@ -23,7 +23,8 @@ TRIBUTARY_CONVERT_FORMAT(bfloat16)
 TRIBUTARY_CONVERT_FORMAT(float8_e4m3)
 TRIBUTARY_CONVERT_FORMAT(float8_e5m2)
 
-/// `lanes` to a block of elements. All lanes of a warp compare, also those whose block is beyond the last.
+/// `lanes` lanes share a block of elements. All lanes of a warp take part in the comparison, even those whose block is
+/// beyond the last.
 extern "C" __global__ void __launch_bounds__(kThreadsPerBlock)
     quantize(const __grid_constant__ QuantizeArguments arguments) {
   const std::uint32_t lane = threadIdx.x % arguments.lanes;

@@ -1,6 +1,6 @@
 #pragma once
 // Conversions as one thread of a grid runs them: four elements at a time, 16 bytes of float32 and 8 or 4 of the other
-// format, so that both sides are read and written in whole lines by neighbouring lanes.
+// format, so that neighbouring lanes read and write whole lines on both sides.
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/device/small_float.cuh"
 
@@ -18,7 +18,7 @@ struct Four {
 };
 
 // A body reads four elements and writes four in separate steps: the compiler may not move a load before a store that
-// could overlap it, so that several loads are under way at once only where all of them come first.
+// could overlap it, so several loads are under way at once only if all come before the stores.
 
 template <DType kDType, bool kSaturate>
 struct NarrowBody {
@@ -47,7 +47,7 @@ struct WidenBody {
   using Stored = typename Small::Stored;
   struct Loaded {
     Four<Small> in;
-    FourFloats before;  // what is added to
+    FourFloats before;  // the accumulator before the sum
   };
 
   static TRIBUTARY_DEVICE float value(float before, Stored code) {

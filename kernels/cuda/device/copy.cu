@@ -1,4 +1,4 @@
-// Copies: of one array, also into mapped host memory; and of many tensors into one buffer or back, in one launch.
+// Copies of one array, also into mapped host memory, and of many tensors into one buffer or back, in one launch.
 #include "kernels/cuda/device/copy_body.cuh"
 #include "kernels/cuda/device/grid.cuh"
 

@@ -1,11 +1,11 @@
 #pragma once
-// Copies as one thread of a group runs them: of any bytes at any alignment, and of many tensors by a table.
+// Copies as one thread of a group runs them: any bytes at any alignment, and many tensors by a table.
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/device/portable.cuh"
 
 namespace tributary::kernels::cuda {
 
-/// Whole chunks of kBytes where source and destination lie alike, the ends byte by byte.
+/// Copies whole chunks of kBytes, and the ends byte by byte. Source and destination are equal modulo kBytes.
 template <std::size_t kBytes>
 TRIBUTARY_DEVICE void copy_in_chunks(char* to, const char* from, std::uint64_t bytes, Lane lane) {
   const std::uint64_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kBytes;
@@ -37,8 +37,8 @@ TRIBUTARY_DEVICE void copy_body(char* to, const char* from, std::uint64_t bytes,
   copy_in_chunks<1>(to, from, bytes, lane);
 }
 
-/// The last entry whose first chunk is not after `chunk`. Entries without bytes have the same first chunk as the next,
-/// which is then found.
+/// Returns the last entry whose first chunk is not after `chunk`. An entry without bytes has the same first chunk as
+/// the next entry, so it is never returned.
 TRIBUTARY_DEVICE std::uint32_t entry_of_chunk(const PackArguments& arguments, std::uint64_t chunk) {
   std::uint32_t low = 0;
   std::uint32_t high = arguments.entries_count;  // the answer is in [low, high)
@@ -52,7 +52,7 @@ TRIBUTARY_DEVICE std::uint32_t entry_of_chunk(const PackArguments& arguments, st
   return low;
 }
 
-/// One chunk, by the lanes of one block.
+/// Copies one chunk by the lanes of one block.
 TRIBUTARY_DEVICE void pack_chunk(const PackArguments& arguments, std::uint64_t chunk, Lane lane) {
   const PackEntry entry = arguments.entries[entry_of_chunk(arguments, chunk)];
   const std::uint64_t begin = (chunk - entry.first_chunk) * kChunkBytes;

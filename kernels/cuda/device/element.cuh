@@ -1,6 +1,6 @@
 #pragma once
-// One dtype under one operation: how an element becomes an accumulator, how two are combined, and how the last one is
-// stored.
+// One dtype under one operation: how an element becomes an accumulator, how two accumulators are combined, and how the
+// last one is stored.
 #include <type_traits>
 
 #include "kernels/cuda/arguments.h"
@@ -10,7 +10,7 @@
 
 namespace tributary::kernels::cuda {
 
-/// float32 and float64, and the small floats in float32: sum, product, average.
+/// Sum, product and average of float32 and float64, and of the small floats in float32.
 template <class T, ReduceOp kOp>
 struct PlainFloat {
   using Stored = T;
@@ -34,9 +34,9 @@ struct WidenedFloat {
   }
 };
 
-/// min and max of floats, on integers that order as IEEE 754-2019 minimum and maximum want: see
-/// kernels/cpu/elements-inl.h, whose trick this is. U is the float's bits as an unsigned integer, kLargest +infinity or
-/// the largest value where there is none.
+/// min and max of floats, on integers whose order is that of IEEE 754-2019 minimum and maximum:
+/// kernels/cpu/elements-inl.h explains it. U is the float's bits as an unsigned integer, kLargest the bits of
+/// +infinity, or of the largest value where there is no infinity.
 template <class U, U kLargest, U kQuiet, bool kMin>
 struct OrderedFloat {
   using Stored = U;
@@ -90,7 +90,7 @@ struct Integer {
   }
 };
 
-// ---- Which of them a dtype and an operation take.
+// ---- The choice among them, by dtype and operation.
 
 template <DType kDType, ReduceOp kOp>
 inline constexpr bool kOrders = kOp == ReduceOp::min || kOp == ReduceOp::max;

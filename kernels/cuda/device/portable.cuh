@@ -1,6 +1,6 @@
 #pragma once
-// The parts of the device that the kernels' bodies need, with a plain meaning on the host: the same bodies are compiled
-// by g++ and run in unit tests, so that their arithmetic and their indexing are proved where there is no GPU.
+// The parts of the device that the kernels' bodies need, with a plain meaning on the host: g++ compiles the same bodies
+// for unit tests, which check their arithmetic and their indexing where there is no GPU.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,7 +18,7 @@
 
 namespace tributary::kernels::cuda {
 
-/// Which thread of how many this is, over the whole grid.
+/// The number of this thread, and the number of all threads, in the whole grid.
 struct Lane {
   std::uint64_t index;
   std::uint64_t count;
@@ -32,14 +32,14 @@ TRIBUTARY_DEVICE To bits_as(From from) {
   return to;
 }
 
-/// kBytes at an address aligned to as much; 16 of them move as one.
+/// kBytes at an address that is a multiple of kBytes; up to 16 move as one.
 template <std::size_t kBytes>
 struct alignas(kBytes) Chunk {
   unsigned char bytes[kBytes];
 };
 
-// Everything is read once and written once, so that lines are marked as the first to leave the cache. Not by the
-// read-only path: in place, the array is written as well.
+// The kernels read and write all data once, so these loads and stores mark their lines as the first to leave the cache.
+// They avoid the read-only path, because a kernel in place also writes the array.
 template <std::size_t kBytes>
 TRIBUTARY_DEVICE Chunk<kBytes> load_chunk(const void* from) {
 #if defined(__CUDA_ARCH__)

@@ -1,8 +1,8 @@
 #pragma once
 // int8 with one scale per block of 32 to 256 elements. See tributary/kernels/convert.h for the contract.
 //
-// A quarter, a half or a whole warp takes a block (QuantizeArguments::lanes), each lane up to two groups of four
-// elements, which stay in its registers while the lanes agree on the largest: everything is read once.
+// A quarter, a half or a whole warp takes a block (QuantizeArguments::lanes), and each lane up to two groups of four
+// elements. These stay in its registers while the lanes find the largest magnitude, so all data are read once.
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/device/convert_body.cuh"
 #include "kernels/cuda/device/portable.cuh"
@@ -12,13 +12,13 @@ namespace tributary::kernels::cuda {
 inline constexpr std::uint32_t kWarpLanes = 32;
 inline constexpr std::uint32_t kFoursOfLane = 2;
 
-/// A lane's part of the block of elements [begin, end): group u of `lane` starts at begin + 4 (lane + u * lanes). Zero
-/// beyond the end.
+/// A lane's part of the block of elements [begin, end): group u of `lane` starts at begin + 4 (lane + u * lanes).
+/// Elements beyond the end are zero.
 struct LanePart {
   FourFloats fours[kFoursOfLane];
 };
 
-/// A whole group of four at addresses where 16 and 4 bytes can move as one.
+/// True for a whole group of four at addresses where 16 and 4 bytes can move as one.
 TRIBUTARY_DEVICE bool moves_as_one(const QuantizeArguments& arguments, std::uint64_t first, std::uint64_t end) {
   return arguments.aligned != 0 && first + kConvertedAtOnce <= end;
 }
@@ -41,7 +41,7 @@ TRIBUTARY_DEVICE LanePart load_part(const QuantizeArguments& arguments, std::uin
   return part;
 }
 
-/// The largest magnitude, as bits, which order as the floats do; NaN is above infinity.
+/// Returns the bits of the largest magnitude. Bits have the order of the floats, and NaN is above infinity.
 TRIBUTARY_DEVICE std::uint32_t largest_of(const LanePart& part) {
   std::uint32_t largest = 0;
   TRIBUTARY_UNROLL
@@ -67,7 +67,7 @@ struct FourSteps {
   std::int8_t elements[kConvertedAtOnce];
 };
 
-/// `largest_bits`: of the whole block, the same in every lane.
+/// `largest_bits`: the largest of the whole block, the same in every lane.
 TRIBUTARY_DEVICE void quantize_part(const QuantizeArguments& arguments, std::uint64_t begin, std::uint64_t end,
                                     std::uint32_t lane, const LanePart& part, std::uint32_t largest_bits) {
   const bool finite = largest_bits < 0x7F800000U;
@@ -95,9 +95,9 @@ TRIBUTARY_DEVICE void quantize_part(const QuantizeArguments& arguments, std::uin
   if (lane == 0) arguments.scales[begin / arguments.block] = finite ? scale : bits_as<float>(0x7FC00000U);
 }
 
-// ---- The way back: each element by itself, so that blocks only say which scale.
+// ---- The way back: each element alone; its block only says which scale it has.
 
-/// i / arguments.block without a division, of which a device has none.
+/// Returns the scale of element i. Computes i / arguments.block by a product, because a device has no division.
 TRIBUTARY_DEVICE float scale_of(const QuantizeArguments& arguments, std::uint64_t i) {
   const Reciprocal& by = arguments.by_block;
   const std::uint64_t product = multiply_high(i, by.multiplier);
@@ -108,8 +108,8 @@ template <bool kAccumulate>
 struct DequantizeBody {
   struct Loaded {
     FourSteps in;
-    FourFloats before;  // what is added to
-    float scale;        // of all four: blocks are multiples of 32
+    FourFloats before;  // the accumulator before the sum
+    float scale;        // the same for all four: blocks are multiples of 32
   };
 
   static TRIBUTARY_DEVICE float value(float before, std::int8_t steps, float scale) {

@@ -1,13 +1,13 @@
 #pragma once
-// The small floats, to float32 and back: by the device's instructions where it has them, else by integers. Same bits
-// either way, but for a NaN's payload.
+// Converts the small floats to float32 and back, by the device's instructions where it has them, else by integers. Both
+// give the same bits, but for a NaN's payload.
 #include "kernels/cuda/device/portable.cuh"
 #include "tributary/protocol/types.h"
 
 namespace tributary::kernels::cuda {
 
-/// Rounds to nearest even by integer arithmetic; kSaturate: the largest finite value instead of infinity (or of NaN,
-/// where there is no infinity).
+/// Rounds to nearest even by integer arithmetic. kSaturate: returns the largest finite value instead of infinity (or of
+/// NaN, where there is no infinity).
 template <int kExponentBits, int kMantissaBits, bool kInfinity, bool kSaturate>
 TRIBUTARY_DEVICE std::uint32_t encode_by_integers(float value) {
   constexpr int kShift = 23 - kMantissaBits;
@@ -18,8 +18,8 @@ TRIBUTARY_DEVICE std::uint32_t encode_by_integers(float value) {
   constexpr std::uint32_t kNaN = kInfinity ? kExponentMask | (1U << (kMantissaBits - 1)) : kSign - 1;
   constexpr std::uint32_t kBeyond = kSaturate ? kLargest : kInfinity ? kExponentMask : kNaN;
   constexpr std::uint32_t kSmallestNormal = static_cast<std::uint32_t>(127 + 1 - kBias) << 23;
-  // The float32 whose last place is worth the format's smallest subnormal: adding it rounds a small value to a multiple
-  // of that.
+  // The last place of this float32 is worth the format's smallest subnormal: adding it rounds a small value to a
+  // multiple of that subnormal.
   constexpr std::uint32_t kMagic = static_cast<std::uint32_t>(127 + 1 - kBias + kShift) << 23;
 
   const auto bits = bits_as<std::uint32_t>(value);
@@ -37,7 +37,8 @@ TRIBUTARY_DEVICE std::uint32_t encode_by_integers(float value) {
   return sign | (code > kLargest ? kBeyond : code);
 }
 
-/// The format's bits moved to float32's place are 2^-k of the value, subnormals included; a product puts that right.
+/// The format's bits, moved to their place in a float32, are 2^-k of the value, subnormals included; a product corrects
+/// that.
 template <int kExponentBits, int kMantissaBits, bool kInfinity>
 TRIBUTARY_DEVICE float decode_by_integers(std::uint32_t code) {
   constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
@@ -96,8 +97,8 @@ struct SmallFloat<DType::bfloat16> {
   }
 };
 
-// The float8 instructions came with compute capability 8.9. They only saturate, so that what is beyond the largest
-// value is told by its size.
+// The float8 instructions came with compute capability 8.9. They only saturate, so a comparison finds the values beyond
+// the largest.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
 #define TRIBUTARY_FLOAT8_INSTRUCTIONS 1
 #else

@@ -1,5 +1,5 @@
 #pragma once
-// Conversions between float32 and the smaller formats that travel on a wire, and sums that convert on the way.
+// Conversions between float32 and the smaller formats that travel on the wire, and sums that convert as they add.
 #include <cstddef>
 #include <cstdint>
 
@@ -7,33 +7,33 @@
 
 namespace tributary::kernels {
 
-/// The fate of a finite value that rounds beyond the largest finite one of its new format, and of an infinity.
+/// The result for an infinity, and for a finite value that rounds beyond the largest finite value of the new format.
 enum class Overflow : std::uint8_t {
   to_infinity,  // infinity, as IEEE 754 has it; NaN in float8 e4m3, which has no infinity
   saturate,     // the largest finite value of that sign
 };
 
-/// Added to, never reset: one pair can go through many calls. Not shared between threads.
+/// The calls add to the counters and never reset them, so one pair can serve many calls. Not shared between threads.
 struct ConvertCounters {
-  std::uint64_t overflows = 0;  // finite values that became, or were saturated for being, too large
+  std::uint64_t overflows = 0;  // finite values that were too large
   std::uint64_t nans = 0;       // NaN among the inputs
 };
 
 struct ConvertOptions {
   Overflow overflow = Overflow::to_infinity;
-  ConvertCounters* counters = nullptr;  // null: nothing is counted, and nothing is spent on it
+  ConvertCounters* counters = nullptr;  // null: the call counts nothing and spends nothing on it
 };
 
 /// True when one of the two is float32 and the other float16, bfloat16, float8_e4m3 or float8_e5m2.
 [[nodiscard]] bool can_convert(DType from, DType to) noexcept;
 
-/// out[i] = in[i] in the other format, for every i in [0, count).
+/// out[i] = in[i], converted, for every i in [0, count).
 ///
 /// in, out  count elements of `from` and of `to`, a pair that can_convert allows; any alignment; disjoint
 ///
-/// From float32 each value is rounded once, to nearest even; subnormal results are kept, and a NaN is made quiet. To
-/// float32 it is exact, and a NaN stays one, quiet or not. All targets give the same bits, but for the payload of a
-/// NaN. Never allocates or throws; any thread.
+/// From float32 each value is rounded once, to nearest even; subnormal results are kept, and a NaN is made quiet. The
+/// conversion to float32 is exact; a NaN stays a NaN, quiet or not. All targets give the same bits, but for the payload
+/// of a NaN. Never allocates or throws; any thread.
 void convert(DType from, DType to, const void* in, void* out, std::size_t count,
              const ConvertOptions& options = {}) noexcept;
 
@@ -42,7 +42,7 @@ void convert(DType from, DType to, const void* in, void* out, std::size_t count,
 /// in           count elements of `from`, a format that convert widens; any alignment; disjoint from the accumulator
 /// accumulator  count elements
 ///
-/// The counters alone of the options matter: overflows are finite accumulators that became infinite.
+/// Only the counters of the options are used: overflows are finite accumulators that became infinite.
 void convert_accumulate(DType from, const void* in, float* accumulator, std::size_t count,
                         const ConvertOptions& options = {}) noexcept;
 
@@ -51,7 +51,7 @@ void convert_accumulate(DType from, const void* in, float* accumulator, std::siz
 inline constexpr std::size_t kScaleBlockMin = 32;
 inline constexpr std::size_t kScaleBlockMax = 256;
 
-/// 32, 64, 96, ... 256 elements.
+/// True for 32, 64, 96, ... 256 elements.
 [[nodiscard]] constexpr bool is_scale_block(std::size_t block) noexcept {
   return block >= kScaleBlockMin && block <= kScaleBlockMax && block % kScaleBlockMin == 0;
 }
@@ -64,12 +64,12 @@ inline constexpr std::size_t kScaleBlockMax = 256;
 ///
 /// in      count float32
 /// out     count int8, -127..127
-/// scales  scales_count(count, block) float32; not below the smallest normal float32, so that its reciprocal is finite
+/// scales  scales_count(count, block) float32; none below the smallest normal float32, so that reciprocals are finite
 ///
-/// |in[i] - out[i] scales[b]| <= (1/2 + 2^-15) scales[b]: half a step, and the rounding of the reciprocal and of one
-/// product, each of relative 2^-24 of at most 127 steps. A block that holds a NaN or an infinity gets the scale NaN and
-/// zeros: what comes out of it is NaN throughout, so that whoever watches for overflow sees it. Counters: `nans` the
-/// NaN, `overflows` the infinities.
+/// |in[i] - out[i] scales[b]| <= (1/2 + 2^-15) scales[b]: half a step, and the rounding errors of the reciprocal and of
+/// one product, each 2^-24 relative to at most 127 steps. A block with a NaN or an infinity gets the scale NaN and
+/// zeros: all its elements are NaN after dequantize(), so that a check for overflow finds them. Counters: `nans` counts
+/// the NaN, `overflows` the infinities.
 void quantize(const float* in, std::int8_t* out, float* scales, std::size_t count, std::size_t block,
               ConvertCounters* counters = nullptr) noexcept;
 

@@ -1,9 +1,9 @@
 #pragma once
 // reduce, convert and pack on the memory of an NVIDIA GPU.
 //
-// Everything is ordered by the stream it is given; nothing synchronises. An answer without error means that the launch
-// was accepted; what goes wrong on the device later is reported by the stream, as for any kernel. The bits are those of
-// the host kernels, but for the payload of NaN.
+// Each call is ordered by the stream that it gets; no call synchronises. Success means that the driver accepted the
+// launch; the stream reports later failures on the device, as for any kernel. The bits are those of the host kernels,
+// but for the payload of NaN.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace tributary::kernels::cuda {
 
-/// A fatbin: device code for several architectures, of which the driver takes what fits.
+/// A fatbin: device code for several architectures, from which the driver takes the one that fits.
 struct CudaImage {
   const char* name;
   const void* data;
@@ -26,10 +26,10 @@ struct CudaImage {
 /// Returns the images that the build embedded; empty without TRIBUTARY_WITH_CUDA.
 [[nodiscard]] std::span<const CudaImage> embedded_cuda_images() noexcept;
 
-/// How much of the chip a launch may take.
+/// The part of the GPU that a launch may take.
 enum class Share : std::uint8_t {
   all,     // as many blocks as are resident at once
-  little,  // one block on every fourth multiprocessor, enough to fill PCIe, and the rest left to whoever computes
+  little,  // one block on every fourth multiprocessor, enough to fill PCIe; the rest stays for other kernels
 };
 
 /// One tensor of a pack.
@@ -39,12 +39,12 @@ struct PackedTensor {
   std::size_t offset;  // in the packed buffer
 };
 
-/// Puts tensors one after the other, each at a multiple of `alignment` bytes: 16 lets whole vectors move where the
-/// tensors are so aligned. Fills in the offsets and returns the size of the buffer.
+/// Lays tensors out one after the other, each at a multiple of `alignment` bytes: with 16, whole vectors move where the
+/// tensors are aligned to 16, too. Fills in the offsets and returns the size of the buffer.
 std::size_t lay_out(std::span<PackedTensor> tensors, std::size_t alignment = 16) noexcept;
 
-/// A list of tensors in device memory, made once for a bucket and used for every step. Not to be destroyed while a
-/// launch that uses it is under way.
+/// A list of tensors in device memory, made once for a bucket and used for every step. It must outlive every launch
+/// that uses it.
 class PackTable {
  public:
   PackTable(PackTable&& other) noexcept;
@@ -62,30 +62,30 @@ class PackTable {
   std::uint64_t chunks_ = 0;
 };
 
-/// The kernels, loaded into the primary context of one device. Any thread. Streams and memory must be that context's
-/// (the CUDA runtime's and PyTorch's are); mapped host memory is named by its device address.
+/// The kernels, loaded into the primary context of one device. Any thread. Streams and memory must be of that context
+/// (the CUDA runtime's and PyTorch's are); mapped host memory is given by its device address.
 class CudaKernels {
  public:
-  /// `driver` must outlive the result. unsupported: no code in this build, none for the device, or a device before
-  /// compute capability 7.5.
+  /// `driver` must outlive the result. Errc::unsupported: the build has no device code, or none for this device, or the
+  /// device is older than compute capability 7.5.
   static Result<std::unique_ptr<CudaKernels>> load(CudaDriver& driver, int device,
                                                    std::span<const CudaImage> images = embedded_cuda_images());
   CudaKernels(const CudaKernels&) = delete;
   CudaKernels& operator=(const CudaKernels&) = delete;
   ~CudaKernels();
 
-  /// kernels::reduce (see reduce.h), of 1 to 64 arrays. Addresses are multiples of the element's size; where they are
-  /// alike modulo 16, whole vectors move.
+  /// kernels::reduce() (see reduce.h) of 1 to 64 arrays. Addresses are multiples of the element's size; where they are
+  /// equal modulo 16, whole vectors move.
   Status reduce(DType dtype, ReduceOp op, std::span<const DeviceAddress> inputs, DeviceAddress out, std::size_t count,
                 std::uint32_t divisor, StreamHandle stream);
 
-  /// kernels::convert (see convert.h). To or from mapped host memory this is the staging path: pass Share::little.
+  /// kernels::convert() (see convert.h). To stage data through mapped host memory, pass Share::little.
   Status convert(DType from, DType to, DeviceAddress in, DeviceAddress out, std::size_t count, Overflow overflow,
                  StreamHandle stream, Share share = Share::all);
   Status convert_accumulate(DType from, DeviceAddress in, DeviceAddress accumulator, std::size_t count,
                             StreamHandle stream);
 
-  /// kernels::quantize and its companions.
+  /// kernels::quantize(), dequantize() and dequantize_accumulate().
   Status quantize(DeviceAddress in, DeviceAddress out, DeviceAddress scales, std::size_t count, std::size_t block,
                   StreamHandle stream);
   Status dequantize(DeviceAddress in, DeviceAddress scales, DeviceAddress out, std::size_t count, std::size_t block,
@@ -96,18 +96,18 @@ class CudaKernels {
   /// Copies without converting, at any alignment; for staging through mapped host memory.
   Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, StreamHandle stream, Share share = Share::all);
 
-  /// Makes the table for pack and unpack. Allocates, and copies before it returns: not for every step. exhausted: no
-  /// device memory.
+  /// Makes the table for pack() and unpack(). Allocates, and copies before it returns: do not call it for every step.
+  /// Errc::exhausted: there is no device memory left.
   Result<PackTable> make_pack_table(std::span<const PackedTensor> tensors);
 
-  /// All tensors of the table into one buffer, or back, in one launch.
+  /// Copy all tensors of the table into one buffer, or back, in one launch.
   Status pack(const PackTable& table, DeviceAddress packed, StreamHandle stream);
   Status unpack(const PackTable& table, DeviceAddress packed, StreamHandle stream);
 
  private:
   struct Kernel {
     FunctionHandle function = nullptr;
-    std::uint32_t blocks_max = 1;  // resident on the whole device at once
+    std::uint32_t blocks_max = 1;  // as many as are resident on the whole device at once
   };
   struct ConvertKernels {
     Kernel narrow, narrow_saturate, widen, accumulate;

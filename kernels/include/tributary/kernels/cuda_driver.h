@@ -1,6 +1,6 @@
 #pragma once
-// The CUDA driver, found at run time: a program that is linked with this loads and runs on a host that has no libcuda.
-// No CUDA header is needed.
+// The CUDA driver, found at run time: a program linked with this library starts and runs on a host without libcuda. It
+// needs no CUDA header.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,30 +16,31 @@ using ContextHandle = struct CUctx_st*;
 using ModuleHandle = struct CUmod_st*;
 using FunctionHandle = struct CUfunc_st*;
 
-/// A CUresult: 0 is success, the rest numbered as in cuda.h.
+/// A CUresult: 0 is success; the others have the numbers of cuda.h.
 enum class CudaResult : int { success = 0, not_ready = 600, not_supported = 801 };
 
 enum class DeviceAttribute : int {
   multiprocessors = 16,
   capability_major = 75,
   capability_minor = 76,
-  gpudirect_rdma = 116,            // its memory can be mapped by another device of the bus
-  gpudirect_flush_options = 117,   // bit 0: flush_gpudirect_writes() works
-  gpudirect_write_ordering = 118,  // 0: what a device of the bus wrote must be flushed before anybody else reads it;
-                                   // 100: not before this GPU reads it; 200: before nobody does
+  gpudirect_rdma = 116,           // another device of the bus can map its memory
+  gpudirect_flush_options = 117,  // bit 0: flush_gpudirect_writes() works
+  // The readers that must flush the writes of a device of the bus before they read. 0: all; 100: all but this GPU; 200:
+  // none.
+  gpudirect_write_ordering = 118,
   dma_buf = 124,
 };
 
 /// The driver's answer about an address of any memory.
 struct PointerAttributes {
   enum class Memory : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
-  Memory memory = Memory::unknown;  // unknown: memory of the process that CUDA has not heard of
+  Memory memory = Memory::unknown;  // unknown: memory of the process that CUDA does not know
   int device = -1;
   bool managed = false;  // pages move between host and device: the processor may read it, too
 };
 
-/// The calls of the driver that we use, one to one, as its documentation describes them. Tests put a fake in its place.
-/// Any thread.
+/// The calls of the driver that the project uses, one to one, as its documentation describes them. Tests put a fake in
+/// its place. Any thread.
 class CudaDriver {
  public:
   virtual ~CudaDriver() = default;
@@ -72,50 +73,52 @@ class CudaDriver {
                           StreamHandle stream) = 0;  // host or device, either way
   virtual CudaResult pointer_attributes(PointerAttributes& attributes, DeviceAddress address) = 0;
   virtual CudaResult address_range(DeviceAddress& begin, std::size_t& bytes, DeviceAddress within) = 0;
-  /// Another one for every allocation that ever was, so that memory can be known again.
+  /// Returns a number that no other allocation ever has, by which memory can be recognized.
   virtual CudaResult buffer_id(std::uint64_t& id, DeviceAddress address) = 0;
-  /// A dma-buf of device memory, for the caller to close. Both ends are multiples of the host's page. Not of every
-  /// driver: CUDA_ERROR_NOT_SUPPORTED.
+  /// Returns a dma-buf of device memory, which the caller closes. Both ends are multiples of the host's page. A driver
+  /// without this call answers not_supported.
   virtual CudaResult dma_buf(int& descriptor, DeviceAddress begin, std::size_t bytes) = 0;
-  /// Until the current context's device sees what other devices of the bus have written to it. As dma_buf().
+  /// Waits until the current context's device sees the writes of other devices of the bus. A driver without this call
+  /// answers not_supported.
   virtual CudaResult flush_gpudirect_writes() = 0;
 
   virtual CudaResult stream_create(StreamHandle& stream) = 0;
   virtual CudaResult stream_destroy(StreamHandle stream) = 0;
   virtual CudaResult stream_synchronize(StreamHandle stream) = 0;
   virtual CudaResult event_create(EventHandle& event) = 0;
-  virtual CudaResult event_create_untimed(EventHandle& event) = 0;  // for order alone; who waits for it sleeps
+  virtual CudaResult event_create_untimed(EventHandle& event) = 0;  // for order alone; a waiting thread sleeps
   virtual CudaResult event_destroy(EventHandle event) = 0;
   virtual CudaResult event_record(EventHandle event, StreamHandle stream) = 0;
-  virtual CudaResult event_query(EventHandle event) = 0;  // not_ready: not yet
+  virtual CudaResult event_query(EventHandle event) = 0;  // not_ready: it has not happened yet
   virtual CudaResult event_synchronize(EventHandle event) = 0;
   virtual CudaResult event_milliseconds(float& milliseconds, EventHandle from, EventHandle to) = 0;
 
   virtual const char* error_name(CudaResult result) = 0;  // "CUDA_ERROR_..."; never null
 };
 
-/// Where symbols are looked up, so that tests need no library: the address of `name`, or null.
+/// Looks symbols up, so that tests need no library: find() returns the address of `name`, or null.
 class SymbolSource {
  public:
   virtual ~SymbolSource() = default;
   virtual void* find(const char* name) = 0;
 };
 
-/// The driver whose calls `symbols` has; it keeps the source. unsupported: a call is missing, which one is in the
-/// message.
+/// Returns the driver with the calls of `symbols`, which it keeps. Errc::unsupported: a call is missing; the message
+/// names it.
 [[nodiscard]] Result<std::unique_ptr<CudaDriver>> bind_cuda_driver(std::unique_ptr<SymbolSource> symbols);
 
-/// The driver of this host, from libcuda.so.1, initialised. unsupported: there is none, it is too old, or it sees no
-/// device; the message says which.
+/// Returns this host's driver from libcuda.so.1, initialised. Errc::unsupported: there is none, it is too old, or it
+/// does not start; the message says which.
 [[nodiscard]] Result<std::unique_ptr<CudaDriver>> open_cuda_driver();
 
-/// The driver that this process has loaded itself, as whoever has device memory has; it is neither loaded nor
-/// initialised here. nullptr: there is none. Cheap enough to be asked for every call: the list of loaded libraries is
-/// searched only when it has grown. Errc::unsupported, as bind_cuda_driver(). Lives as long as the process. Any thread.
+/// Returns the driver that this process has loaded already, as every process with device memory has; never loads or
+/// initialises it. nullptr: the process has loaded none. Cheap enough for every call: it searches the list of loaded
+/// libraries only when the list has grown. Errc::unsupported, as bind_cuda_driver(). The driver lives as long as the
+/// process. Any thread.
 [[nodiscard]] Result<CudaDriver*> cuda_driver_of_process();
 
-/// `what` failed with `result`: exhausted for no memory, bad_argument for an invalid value, unsupported for code that
-/// the device cannot run, else io.
+/// Returns the error for `what`, which failed with `result`: exhausted if memory ran out, bad_argument for an invalid
+/// value, unsupported for code that the device cannot run, else io.
 [[nodiscard]] Error cuda_error(CudaDriver& driver, CudaResult result, std::string what);
 
 }  // namespace tributary::kernels::cuda

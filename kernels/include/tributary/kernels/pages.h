@@ -1,6 +1,6 @@
 #pragma once
-// Pages of one's own for the large buffers of lanes, which come and go for months: what a lane gives back must not stay
-// with the process because something small lies behind it on the heap.
+// Separate pages for the large buffers of lanes, which come and go for months: memory that a lane gives back must not
+// stay with the process because a small object lies behind it on the heap.
 #include <sys/mman.h>
 
 #include <cstddef>

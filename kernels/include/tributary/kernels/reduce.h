@@ -1,5 +1,5 @@
 #pragma once
-// Element-wise reductions on host memory, chosen for the machine at run time.
+// Element-wise reductions on host memory, by the kernels that fit the machine, which are chosen at run time.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,19 +10,19 @@ namespace tributary::kernels {
 
 inline constexpr std::size_t kReduceInputsMax = 64;
 
-/// out[i] = (((inputs[0][i] op inputs[1][i]) op inputs[2][i]) op ...), for every i in [0, count), in this order always,
+/// out[i] = (((inputs[0][i] op inputs[1][i]) op inputs[2][i]) op ...), for every i in [0, count), always in this order,
 /// in one pass.
 ///
 /// - inputs: 1 to 64 arrays of count elements of dtype, any alignment; with one input this is a copy (and a division,
 ///   for avg)
 /// - out: count elements; may be equal to one of the inputs, else disjoint from all of them
 /// - divisor: for ReduceOp::avg alone: the sum is divided by it, once, before the only rounding; 1 leaves the sum as it
-///   is, so that the inner points of a tree pass 1 and its root the number of ranks. Ignored for other ops.
+///   is. So a root passes the number of ranks, and other aggregators pass 1. Ignored for other ops.
 ///
 /// Integers wrap; an integer average truncates toward zero. float16, bfloat16 and the float8 formats are combined in
-/// float32 and rounded once, to nearest even. min and max propagate NaN. The bits depend on nothing but the inputs and
-/// their order: all targets and all lengths and alignments give the same (a NaN result is some quiet NaN). Never
-/// allocates or throws; any thread.
+/// float32 and rounded once, to nearest even. min and max propagate NaN. The bits depend only on the inputs and their
+/// order: all targets, lengths and alignments give the same (a NaN result is some quiet NaN). Never allocates or
+/// throws; any thread.
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
             std::uint32_t divisor = 1) noexcept;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which instruction set the kernels run on. Nothing here has to be called: reduce and convert choose by themselves.
+// Says which instruction set the kernels use. No program need call this: reduce() and convert() choose by themselves.
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -17,7 +17,7 @@ enum class Target : std::uint8_t {
   sve,        // arm64 with the Scalable Vector Extension, of any vector length
 };
 
-/// "scalar", "sse4", ... as above.
+/// Returns the names above: "scalar", "sse4", ...
 [[nodiscard]] std::string_view to_string(Target target) noexcept;
 
 /// Returns the targets that this machine can run and this build holds, slowest first; never empty. Any thread; the
