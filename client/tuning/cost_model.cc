@@ -13,9 +13,9 @@ constexpr double kIncast = 1.25;    // factor if all ranks send to all at once
 constexpr double kStored = 2;       // factor if a rank receives data whole before it sends them on
 constexpr double kReducing = 0.25;  // the cost of reducing or copying a byte, in costs of sending or receiving it
 constexpr std::uint32_t kFanInMax = 16;
-// A split costs messages and processor time that the model counts but in part: it must save so much of the time.
+// The least part of the time that a split must save: the model counts its messages and its processor time only in part.
 constexpr double kSplitPays = 0.04;
-// The steps of a split's share below the largest: few, because each is a line of the policy that rank 0 sends.
+// The number of shares that a split can have below the largest: few, because each is a line of rank 0's policy.
 constexpr double kShareSteps = 16;
 
 /// The cost of an algorithm: to the busiest rank, and to all ranks together.
@@ -128,9 +128,13 @@ Demand demand(Collective collective, Algorithm algorithm, double ranks, double b
   return {};
 }
 
-double ring_rate(const Figures& figures) noexcept {
+/// The rate of a rank's link between the ranks. Uplinks may narrow it for each algorithm. The ring alone may have more
+/// than the link, where neighbours share a host: few of its edges then leave the host.
+double rate_between(const Figures& figures, Algorithm algorithm) noexcept {
   const double wire = wire_rate(figures);
-  return figures.ring_gbits > 0 ? std::min(figures.ring_gbits * 125, wire) : wire;
+  if (figures.ring_gbits <= 0) return wire;
+  const double ring = std::min(figures.ring_gbits * 125, core_rate(figures));
+  return algorithm == Algorithm::ring ? ring : std::min(ring, wire);
 }
 
 double levels_of(const Figures& figures, double ranks) noexcept {
@@ -141,15 +145,15 @@ double levels_of(const Figures& figures, double ranks) noexcept {
   return levels;
 }
 
-/// The time for which one segment keeps its lane's narrowest link busy: that of an aggregator, with all its children.
+/// The time for which one segment keeps its lane's narrowest link busy: the link of an aggregator with its children.
 double segment_us(const Figures& figures, double bytes) noexcept {
   const double lane_rate = figures.trees_gbits * 125 / figures.lanes;
   return std::min(bytes, static_cast<double>(figures.segment_bytes)) / lane_rate;
 }
 
-/// The time of so many bytes through trees whose rate is known. The segments go to the lanes in turn: a rank's link
-/// reaches the last lane a little later than the first, and the lane with the most segments counts. Its last one then
-/// still goes up the other levels, and down all.
+/// The time that so many bytes take through trees whose rate is known. The segments go to the lanes in turn, so the lane
+/// with the most segments ends last. A rank's link reaches the last lane a little later than the first. Then the lane's
+/// last segment still goes up the other levels, and down all of them.
 double narrow_trees_us(const Figures& figures, double levels, double bytes) noexcept {
   const double segments = std::ceil(bytes / figures.segment_bytes);
   const double of_one_lane = std::ceil(segments / figures.lanes) * figures.segment_bytes;
@@ -227,8 +231,8 @@ Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algo
   const Demand d = demand(call.collective, algorithm, ranks, static_cast<double>(call.bytes));
   const double core = core_rate(figures);
   estimate.latency_us = d.rounds * figures.message_us + kReducing * d.copied / core;
-  estimate.transfer_us =
-      std::max(d.bytes * d.slowdown / ring_rate(figures), (d.bytes * d.slowdown + kReducing * d.reduced) / core);
+  estimate.transfer_us = std::max(d.bytes * d.slowdown / rate_between(figures, algorithm),
+                                  (d.bytes * d.slowdown + kReducing * d.reduced) / core);
   const double work = d.messages * figures.message_us +
                       (d.all_bytes * d.slowdown + kReducing * (d.all_reduced + ranks * d.copied)) / core;
   estimate.processors_us = work * host_share(figures, ranks) / figures.cores;
@@ -242,24 +246,28 @@ bool can_split(Collective collective) noexcept {
 
 namespace {
 
-/// The share of the trees with which both end together, as a part of 1.
+/// The share of the bytes that goes to the trees, as a part of 1, so that trees and ranks end at the same time.
 ///
-/// The trees need share / T for each byte; the ranks (1 - share) x ratio / r on their own path, and their links
-/// share / R + (1 - share) x ratio / R for both. `ahead_us`: the time for which the ranks' bytes flow already while the
-/// trees' first segment is on its way; a short operation gives the trees less.
+/// T, r and R are the rates of the trees, of the ring and of a rank's link. For each byte of the operation the trees need
+/// share / T, the ring needs (1 - share) x ratio / r, and a rank's link, which carries both, needs
+/// share / R + (1 - share) x ratio / R. `ahead_us`: the ranks' bytes flow for so long before the trees' first segment has
+/// passed through; a short operation therefore gives the trees less.
 struct Shares {
-  double largest = 0;  // of an operation so long that nothing counts but the rates
+  double largest = 0;  // the share of an operation so long that nothing counts but the rates
   double here = 0;
 };
-Shares shares_of(const Figures& figures, double ratio, double bytes, double ahead_us) noexcept {
+Shares shares_of(const Figures& figures, double ratio, double ring_rate, double bytes, double ahead_us) noexcept {
   const double trees = 1 / (figures.trees_gbits * 125);
   const double link = 1 / wire_rate(figures);
-  const double ring = ratio / ring_rate(figures);
+  const double ring = ratio / ring_rate;
+  const double ring_on_link = ratio / std::max(ring_rate, wire_rate(figures));
+  // A byte in the ring then takes less of the links than one in the trees does.
+  if (ring_on_link < link) return {};
   const double by_ring = trees + ring;
-  const double by_links = trees + (ratio - 1) * link;
+  const double by_links = trees + ring_on_link - link;
   const auto at = [&](double late_us) {
     const double late = late_us / bytes;
-    return std::clamp(std::max((ring - late) / by_ring, (ratio * link - late) / by_links), 0.0, 1.0);
+    return std::clamp(std::max((ring - late) / by_ring, (ring_on_link - late) / by_links), 0.0, 1.0);
   };
   return {at(0), at(std::max(ahead_us, 0.0))};
 }
@@ -271,11 +279,12 @@ std::optional<Estimate> estimate_split(const Figures& figures, const Call& call,
   constexpr double kAnyBytes = 1U << 30;  // one size for all, so that the share does not depend on rounding
   const Demand d = demand(call.collective, algorithm, call.ranks, kAnyBytes);
   const double ratio = d.bytes * d.slowdown / kAnyBytes;
+  const double ring_rate = rate_between(figures, algorithm);
   const auto bytes = static_cast<double>(call.bytes);
   const double fill_us = (2 * levels_of(figures, call.ranks) - 1) * segment_us(figures, bytes);
   const double ahead_us =
       fill_us + estimate_tree(figures, call).latency_us - estimate_ranks(figures, call, algorithm).latency_us;
-  const Shares shares = shares_of(figures, ratio, bytes, ahead_us);
+  const Shares shares = shares_of(figures, ratio, ring_rate, bytes, ahead_us);
   if (shares.largest <= 0) return std::nullopt;
   const double share = shares.largest * std::round(kShareSteps * shares.here / shares.largest) / kShareSteps;
   const auto whole = static_cast<std::uint32_t>(std::lround(share * kWholeShare));
@@ -283,7 +292,8 @@ std::optional<Estimate> estimate_split(const Figures& figures, const Call& call,
   const auto bytes_of = [&](double part) { return static_cast<std::uint64_t>(part * bytes); };
   const Estimate by_trees = estimate_tree(figures, {call.collective, call.ranks, bytes_of(share)});
   const Estimate by_ranks = estimate_ranks(figures, {call.collective, call.ranks, bytes_of(1 - share)}, algorithm);
-  const double links_us = (share + (1 - share) * ratio) * bytes / wire_rate(figures);
+  const double wire = wire_rate(figures);
+  const double links_us = (share / wire + (1 - share) * ratio / std::max(ring_rate, wire)) * bytes;
   return Estimate{.path = Path::split,
                   .algorithm = algorithm,
                   .tree_share = whole,

@@ -11,8 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kRateMax = 1ULL << 53;  // the greatest number that every reader of JSON takes
-
 Result<LaneEntry> entry_from_json(const json& object, const std::string& where) {
   JsonMembers members("group descriptor", object, where);
   LaneEntry entry;
@@ -151,9 +149,9 @@ Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object)
   }
   if (object.is_object() && object.contains("rates")) {
     JsonMembers rates("group descriptor", object.at("rates"), "rates.");
-    d.rates = {.links = rates.number<std::uint64_t>("links", 0, kRateMax),
-               .trees = rates.number<std::uint64_t>("trees", 0, kRateMax),
-               .ranks = rates.number<std::uint64_t>("ranks", 0, kRateMax)};
+    d.rates = {.links = rates.number<std::uint64_t>("links", 0, kPathRateMax),
+               .trees = rates.number<std::uint64_t>("trees", 0, kPathRateMax),
+               .ranks = rates.number<std::uint64_t>("ranks", 0, kPathRateMax)};
     if (!rates.error().empty()) return fail(Errc::corrupt, rates.error());
   }
   const json& lanes = members.array("lanes", kLanesMax);

@@ -49,7 +49,7 @@ std::uint32_t CandidateBuilder::choose(const Site& site, std::uint32_t wanted, s
     const SiteAggregator& it = sites_.aggregators[a];
     const bool further = shape_.own_first && it.domain != site.domain;
     const double load = static_cast<double>(it.load + weight_ * shape_.fan_in);
-    return std::tuple(further, load / static_cast<double>(it.line_rate_bits_per_second), a);
+    return std::tuple(further, load / static_cast<double>(rate_or_assumed(it.line_rate_bits_per_second)), a);
   };
   const std::size_t keep = std::min<std::size_t>(wanted, chosen_.size());
   std::partial_sort(chosen_.begin(), chosen_.begin() + static_cast<std::ptrdiff_t>(keep), chosen_.end(),

@@ -77,7 +77,9 @@ class CandidateBuilder {
   std::vector<std::uint32_t> chosen_;  // aggregators, by choose()
 };
 
-/// Estimates how long an operation takes over one lane's tree, given what is allotted already.
+/// Estimates how long an operation takes over one lane's tree, given what is allotted already. The load of other groups
+/// counts everywhere alike: on aggregators, on hosts' links and on uplinks; for the trees, the members' links and the
+/// ring. A rate of 0 is unknown: an estimate takes the assumed rate in its place, and rates() tells nothing of the path.
 class CostModel {
  public:
   CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request);
@@ -102,14 +104,18 @@ class CostModel {
     }
   };
   void put(const Candidate& candidate, std::uint64_t weight);
-  [[nodiscard]] double ring_seconds_per_byte() const;
+  [[nodiscard]] std::uint64_t links_rate() const;
+  [[nodiscard]] std::uint64_t trees_rate() const;
+  [[nodiscard]] std::uint64_t ring_rate() const;
   void put_edge(std::uint32_t from_domain, std::uint32_t from_host, const SiteAggregator& to, std::uint64_t amount);
 
   const DomainTree& domains_;
   Sites& sites_;
   const PlanRequest& request_;
-  double members_floor_ = 0;              // seconds per byte over the members' own links, which no tree changes
-  std::set<std::uint32_t> used_domains_;  // by the lanes that were committed
+  double members_floor_ = 0;  // seconds per byte over the members' own links, which no tree changes
+  std::vector<std::uint64_t> others_on_hosts_, others_on_uplinks_;  // the load of other groups
+  std::vector<std::uint64_t> members_out_;  // by host: what its ranks send to aggregators elsewhere
+  std::set<std::uint32_t> used_domains_;    // by the lanes that were committed
   std::set<std::uint32_t> used_aggregators_;
   Touched uplinks_;
   Touched hosts_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tree-manager/planner/candidate.h"
+#include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_memory.h"
 
 namespace tributary::manager {
@@ -14,9 +15,27 @@ namespace {
 constexpr double kLevelSeconds = 20e-6;
 
 double seconds_per_byte(std::uint64_t load, std::uint64_t bits_per_second) {
-  if (bits_per_second == 0) return load == 0 ? 0 : 1.0;
-  return static_cast<double>(load) / static_cast<double>(kFullRate) * 8 / static_cast<double>(bits_per_second);
+  const std::uint64_t rate = rate_or_assumed(bits_per_second);
+  return static_cast<double>(load) / static_cast<double>(kFullRate) * 8 / static_cast<double>(rate);
 }
+
+/// The narrowest of the resources that one path uses.
+class Narrowest {
+ public:
+  void use(std::uint64_t load, std::uint64_t bits_per_second) {
+    if (bits_per_second == 0) known_ = false;
+    seconds_ = std::max(seconds_, seconds_per_byte(load, bits_per_second));
+  }
+  /// Returns bits per second; 0 where nothing is used, or where the rate of something used is not known.
+  [[nodiscard]] std::uint64_t rate() const {
+    if (!known_ || seconds_ <= 0) return 0;
+    return static_cast<std::uint64_t>(std::llround(std::min(8 / seconds_, static_cast<double>(kPathRateMax))));
+  }
+
+ private:
+  double seconds_ = 0;
+  bool known_ = true;
+};
 
 }  // namespace
 
@@ -24,14 +43,19 @@ CostModel::CostModel(const DomainTree& domains, Sites& sites, const PlanRequest&
     : domains_(domains), sites_(sites), request_(request) {
   uplinks_.load.assign(domains.domains().size(), 0);
   hosts_.load.assign(sites.hosts.size(), 0);
+  others_on_uplinks_ = sites.uplink_load;
+  others_on_hosts_.reserve(sites.hosts.size());
+  for (const SiteHost& host : sites.hosts) others_on_hosts_.push_back(host.load);
   std::vector<bool> has_site(sites.hosts.size(), false);
   for (const Site& site : sites.sites) {
     if (site.host != kNoHost) has_site[site.host] = true;
   }
+  members_out_.assign(sites.hosts.size(), 0);
   for (std::size_t h = 0; h < sites.hosts.size(); ++h) {
     SiteHost& host = sites.hosts[h];
     // Ranks beside an aggregator of their own host may load no link at all: their edges are counted one by one.
-    if (!has_site[h]) host.load += kFullRate * host.ranks;
+    if (!has_site[h]) members_out_[h] = kFullRate * host.ranks;
+    host.load += members_out_[h];
     if (host.ranks == 0) continue;
     members_floor_ = std::max(members_floor_, seconds_per_byte(host.load, host.place.rate_bits_per_second));
   }
@@ -93,44 +117,69 @@ void CostModel::commit(const Candidate& candidate, std::uint64_t weight) {
   for (const CandidateNode& node : candidate.nodes) {
     SiteAggregator& at = sites_.aggregators[node.aggregator];
     used_aggregators_.insert(node.aggregator);
+    for (const RankRun& run : node.runs) {
+      const std::uint32_t from = sites_.sites[run.site].host;
+      if (from != kNoHost && from != at.host) members_out_[from] += weight * (run.end - run.begin);
+    }
     at.load += weight * (node.children + (node.parent == kNoParent ? 0U : 1U));
     at.memory_free_bytes -= lane_reservation_bytes(node.children, request_.window, request_.segment_bytes);
     at.children_max = children_possible(request_.aggregators[at.index], at.memory_free_bytes, request_);
   }
 }
 
-/// Returns the time that a ring of all members, in the order of ranks, takes for each byte that a member sends.
-double CostModel::ring_seconds_per_byte() const {
-  const auto ranks = sites_.host_of_rank.size();
-  std::vector<std::uint64_t> crossings(domains_.domains().size(), 0);  // in both directions, which are equal
-  for (std::size_t r = 0; r < ranks; ++r) {
-    const SiteHost& from = sites_.hosts[sites_.host_of_rank[r]];
-    const SiteHost& to = sites_.hosts[sites_.host_of_rank[(r + 1) % ranks]];
-    domains_.each_uplink_between(from.place.domain, to.place.domain, [&](std::uint32_t d) { ++crossings[d]; });
+std::uint64_t CostModel::links_rate() const {
+  Narrowest links;
+  for (std::size_t h = 0; h < sites_.hosts.size(); ++h) {
+    const SiteHost& host = sites_.hosts[h];
+    if (host.ranks == 0) continue;
+    // However much the ranks reduce within their host, one vector leaves it.
+    const std::uint64_t members = std::max(members_out_[h], kFullRate);
+    links.use(others_on_hosts_[h] + members, host.place.rate_bits_per_second);
   }
-  double slowest = members_floor_;
-  for (std::size_t d = 0; d < crossings.size(); ++d) {
-    slowest =
-        std::max(slowest, seconds_per_byte(kFullRate * crossings[d] / 2, domains_.domains()[d].uplink_bits_per_second));
-  }
-  return slowest;
+  return links.rate();
 }
 
-PathRates CostModel::rates() const {
-  double trees = 0;
+std::uint64_t CostModel::trees_rate() const {
+  Narrowest trees;
   for (const std::uint32_t d : used_domains_) {
-    trees = std::max(trees, seconds_per_byte(sites_.uplink_load[d], domains_.domains()[d].uplink_bits_per_second));
+    trees.use(sites_.uplink_load[d], domains_.domains()[d].uplink_bits_per_second);
   }
   for (const std::uint32_t a : used_aggregators_) {
     const SiteAggregator& at = sites_.aggregators[a];
     const SiteHost& host = sites_.hosts[at.host];
-    trees = std::max({trees, seconds_per_byte(at.load, at.line_rate_bits_per_second),
-                      seconds_per_byte(host.load, host.place.rate_bits_per_second)});
+    trees.use(at.load, at.line_rate_bits_per_second);
+    if (host.load > 0) trees.use(host.load, host.place.rate_bits_per_second);
   }
-  const auto rate_of = [](double seconds) {
-    return seconds > 0 ? static_cast<std::uint64_t>(std::llround(8 / seconds)) : std::uint64_t{0};
-  };
-  return {.links = rate_of(members_floor_), .trees = rate_of(trees), .ranks = rate_of(ring_seconds_per_byte())};
+  return trees.rate();
+}
+
+/// The ring goes through all members in the order of ranks: its edges within a host load no link.
+std::uint64_t CostModel::ring_rate() const {
+  const auto ranks = sites_.host_of_rank.size();
+  std::vector<std::uint64_t> crossings(domains_.domains().size(), 0);  // in both directions, which are equal
+  std::vector<std::uint64_t> leaving(sites_.hosts.size(), 0);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const std::uint32_t from = sites_.host_of_rank[r];
+    const std::uint32_t to = sites_.host_of_rank[(r + 1) % ranks];
+    if (from == to) continue;
+    ++leaving[from];
+    domains_.each_uplink_between(sites_.hosts[from].place.domain, sites_.hosts[to].place.domain,
+                                 [&](std::uint32_t d) { ++crossings[d]; });
+  }
+  Narrowest ring;
+  for (std::size_t h = 0; h < leaving.size(); ++h) {
+    if (leaving[h] == 0) continue;
+    ring.use(others_on_hosts_[h] + kFullRate * leaving[h], sites_.hosts[h].place.rate_bits_per_second);
+  }
+  for (std::size_t d = 0; d < crossings.size(); ++d) {
+    if (crossings[d] == 0) continue;
+    ring.use(others_on_uplinks_[d] + kFullRate * crossings[d] / 2, domains_.domains()[d].uplink_bits_per_second);
+  }
+  return ring.rate();
+}
+
+PathRates CostModel::rates() const {
+  return {.links = links_rate(), .trees = trees_rate(), .ranks = ring_rate()};
 }
 
 }  // namespace tributary::manager

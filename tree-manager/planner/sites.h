@@ -14,6 +14,11 @@ namespace tributary::manager {
 inline constexpr std::uint32_t kNoSite = UINT32_MAX;
 inline constexpr std::uint32_t kNoHost = UINT32_MAX;
 
+/// Returns the rate to compare by; 0: unknown.
+[[nodiscard]] constexpr std::uint64_t rate_or_assumed(std::uint64_t bits_per_second) noexcept {
+  return bits_per_second == 0 ? kAssumedRateDefault : bits_per_second;
+}
+
 /// A host of this plan: of members, of aggregators, or both.
 struct SiteHost {
   HostPlace place;
@@ -27,10 +32,10 @@ struct SiteAggregator {
   std::uint32_t index = 0;  // in PlanRequest::aggregators
   std::uint32_t host = 0;   // in Sites::hosts
   std::uint32_t domain = 0;
-  std::uint64_t memory_free_bytes = 0;  // goes down as lanes are planned
-  std::uint32_t children_max = 0;       // by its own limit and its memory
-  std::uint64_t load = 0;               // flows through it, in kFullRate units
-  std::uint64_t line_rate_bits_per_second = 0;
+  std::uint64_t memory_free_bytes = 0;          // goes down as lanes are planned
+  std::uint32_t children_max = 0;               // by its own limit and its memory
+  std::uint64_t load = 0;                       // flows through it, in kFullRate units
+  std::uint64_t line_rate_bits_per_second = 0;  // 0: unknown
 };
 
 /// A domain that holds members, or a single host with several ranks and an aggregator of its own.

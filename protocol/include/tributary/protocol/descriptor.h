@@ -34,11 +34,16 @@ struct LaneDescriptor {
   std::vector<LaneEntry> entries;  // by rank in the manager's answer; for_rank() leaves one
 };
 
+/// The greatest rate in a descriptor: the greatest number that every reader of JSON takes.
+inline constexpr std::uint64_t kPathRateMax = 1ULL << 53;
+
 /// The rates of a group's paths through the fabric, in bits per second in each direction; 0: not known.
 struct PathRates {
   std::uint64_t links = 0;  // of the link of the slowest rank
   std::uint64_t trees = 0;  // of a vector through all lanes together; the ranks' own links are left out
-  std::uint64_t ranks = 0;  // of a rank in a ring of all ranks: `links`, or less where the ring's uplinks are full
+  // The rate of a rank in a ring of all ranks: less than `links` where the ring's uplinks are full, more where neighbours
+  // in the ring share a host.
+  std::uint64_t ranks = 0;
   friend bool operator==(const PathRates&, const PathRates&) = default;
 };
 

@@ -1,0 +1,172 @@
+// The rates that a plan tells with its trees.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/manager/fabrics.h"
+#include "tributary/protocol/lane_memory.h"
+
+namespace tributary::manager {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kGbit = 1'000'000'000;
+
+/// Two leaves with hosts "a" and "b" of 100 Gbit/s, aggregators "agg-a" and "agg-b" of 1 Tbit/s, and uplinks of
+/// 400 Gbit/s.
+Topology two_leaves() {
+  auto topology = parse_topology(R"(
+fabric: fat-tree
+switches: [{name: spine, level: 2}, {name: leaf-a, level: 1}, {name: leaf-b, level: 1}]
+hosts: [a, b, agg-a, agg-b]
+links:
+  - {from: a, to: leaf-a, rate: 100Gbit/s}
+  - {from: b, to: leaf-b, rate: 100Gbit/s}
+  - {from: agg-a, to: leaf-a, rate: 1Tbit/s}
+  - {from: agg-b, to: leaf-b, rate: 1Tbit/s}
+  - {from: leaf-a, to: spine, rate: 400Gbit/s}
+  - {from: leaf-b, to: spine, rate: 400Gbit/s}
+)",
+                                 "test.yaml");
+  EXPECT_TRUE(topology.has_value()) << topology.error().message;
+  return topology.value_or(Topology{});
+}
+
+/// Sets the rate of the only link from this host or switch.
+void set_rate(Topology& topology, const std::string& from, std::uint64_t rate) {
+  for (Link& link : topology.links) {
+    const bool host = link.from_kind == Link::End::host;
+    if ((host ? topology.hosts[link.from] : topology.switches[link.from].name) == from)
+      link.rate_bits_per_second = rate;
+  }
+}
+
+Plan plan_of(const Topology& topology, const std::vector<std::string>& hosts, const std::vector<std::string>& on,
+             const FabricLoad& load = {}) {
+  std::vector<PlanAggregator> aggregators;
+  for (const std::string& host : on) aggregators.push_back(aggregator_on(host));
+  const Plan plan = make_fabric(topology)->plan(
+      {.hosts = hosts, .aggregators = aggregators, .lanes = 1, .window = 32, .segment_bytes = 64U << 10}, load);
+  EXPECT_THAT(plan.lanes, SizeIs(1)) << plan.reason;
+  return plan;
+}
+
+PathRates rates_of(const Topology& topology, const std::vector<std::string>& hosts,
+                   const std::vector<std::string>& on = {"agg-a", "agg-b"}, const FabricLoad& load = {}) {
+  return plan_of(topology, hosts, on, load).rates;
+}
+
+const std::vector<std::string> kSideBySide{"a", "a", "a", "a", "b", "b", "b", "b"};
+const std::vector<std::string> kInTurn{"a", "b", "a", "b", "a", "b", "a", "b"};
+
+TEST(Rates, OnlyTheEdgesOfTheRingThatLeaveAHostLoadItsLink) {
+  EXPECT_EQ(rates_of(two_leaves(), kSideBySide).links, 25 * kGbit) << "each rank sends its own vector to the tree";
+  EXPECT_EQ(rates_of(two_leaves(), kSideBySide).ranks, 100 * kGbit);
+  EXPECT_EQ(rates_of(two_leaves(), kInTurn).ranks, 25 * kGbit);
+}
+
+TEST(Rates, AnAggregatorOnTheRanksHostTakesNothingFromTheCountOfTheRing) {
+  const std::vector<std::string> own{"a", "b"};
+  EXPECT_EQ(rates_of(two_leaves(), kSideBySide, own).links, 100 * kGbit) << "one vector leaves the host";
+  EXPECT_EQ(rates_of(two_leaves(), kSideBySide, own).ranks, 100 * kGbit);
+  EXPECT_EQ(rates_of(two_leaves(), kInTurn, own).ranks, 25 * kGbit);
+}
+
+TEST(Rates, MembersThatLeaveTheHostOfAnIdleAggregatorLoadItsLink) {
+  std::vector<PlanAggregator> aggregators{aggregator_on("agg-a"), aggregator_on("a")};
+  aggregators[1].memory_free_bytes = lane_reservation_bytes(2, 32, 64U << 10);  // of its own host's four ranks
+  const std::vector<std::string> hosts{"a", "a", "a", "a", "b"};
+  const Plan plan = make_fabric(two_leaves())
+                        ->plan({.hosts = hosts,
+                                .aggregators = aggregators,
+                                .lanes = 1,
+                                .window = 32,
+                                .segment_bytes = 64U << 10,
+                                .levels = 1},
+                               {});
+  ASSERT_THAT(plan.lanes, SizeIs(1)) << plan.reason;
+  EXPECT_EQ(plan.lanes[0].nodes[0].host, "agg-a");
+  EXPECT_EQ(plan.rates.links, 25 * kGbit);
+}
+
+TEST(Rates, RanksOfOneHostHaveNoLinkBetweenThem) {
+  const PathRates rates = rates_of(two_leaves(), {"a", "a"}, {"a"});
+  EXPECT_EQ(rates.links, 100 * kGbit);
+  EXPECT_EQ(rates.ranks, 0U);
+}
+
+TEST(Rates, OtherGroupsLoadCountsOnHostsAndUplinksAlike) {
+  FabricLoad load;
+  load.hosts["a"] = kFullRate;
+  PathRates rates = rates_of(two_leaves(), {"a", "b"}, {"agg-a", "agg-b"}, load);
+  EXPECT_EQ(rates.links, 50 * kGbit);
+  EXPECT_EQ(rates.ranks, 50 * kGbit);
+
+  load.hosts.clear();
+  load.uplinks.assign(3, 7 * kFullRate);
+  rates = rates_of(two_leaves(), {"a", "b"}, {"agg-a", "agg-b"}, load);
+  EXPECT_EQ(rates.links, 100 * kGbit);
+  EXPECT_EQ(rates.trees, 50 * kGbit);
+  EXPECT_EQ(rates.ranks, 50 * kGbit);
+}
+
+TEST(Rates, ALinkOfUnknownRateMakesItsPathsUnknown) {
+  Topology topology = two_leaves();
+  set_rate(topology, "a", 0);
+  PathRates rates = rates_of(topology, {"a", "b"});
+  EXPECT_EQ(rates.links, 0U);
+  EXPECT_EQ(rates.ranks, 0U);
+  EXPECT_GT(rates.trees, 100 * kGbit);
+
+  topology = two_leaves();
+  set_rate(topology, "leaf-a", 0);
+  rates = rates_of(topology, {"a", "b"});
+  EXPECT_EQ(rates.links, 100 * kGbit);
+  EXPECT_EQ(rates.ranks, 0U);
+  EXPECT_EQ(rates.trees, 0U);
+
+  topology = two_leaves();
+  set_rate(topology, "agg-a", 0);
+  rates = rates_of(topology, {"a", "b"}, {"agg-a"});
+  EXPECT_EQ(rates.links, 100 * kGbit);
+  EXPECT_EQ(rates.ranks, 100 * kGbit);
+  EXPECT_EQ(rates.trees, 0U);
+}
+
+TEST(Rates, ALinkOfUnknownRateIsEstimatedAsOneOfTheAssumedRate) {
+  for (const char* from : {"a", "leaf-a", "agg-a"}) {
+    Topology unknown = two_leaves(), assumed = two_leaves();
+    set_rate(unknown, from, 0);
+    set_rate(assumed, from, kAssumedRateDefault);
+    const Plan here = plan_of(unknown, kSideBySide, {"agg-a", "agg-b"});
+    const Plan there = plan_of(assumed, kSideBySide, {"agg-a", "agg-b"});
+    EXPECT_EQ(here.lanes, there.lanes) << from;
+    EXPECT_EQ(here.estimated_seconds, there.estimated_seconds) << from;
+  }
+}
+
+TEST(Rates, AbsurdRatesStayWithinWhatADescriptorMaySay) {
+  Topology topology = two_leaves();
+  for (Link& link : topology.links) link.rate_bits_per_second = 1ULL << 60;
+  const PathRates rates = rates_of(topology, {"a", "b"});
+  EXPECT_EQ(rates.links, 1ULL << 53);
+  EXPECT_EQ(rates.trees, 1ULL << 53);
+  EXPECT_EQ(rates.ranks, 1ULL << 53);
+  for (Link& link : topology.links) link.rate_bits_per_second = 1;
+  EXPECT_EQ(rates_of(topology, {"a", "b"}).links, 1U);
+  EXPECT_EQ(rates_of(topology, kSideBySide).links, 0U) << "less than 1 bit/s";
+}
+
+TEST(Rates, TheSlowestOfUnequalLinksBoundsEachPath) {
+  Topology topology = two_leaves();
+  set_rate(topology, "b", 40 * kGbit);
+  set_rate(topology, "leaf-a", 30 * kGbit);
+  set_rate(topology, "agg-a", 20 * kGbit);
+  const PathRates rates = rates_of(topology, {"a", "b"}, {"agg-a"});
+  EXPECT_EQ(rates.links, 40 * kGbit);
+  EXPECT_EQ(rates.trees, 10 * kGbit) << "two children share the aggregator's link";
+  EXPECT_EQ(rates.ranks, 30 * kGbit);
+}
+
+}  // namespace
+}  // namespace tributary::manager
