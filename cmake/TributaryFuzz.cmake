@@ -1,7 +1,8 @@
 # tributary_add_fuzz(NAME SOURCES ... [LIBRARIES ...] [MUTATIONS number])
-# One target of libFuzzer's kind, LLVMFuzzerTestOneInput, in two shapes. With -DTRIBUTARY_FUZZ=ON (clang; the preset `fuzz`) it is a fuzzer,
-# NAME_fuzz, for scripts/fuzz. Everywhere else it is NAME_replay, a test of the unit tier: it runs all inputs that were kept in
-# corpus/NAME.txt beside its list, and thousands of mutations of them from fixed seeds: so many of each (64), fewer where one takes long.
+# Builds a function LLVMFuzzerTestOneInput in one of two forms. With -DTRIBUTARY_FUZZ=ON (clang; the preset `fuzz`) it
+# is the fuzzer NAME_fuzz, for scripts/fuzz. In all other builds it is NAME_replay, a test of the unit tier: it runs all
+# inputs of corpus/NAME.txt in this folder, and MUTATIONS mutations of each from fixed seeds (default: 64; give fewer
+# where one takes long).
 function(tributary_add_fuzz name)
   cmake_parse_arguments(arg "" "MUTATIONS" "SOURCES;LIBRARIES" ${ARGN})
   set(corpus "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}.txt")

@@ -1,5 +1,6 @@
-# All compiler flags live in one interface target that the project's own targets link privately. So does the one rule for
-# includes: a public header is named from its include folder ("tributary/..."), any other header from the repository's root.
+# One interface target, which the project's own targets link privately, has all compiler flags. It also sets the paths
+# for includes: a public header is named from its include folder ("tributary/..."), any other from the repository's
+# root.
 add_library(tributary_warnings INTERFACE)
 add_library(tributary::warnings ALIAS tributary_warnings)
 target_compile_options(tributary_warnings INTERFACE
@@ -29,7 +30,8 @@ if(TRIBUTARY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # The presets for whole builds compile several files as one (CMAKE_UNITY_BUILD): headers are read once for all of them,
-# and the build takes a third of the time. Preset dev compiles each file alone, because a developer changes single files.
+# and the build takes a third of the time. Preset dev compiles each file alone, because a developer changes single
+# files.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # In a joined file, GCC takes the anonymous types of a .cc file for a header's, and warns without cause.
   target_compile_options(tributary_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
@@ -42,12 +44,12 @@ function(tributary_separate)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# A sanitizer must see every object of a process, so here, and only here, flags are global.
+# A sanitizer must see every object of a process, so these flags, and no others, are global.
 if(TRIBUTARY_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
   if(TRIBUTARY_FUZZ)
-    add_compile_options(-fsanitize=fuzzer-no-link)  # every object counts what it has covered
+    add_compile_options(-fsanitize=fuzzer-no-link)  # every object counts which code has run
   endif()
 elseif(TRIBUTARY_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
@@ -58,7 +60,7 @@ elseif(TRIBUTARY_SANITIZE)
 endif()
 
 # tributary_add_test(NAME label [SOURCES ...] [LIBRARIES ...] [TIMEOUT seconds] [ARGS ...])
-# One GoogleTest program is one ctest test: `ctest -L label` picks a tier.
+# Makes one ctest test of one GoogleTest program: `ctest -L label` picks a tier.
 function(tributary_add_test name label)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;ARGS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})

@@ -22,7 +22,7 @@ if(CMAKE_INSTALL_COMPONENT STREQUAL "tributary-debug")
   endif()
 elseif(EXISTS "${installed}")
   execute_process(COMMAND "${readelf}" --sections --wide "${installed}" OUTPUT_VARIABLE sections COMMAND_ERROR_IS_FATAL ANY)
-  if(sections MATCHES "\\.debug_info")  # an earlier install of another component has stripped it otherwise
+  if(sections MATCHES "\\.debug_info")  # else an earlier install of another component has stripped it
     make_debug_file()
     run_objcopy(--strip-unneeded "--add-gnu-debuglink=${debug_file}" "${installed}")
     message(STATUS "Stripped: ${installed}")

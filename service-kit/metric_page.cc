@@ -20,7 +20,7 @@ std::string replaced(std::string text, char from, std::string_view to) {
   return text;
 }
 
-/// Returns `help` on one line, as the text format wants it. The serializer escapes the values of labels alone.
+/// Returns `help` on one line, as the text format requires. The serializer escapes only the values of labels.
 std::string escaped_help(std::string help) {
   return replaced(replaced(std::move(help), '\\', "\\\\"), '\n', "\\n");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A daemon's metrics. Prometheus reads them as text, and docs/operations/metrics.md has them as a table: both follow
+// A daemon's metrics. Prometheus reads them as text, and docs/operations/metrics.md has them as a table: both are made
 // from the families that the daemon declares, each with its type, help and labels.
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ class MetricPage {
   void add(T value, std::vector<std::string> label_values = {}) {
     add_number(static_cast<double>(value), std::move(label_values));
   }
-  /// A family of one value without labels.
+  /// Adds a family of one value without labels.
   template <class T>
   void counter(std::string name, std::string help, T value) {
     begin(MetricType::counter, std::move(name), std::move(help));
@@ -35,9 +35,9 @@ class MetricPage {
     add(value);
   }
 
-  /// Prometheus' text format, version 0.0.4.
+  /// Returns Prometheus' text format, version 0.0.4.
   [[nodiscard]] std::string text() const;
-  /// A table in Markdown without the values: name, type, unit, labels, meaning.
+  /// Returns a table in Markdown without the values: name, type, unit, labels, meaning.
   [[nodiscard]] std::string table() const;
 
  private:

@@ -6,10 +6,10 @@
 
 namespace tributary::service {
 
-/// "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=..."; several, separated by line ends. Nothing happens, and nothing
-/// is said, without a service manager.
+/// Sends "READY=1", "STOPPING=1", "WATCHDOG=1" or "STATUS=...", or several, separated by line ends. Without a service
+/// manager it does nothing.
 void notify_service_manager(std::string_view message) noexcept;
-/// How often the service manager wants a WATCHDOG=1, if it does.
+/// Returns how often the service manager wants a WATCHDOG=1, if it does.
 [[nodiscard]] std::optional<std::chrono::microseconds> watchdog_period();
 
 }  // namespace tributary::service

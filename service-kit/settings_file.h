@@ -1,6 +1,6 @@
 #pragma once
-// A program's settings as a file has them: YAML, one map of keys and values. The daemons and the library read theirs
-// here. Every mistake is collected, so that a file is put right in one go.
+// Reads a file of settings: YAML, one map of keys and values. The daemons and the library use it. It collects all
+// mistakes, so that a person can correct a file in one go.
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -19,12 +19,12 @@ struct SettingKey {
   bool list = false;         // a YAML list is taken, too: its entries, joined by commas
 };
 
-/// Complete sentences, each with the place where the mistake was made.
+/// The mistakes in a file, as sentences, each with its place in the file.
 class Mistakes {
  public:
   void add(const std::string& mistake) { lines_ += (lines_.empty() ? "" : "\n") + mistake; }
   [[nodiscard]] bool none() const noexcept { return lines_.empty(); }
-  /// Errc::bad_config with every mistake, one a line.
+  /// Returns Errc::bad_config with every mistake, one a line.
   [[nodiscard]] Status status() const;
 
  private:
@@ -34,15 +34,15 @@ class Mistakes {
 /// Sets the key of this index in the list of keys. `where` begins the error: "FILE:LINE: KEY".
 using SetValue = std::function<Status(std::size_t key, const std::string& value, const std::string& where)>;
 
-/// Hands every value of `yaml` to `set`. An unknown key, one that is set twice, and a structure where a value belongs
-/// are mistakes, as is what `set` returns; `file` names the file in them.
+/// Gives every value of `yaml` to `set`. An unknown key, a key that is set twice, and a structure in place of a value
+/// are mistakes, and so are the errors of `set`; `file` names the file in them.
 void read_settings_file(const std::string& yaml, const std::string& file, std::span<const SettingKey> keys,
                         const SetValue& set, Mistakes& mistakes);
 
-/// Returns what stands between the commas, without the spaces around it; one empty entry for an empty text.
+/// Returns the entries between the commas, without spaces around them; one empty entry for an empty text.
 [[nodiscard]] std::vector<std::string_view> list_entries(std::string_view list);
 
-/// Returns the whole content. Errc::io says why not: the system's reason, or that it is longer than bytes_max.
+/// Returns the whole content of a file. Errc::io has the system's reason, or says that it is longer than bytes_max.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
 inline constexpr std::size_t kSettingsFileBytesMax = 1U << 20;

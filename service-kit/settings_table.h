@@ -1,6 +1,6 @@
 #pragma once
-// A daemon's settings as one table: each row says how a member of its struct is written, what it may be, and what it is
-// for. Files and flags are read by the table, and the effective configuration is printed from it.
+// A daemon's settings as one table: each row has the spelling, the allowed values and the help of one member of the
+// daemon's struct. The table reads files and flags, and prints the effective configuration.
 #include <algorithm>
 #include <chrono>
 #include <concepts>
@@ -23,14 +23,14 @@ namespace tributary::service {
 template <class Settings>
 struct SettingField {
   std::string_view key;
-  std::string allowed;  // what may be written, with unit and bounds
+  std::string allowed;  // the allowed values, with unit and bounds
   std::string_view help;
-  std::function<Status(Settings&, std::string_view)> read;  // Errc::bad_config: what is wrong with the text
-  std::function<std::string(const Settings&)> write;        // what read() reads back
-  bool list = false;                                        // several, separated by commas, or as a YAML list
+  std::function<Status(Settings&, std::string_view)> read;  // Errc::bad_config says what is wrong with the text
+  std::function<std::string(const Settings&)> write;        // returns a text that read() reads back
+  bool list = false;                                        // takes several values, separated by commas, or a YAML list
 };
 
-/// The value of a flag, in place of the file's. `what` names it in the error.
+/// The value of a flag, in place of the file's. `what` names the flag in the error.
 struct Override {
   std::string key;
   std::string value;
@@ -61,7 +61,7 @@ void read_settings(std::span<const SettingField<Settings>> table, const std::str
 /// Returns `value` as YAML reads it back as one text.
 [[nodiscard]] std::string quoted(const std::string& value);
 
-/// Returns a file that read_settings() reads back: every setting with its meaning, what it may be, and its default.
+/// Returns a file that read_settings() reads back: every setting with its meaning, its allowed values and its default.
 template <class Settings>
 [[nodiscard]] std::string print_settings(std::span<const SettingField<Settings>> table, const Settings& settings) {
   const Settings defaults;
@@ -74,14 +74,14 @@ template <class Settings>
   return text;
 }
 
-/// Makes the rows, by kind.
+/// Makes the rows of the table, one function for each kind of value.
 namespace field {
 
 [[nodiscard]] inline std::unexpected<Error> wrong(std::string why) {
   return fail(Errc::bad_config, std::move(why));
 }
 
-/// A quantity whose parser knows its units. `text` writes its bounds, too.
+/// A quantity, whose units `parse` knows. `text` writes the value and its bounds.
 template <class Settings, class T, class Bound, class Parse, class Text>
 [[nodiscard]] SettingField<Settings> quantity(std::string_view key, T Settings::* member, Bound low, Bound high,
                                               Parse parse, Text text, std::string_view help) {
@@ -115,7 +115,7 @@ template <class Settings>
   return quantity(key, member, std::uint64_t{0}, high, parse_rate, rate_text, help);
 }
 
-/// Rounded up to whole units of the member.
+/// Rounds up to whole units of the member.
 template <class Settings, class Duration>
 [[nodiscard]] SettingField<Settings> duration(std::string_view key, Duration Settings::* member,
                                               std::chrono::microseconds low, std::chrono::microseconds high,

@@ -13,7 +13,7 @@ struct Unit {
   std::uint64_t factor;
 };
 
-// Ascending, so that the last one that divides a value is the largest.
+// Ascending, so that the last unit that divides a value is the largest.
 constexpr std::array kByteUnits = {Unit{"B", 1},
                                    Unit{"kB", 1'000},
                                    Unit{"KiB", 1ULL << 10},

@@ -1,6 +1,6 @@
 #pragma once
-// Quantities as people write them in a configuration: a number and a unit, "4GiB", "100Gbit/s", "10s". A bare number is
-// no quantity: nobody should have to guess.
+// Quantities as people write them in a configuration: a number and a unit, "4GiB", "100Gbit/s", "10s". A number without
+// a unit is refused: nobody should have to guess its unit.
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace tributary::service {
 
-/// From B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of 1000). Errc::bad_config says what is wrong
+/// Reads B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of 1000). Errc::bad_config says what is wrong
 /// and which units there are.
 [[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text);
-/// Bits per second from bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s (powers of 1000).
+/// Reads bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s (powers of 1000), and returns bits per second.
 [[nodiscard]] Result<std::uint64_t> parse_rate(std::string_view text);
-/// From us, ms, s, min, h.
+/// Reads us, ms, s, min, h.
 [[nodiscard]] Result<std::chrono::microseconds> parse_duration(std::string_view text);
 
-/// Returns the number that is all of `text`, or nothing.
+/// Returns the number that `text` is, or nothing if it is anything else.
 template <class Number>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
   Number value{};
@@ -30,14 +30,14 @@ template <class Number>
   return value;
 }
 
-/// `result`, its error with "'text': " before it, for errors that name the value nowhere else.
+/// Returns `result`, with "'text': " before the message of an error, for errors that do not name the value.
 template <class T>
 [[nodiscard]] Result<T> naming(std::string_view text, Result<T> result) {
   if (result) return result;
   return fail(result.error().code, "'" + std::string(text) + "': " + result.error().message);
 }
 
-/// In the largest unit that is exact: what the parsers read back.
+/// Return a text that the parsers read back, in the largest unit that is exact.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 [[nodiscard]] std::string rate_text(std::uint64_t bits_per_second);
 [[nodiscard]] std::string duration_text(std::chrono::microseconds duration);

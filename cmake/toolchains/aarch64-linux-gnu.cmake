@@ -1,15 +1,16 @@
-# Cross-builds for arm64 (DPUs, Graviton, Grace) with Debian's g++-aarch64-linux-gnu, and runs the tests under qemu-user-static.
+# Cross-builds for arm64 (DPUs, Graviton, Grace) with Debian's g++-aarch64-linux-gnu, and runs the tests under
+# qemu-user-static.
 #
-#   TRIBUTARY_ARM64_SYSROOT  a folder with the arm64 libraries to find, and no others; scripts/test-arm64 makes one. Unset: those of the system, for
-#                            a Debian with `dpkg --add-architecture arm64` and the packages as libssl-dev:arm64.
-# Which CPU is emulated is chosen when the tests run, by QEMU_CPU: cortex-a72 has NEON alone, max has SVE too.
+#   TRIBUTARY_ARM64_SYSROOT  a folder with the arm64 libraries for the build; scripts/test-arm64 makes one. Unset: the
+#                            system's, on Debian with `dpkg --add-architecture arm64` and packages as libssl-dev:arm64.
+# QEMU_CPU chooses the emulated CPU when the tests run: cortex-a72 has NEON alone, max has SVE, too.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-# CMake reads this file again for every check it compiles, so that the setting has to travel along.
+# CMake reads this file again for every check that it compiles, so this passes the setting on.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TRIBUTARY_ARM64_SYSROOT)
 if(TRIBUTARY_ARM64_SYSROOT)
   set(CMAKE_FIND_ROOT_PATH "${TRIBUTARY_ARM64_SYSROOT}" /usr/aarch64-linux-gnu)

@@ -1,6 +1,6 @@
 #pragma once
-// The connections of an HTTP server. Those that have not shown a token are strangers and wait in one room; those that
-// have are in a room of their own, so that no number of strangers costs them anything.
+// The connections of an HTTP server. Connections that have not shown a token are strangers and wait in one room; the
+// others have a room of their own, so that no number of strangers can displace them.
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -11,45 +11,45 @@
 
 namespace tributary::service {
 
-/// The proof that the door asks of a connection. Any thread.
+/// The calls that the door makes to a connection. Any thread.
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
-  /// Others need its place: it ends now.
+  /// Ends the connection now, because another needs its place.
   virtual void make_room() = 0;
-  /// The server stops: it ends now if it waits for a request, else after its answer.
+  /// The server stops: ends the connection now if it waits for a request, else after its answer.
   virtual void close_when_idle() = 0;
 };
 
-/// Since the start.
+/// Counts since the start.
 struct HttpDoorCounts {
   std::uint64_t accepted = 0;
   std::uint64_t displaced = 0;  // strangers that were closed because newer ones came
-  std::uint64_t busy = 0;       // answers that strangers did not get, because too many others were still being sent
+  std::uint64_t busy = 0;       // answers that strangers did not get, because too many others were under way
 };
 
-/// Any thread. No connection is closed or destroyed while the lock is held: the door may have the last reference to
-/// one, whose end calls leave().
+/// Any thread. The door never closes or destroys a connection while it holds the lock: it may have the last reference,
+/// and a connection calls leave() at its end.
 class HttpDoor {
  public:
   using Id = WaitingRoom::Id;
 
-  /// `places`: of strangers, and again of those that have shown a token.
-  /// `stranger_bytes_max`: of answers to strangers that are under way.
+  /// `places`: how many strangers there may be, and how many connections that have shown a token.
+  /// `stranger_bytes_max`: how many bytes of answers to strangers may be under way.
   HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max);
 
-  /// The connection's number, for all that follows. A connection that must make room is told so. 0: the server is
-  /// closing.
+  /// Returns the connection's number for the calls below; 0 if the server is closing. Ends another connection if there
+  /// is no place.
   [[nodiscard]] Id enter(const std::shared_ptr<HttpConnection>& connection, Source from);
-  /// It has shown a token.
+  /// The connection has shown a token.
   void proved(Id id);
-  /// It is over. Nothing happens if it has left already.
+  /// The connection is over. Does nothing if it has left already.
   void leave(Id id);
-  /// The process has no descriptor left: the one that waits longest for nothing makes room.
+  /// Ends the oldest stranger, because the process has no descriptor left.
   void make_room();
   void close_all();
 
-  /// Whether an answer of so many bytes may be sent to a stranger now; then give_back() follows when it was.
+  /// True if an answer of so many bytes may go to a stranger now; the caller calls give_back() once it is sent.
   [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -68,7 +68,7 @@ class HttpDoor {
   [[nodiscard]] std::shared_ptr<HttpConnection> make_room_in(WaitingRoom& room);
 
   const std::uint64_t stranger_bytes_max_;
-  mutable std::mutex mutex_;  // guards what follows, up to counts_
+  mutable std::mutex mutex_;  // guards the members from here to counts_
   WaitingRoom strangers_, known_;
   std::map<Id, Entry> entries_;
   Id next_ = 1;

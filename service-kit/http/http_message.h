@@ -1,5 +1,5 @@
 #pragma once
-// HTTP as handlers see it, free of any library's types.
+// HTTP as handlers see it, without the types of any library.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,21 +24,21 @@ struct HttpReply {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-/// The decision by the head alone: an answer at once, or how long the body may be.
+/// The handler's decision by the head alone: an answer at once, or how long the body may be.
 struct Admission {
   std::optional<HttpReply> refusal;
   std::uint64_t body_bytes_max = 0;
-  bool proved = false;  // the other side has shown a token of ours: strangers cannot displace its connection
+  bool proved = false;  // the other side has shown a valid token: strangers cannot displace its connection
 };
 
-/// Called from all threads of the server at once.
+/// All threads of the server may call it at once.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
   [[nodiscard]] virtual Admission admit(const HttpHead& head) = 0;
-  /// Only after admit() has let it in. Must not throw.
+  /// Answers a request that admit() has let in. Must not throw.
   [[nodiscard]] virtual HttpReply handle(const HttpHead& head, const std::string& body) = 0;
-  /// For what never becomes a request that can be routed: bytes that are no HTTP, a head that is too long.
+  /// Returns the answer to bytes that are no HTTP, or to a head that is too long: no path is known.
   [[nodiscard]] virtual HttpReply reject(unsigned status, const std::string& message) = 0;
 };
 

@@ -14,18 +14,18 @@ namespace tributary::service {
 
 struct HttpServerSettings {
   Endpoint listen;            // port 0 chooses one; "::" is every address of both families
-  std::string server_name;    // of the answers' header
+  std::string server_name;    // for the header of answers
   std::string thread_name;    // at most 15 bytes
-  std::uint32_t threads = 2;  // that read, handle and write
-  /// The number of strangers, and again of those that have shown a token: one more, and another makes room
+  std::uint32_t threads = 2;  // they read, handle and write
+  /// How many strangers there may be, and how many connections that have shown a token: one more displaces another
   /// (http_door.h).
   std::uint32_t connections_max = 1024;
-  std::chrono::milliseconds request_limit{10'000};  // from a request's first byte waited for to its last
-  std::chrono::milliseconds head_limit{5'000};      // of it, for the head; also between two requests of a stranger
+  std::chrono::milliseconds request_limit{10'000};  // from the wait for a request's first byte to its last byte
+  std::chrono::milliseconds head_limit{5'000};      // for a request's head; also between two requests of a stranger
   std::chrono::milliseconds write_limit{30'000};    // for one answer
-  std::chrono::milliseconds idle_limit{60'000};     // between two requests of one that has shown a token
+  std::chrono::milliseconds idle_limit{60'000};     // between two requests of a connection that has shown a token
   std::uint32_t header_bytes_max = 16U << 10;
-  std::uint64_t stranger_bytes_max = 64U << 20;  // of answers to strangers that are under way
+  std::uint64_t stranger_bytes_max = 64U << 20;  // how many bytes of answers to strangers may be under way
 };
 
 /// HTTP/1.1 over TCP on threads of its own. The handler must outlive the server.
@@ -42,7 +42,7 @@ class HttpServer {
   [[nodiscard]] const HttpDoor& door() const noexcept;
   /// Runs `call` on one of the threads every `period`, never twice at once, until stop().
   void every(std::chrono::milliseconds period, std::function<void()> call);
-  /// No new connections; requests in progress get their answers, within `limit`. Then all is closed.
+  /// Takes no more connections, answers the requests in progress within `limit`, and then closes all connections.
   void stop(std::chrono::milliseconds limit);
 
  private:

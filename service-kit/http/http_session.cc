@@ -36,7 +36,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-/// Percent escapes undone; nullopt for a broken one.
+/// Undoes percent escapes; nullopt for a broken one.
 std::optional<std::string> decode_path(std::string_view text) {
   std::string path;
   path.reserve(text.size());
@@ -92,7 +92,8 @@ void HttpSession::give_back() noexcept {
   if (taken_bytes_ != 0) door_.give_back(std::exchange(taken_bytes_, 0));
 }
 
-/// Strangers that do not read their answers share what those may take. A short answer is always sent.
+/// A short answer is always sent. Longer ones to strangers share stranger_bytes_max, because strangers may not read
+/// them.
 bool HttpSession::may_send(std::uint64_t bytes) {
   if (proved_ || bytes <= kShortAnswer) return true;
   TRIBUTARY_ASSERT(taken_bytes_ == 0, "an answer of {} bytes goes out before one of {}", bytes, taken_bytes_);
@@ -101,7 +102,7 @@ bool HttpSession::may_send(std::uint64_t bytes) {
   return true;
 }
 
-/// A request's memory does not stay for the next: neither here nor, after a long one, in the allocator.
+/// Frees a request's memory before the next request; after a long one, the allocator gives it back to the system, too.
 void HttpSession::forget_request() {
   const std::size_t bytes = (parser_ ? parser_->get().body().capacity() : 0) + reply_.body().capacity();
   parser_.reset();
@@ -115,7 +116,7 @@ void HttpSession::read_head(std::chrono::milliseconds limit) {
   idle_ = true;
   parser_.emplace();
   parser_->header_limit(settings_.header_bytes_max);
-  parser_->body_limit(boost::none);  // the handler decides, once it has seen the head
+  parser_->body_limit(boost::none);  // the handler decides after the head
   stream_.expires_after(limit);
   http::async_read_header(stream_, buffer_, *parser_,
                           [self = shared_from_this()](error_code error, std::size_t) { self->on_head(error); });
@@ -196,7 +197,7 @@ void HttpSession::answer(HttpReply reply, bool keep_alive) {
   });
 }
 
-/// The other side's mistakes are answered where there is still somebody to read it.
+/// Answers the other side's mistakes, unless the other side is gone.
 void HttpSession::on_error(error_code error) {
   if (error == http::error::header_limit) {
     return answer(handler_.reject(431, "the request's head is longer than " +
@@ -211,8 +212,8 @@ void HttpSession::on_error(error_code error) {
   answer(handler_.reject(400, "this is no HTTP/1.1 request: " + error.message()), false);
 }
 
-/// Reads on for a while before closing: closing with bytes unread resets the connection, and the other side may lose
-/// the answer that says what was wrong.
+/// Reads on for a while before closing: closing with unread bytes resets the connection, and the other side may lose
+/// the answer that names its mistake.
 void HttpSession::drain() {
   error_code ignored;
   if (drained_ == 0) {
