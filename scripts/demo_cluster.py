@@ -1,9 +1,8 @@
 """A Tributary service on this machine, as real processes: a manager, two leaf aggregators and a root.
 
-              spine-agg                    config/topology-demo.yaml says so: two worker hosts and an aggregator
-              beside each of two
-             /         \\                    leaf switches, the root beside the spine
-     leaf-agg-1       leaf-agg-2
+              spine-agg                    The topology is config/topology-demo.yaml: two leaf switches, with
+             /         \\                    two hosts of ranks and an aggregator at each, and the root
+     leaf-agg-1       leaf-agg-2           at the spine
       /     \\          /     \\
   rank 0   rank 1   rank 2   rank 3
 
@@ -36,12 +35,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Runs in a child before its program: whatever happens to this process, no child stays behind."""
+    """Runs in each child process before its program: when this process ends, however it ends, the child ends, too."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class ClusterError(Exception):
-    """The service did not start; the text says what was seen."""
+    """The service did not start; the text says what happened."""
 
 
 class Service:
@@ -68,7 +67,7 @@ class Service:
             raise ClusterError(f"{self.name} ended with exit code {self.process.returncode}:\n{self.log_tail()}")
 
     def kill(self) -> None:
-        """SIGKILL: no goodbye."""
+        """Kills the daemon by SIGKILL, so that it cannot say that it goes."""
         if self.process:
             self.process.kill()
             self.process.wait()
@@ -94,7 +93,7 @@ class Service:
 
 
 class Cluster:
-    """Everything that the ranks reduce through. Its files lie in `folder`, its programs in the build directory."""
+    """The manager and the aggregators of the demo. Their files lie in `folder`, their programs in the build directory."""
 
     def __init__(self, build: Path, folder: Path) -> None:
         self.folder = folder
@@ -167,7 +166,7 @@ class Cluster:
             time.sleep(0.05)
 
     def aggregators(self) -> dict[str, dict]:
-        """Returns the manager's knowledge of them, by name."""
+        """Returns the manager's data about each aggregator, by name."""
         try:
             with urllib.request.urlopen(f"{self.url}/v1/aggregators", timeout=5) as answer:
                 return {entry["name"]: entry for entry in json.load(answer)["aggregators"]}
@@ -175,7 +174,7 @@ class Cluster:
             return {}
 
     def contribution_bytes(self, name: str, enough: int) -> int:
-        """Returns an aggregator's count. It tells the manager every few seconds: this waits a while for `enough`."""
+        """Returns an aggregator's count, which the manager gets every few seconds; so this waits a while for `enough`."""
         deadline = time.monotonic() + REPORT_SECONDS
         while (counted := self.aggregators()[name]["load"]["contribution_bytes_total"]) < enough:
             if time.monotonic() > deadline:
@@ -184,17 +183,17 @@ class Cluster:
         return counted
 
     def environment(self, rank: int) -> dict[str, str]:
-        """Returns the variables by which a rank finds the service and says where it stands."""
+        """Returns the variables by which a rank finds the service and names its host."""
         return {
             "TRIBUTARY_MANAGER": self.url,
             "TRIBUTARY_TOKEN_FILE": self.manager_facts["job_token_file"],
             "TRIBUTARY_HOST_ID": f"node-{rank + 1}",
             "TRIBUTARY_JOB": "demo",
-            "TRIBUTARY_TUNING": "off",  # the demonstration is about trees: every operation takes them
+            "TRIBUTARY_TUNING": "off",  # the demo is about trees: every operation takes them
         }
 
     def stop(self) -> None:
-        """Asks the daemons to end, aggregators first; kills those that do not."""
+        """Asks the daemons to end, aggregators first; kills those that do not end."""
         deadline = time.monotonic() + STOP_SECONDS
         for name in (*AGGREGATORS, "manager"):
             if service := self.services.get(name):

@@ -1,7 +1,7 @@
 """The demo after its set-up: a service, four ranks that train, an aggregator that dies and comes back, and checks of
 the result.
 
-demo_run.py --build DIRECTORY     with the built programs; run by scripts/demo, in its Python environment
+demo_run.py --build DIRECTORY     uses the programs in DIRECTORY; scripts/demo runs it in its Python environment
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WITNESS = "leaf-agg-2"
 RANKS_PER_LEAF = 2
 WITNESSED_SHARE_MIN = 0.999
 KILL_IN_EPOCH = 4
-SILENCE_SECONDS_MAX = 60.0  # between two events
+SILENCE_SECONDS_MAX = 60.0  # between two events of the ranks
 ACCURACY_MIN = 95.0
 GLOO_DIFFERENCE_MAX = 1e-4
 TITLES = {
@@ -94,7 +94,7 @@ class Ranks:
         self.events.put((rank, None))
 
     def follow(self):
-        """Every event, until all ranks have ended well."""
+        """Yields every event, until all ranks have ended well."""
         running = RANKS
         while running:
             try:
@@ -119,7 +119,7 @@ class Ranks:
 
 
 class Story:
-    """Prints what the ranks report, and has the aggregator killed and started again as it goes."""
+    """Prints the ranks' reports, and has the aggregator killed and started again at the right moments."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -186,7 +186,7 @@ def longest_pause_ms(story: Story) -> float:
 
 
 class Checks:
-    """The proofs of the demo, each with the figure it was decided by."""
+    """The checks of the demo, each with the figure that decides it."""
 
     def __init__(self, story: Story) -> None:
         self.story = story
@@ -230,9 +230,9 @@ class Checks:
         )
 
     def counted_by_aggregator(self, cluster: Cluster) -> None:
-        """The shares above are the ranks' own count; a leaf that was not killed saw the gradients of its two ranks.
+        """Compares the ranks' own counts with that of a leaf that was not killed: it got the gradients of two ranks.
 
-        The ranks count the in-network part of the one operation that the kill cut in two by segments, not by bytes.
+        The ranks count the in-network part of the operation that the kill cut in two by segments, not by bytes.
         """
         epochs = [event for run in ("interrupted", "undisturbed") for event in self.story.epochs[run]]
         expected = RANKS_PER_LEAF * sum(event["gradient_bytes"]["in_network"] for event in epochs)
@@ -250,7 +250,7 @@ class Checks:
 
 
 def largest_difference(ours: Path, theirs: Path) -> tuple[str, float]:
-    """|ours - theirs| / |theirs| in the Euclidean norm, the largest over the parameter tensors."""
+    """Returns the largest |ours - theirs| / |theirs| of a parameter tensor, in the Euclidean norm, and its name."""
     import torch
 
     a, b = torch.load(ours), torch.load(theirs)

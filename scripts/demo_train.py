@@ -1,12 +1,14 @@
 """One rank of the demo: trains a small convolutional net on the UCI handwritten digits with DistributedDataParallel.
 
-Started by demo_run.py, once per rank, with RANK, WORLD_SIZE and the TRIBUTARY_ variables set. It does the same
+demo_run.py starts it once for each rank, with RANK, WORLD_SIZE and the TRIBUTARY_ variables set. It does the same
 training three times:
 
   interrupted   over Tributary, while demo_run.py kills an aggregator and starts it again; goes on until the ranks are
-  back on the tree undisturbed   over Tributary gloo          over PyTorch's own gloo backend
+                back on the tree
+  undisturbed   over Tributary
+  gloo          over PyTorch's own gloo backend
 
-Each event is reported on standard output, as one JSON object on a line.
+It reports each event on standard output, as one JSON object on a line.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 EPOCHS = 12
 EPOCHS_AFTER_RETURN = 2
-EPOCHS_MAX = 40  # of the interrupted training, whose end is the return to the tree
+EPOCHS_MAX = 40  # the interrupted training ends earlier, when it has returned to the tree
 BATCH_PER_RANK = 8
 TEST_IMAGES = 360
 TIMEOUT = timedelta(seconds=60)
@@ -53,7 +55,7 @@ class Digits:
         return Digits(images[TEST_IMAGES:], targets[TEST_IMAGES:], images[:TEST_IMAGES], targets[:TEST_IMAGES])
 
     def batches(self, epoch: int, rank: int, size: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """This rank's share of an epoch; every rank gets as many batches."""
+        """Returns this rank's share of an epoch; every rank gets the same number of batches."""
         order = torch.randperm(len(self.train_labels), generator=torch.Generator().manual_seed(1000 + epoch))
         whole = BATCH_PER_RANK * size
         starts = range(rank * BATCH_PER_RANK, len(order) - whole + 1, whole)
@@ -164,14 +166,14 @@ class Training:
             )
 
     def accuracy(self) -> float:
-        """In percent, on images that no rank has trained on."""
+        """Returns the accuracy in percent, on images that no rank has trained on."""
         net = self.model.module.eval()
         with torch.no_grad():
             right = net(self.data.test_images).argmax(1).eq(self.data.test_labels).float().mean().item()
         return 100 * right
 
     def goes_on(self, epochs_done: int) -> bool:
-        """Rank 0 decides for all."""
+        """Returns whether the training goes on: rank 0 decides for all."""
         more = epochs_done < EPOCHS
         if self.run == "interrupted" and self.watch.seen:
             self.epochs_on_tree_again += self.watch.seen["returns"] > 0
