@@ -45,7 +45,7 @@ Finding nearest(const SystemTree& system, const client::gpu::GpuFacts& gpu, cons
     list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", port.device, to_string(d));
   }
   f.says = list;
-  if (best == Distance::other_node || best == Distance::unknown) {
+  if (best == Distance::other_node) {
     f.level = Level::note;
     f.advice =
         "data between this GPU and the network cross the link between processors: use a device of the same node, if "

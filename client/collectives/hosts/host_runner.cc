@@ -257,6 +257,7 @@ void HostRunner::finish_average(const Flight& flight, std::uint64_t number) {
   const HostMap& map = parts_.map;
   if (travels_scaled(o.signature)) {
     const int scale = kernels::scale_of_ranks(map.largest()) + kernels::scale_of_ranks(map.hosts());
+    TRIBUTARY_ASSERT(scale < 32, "2^{} for {} ranks on {} hosts", scale, map.ranks(), map.hosts());
     kernels::rescale(o.signature.dtype, sum, sum, piece.segment.count, 1U << scale, map.ranks());
   } else {
     const std::array<const void*, 1> input{sum};
