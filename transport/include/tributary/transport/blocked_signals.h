@@ -1,5 +1,5 @@
 #pragma once
-// Signals are for the process's own threads: a thread that a library starts must not take any.
+// Signals go to the process's own threads: a thread that a library starts must not take any.
 #include <csignal>
 
 namespace tributary::transport {

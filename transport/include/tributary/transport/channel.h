@@ -35,8 +35,8 @@ class Channel;
 /// The answer to the question where a frame's payload goes.
 struct Accept {
   std::span<std::byte> payload;
-};  // exactly payload_bytes long; the transport's to write until on_frame, on_closed, close() or destruction
-struct NotYet {};  // stop reading; asked again after Channel::resume()
+};  // exactly payload_bytes long; the transport may write to it until on_frame, on_closed, close() or destruction
+struct NotYet {};  // stop reading; on_header is called again after Channel::resume()
 struct Reject {
   Error error;
 };  // close the channel with this error
@@ -51,21 +51,21 @@ class ChannelHandler {
   virtual void on_open(Channel&) {}
   /// A header that passed decode() has arrived. Called once per frame, again after NotYet and resume().
   virtual Placement on_header(Channel& channel, const FrameHeader& header) = 0;
-  /// Asked before on_header, by transports where a payload can lie whole in memory that the other side has written
-  /// (shared memory; room that was made). True: the handler takes the payload as it lies. on_frame then brings it,
-  /// without on_header before; it must not be written to, and it stays there until Channel::give_back(). False:
-  /// on_header is asked. The other side could still change the payload: two reads of it may find two things. The
-  /// question may come several times for one frame.
+  /// The transport calls this before on_header if the whole payload lies in memory that the other side has written
+  /// (shared memory, or the room of make_room()). True: the handler takes the payload where it lies. on_frame follows
+  /// without on_header; the handler must not write to the payload, which stays there until Channel::give_back(). False:
+  /// on_header follows. The other side can still change the payload, so two reads of a byte may differ. The transport
+  /// may call this several times for one frame.
   virtual bool takes_in_place(Channel&, const FrameHeader&) { return false; }
-  /// The payload is there, whole: at the place that on_header gave, or where it was written (takes_in_place). Empty for
-  /// payload_bytes == 0.
+  /// The whole payload has arrived: at the place that on_header gave, or where the other side wrote it
+  /// (takes_in_place). The span is empty for payload_bytes == 0.
   virtual void on_frame(Channel& channel, const FrameHeader& header, std::span<std::byte> payload) = 0;
   /// The transport no longer reads the bytes of the send() with this cookie. Calls come in the order of the sends; none
   /// comes for send_copy().
   virtual void on_sent(Channel&, std::uint64_t /*cookie*/) {}
   /// The last callback of a channel that was connected or accepted: the other side closed (peer_gone), the connect
   /// failed (unreachable), a frame was corrupt or rejected. Not called after the user's own close(). The transport no
-  /// longer reads payloads that are still queued. A payload that was half received stays half written.
+  /// longer reads payloads that are still queued. The place of a half received payload stays half written.
   virtual void on_closed(Channel& channel, const Error& error) = 0;
 };
 
@@ -79,22 +79,22 @@ class Channel {
   /// call may return without a system call.
   [[nodiscard]] virtual bool send(const FrameHeader& header, std::span<const std::byte> payload,
                                   std::uint64_t cookie) = 0;
-  /// The same for small, rare control frames: the payload is copied, memory is the only bound, and on_sent is not
-  /// called. Allocates.
+  /// Queues a small, rare control frame: the transport allocates, copies the payload, has no bound but memory, and does
+  /// not call on_sent.
   virtual void send_copy(const FrameHeader& header, std::span<const std::byte> payload) = 0;
-  /// Says that a payload which takes_in_place() took is read no more. Payloads go back in any order; those that are
-  /// kept for long hold the sender up. After the channel's end they stay readable until it is destroyed.
+  /// Ends the handler's reading of a payload that takes_in_place() took. Payloads may go back in any order; a payload
+  /// that is kept for long delays the sender. After on_closed they stay readable until the channel is destroyed.
   virtual void give_back(std::span<const std::byte> /*payload*/) {}
   /// Two hints, for transports whose other side can write straight into this process; other transports ignore them. A
   /// frame that comes without a hint, or not as the hint said, is received as usual.
   ///
-  /// expect(): on_header will answer `place` for the frame with exactly this header, payload_bytes included. Said
-  /// before the send() that makes the other side send the frame, so that the other side knows in time. The other side
-  /// may write to the memory until on_frame brings that frame, or the channel has ended.
+  /// expect(): on_header will answer `place` for the frame with exactly this header, payload_bytes included. The caller
+  /// calls it before the send() that makes the other side send the frame, so that the other side knows in time. The
+  /// other side may write to the memory until on_frame brings that frame, or the channel has ended.
   virtual void expect(const FrameHeader& /*header*/, std::span<std::byte> /*place*/) {}
-  /// Up to `payloads` payloads of at most `payload_bytes` each may come before they are asked for: into memory of the
-  /// channel's own, from which takes_in_place() can take them. Called once; Transport::room_bytes() says how much
-  /// memory this costs.
+  /// Makes room, in memory of the channel, for up to `payloads` payloads of at most `payload_bytes` each, which the
+  /// other side may then write before on_header; takes_in_place() can take them there. May be called once;
+  /// Transport::room_bytes() says how much memory it takes.
   virtual void make_room(std::uint32_t /*payloads*/, std::uint32_t /*payload_bytes*/) {}
   /// Goes on reading after NotYet: on_header is called again for the same frame in a later poll().
   virtual void resume() = 0;
@@ -107,16 +107,16 @@ class Channel {
   /// True from close() or on_closed on. After close_after_flush() it becomes true when the flush has ended, so that the
   /// owner knows when to destroy the channel.
   [[nodiscard]] virtual bool closed() const noexcept = 0;
-  /// Its bytes go through memory that both sides share. False until the channel is open.
+  /// True if the channel's bytes go through memory that both sides share. False until the channel is open.
   [[nodiscard]] virtual bool shares_memory() const noexcept { return false; }
   /// The other side's address, for messages.
   [[nodiscard]] virtual std::string peer() const = 0;
-  /// The link that the channel is sealed for, and how: the other side has shown that it has that link's secret. None:
-  /// the channel goes in clear.
+  /// The link that the channel is sealed for, and the kind of seal: the other side has shown that it has that link's
+  /// secret. None: the channel goes in clear.
   [[nodiscard]] virtual std::optional<SealedLink> sealed() const { return std::nullopt; }
 };
 
-/// Gets each accepted connection. The handler must be set before the call returns: return it.
+/// The receiver of each accepted connection. It returns the connection's handler.
 class Acceptor {
  public:
   virtual ~Acceptor() = default;
@@ -151,12 +151,12 @@ class Transport {
   [[nodiscard]] virtual TimePoint now() const = 0;
   /// Runs `call` within a later poll() on the transport's thread, and wakes a waiting poll(). Any thread.
   virtual void post(std::function<void()> call) = 0;
-  /// For transports that register memory with a device: frames to and from `memory` use one registration of the whole,
-  /// instead of one for each frame. nullptr: it makes no difference here. Any thread.
+  /// Lets a transport that registers memory with a device use one registration of all of `memory` for the frames to and
+  /// from it, instead of one for each frame. nullptr: this transport registers no memory. Any thread.
   [[nodiscard]] virtual std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> /*memory*/) {
     return nullptr;
   }
-  /// The bytes of memory that Channel::make_room() takes; 0: it does nothing here.
+  /// The bytes of memory that Channel::make_room() takes; 0: make_room() does nothing then.
   [[nodiscard]] virtual std::uint64_t room_bytes(std::uint32_t /*payloads*/, std::uint32_t /*payload_bytes*/) const {
     return 0;
   }

@@ -17,11 +17,10 @@ struct DescriptorLimit {
 /// Raises the soft limit to the hard one if this process needs more than the soft one allows for `more` descriptors
 /// beside those that are open now. Never lowers it.
 void raise_descriptor_limit(std::uint64_t more);
-/// Errc::exhausted if `needed` more cannot be had even at the hard limit; the text has the limit, the numbers and a
-/// remedy.
-/// `what`: "rank 0 of 5000 ranks".
+/// Returns Errc::exhausted if the hard limit does not allow `needed` more descriptors; the text has the limit, the
+/// numbers and a remedy. `what` names the process: "rank 0 of 5000 ranks".
 [[nodiscard]] Status check_descriptors(const DescriptorLimit& limit, std::uint64_t needed, const std::string& what);
-/// Advice for people after this errno: the limit that stands in the way and what to do; else empty.
+/// Advice for people after this errno: the limit that was reached and what to do; empty for any other errno.
 [[nodiscard]] std::string descriptor_advice(int error);
 
 }  // namespace tributary::transport

@@ -1,11 +1,11 @@
 #pragma once
-// Faults on purpose, over any Transport: the same rules are used for SimNetwork and for real sockets.
+// Deliberate faults over any Transport: the same rules work for SimNetwork and for real sockets.
 //
 // A FaultyTransport is used in place of the transport that it wraps. Its rules apply to the frames that come in (delay,
 // hold, cut) or go out (refuse, corrupt, duplicate) through it. Random choices are drawn from the plan's seed, in the
 // order of the frames.
 //
-// Over a SimNetwork the host must be run by this transport's poll(), and be woken for delays:
+// Over a SimNetwork, this transport's poll() must run the host, and on_wake() must wake it for delays:
 //   network.on_due("a", [&] { faulty.poll({}); });
 //   faulty.on_wake([&](TimePoint at) { network.wake_at("a", at); });
 #include <array>
@@ -20,9 +20,9 @@
 namespace tributary::transport {
 
 enum class Fault : std::uint8_t {
-  delay,    // in: the frame, and with it the channel, waits up to delay_max before its header is shown
+  delay,    // in: the frame, and with it the channel, waits up to delay_max before on_header
   hold,     // in: as delay, until release_held()
-  cut,      // in: a part of the payload is written, less than all of it, then the connection is gone (peer_gone on both
+  cut,      // in: a part of the payload is written, less than all of it, then the connection breaks (peer_gone on both
             // sides)
   refuse,   // out: send() is false, as if the queue were full; only while an on_sent is due that will make the sender
             // try again
@@ -31,8 +31,8 @@ enum class Fault : std::uint8_t {
 };
 inline constexpr std::size_t kFaultKinds = 6;
 
-/// The frames that a fault befalls: of those of `type` (every type if empty), the `nth` of this rule on this transport,
-/// counted from 1, or, for nth == 0, a share of them.
+/// A fault and the frames that it affects. Only frames of `type` count (of every type if it is empty): the `nth` that
+/// this rule has seen on this transport, counted from 1, or, for nth == 0, a share of them.
 struct FaultRule {
   Fault fault;
   std::uint64_t nth = 0;
@@ -65,10 +65,10 @@ class FaultyTransport final : public Transport {
     return inner_.keep_registered(memory);
   }
 
-  /// `wake` is called with the time at which poll() must have run again, whenever a delay needs that; with the earliest
-  /// such time again at the end of every poll().
+  /// Sets the function that gets the time by which poll() must run again, whenever a delay needs that. At its end every
+  /// poll() calls `wake` again, with the earliest such time.
   void on_wake(std::function<void(TimePoint)> wake);
-  /// Lets the frames go on that `hold` has stopped.
+  /// Releases the frames that `hold` has stopped.
   void release_held();
   /// How often this fault has happened.
   [[nodiscard]] std::uint64_t count(Fault fault) const noexcept;

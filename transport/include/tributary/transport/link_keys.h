@@ -1,6 +1,6 @@
 #pragma once
-// The secrets that a packet transport seals its connections with, and by which an RDMA connection proves for whom it is
-// before it exists. The maker of the transport shares this object with it, and adds a secret before it connects.
+// The secrets with which a packet transport seals its connections, and an RDMA connection proves the place that it
+// claims. The maker of the transport shares this object with the transport, and adds a secret before it connects.
 // protocol/link_secret.h says where secrets come from.
 #include <functional>
 #include <map>
@@ -12,40 +12,40 @@
 
 namespace tributary::transport {
 
-/// The link that a connection is sealed for, and how.
+/// The link that a connection is sealed for, and the kind of seal.
 struct SealedLink {
   LinkName name;
   PacketSecurity security = PacketSecurity::off;
   friend bool operator==(const SealedLink&, const SealedLink&) = default;
 };
 
-/// Any thread. Asked when a connection opens, never for a packet.
+/// Any thread. Transports read it when a connection opens, never for a packet.
 class LinkKeys {
  public:
   struct Link {
     SealedLink link;
     LinkSecret secret{};
   };
-  /// Gives the secret of a child's place, from the secret that this aggregator shares with its manager; none: it shares
-  /// no secret yet.
+  /// Derives the secret of a child's place from the secret that this aggregator shares with its manager; none: the two
+  /// share no secret yet.
   using Derive = std::function<std::optional<LinkSecret>(const LinkName& name)>;
   /// `least`: the least security of incoming connections, and of outgoing ones that belong to no group.
-  /// `proves`: connections that are not sealed are proved.
+  /// `proves`: connections that are not sealed prove that they have the secret.
   explicit LinkKeys(PacketSecurity least = PacketSecurity::off, bool proves = false) : least_(least), proves_(proves) {}
   [[nodiscard]] PacketSecurity least() const noexcept { return least_; }
-  /// Places need secrets.
+  /// True if places need secrets.
   [[nodiscard]] bool wanted() const noexcept { return proves_ || least_ != PacketSecurity::off; }
 
   /// Sets the secret of connections between the ranks of a job, in both directions; they have group 0.
   void set_peers(const LinkSecret& secret);
-  /// Sets where the secrets of incoming connections of groups come from.
+  /// Sets the function that gives the secrets of groups' incoming connections.
   void set_derive(Derive derive);
   /// Adds the secret for the outgoing connection of this group, epoch and lane.
   void add(const LinkName& name, const LinkSecret& secret, PacketSecurity security);
   void remove(const LinkName& name);
 
-  /// The secret that an outgoing connection is sealed with, or proves itself by; none: it goes in clear, unless least()
-  /// forbids that.
+  /// The secret that seals or proves an outgoing connection; none: the connection goes in clear, unless least() forbids
+  /// that.
   [[nodiscard]] std::optional<Link> to_connect(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane) const;
   /// The secret of an incoming connection.
   [[nodiscard]] std::optional<LinkSecret> of(const LinkName& name) const;

@@ -1,9 +1,9 @@
 #pragma once
 // TCP, and shared memory to processes of this host: one transport, one poll(), one wait.
 //
-// A listener also answers to a name that says its address and port, in the network namespace where it listens. A
-// connect() to an address of this host calls that name first. If the channel does not open that way, because nobody
-// listens there, or another user does, or another version, or memory is short, it opens over TCP, without an error.
+// A listener also listens on a Unix socket that is named after its address and port, in the network namespace where it
+// listens. A connect() to an address of this host tries that name first. If nobody listens there, or another user or
+// another version does, or memory is short, the channel opens over TCP, without an error.
 #include <cstdint>
 #include <memory>
 
@@ -14,7 +14,7 @@
 namespace tributary::transport {
 
 struct NearSettings {
-  TcpSettings tcp;            // its busy_poll and spin_max are those of both
+  TcpSettings tcp;            // its busy_poll and spin_max count for both
   ShmSettings shm;            // its connections_max counts connections through shared memory alone
   bool shared_memory = true;  // false: all goes over TCP
 };
@@ -28,7 +28,7 @@ class HandedOver {
 class NearTransport final : public Transport, public MemoryLender {
  public:
   explicit NearTransport(const NearSettings& settings = {});
-  /// As ~TcpTransport().
+  /// The rules are those of ~TcpTransport().
   ~NearTransport() override;
   NearTransport(const NearTransport&) = delete;
   NearTransport& operator=(const NearTransport&) = delete;
@@ -41,7 +41,7 @@ class NearTransport final : public Transport, public MemoryLender {
   /// nullptr: shared memory is off, and all goes over TCP.
   [[nodiscard]] std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) override;
 
-  /// As TcpTransport::release() and adopt(), for channels of either kind.
+  /// The same as TcpTransport::release() and adopt(), for channels of either kind.
   [[nodiscard]] Result<std::unique_ptr<HandedOver>> release(Channel& channel);
   [[nodiscard]] std::unique_ptr<Channel> adopt(std::unique_ptr<HandedOver> channel, ChannelHandler& handler);
 

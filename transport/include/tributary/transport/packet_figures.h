@@ -14,18 +14,18 @@ struct PacketFigures {
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
   std::uint64_t packets_sent_again = 0;
-  std::uint64_t packets_came_late = 0;  // they were sent again for nothing
+  std::uint64_t packets_came_late = 0;  // the repeat was not needed
   std::uint64_t repeats = 0;            // came twice
   std::uint64_t marked = 0;             // came with the congestion mark
   std::uint64_t timeouts = 0;
   std::uint64_t rejected = 0;      // datagrams that were no packets: garbage, damaged, of another version
   std::uint64_t stray = 0;         // packets that belong to no connection
-  std::uint64_t no_room = 0;       // dropped, because no memory was left for them
+  std::uint64_t no_room = 0;       // packets dropped because no memory was left
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;   // because of connections_max
-  std::uint64_t displaced = 0;      // half open, closed because half_open_max others were
-  std::uint64_t cookies_wrong = 0;  // openings with a cookie that their address was not given
+  std::uint64_t refused_full = 0;   // connections refused because of connections_max
+  std::uint64_t displaced = 0;      // half open connections, closed because half_open_max others were open
+  std::uint64_t cookies_wrong = 0;  // openings with a cookie that was not made for their address
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t forged = 0;     // sealed packets whose authenticator is wrong
   std::uint64_t unsealed = 0;   // packets in clear where only sealed ones are allowed

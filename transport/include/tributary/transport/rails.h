@@ -1,6 +1,6 @@
 #pragma once
-// The choice of RDMA ports on this host: those that were named, or those nearest to a GPU or to a NUMA node, as the
-// kernel's files say. Pure functions of those files, so that tests can show them any host.
+// The choice of RDMA ports on this host: the named ones, or those nearest to a GPU or to a NUMA node, as the kernel's
+// files say. The functions depend on those files alone, so that tests can give them any host.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,13 +19,13 @@ struct RdmaPort {
 };
 [[nodiscard]] std::vector<RdmaPort> active_ports(const SystemTree& system);
 
-/// How far two devices of the PCI bus are from each other.
+/// The distance between two devices of the PCI bus.
 enum class Distance : std::uint8_t { same_switch, same_root, same_node, other_node, unknown };
 /// Both devices are given by their folders below /sys/devices.
 [[nodiscard]] Distance distance(const std::string& one, std::optional<std::int64_t> node_of_one,
                                 const std::string& other, std::optional<std::int64_t> node_of_other);
 [[nodiscard]] const char* to_string(Distance distance) noexcept;
-/// None where the host has one node only.
+/// The NUMA node of a device; none where the host has one node only.
 [[nodiscard]] std::optional<std::int64_t> numa_node_of(const SystemTree& system, const std::string& folder);
 /// The folder below /sys/devices of a PCI function by its id, "0000:3B:00.0", or of an RDMA device by its name; "" for
 /// none.
@@ -43,10 +43,10 @@ struct RailWish {
   std::vector<std::string> names;    // "mlx5_0", or "mlx5_0:2" for its second port; empty: the nearest
   std::string gpu;                   // its id on the PCI bus; empty: there is none
   std::optional<std::int64_t> node;  // without a GPU: the NUMA node of the memory and the processors in use
-  std::size_t turn = 0;              // which of several equally near ports comes first
+  std::size_t turn = 0;              // the index of the equally near port that comes first
 };
-/// The ports to use, in order: lane n goes through the nth, and so on in turn. Errc::bad_config: a name is none of
-/// `all`'s; Errc::unsupported: there is no port.
+/// The ports to use, in order: lane n goes through the nth, and so on in turn. Errc::bad_config: `all` lacks a name of
+/// the wish; Errc::unsupported: there is no port.
 [[nodiscard]] Result<std::vector<Rail>> choose_rails(const SystemTree& system, const std::vector<Rail>& all,
                                                      const RailWish& wish);
 /// Splits "mlx5_0,mlx5_1:2" into names; none for "" and "auto".

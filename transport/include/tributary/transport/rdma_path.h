@@ -9,9 +9,9 @@
 
 namespace tributary::transport {
 
-/// A value that is not set is taken from the connection manager's path: of the interface whose address is used, and its
-/// routes. iWARP has neither partitions nor service levels, and its own retransmission: there only the traffic class
-/// counts.
+/// A value that is not set comes from the connection manager's path, that is, from the interface whose address is used,
+/// and its routes. iWARP has neither partitions nor service levels, and its own retransmission: only the traffic class
+/// counts for it.
 struct RdmaPath {
   std::uint8_t traffic_class = 0;              // DSCP (upper six bits) and ECN of RoCE packets; 0: the system's
   std::optional<std::uint8_t> service_level;   // InfiniBand's, 0 to 15; on RoCE the priority where no DSCP is trusted

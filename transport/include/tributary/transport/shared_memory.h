@@ -1,7 +1,7 @@
 #pragma once
 // Memory of this process that other processes can map: the project's own allocator, and a search for the file behind a
-// range that somebody else has mapped. A process that maps another one's memory must not get a bus error by it: only
-// files that are sealed against shrinking are taken.
+// range that other code has mapped. A process that maps another one's memory must not get a bus error from it, so it
+// takes only files that are sealed against shrinking.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace tributary::transport {
 
-/// A descriptor that is closed with its owner.
+/// A descriptor that its owner closes when it is destroyed.
 class OwnedDescriptor {
  public:
   OwnedDescriptor() = default;
@@ -33,9 +33,9 @@ class OwnedDescriptor {
   int number_ = -1;
 };
 
-/// Allocates memory in a file of its own, which has no name and ends with its last mapping. It consists of huge pages
-/// where the system has set some aside, is zeroed, and is there as a whole, so that no access to it can fail. A child
-/// after fork() shares it. Any thread; likewise below.
+/// Allocates memory in a file of its own, which has no name and ends with its last mapping. The memory consists of huge
+/// pages where the system has set some aside, is zeroed, and is allocated as a whole, so that no access to it can fail.
+/// A child after fork() shares it. Any thread; likewise for the functions below.
 [[nodiscard]] Result<std::byte*> allocate_shared(std::size_t bytes);
 /// Errc::bad_argument if allocate_shared() did not return `memory`, or while a SharedRange of it is alive.
 [[nodiscard]] Status free_shared(std::byte* memory);
@@ -45,21 +45,21 @@ struct SharedRange {
   OwnedDescriptor file;
   std::uint64_t offset = 0;  // of the range's first byte in the file
   std::size_t bytes = 0;
-  std::shared_ptr<const void> keeps{};  // the allocation, if it is of allocate_shared()
+  std::shared_ptr<const void> keeps{};  // the allocation, if allocate_shared() made it
 };
 /// Finds the file of memory that allocate_shared() returned, or of any shared, writable mapping of a memfd that is
-/// sealed against shrinking. Errc::unsupported: with the reason, a sentence without its full stop.
+/// sealed against shrinking. Errc::unsupported brings the reason, a sentence without its full stop.
 [[nodiscard]] Result<SharedRange> find_shared(std::span<const std::byte> memory);
 
-/// For a range of huge pages: from here on nobody can take its pages away, nor map it anew for writing. So a process
-/// that trusts nobody can map it for reading.
+/// Seals a range of huge pages: nobody can take its pages away any more, nor map it anew for writing. A process that
+/// trusts nobody can therefore map it for reading.
 void keep_huge_pages(const SharedRange& range) noexcept;
 
 /// Zeroed memory that others may map for reading, and that can be written only through this mapping: another process
 /// can neither shorten the file nor take its pages.
 class ReadableMemory {
  public:
-  /// Errc::unsupported: the system cannot seal it so (Linux before 5.1).
+  /// Errc::unsupported: the system cannot seal the memory in this way (Linux before 5.1).
   [[nodiscard]] static Result<ReadableMemory> make(std::size_t bytes);
   ReadableMemory() = default;
   ReadableMemory(ReadableMemory&& other) noexcept
@@ -68,7 +68,7 @@ class ReadableMemory {
   ~ReadableMemory();
 
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
-  /// All of the memory, to be passed to others. Errc::exhausted: no descriptor is left.
+  /// The whole memory as a range, which can be passed to others. Errc::exhausted: no descriptor is left.
   [[nodiscard]] Result<SharedRange> range() const;
 
  private:

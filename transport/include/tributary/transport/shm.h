@@ -1,6 +1,6 @@
 #pragma once
 // Frames between two processes of one host, through memory that they share. Each connection has a memory of its own,
-// with one ring for each direction, and a Unix socket that tells of the other side's end and wakes it from its sleep.
+// with one ring for each direction, and a Unix socket that shows each side the other's end and wakes it from sleep.
 //
 // Nothing that the other side writes to the memory is trusted: a process that writes garbage there, or dies in the
 // middle of a word, closes its own connection and harms nobody else. Only processes of the same user, or of root, get a
@@ -37,14 +37,14 @@ struct ShmStatistics {
   std::uint64_t regions_refused = 0;                 // likewise: not sealed, too many, or too large
   std::uint64_t bells = 0;                           // sleeping peers woken, each a call to the system
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;    // because of connections_max, or because there was no memory
-  std::uint64_t refused_user = 0;    // another user's process
-  std::uint64_t greetings_lost = 0;  // accepted, but the other side went, was too slow, or spoke another language
+  std::uint64_t refused_full = 0;    // connections refused because of connections_max, or of a lack of memory
+  std::uint64_t refused_user = 0;    // connections of another user's processes
+  std::uint64_t greetings_lost = 0;  // accepted, but the other side ended, was too slow, or had another version
   std::uint64_t corrupt = 0;         // connections closed because of garbage from the other side
   std::size_t connections = 0;       // open now
 };
 
-/// A transport whose peers on this host may read this process's memory where it is.
+/// A transport whose peers on this host may read this process's memory without a copy.
 class MemoryLender {
  public:
   virtual ~MemoryLender() = default;
@@ -57,7 +57,7 @@ class MemoryLender {
 class ShmTransport final : public Transport, public MemoryLender {
  public:
   explicit ShmTransport(const ShmSettings& settings = {});
-  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback.
+  /// Must not run inside its own callbacks. Closes its channels; they may be destroyed later, without a callback.
   ~ShmTransport() override;
   ShmTransport(const ShmTransport&) = delete;
   ShmTransport& operator=(const ShmTransport&) = delete;

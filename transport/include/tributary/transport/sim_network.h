@@ -2,14 +2,14 @@
 // A network inside one process, with its own time. The simulator and most tests run on it.
 //
 // Hosts have names; every host has one Transport that keeps the contract of channel.h, with endpoints "host-name":port.
-// All that happens is an event in one queue, ordered by virtual time and then by the order in which events were made,
-// and every choice is drawn from one seed: the same program with the same seed runs the same way to the last bit
+// Everything that happens is an event in one queue, ordered by virtual time and then by the order in which events were
+// made, and every choice is drawn from one seed: the same program with the same seed runs in exactly the same way
 // (trace_hash() shows it).
 //
 // The network imitates these things, because correctness of recovery depends on them:
 //   - a frame arrives in up to three pieces, so that a broken connection leaves a payload half written;
-//   - payloads are read from the sender's borrowed memory when they arrive, not when they are sent, so that a sender
-//     that lets go too early shows in the sums; for some frames on_sent comes before the frame arrives, as with a
+//   - payloads are read from the sender's borrowed memory when they arrive, not when they are sent, so that the sums
+//     show a sender that reuses the memory too early; for some frames on_sent comes before the frame arrives, as with a
 //     kernel's socket buffer, and a break then loses a frame that was reported as sent;
 //   - on_sent, the peer's answer and the news of a break come in any order that real networks allow.
 //
@@ -18,7 +18,7 @@
 // to do drives the whole network for up to `wait` of virtual time, so that plain blocking loops work too.
 //
 // Threads: none. The network, its transports (post() included) and their users live on one thread. Channels and
-// listeners may be destroyed after the network; with it all hosts are killed.
+// listeners may be destroyed after the network, whose destructor kills all hosts.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -74,8 +74,8 @@ class SimNetwork {
   SimNetwork(const SimNetwork&) = delete;
   SimNetwork& operator=(const SimNetwork&) = delete;
 
-  /// The host's transport; the host comes into being with the first call. Stays valid, though dead after kill(), as
-  /// long as the network.
+  /// The host's transport; the first call makes the host. The reference stays valid as long as the network, but the
+  /// transport does nothing after kill().
   [[nodiscard]] Transport& transport(std::string_view host);
 
   // ---- Time. None of these may be called from inside a callback, except now(), call_at() and wake_at().
@@ -93,11 +93,11 @@ class SimNetwork {
   [[nodiscard]] bool idle() const;
 
   // ---- Driving hosts
-  /// Calls `run` instead of the host's Transport::poll whenever something is due for it, and at wake_at() times. Empty:
-  /// poll again. Gone after kill().
+  /// Calls `run` instead of the host's Transport::poll whenever an event is due for the host, and at wake_at() times.
+  /// An empty function brings poll back, and so does kill().
   void on_due(std::string_view host, std::function<void()> run);
-  /// Runs the host at `time` even if nothing arrives, for its timers. The earliest of several calls counts; after each
-  /// run it must be asked for again.
+  /// Runs the host at `time` even if nothing arrives, for its timers. The earliest of several calls counts; it serves
+  /// for one run.
   void wake_at(std::string_view host, TimePoint time);
   /// Runs a part of the test's script, outside all hosts, at `time`.
   void call_at(TimePoint time, std::function<void()> call);
@@ -114,26 +114,26 @@ class SimNetwork {
   /// Starts a new process on a killed host.
   [[nodiscard]] Transport& restart(std::string_view host);
   [[nodiscard]] bool alive(std::string_view host) const;
-  /// Nothing arrives from or at the host, and nobody is told, until heal(). With two hosts: only between these two.
+  /// Stops all that goes from or to the host until heal(); no side is told. With two hosts: only between these two.
   void partition(std::string_view host);
   void partition(std::string_view host_a, std::string_view host_b);
-  /// Frames that were held back arrive now.
+  /// Ends a partition: the frames that it held back arrive now.
   void heal(std::string_view host);
   void heal(std::string_view host_a, std::string_view host_b);
   /// Hangs the process: no callbacks; frames that arrive wait. Connections to it still open, as the kernel would do it.
   void pause(std::string_view host);
   void resume(std::string_view host);
-  /// Every turn of the host takes `per_turn` (half to one and a half of it, from the seed), and frames that come
-  /// meanwhile wait. 0: turns take no time.
+  /// Makes every turn of the host take `per_turn` (0.5 to 1.5 times that, from the seed); frames that come meanwhile
+  /// wait. 0: turns take no time.
   void slow_down(std::string_view host, Duration per_turn);
-  /// So many percent of the connections that come to this host from now on end before a word of its process has reached
-  /// the other side: refused, as by a kernel whose queue is full, or broken.
+  /// Ends so many percent of the connections that come to this host from now on, before anything from its process has
+  /// reached the other side: refused, as by a kernel whose queue is full, or broken.
   void refuse_connections(std::string_view host, std::uint32_t percent);
   /// Sets both directions, also of connections that are open.
   void set_link(std::string_view host_a, std::string_view host_b, const LinkSettings& link);
 
-  /// `listener` is told the first frame that the connecting side of each connection sends, when it has arrived, as an
-  /// eavesdropper would hear it. It must not call back into the network; it takes the place of the one before.
+  /// Gives `listener` the first frame that the connecting side of each connection sends, when it has arrived, as an
+  /// eavesdropper would see it. The listener must not call the network; it replaces the listener before it.
   using Overhear = std::function<void(const Endpoint& from, const Endpoint& to, const FrameHeader&,
                                       std::span<const std::byte> payload)>;
   void overhear(Overhear listener);

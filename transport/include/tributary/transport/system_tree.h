@@ -1,5 +1,5 @@
 #pragma once
-// /sys and /proc of this host, or a tree that a test has made.
+// The files in /sys and /proc of this host, or in a tree that a test has made.
 #include <cstdint>
 #include <optional>
 #include <string>

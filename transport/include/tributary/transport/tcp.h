@@ -52,8 +52,8 @@ class TcpTransport final : public Transport {
   explicit TcpTransport(const TcpSettings& settings = {});
   /// Shares `core` with connections of another kind.
   explicit TcpTransport(std::shared_ptr<TcpCore> core);
-  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May wait for a
-  /// name look-up that is under way.
+  /// Must not run inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May
+  /// wait for a name look-up that is under way.
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;

@@ -1,8 +1,8 @@
 #pragma once
 // Frames over UDP by the kernel's sockets, IPv4 and IPv6: the packet protocol (docs/protocol.md) where there is no RDMA
-// and TCP is not wanted. It survives loss, repeats, reordering and damage; delay and ECN marks steer how much is under
-// way. One socket carries all connections of a transport. Packets leave in batches that the kernel or the device cuts
-// (UDP_SEGMENT), and come in batches that they have joined (UDP_GRO), where the system can.
+// and TCP is not wanted. It survives loss, repeats, reordering and damage; delay and ECN marks decide how much is under
+// way. One socket carries all connections of a transport. Where the system can, the kernel or the device cuts each
+// batch of packets that leaves (UDP_SEGMENT), and joins those that come (UDP_GRO).
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -48,8 +48,8 @@ struct UdpSettings {
 
 /// Counts since the start. Read on the transport's thread.
 struct UdpStatistics : PacketFigures {
-  // Datagrams that were given to the system, or came from it, several in one message (UDP_SEGMENT, UDP_GRO); `refused`:
-  // that should have been joined, and went one by one.
+  // Datagrams that went to the system, or came from it, several in one message (UDP_SEGMENT, UDP_GRO). `joined_refused`
+  // counts those that should have been joined, but went one by one.
   std::uint64_t joined_sent = 0, joined_received = 0, joined_refused = 0;
   std::array<Part, 5> unsent{};  // datagrams that the system did not take, by reason: the protocol sends them again
 };
@@ -64,8 +64,8 @@ class UdpTransport final : public Transport {
  public:
   /// The socket is made when it is first needed, by listen() or connect().
   explicit UdpTransport(const UdpSettings& settings = {});
-  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May wait for a
-  /// name look-up that is under way.
+  /// Must not run inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May
+  /// wait for a name look-up that is under way.
   ~UdpTransport() override;
   UdpTransport(const UdpTransport&) = delete;
   UdpTransport& operator=(const UdpTransport&) = delete;
