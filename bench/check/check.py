@@ -51,7 +51,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--update", action="store_true", help="write the measured cells into the baseline")
     parser.add_argument("--cells", metavar="REGEX", default="", help="measure only cells whose name matches")
     parser.add_argument("--list", action="store_true", help="print the cells and the commands that repeat them; measure nothing")
-    parser.add_argument("--alternations", type=int, default=7, help="at least 5 (default: 7)")
+    parser.add_argument("--alternations", type=int, default=15, help="at least 5 (default: 15)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all ratios and verdicts to FILE")
     parser.add_argument("--baseline", type=Path, default=BASELINE, help="default: bench/baseline.json")
     parser.add_argument("--build", type=Path, metavar="DIR",

@@ -14,13 +14,15 @@ class ProgramError(Exception):
     """A program failed, gave a wrong sum, or did not print the figure; the text says which."""
 
 
-def run(build: Path, command: list[str]) -> str:
-    """Returns the output of the program. `command` begins with the program's path below the build folder."""
+def run(build: Path, command: list[str], on_core: int | None = None) -> str:
+    """Returns the output of the program. `command` begins with the program's path below the build folder; `on_core` keeps
+    all its threads on that core."""
     program = build / command[0]
     if not program.exists():
         raise ProgramError(f"{program} is not built")
+    prefix = [] if on_core is None else ["taskset", "--cpu-list", str(on_core)]
     try:
-        done = subprocess.run([str(program), *command[1:]], capture_output=True, text=True, timeout=LIMIT_SECONDS)
+        done = subprocess.run([*prefix, str(program), *command[1:]], capture_output=True, text=True, timeout=LIMIT_SECONDS)
     except subprocess.TimeoutExpired as error:
         raise ProgramError(f"{command[0]} did not end within {LIMIT_SECONDS} s") from error
     if done.returncode != 0:
