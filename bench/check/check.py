@@ -90,6 +90,12 @@ class Load:
         return max(0.0, others / (time.monotonic() - self._began))
 
 
+def progress(line: str) -> None:
+    """Replaces the line of a terminal; a file of logs gets none."""
+    if sys.stderr.isatty():
+        print(f"\r{line}\r", end="", file=sys.stderr, flush=True)
+
+
 def measure(cells: list[Cell], build: Path, alternations: int) -> tuple[dict[str, list[float]], dict[str, str]]:
     """The ratios of each cell, and a sentence for each cell that failed. All cells take turns in each alternation."""
     ratios: dict[str, list[float]] = {cell.name: [] for cell in cells}
@@ -100,12 +106,12 @@ def measure(cells: list[Cell], build: Path, alternations: int) -> tuple[dict[str
             for cell in cells:
                 if cell.name in failures:
                     continue
-                print(f"\r   alternation {alternation + 1} of {alternations}: {cell.name:40}", end="", file=sys.stderr, flush=True)
+                progress(f"   alternation {alternation + 1} of {alternations}: {cell.name:40}")
                 try:
                     ratios[cell.name].append(cell.ratio(bench))
                 except ProgramError as error:
                     failures[cell.name] = str(error)
-    print("\r" + " " * 72, end="\r", file=sys.stderr, flush=True)
+    progress(" " * 72)
     return {name: it for name, it in ratios.items() if name not in failures}, failures
 
 
