@@ -163,7 +163,8 @@ void Lane::open(Slot& slot, std::uint32_t child, const FrameHeader& header) noex
   ++in_flight_;
 }
 
-std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept {
+std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child,
+                                              const FrameHeader& header) const noexcept {
   if (header.bare())
     return reduces(header.collective) ? std::unexpected(Refusal::unexpected_data) : std::expected<void, Refusal>{};
   if (!reduces(header.collective) && slot.with_data != 0) return std::unexpected(Refusal::unexpected_data);

@@ -136,7 +136,7 @@ class Lane {
                                                    std::uint64_t sequence) const noexcept;
   void open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept;
   [[nodiscard]] std::expected<void, Refusal> check_data(Slot& slot, std::uint32_t child,
-                                                        const FrameHeader& header) noexcept;
+                                                        const FrameHeader& header) const noexcept;
   void reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept;
   void reduce_prefix(Slot& slot, LaneOutput& output) noexcept;
   void reduce_all(Slot& slot, LaneOutput& output) noexcept;
