@@ -7,6 +7,7 @@
 
 #include "aggregator/daemon/files.h"
 #include "aggregator/daemon/host_address.h"
+#include "aggregator/daemon/line_rate.h"
 #include "service-kit/units.h"
 
 namespace tributary::aggregator {
@@ -338,6 +339,8 @@ Status Daemon::open_http() {
 
 void Daemon::start_manager_link() {
   const std::vector<Endpoint> data = advertised();
+  std::vector<std::string> own;
+  for (const ListenPlace& place : data_places()) own.push_back(place.at.host);
   const ManagerLinkSettings link{
       .url = settings_.manager,
       .token_file = settings_.token_file,
@@ -349,7 +352,8 @@ void Daemon::start_manager_link() {
                                 http_endpoint().port},
                        .memory_bytes = settings_.memory,
                        .children_max = settings_.children_max,
-                       .line_rate_bits_per_second = settings_.line_rate,
+                       .line_rate_bits_per_second =
+                           settings_.line_rate != 0 ? settings_.line_rate : line_rate_of(own, settings_.manager),
                        .version = TRIBUTARY_VERSION,
                        .exchange_key = exchange_->public_key(),
                        .data_more = {data.begin() + 1, data.end()}},

@@ -35,7 +35,7 @@ struct Settings {
   std::uint32_t workers = 0;           // 0: min(4, cores)
   std::uint64_t memory = 4ULL << 30;
   std::uint32_t children_max = 64;
-  std::uint64_t line_rate = 0;  // 0: the rate in the topology
+  std::uint64_t line_rate = 0;  // bits per second; 0: the interfaces'
   std::uint32_t unjoined_max = 256;
   std::uint32_t connections_max = 16384;
   std::uint32_t http_connections_max = 256;

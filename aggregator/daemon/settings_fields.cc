@@ -5,6 +5,7 @@
 
 #include "aggregator/daemon/settings.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/link_rate.h"
 #include "tributary/protocol/link_secret.h"
 
 namespace tributary::aggregator {
@@ -207,8 +208,8 @@ std::vector<Field> make_fields() {
             "What all lanes together may reserve. A lane that does not fit is refused."),
       count("children_max", &S::children_max, 1, kChildrenMax,
             "Children that the manager may give this aggregator in one lane."),
-      rate("line_rate", &S::line_rate, 1'000'000'000'000'000,
-           "Of the network interface, for the planner. 0bit/s: what the topology says."),
+      rate("line_rate", &S::line_rate, kLinkRateMax,
+           "Of the network interfaces, for the planner. 0bit/s: what their drivers say, else the topology."),
       count("unjoined_max", &S::unjoined_max, 1, 65536,
             "Connections that have not shown a token yet. One more, and the oldest of them is closed."),
       count("connections_max", &S::connections_max, 16, 1U << 20, "Connections of each worker."),

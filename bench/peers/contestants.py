@@ -33,6 +33,7 @@ class Stage:
     tributary_environment: dict[str, str] = field(default_factory=dict)
     aggregator_settings: list[str] = field(default_factory=list)
     manager_settings: list[str] = field(default_factory=list)
+    topology: bool = True  # the manager is told one
 
     @property
     def crowded(self) -> bool:
@@ -264,6 +265,8 @@ class Running:
 
     def _topology(self) -> str:
         rate = self._stage.setting.link_bits_per_second
+        if not self._stage.topology:
+            return ""
         if self.contestant.aggregators:
             return service.equal_topology(self._stage.ranks, self.contestant.aggregators, rate)
         return service.topology(self._stage.ranks, self.contestant.levels, rate)

@@ -86,6 +86,9 @@ def parser() -> argparse.ArgumentParser:
                     help="a line for the aggregators' configuration files")  # fmt: skip
     it.add_argument("--manager-setting", action="append", default=[], metavar="'KEY: VALUE'",
                     help="a line for the manager's, as 'segment_bytes: 16KiB'")  # fmt: skip
+    it.add_argument("--no-topology", dest="topology", action="store_false",
+                    help="the manager gets none; links' rates come from --set TRIBUTARY_LINK_RATE=RATE and"
+                         " --aggregator-setting 'line_rate: RATE', else nobody knows them")  # fmt: skip
     it.add_argument("--congestion-control", default="", metavar="NAME",
                     help="TCP's, for everyone, in the settings with hosts (default: the machine's)")  # fmt: skip
     it.add_argument("--build", type=Path, default=Path("build/release"), help=argparse.SUPPRESS)

@@ -61,7 +61,7 @@ class Comparison:
         with places.prepare(setting, ranks, wide, folder, control) as place, contextlib.ExitStack() as ends:
             stage = Stage(
                 setting, ranks, place, self._build, ROOT / "build/peers", self._python, self._mark,
-                dict(self._options.set), self._options.aggregator_setting, self._options.manager_setting,
+                dict(self._options.set), self._options.aggregator_setting, self._options.manager_setting, self._options.topology,
             )  # fmt: skip
             runners = []
             for contestant in contestants:

@@ -76,7 +76,9 @@ class Service:
         self._aggregator_settings, self._manager_settings = aggregator_settings, manager_settings
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.url = ""
-        (folder / "topology.yaml").write_text(topology_text)
+        if topology_text:
+            (folder / "topology.yaml").write_text(topology_text)
+            self._manager_settings = [f"topology: {folder}/topology.yaml", *manager_settings]
 
     def start(self) -> None:
         self._start_manager()
@@ -101,7 +103,6 @@ class Service:
         settings = [
             f"listen: {address}:0",
             f"state_directory: {self._folder}/manager",
-            f"topology: {self._folder}/topology.yaml",
             f"ready_file: {ready}",
             *self._manager_settings,
         ]

@@ -12,6 +12,7 @@
 #include "client/control/time_out.h"
 #include "client/gpu/path_choice.h"
 #include "tributary/transport/descriptors.h"
+#include "tributary/transport/link_rate.h"
 
 namespace tributary::client {
 namespace {
@@ -132,6 +133,8 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   }
   auto ok = rank == 0 ? add_root_parts(parts, settings, id) : add_rank_parts(parts, settings, id);
   if (!ok) return std::unexpected(ok.error());
+  const std::string& address = rank == 0 ? id.root.host : s.listen.host;
+  s.link_rate = settings.link_rate != 0 ? settings.link_rate : transport::link_rate_of(address);
   return parts;
 }
 

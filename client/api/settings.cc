@@ -15,6 +15,7 @@
 #include "service-kit/settings_file.h"
 #include "service-kit/units.h"
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/link_rate.h"
 #include "tributary/transport/rails.h"
 
 namespace tributary::client {
@@ -105,6 +106,12 @@ bool set_lanes(ClientSettings& s, std::string_view value) {
   if (!lanes || *lanes < 1 || *lanes > kLanesMax) return false;
   s.lanes = *lanes;
   return true;
+}
+
+bool set_link_rate(ClientSettings& s, std::string_view value) {
+  const auto rate = service::parse_rate(value);
+  s.link_rate = rate.value_or(0);
+  return rate && *rate >= 1 && *rate <= kLinkRateMax;
 }
 
 bool set_timeout(ClientSettings& s, std::string_view value) {
@@ -268,8 +275,12 @@ std::vector<Setting> make_settings() {
        [](ClientSettings& s, std::string_view value) { return s.dpdk.gpu = value, is_printable(value); }},
       {{"lanes", "TRIBUTARY_LANES", "auto", "auto, or a number from 1 to 16",
         "Independent trees that share a group's traffic, each with its own connections. auto: as many as the manager "
-        "finds to save time, by the rates of its topology; one where it knows none."},
+        "finds to save time, by the links' rates; one where it does not know them."},
        set_lanes},
+      {{"link_rate", "TRIBUTARY_LINK_RATE", "what the interface's driver says", "a rate with a unit, as 25Gbit/s",
+        "Of this host's link. The manager plans by it where no topology tells the rates, and the choice of path starts "
+        "from it. Set it where the interface is virtual, as in containers."},
+       set_link_rate},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
         "A rank that waits for results asks the aggregator whether it lives, and gives it up after this time without "
         "an answer; later if its answers have taken longer before. 0: the rank does not ask."},

@@ -35,6 +35,7 @@ struct ClientSettings {
   std::uint32_t lanes = 0;                                 // wanted, 1 to kLanesMax; 0: as many as save time
   std::chrono::milliseconds timeout{300'000};              // 1 ms to ten years
   std::chrono::milliseconds hang_after{500};               // 50 ms to a minute; 0: ranks do not ask aggregators
+  std::uint64_t link_rate = 0;                             // bits per second; 0: the interface's
   std::chrono::milliseconds begin_within{500};             // up to a minute
   std::string interface_name;                              // empty: the library chooses
   std::vector<std::string> rdma_devices;                   // over verbs, lane by lane; empty: the library chooses

@@ -6,6 +6,7 @@
 #include "client/control/json_number.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/json_reader.h"
+#include "tributary/protocol/link_rate.h"
 
 namespace tributary::client {
 
@@ -60,7 +61,10 @@ Status Membership::open_listeners() {
   if (!root && second_way_.exists()) {
     if (auto ok = open(second_way_.second(), second_listener_); !ok) return ok;
   }
-  Member self{.at = settings.id.root, .second_port = settings.id.root.port, .host_id = settings.host_id};
+  Member self{.at = settings.id.root,
+              .second_port = settings.id.root.port,
+              .host_id = settings.host_id,
+              .link_rate = settings.link_rate};
   if (!root || second_way_.exists()) {
     if (auto ok = open(shared_.transport, listener_); !ok) return ok;
     self.at.port = listener_->local().port;
@@ -90,6 +94,7 @@ std::string Membership::introduction() const {
               {"port", listener_->local().port},
               {"second_port", second_listener_ ? second_listener_->local().port : 0},
               {"address", shared_.settings.advertised_host},
+              {"link_rate", shared_.settings.link_rate},
               {"amends", true}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -121,7 +126,8 @@ void Membership::admit(Arrival& arrival, const std::string& body) {
     directory_.learn(from, {.at = {address.empty() ? host_of(arrival.peer()) : address,
                                    json_number<std::uint16_t>(hello.at("port"))},
                             .second_port = json_number<std::uint16_t>(hello.at("second_port")),
-                            .host_id = hello.at("host_id").get<std::string>()});
+                            .host_id = hello.at("host_id").get<std::string>(),
+                            .link_rate = std::min(hello.value("link_rate", std::uint64_t{0}), kLinkRateMax)});
     host_tokens_[from] = hello.value("host_token", std::string());
     amending_ += hello.value("amends", false) ? 1U : 0U;
     links_[from] = std::make_unique<ControlLink>(static_cast<ControlLinkUser&>(*this), from);

@@ -32,6 +32,7 @@ struct CommunicatorSettings {
   Endpoint listen;              // where this rank's own listeners are; rank 0: ignored, the id's
   std::string advertised_host;  // the address that other ranks are told; empty: what rank 0 sees
   std::string host_id;          // this host's place in the topology
+  std::uint64_t link_rate = 0;  // of this rank's link, in bits per second; 0: not known
   std::string job = "default";
   std::uint32_t lanes = 1;  // 0: as many as save time
   PathMode path = PathMode::automatic;

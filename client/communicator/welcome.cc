@@ -46,6 +46,7 @@ tuning::GroupShape group_shape(const CommunicatorSettings& settings, const Direc
   tuning::GroupShape shape{.ranks = settings.nranks};
   shape.ranks_per_host = directory.ranks_of_fullest_address();
   const auto hosts = directory.host_ids();
+  shape.link_rate = directory.slowest_link();
   shape.one_host = std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts[0]; });
   return shape;
 }
@@ -77,6 +78,7 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
   CoordinatorSettings c;
   c.nranks = settings.nranks;
   c.hosts = directory.host_ids();
+  c.link_rate = directory.slowest_link();
   c.job = settings.job;
   c.lanes = settings.lanes;
   if (settings.link_keys) c.packet_security = settings.link_keys->least();

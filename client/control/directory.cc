@@ -33,6 +33,14 @@ std::string Directory::on_host(std::uint32_t rank) const {
   return member == nullptr ? std::string() : " on host " + member->host_id;
 }
 
+std::uint64_t Directory::slowest_link() const {
+  std::uint64_t slowest = 0;
+  for (const auto& [rank, member] : members_) {
+    if (member.link_rate != 0 && (slowest == 0 || member.link_rate < slowest)) slowest = member.link_rate;
+  }
+  return slowest;
+}
+
 std::vector<std::string> Directory::host_ids() const {
   std::vector<std::string> ids(nranks_);
   for (const auto& [rank, member] : members_) ids[rank] = member.host_id;

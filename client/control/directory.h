@@ -20,6 +20,7 @@ struct Member {
   Endpoint at;                    // the endpoint of the first way
   std::uint16_t second_port = 0;  // the port at the same address, if there is a second way
   std::string host_id;            // place in the topology
+  std::uint64_t link_rate = 0;    // of its link, in bits per second; 0: not known, or this is not rank 0
   [[nodiscard]] Endpoint second() const { return {at.host, second_port}; }
 };
 
@@ -38,6 +39,8 @@ class Directory {
   [[nodiscard]] std::string on_host(std::uint32_t rank) const;
   /// At rank 0, once all ranks have come: host ids by rank.
   [[nodiscard]] std::vector<std::string> host_ids() const;
+  /// At rank 0: the least rate of the links that are known, in bits per second; 0: none is.
+  [[nodiscard]] std::uint64_t slowest_link() const;
   /// At rank 0: the greatest number of ranks at one address.
   [[nodiscard]] std::uint32_t ranks_of_fullest_address() const;
 

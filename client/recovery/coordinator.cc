@@ -62,6 +62,7 @@ void Coordinator::ask(TimePoint now) {
     service_->request({.job = settings_.job,
                        .hosts = settings_.hosts,
                        .lanes = settings_.lanes,
+                       .link_rate = settings_.link_rate,
                        .packet_security = settings_.packet_security,
                        .exchange_key = settings_.exchange_key,
                        .attempt = attempt_},

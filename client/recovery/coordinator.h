@@ -36,6 +36,7 @@ namespace tributary::client {
 struct CoordinatorSettings {
   std::uint32_t nranks = 1;
   std::vector<std::string> hosts;  // by rank
+  std::uint64_t link_rate = 0;     // of the slowest rank's link, in bits per second; 0: not known
   std::string job;
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;

@@ -143,6 +143,11 @@ Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept {
   if (shape.one_host) figures.link_gbits = 0;
   figures.cores = cores;
   figures.ranks_per_host = shape.ranks_per_host;
+  if (shape.one_host || shape.link_rate == 0) return figures;
+  // The ranks of a host share its link. A ring joins neighbours, so one of its edges leaves each host.
+  const double link = static_cast<double>(shape.link_rate) / 1e9;
+  figures.link_gbits = link / std::max(shape.ranks_per_host, 1U);
+  figures.ring_gbits = link;
   return figures;
 }
 

@@ -28,6 +28,7 @@ struct GroupShape {
   std::uint32_t ranks = 1;
   std::uint32_t ranks_per_host = 1;  // at most: ranks that share cores
   bool one_host = false;             // no link between any two ranks
+  std::uint64_t link_rate = 0;       // of the slowest host's link, in bits per second; 0: not known
 };
 
 class Policy {

@@ -8,6 +8,7 @@
 #include "tree-manager/api/json_input.h"
 #include "tree-manager/api/json_output.h"
 #include "tree-manager/api/replies.h"
+#include "tributary/protocol/link_rate.h"
 
 #ifndef TRIBUTARY_VERSION
 #error "the build sets TRIBUTARY_VERSION"
@@ -74,6 +75,7 @@ Result<GroupSpec> group_spec(const std::string& body) {
   spec.segment_bytes = static_cast<std::uint32_t>(in.number("segment_bytes", kSegmentBytesMin, kSegmentBytesMax, 0));
   spec.request_id = in.text("request_id", "");
   spec.levels = static_cast<std::uint32_t>(in.number("levels", 1, kTreeLevelsMax, 0));
+  spec.link_rate_bits_per_second = in.number("link_rate_bits_per_second", 0, kLinkRateMax, 0);
   const auto security = parse_packet_security(in.text("packet_security", "off"));
   spec.exchange_key = in.text("exchange_key", "");
   if (auto ok = in.finish(); !ok) return std::unexpected(ok.error());

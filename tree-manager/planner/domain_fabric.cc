@@ -204,9 +204,11 @@ class DomainFabric final : public Fabric {
     return domains_.place(host).rate_bits_per_second;
   }
 
-  [[nodiscard]] Plan plan(const PlanRequest& request, const FabricLoad& load) const override {
-    if (request.hosts.size() < 2)
-      return {.reason = "no tree: a group of one rank has nothing to reduce", .window = request.window};
+  [[nodiscard]] Plan plan(const PlanRequest& wanted, const FabricLoad& load) const override {
+    if (wanted.hosts.size() < 2)
+      return {.reason = "no tree: a group of one rank has nothing to reduce", .window = wanted.window};
+    PlanRequest request = wanted;
+    if (!links_tell_rates(wanted)) request.link_rate_bits_per_second = 0;
     if (request.lanes == 0) return plan_as_many_as_pay(request, load);
     Plan best = plan_at_most(request, load, request.lanes);
     if (!best.lanes.empty() && best.lanes.size() < request.lanes) {
@@ -224,6 +226,18 @@ class DomainFabric final : public Fabric {
   }
 
  private:
+  /// Returns whether the links' own rates stand in for those of a topology.
+  [[nodiscard]] bool links_tell_rates(const PlanRequest& request) const {
+    return !knows_rates_ && request.link_rate_bits_per_second != 0 &&
+           std::ranges::all_of(request.aggregators, [](const PlanAggregator& aggregator) {
+             return aggregator.line_rate_bits_per_second != 0 || !aggregator.unusable.empty();
+           });
+  }
+  /// Returns whether the rates are known for a request that plan() has looked at.
+  [[nodiscard]] bool knows_rates_for(const PlanRequest& request) const {
+    return knows_rates_ || request.link_rate_bits_per_second != 0;
+  }
+
   /// A lane carries its share of the traffic, so the number of lanes must be known before the first is planned: if
   /// there is room for fewer lanes than wanted, plans again with that number.
   [[nodiscard]] Plan plan_at_most(const PlanRequest& request, const FabricLoad& load, std::uint32_t lanes) const {
@@ -241,7 +255,7 @@ class DomainFabric final : public Fabric {
   /// this helps.
   [[nodiscard]] Plan plan_as_many_as_pay(const PlanRequest& request, const FabricLoad& load) const {
     Plan best = plan_at_most(request, load, 1);
-    if (!knows_rates_ || best.lanes.empty()) return best;
+    if (!knows_rates_for(request) || best.lanes.empty()) return best;
     const auto usable = static_cast<std::uint32_t>(std::ranges::count_if(
         request.aggregators, [](const PlanAggregator& aggregator) { return aggregator.unusable.empty(); }));
     const std::uint32_t most = std::min(usable, kLanesMax);
@@ -281,7 +295,7 @@ class DomainFabric final : public Fabric {
       }
       plan.lanes.push_back(std::move(tree));
     }
-    if (knows_rates_ && !plan.lanes.empty()) plan.rates = planner.rates();
+    if (knows_rates_for(request) && !plan.lanes.empty()) plan.rates = planner.rates();
     if (wanted.window_is_for_all) plan.window = window_at(wanted.window, lanes, plan.rates);
     if (plan.lanes.empty() && plan.reason.empty()) plan.reason = explain_no_tree(domains_, request);
     return plan;

@@ -48,6 +48,8 @@ struct PlanRequest {
   std::uint32_t levels_max = kTreeLevelsMax;
   std::uint32_t levels = 0;                     // exactly so many; 0: as many as are estimated to finish first
   std::uint64_t operation_bytes = 25ULL << 20;  // the size that the estimate is for; the default is DDP's bucket
+  // The rate of each member's host. It counts where no topology gives rates and every aggregator has one. 0: unknown.
+  std::uint64_t link_rate_bits_per_second = 0;
 };
 
 struct Plan {
@@ -61,7 +63,7 @@ struct Plan {
 class Fabric {
  public:
   virtual ~Fabric() = default;
-  /// Returns whether the topology gives the rates; else they are assumed.
+  /// Returns whether the topology gives the rates; else those of the request hold, or they are assumed.
   [[nodiscard]] virtual bool knows_rates() const = 0;
   /// Returns whether a rank or an aggregator on this host has a place.
   [[nodiscard]] virtual bool knows_host(const std::string& host) const = 0;

@@ -33,8 +33,9 @@ class Layout {
   /// Returns kNoHost when the topology has no such host.
   std::uint32_t host_index(const std::string& name) {
     if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
-    const HostPlace place = domains_.place(name);
+    HostPlace place = domains_.place(name);
     if (place.domain == kNoDomain) return kNoHost;
+    if (request_.link_rate_bits_per_second != 0) place.rate_bits_per_second = 0;  // the assumed rate
     const auto index = static_cast<std::uint32_t>(out_.hosts.size());
     const auto load = load_.hosts.find(name);
     out_.hosts.push_back({.place = place, .load = load == load_.hosts.end() ? 0 : load->second});
@@ -52,6 +53,8 @@ class Layout {
         return;
       }
       ++out_.hosts[host].ranks;
+      if (request_.link_rate_bits_per_second != 0)
+        out_.hosts[host].place.rate_bits_per_second = request_.link_rate_bits_per_second;
       host_of_rank_.push_back(host);
     }
   }
@@ -67,6 +70,8 @@ class Layout {
       at.has_aggregator = true;
       const auto load = load_.aggregators.find(from.name);
       const std::uint64_t line_rate = from.line_rate_bits_per_second;
+      if (request_.link_rate_bits_per_second != 0 && at.ranks == 0)
+        at.place.rate_bits_per_second = std::max(at.place.rate_bits_per_second, line_rate);
       out_.aggregators.push_back(
           {.index = i,
            .host = host,

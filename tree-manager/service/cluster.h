@@ -93,8 +93,9 @@ struct GroupSpec {
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
-  std::string exchange_key{};  // the ranks', base64; empty: places get no secrets
-  std::string request_id{};    // the same id gives the same group; empty: always a new group
+  std::string exchange_key{};                   // the ranks', base64; empty: places get no secrets
+  std::string request_id{};                     // the same id gives the same group; empty: always a new group
+  std::uint64_t link_rate_bits_per_second = 0;  // of the slowest member's link; 0: not known
 };
 
 struct GroupGrant {
@@ -242,7 +243,7 @@ class Cluster {
 
   [[nodiscard]] Status check(const GroupSpec& spec) const;
   [[nodiscard]] GroupRecord record_of(const GroupSpec& spec) const;
-  [[nodiscard]] Flight flight_of(const std::vector<std::string>& hosts) const;
+  [[nodiscard]] Flight flight_of(const std::vector<std::string>& hosts, std::uint64_t link_rate) const;
   [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
   [[nodiscard]] Plan plan_for(const GroupRecord& group);
   [[nodiscard]] std::vector<PlanAggregator> aggregators_for(const GroupRecord& group) const;

@@ -7,12 +7,12 @@
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/service/credentials.h"
 #include "tree-manager/topology/name_range.h"
+#include "tributary/protocol/link_rate.h"
 
 namespace tributary::manager {
 namespace {
 
 constexpr std::uint64_t kMemoryMax = 1ULL << 50;
-constexpr std::uint64_t kRateMax = 1'000'000'000'000'000;
 constexpr std::size_t kVersionBytesMax = 63;
 constexpr std::uint64_t kClockStepMillisecondsMax = 24ULL * 3600 * 1000;
 
@@ -77,7 +77,8 @@ Status Cluster::check(const AggregatorSpec& spec) const {
   if (auto ok = check_addresses(spec); !ok) return ok;
   if (auto ok = check_endpoint("http", spec.http); !ok) return ok;
   if (spec.memory_bytes > kMemoryMax) return bad("memory_bytes is more than any host has");
-  if (spec.line_rate_bits_per_second > kRateMax) return bad("line_rate_bits_per_second is more than any link carries");
+  if (spec.line_rate_bits_per_second > kLinkRateMax)
+    return bad("line_rate_bits_per_second is more than any link carries");
   if (spec.children_max == 0 || spec.children_max > kChildrenMax) {
     return bad("children_max is " + std::to_string(spec.children_max) + ", not 1 to " + std::to_string(kChildrenMax));
   }

@@ -96,7 +96,8 @@ Status Cluster::check(const GroupSpec& spec) const {
   return {};
 }
 
-Flight Cluster::flight_of(const std::vector<std::string>& hosts) const {
+Flight Cluster::flight_of(const std::vector<std::string>& hosts, std::uint64_t link_rate) const {
+  if (!fabric_->knows_rates() && link_rate != 0) return flight_for(link_rate);
   std::uint64_t slowest = UINT64_MAX;
   for (const std::string& host : hosts) slowest = std::min(slowest, fabric_->host_rate(host));
   return flight_for(slowest);
@@ -104,7 +105,8 @@ Flight Cluster::flight_of(const std::vector<std::string>& hosts) const {
 
 GroupRecord Cluster::record_of(const GroupSpec& spec) const {
   const std::uint32_t configured = settings_.segment_bytes;
-  const std::uint32_t by_rate = configured != 0 ? configured : flight_of(spec.hosts).segment_bytes;
+  const std::uint32_t by_rate =
+      configured != 0 ? configured : flight_of(spec.hosts, spec.link_rate_bits_per_second).segment_bytes;
   return {.id = 0,
           .job = spec.job.empty() ? "unnamed" : spec.job,
           .hosts = spec.hosts,
@@ -120,7 +122,8 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .created_at = clock_.unix_seconds(),
           .packet_security = spec.packet_security,
           .exchange_key = spec.exchange_key,
-          .request_id = spec.request_id};
+          .request_id = spec.request_id,
+          .link_rate = spec.link_rate_bits_per_second};
 }
 
 std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecord& group) const {
@@ -163,10 +166,11 @@ Plan Cluster::plan_for(const GroupRecord& group) {
   Plan plan = fabric_->plan({.hosts = group.hosts,
                              .aggregators = aggregators,
                              .lanes = group.lanes_wanted,
-                             .window = window != 0 ? window : flight_of(group.hosts).window,
+                             .window = window != 0 ? window : flight_of(group.hosts, group.link_rate).window,
                              .window_is_for_all = window == 0,
                              .segment_bytes = group.segment_bytes,
-                             .levels = group.levels_wanted},
+                             .levels = group.levels_wanted,
+                             .link_rate_bits_per_second = group.link_rate},
                             allotments_.load());
   stats_.plan_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ++(plan.lanes.empty() ? stats_.plans_failed : stats_.plans_made);

@@ -130,7 +130,8 @@ Result<OpenedRecord> opened_from(const json& from, const std::vector<std::string
                 .created_at = from.at("created_at"),
                 .packet_security = static_cast<PacketSecurity>(from.at("packet_security").get<unsigned>()),
                 .exchange_key = from.at("exchange_key"),
-                .rates = rates_from(from)},
+                .rates = rates_from(from),
+                .link_rate = from.value("link_rate", std::uint64_t{0})},
       .issued_at = from.at("issued_at")};
 }
 
@@ -158,6 +159,7 @@ std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s) const
       {"trees", trees_of(group.lanes)},
       {"reason", group.reason},
       {"rates", {group.rates.links, group.rates.trees, group.rates.ranks}},
+      {"link_rate", group.link_rate},
       {"created_at", group.created_at},
       {"packet_security", static_cast<unsigned>(group.packet_security)},
       {"exchange_key", group.exchange_key},

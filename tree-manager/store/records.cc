@@ -143,7 +143,8 @@ std::string to_text(const GroupRecord& r) {
               {"request_id", r.request_id},
               {"adopted_at", r.adopted_at},
               {"before", std::move(before)},
-              {"rates", {r.rates.links, r.rates.trees, r.rates.ranks}}}
+              {"rates", {r.rates.links, r.rates.trees, r.rates.ranks}},
+              {"link_rate", r.link_rate}}
       .dump();
 }
 
@@ -167,7 +168,8 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .request_id = from.value("request_id", ""),
                   .adopted_at = from.value("adopted_at", std::int64_t{0}),
                   .before = {},
-                  .rates = {}};
+                  .rates = {},
+                  .link_rate = from.value("link_rate", std::uint64_t{0})};
     for (const json& it : from.at("failed")) {
       r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since"), it.value("data_changes", 0U)});
     }

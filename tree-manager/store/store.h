@@ -70,6 +70,7 @@ struct GroupRecord {
   std::int64_t adopted_at = 0;           // when its record was taken in, seconds since 1970-01-01 UTC; 0: never
   std::vector<UsedAggregator> before{};  // aggregators of the trees before, each once
   PathRates rates{};                     // when the trees were planned
+  std::uint64_t link_rate = 0;           // of the slowest member's link, in bits per second; 0: not known
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

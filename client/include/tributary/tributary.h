@@ -130,7 +130,7 @@ typedef struct tributary_config {
   const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
   const char* job;            /* TRIBUTARY_JOB: the manager lists the group under this name */
   /* TRIBUTARY_LANES: 1 to 16; 0: not set here. Where it is set nowhere ("auto"), the manager plans as many lanes as
-   * save time by the rates of its topology, or one lane if it knows no rates. */
+   * save time by the links' rates, or one lane if it knows no rates. */
   int lanes;
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
   const char* tuning; /* TRIBUTARY_TUNING: "auto", "model", "off" or a tuning table's path; rank 0's setting counts */

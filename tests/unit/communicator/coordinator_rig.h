@@ -13,6 +13,7 @@ namespace tributary::client {
 
 inline constexpr std::uint32_t kRanks = 3;
 inline constexpr std::uint64_t kGroup = 77;
+inline constexpr std::uint64_t kLinkRate = 25'000'000'000;
 /// The line by which it asks for new trees after it has lost the first.
 inline constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without aggregator1";
 
@@ -54,6 +55,7 @@ class ManagerOnDemand final : public GroupService {
   std::deque<std::function<void(Result<GroupLease>)>> leases;
   std::deque<PageAnswer> pages;
   std::vector<std::uint64_t> attempts;  // attempt numbers of the requests
+  std::uint64_t link_rate = 0;          // of the last request
 
  private:
   Record& record_;

@@ -116,6 +116,7 @@ TEST(Attempts, ARequestWhoseAnswerDidNotComeIsTheSameRequestAgain) {
   rig.wait(Rig::usual().answer_limit + 1s);  // no answer; asked again
   ASSERT_EQ(rig.manager.attempts.size(), 2U);
   EXPECT_EQ(rig.manager.attempts[1], rig.manager.attempts[0]);
+  EXPECT_EQ(rig.manager.link_rate, kLinkRate);
   rig.manager.trees.back()(fail(Errc::unreachable, "the manager does not answer"));
   rig.wait(1s);
   ASSERT_EQ(rig.manager.attempts.size(), 3U);

@@ -92,12 +92,14 @@ TEST_F(AdoptionTest, AGroupWhoseLeaseEndedComesBack) {
 }
 
 TEST_F(AdoptionTest, AGroupOnTheFallbackIsTakenInToo) {
-  const auto waiting = cluster_->create_group({.job = "job", .hosts = {"nowhere-1", "nowhere-2"}, .lanes = 1});
+  const auto waiting = cluster_->create_group(
+      {.job = "job", .hosts = {"nowhere-1", "nowhere-2"}, .lanes = 1, .link_rate_bits_per_second = 10'000'000'000});
   ASSERT_TRUE(waiting->descriptor.empty());
   forget_all();
   ASSERT_TRUE(
       cluster_->adopt_group(waiting->descriptor.group, waiting->record, {"nowhere-1", "nowhere-2"}).has_value());
   EXPECT_EQ(cluster_->stats().groups_on_fallback, 1U);
+  EXPECT_EQ(cluster_->group(waiting->descriptor.group)->record->link_rate, 10'000'000'000U);
 }
 
 TEST_F(AdoptionTest, AnOlderStoreCatchesUpWithTheGroup) {

@@ -133,6 +133,49 @@ TEST(Rates, ALinkOfUnknownRateMakesItsPathsUnknown) {
   EXPECT_EQ(rates.trees, 0U);
 }
 
+/// Four ranks and four aggregators on hosts of their own; each aggregator registered with a link of `line_rate`.
+Plan plan_without_topology(std::uint64_t link_rate, const std::vector<std::uint64_t>& line_rates,
+                           const Topology& topology = {}) {
+  const std::vector<std::string> hosts = nodes(4);
+  std::vector<PlanAggregator> aggregators;
+  for (const std::uint64_t line_rate : line_rates) {
+    aggregators.push_back(aggregator_on("agg-" + std::to_string(aggregators.size())));
+    aggregators.back().line_rate_bits_per_second = line_rate;
+  }
+  return make_fabric(topology)->plan({.hosts = hosts,
+                                      .aggregators = aggregators,
+                                      .lanes = 0,
+                                      .window = 8,
+                                      .segment_bytes = 16U << 10,
+                                      .link_rate_bits_per_second = link_rate},
+                                     {});
+}
+
+TEST(Rates, WithoutATopologyTheLinksOwnRatesHold) {
+  const Plan plan = plan_without_topology(kGbit, {kGbit, kGbit, kGbit, kGbit});
+  EXPECT_THAT(plan.lanes, SizeIs(4)) << plan.reason;
+  EXPECT_EQ(plan.rates.links, kGbit);
+  EXPECT_EQ(plan.rates.trees, kGbit);
+  EXPECT_EQ(plan.rates.ranks, kGbit);
+  EXPECT_EQ(plan_without_topology(kGbit, {kGbit}).rates.trees, kGbit / 4);
+}
+
+TEST(Rates, WithoutATopologyOneRateThatIsNotKnownMakesAllUnknown) {
+  const auto expect_unknown = [](const Plan& plan, const char* what) {
+    EXPECT_THAT(plan.lanes, SizeIs(1)) << what;
+    EXPECT_EQ(plan.rates, PathRates{}) << what;
+  };
+  expect_unknown(plan_without_topology(0, {kGbit, kGbit}), "the ranks'");
+  expect_unknown(plan_without_topology(kGbit, {kGbit, 0}), "an aggregator's");
+}
+
+TEST(Rates, OfATopologyHoldAgainstThoseOfTheLinks) {
+  const auto topology = parse_topology("fabric: flat\nassumed_rate: 10Gbit/s\n", "test.yaml");
+  ASSERT_TRUE(topology.has_value());
+  const Plan plan = plan_without_topology(kGbit, {10 * kGbit, 10 * kGbit, 10 * kGbit, 10 * kGbit}, *topology);
+  EXPECT_EQ(plan.rates.links, 10 * kGbit);
+}
+
 TEST(Rates, ALinkOfUnknownRateIsEstimatedAsOneOfTheAssumedRate) {
   for (const char* from : {"a", "leaf-a", "agg-a"}) {
     Topology unknown = two_leaves(), assumed = two_leaves();

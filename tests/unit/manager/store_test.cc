@@ -51,7 +51,9 @@ GroupRecord group(std::uint64_t id, std::uint32_t epoch) {
                      .failed = {{"x", 7, 1'700'000'000, 5}},
                      .created_at = 1'700'000'001,
                      .adopted_at = 1'700'000'002,
-                     .before = {{"y", 8, 9}}};
+                     .before = {{"y", 8, 9}},
+                     .rates = {.links = 10, .trees = 11, .ranks = 12},
+                     .link_rate = 13};
   LaneTree lane;
   lane.nodes = {{.aggregator = "leaf",
                  .incarnation = 3,

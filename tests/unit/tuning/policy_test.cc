@@ -54,6 +54,17 @@ TEST(Policy, StepsAreWhatTheModelSaysOnBothSidesOfTheirLimits) {
   }
 }
 
+TEST(Policy, StartsFromTheRateOfTheHostsLinkWhichTheRanksOfAHostShare) {
+  const std::uint64_t link = 25'000'000'000;
+  Figures figures = default_figures({.ranks = 8, .link_rate = link}, 2);
+  EXPECT_EQ(figures.link_gbits, 25);
+  figures = default_figures({.ranks = 8, .ranks_per_host = 4, .link_rate = link}, 2);
+  EXPECT_EQ(figures.link_gbits, 6.25);
+  EXPECT_EQ(figures.ring_gbits, 25) << "one edge of the ring leaves a host";
+  figures = default_figures({.ranks = 8, .ranks_per_host = 8, .one_host = true, .link_rate = link}, 2);
+  EXPECT_EQ(figures.link_gbits, 0) << "there is no link between ranks of one host";
+}
+
 TEST(Policy, TakesATreeForWhateverItCanWhenTuningIsOff) {
   const Policy policy = trees_always({.ranks = 2});
   for (const std::uint64_t bytes : {0ULL, 4ULL, 1ULL << 40}) {

@@ -125,6 +125,7 @@ json to_json(const GroupRequest& r) {
   if (r.window != 0) body["window"] = r.window;
   if (r.segment_bytes != 0) body["segment_bytes"] = r.segment_bytes;
   if (r.levels != 0) body["levels"] = r.levels;
+  if (r.link_rate_bits_per_second != 0) body["link_rate_bits_per_second"] = r.link_rate_bits_per_second;
   if (!r.request_id.empty()) body["request_id"] = r.request_id;
   if (r.packet_security != PacketSecurity::off) {
     body["packet_security"] = std::string(to_string(r.packet_security));

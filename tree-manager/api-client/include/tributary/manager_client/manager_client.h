@@ -73,6 +73,7 @@ struct GroupRequest {
   ExchangePublicKey exchange_key{};  // the ranks'; zeros without packet_security or proofs
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
   std::uint32_t levels = 0;  // exactly so many aggregators between a rank and the result; 0: the planner chooses
+  std::uint64_t link_rate_bits_per_second = 0;  // of the slowest member's link; 0: not known
 };
 
 struct GroupAnswer {

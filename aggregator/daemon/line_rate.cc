@@ -1,0 +1,70 @@
+#include "aggregator/daemon/line_rate.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "tributary/protocol/link_rate.h"
+#include "tributary/transport/link_rate.h"
+
+namespace tributary::aggregator {
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+
+/// Returns "host" of "http://host:port/path" and of "http://[host]".
+std::string host_in(std::string_view url) {
+  if (const auto scheme = url.find("://"); scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
+  url = url.substr(0, url.find('/'));
+  if (url.starts_with('[')) return std::string(url.substr(1, url.find(']') - 1));
+  return std::string(url.substr(0, url.find(':')));
+}
+
+std::string text_of(const sockaddr_storage& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* bytes = &reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+  if (address.ss_family == AF_INET6) bytes = &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  return ::inet_ntop(address.ss_family, bytes, text.data(), text.size()) != nullptr ? text.data() : "";
+}
+
+/// Returns the address from which this host talks to `host`. A datagram socket that is connected sends nothing, but the
+/// system chooses its route and its address.
+std::string address_towards(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* raw = nullptr;
+  if (::getaddrinfo(host.c_str(), "9", &hints, &raw) != 0) return {};
+  const std::unique_ptr<addrinfo, FreeAddresses> found(raw);
+  const int socket = ::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return {};
+  sockaddr_storage own{};
+  socklen_t length = sizeof own;
+  const bool routed = ::connect(socket, found->ai_addr, found->ai_addrlen) == 0 &&
+                      ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &length) == 0;
+  ::close(socket);
+  return routed ? text_of(own) : std::string();
+}
+
+}  // namespace
+
+std::uint64_t line_rate_of(const std::vector<std::string>& addresses, const std::string& manager_url) {
+  std::uint64_t all = 0;
+  for (const std::string& address : addresses) {
+    const bool any = address.empty() || address == "0.0.0.0" || address == "::";
+    const std::uint64_t rate = transport::link_rate_of(any ? address_towards(host_in(manager_url)) : address);
+    if (rate == 0) return 0;
+    all = std::min(all + rate, kLinkRateMax);
+  }
+  return all;
+}
+
+}  // namespace tributary::aggregator
