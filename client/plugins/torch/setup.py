@@ -2,12 +2,14 @@
 
 It is built from source against the installed PyTorch, and works with that version alone; the import checks that.
 libtributary is looked for in TRIBUTARY_ROOT (an installation, or the build directory of a checkout), then with
-pkg-config.
+pkg-config. TRIBUTARY_BUNDLE is for a wheel that other hosts install (scripts/package --wheel): it names a folder of
+licences. The package then holds a copy of the library and these licences, and its version names PyTorch's.
 """
 
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -20,6 +22,8 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
 VERSION = "0.1.0"
+BUNDLE = os.environ.get("TRIBUTARY_BUNDLE", "")
+LIBRARY = "libtributary.so.0"  # the name under which the extension asks for the library
 SOURCES = [
     "process.cc",
     "error.cc",
@@ -162,28 +166,32 @@ class BuildExtension(build_ext):
             str(target),
             libraries=["tributary", "c10", "torch_cpu", "torch_python"],
             library_dirs=[str(library), str(torch / "lib")],
-            extra_postargs=["-Wl,--enable-new-dtags", f"-Wl,-rpath,{library}"],
+            extra_postargs=["-Wl,--enable-new-dtags", f"-Wl,-rpath,{'$ORIGIN' if BUNDLE else library}"],
             target_lang="c++",
         )
+        if BUNDLE:
+            shutil.copy(library / LIBRARY, target.parent / LIBRARY)
 
 
 class BuildPython(build_py):
-    """Writes the version of PyTorch for which the package was made into the package."""
+    """Writes into the package for which version of PyTorch it was made, and whether it holds libtributary."""
 
     def run(self) -> None:
         super().run()
         folder = Path(self.build_lib) / "tributary"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "_build.py").write_text(
-            f'"""Written by the build."""\n\nTORCH_VERSION = "{torch_version(torch_folder())}"\n'
+            f'"""Written by the build."""\n\nTORCH_VERSION = "{torch_version(torch_folder())}"\nBUNDLED = {bool(BUNDLE)}\n'
         )
+        if BUNDLE:
+            shutil.copytree(BUNDLE, folder / "licenses", dirs_exist_ok=True)
 
 
 if __name__ == "__main__":
     public_version = torch_version(torch_folder()).split("+")[0]
     setup(
         name="tributary",
-        version=VERSION,
+        version=f"{VERSION}+torch{public_version}" if BUNDLE else VERSION,
         description='In-network reduction for PyTorch: the backend "tributary" of torch.distributed',
         license="Apache-2.0",
         python_requires=">=3.10",

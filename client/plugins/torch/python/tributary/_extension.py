@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from tributary._build import TORCH_VERSION
+from tributary._build import BUNDLED, TORCH_VERSION
 
 _REINSTALL = (
-    "Build it again from the source tree: "
+    "Install the wheel that was made for this PyTorch; in the source tree, scripts/package --wheel makes it."
+    if BUNDLED
+    else "Build it again from the source tree: "
     "pip install --no-build-isolation --force-reinstall --no-deps ./client/plugins/torch"
 )
 
