@@ -1,4 +1,4 @@
-// The strategy for fabrics that are trees of domains: flat ones and fat-trees.
+// The strategy for fabrics that are trees of domains, which all kinds are.
 //
 // Few choices decide a tree: on which levels of the fabric contributions are reduced before they go up, how many
 // children an aggregator takes, and whether aggregators next to a switch are preferred over those below it. The planner
@@ -341,11 +341,6 @@ class DomainFabric final : public Fabric {
 }  // namespace
 
 std::unique_ptr<const Fabric> make_fabric(const Topology& topology) {
-  switch (topology.fabric) {
-    case FabricKind::flat:
-    case FabricKind::fat_tree:
-      break;
-  }
   return std::make_unique<DomainFabric>(topology);
 }
 

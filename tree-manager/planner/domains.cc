@@ -6,9 +6,16 @@
 #include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
+namespace {
+
+// In a dragonfly, a link within a group is one of level 2, and a link between groups one of level 3.
+constexpr std::uint32_t kLocalLevel = 2;
+constexpr std::uint32_t kGlobalLevel = 3;
+
+}  // namespace
 
 /// Adds the switches level by level. After level k, switches that reach each other over links up to that level are one
-/// component; every component that holds a switch of level k becomes a domain of level k.
+/// component; every component that holds a switch of level k, or a link of level k, becomes a domain of level k.
 class DomainBuilder {
  public:
   DomainBuilder(const Topology& topology, DomainTree& tree)
@@ -37,6 +44,7 @@ class DomainBuilder {
         tree_.domains_[domain].parent = now;
       }
     }
+    join_rails();
     place_hosts();
   }
 
@@ -46,7 +54,15 @@ class DomainBuilder {
     return x;
   }
 
-  /// A link between switches belongs to the level of its upper end, a host's links to the highest switch among them.
+  /// A link between two levels of switches belongs to the upper one.
+  [[nodiscard]] std::uint32_t level_of(const Link& link) const {
+    const SwitchNode& below = topology_.switches[link.from];
+    const SwitchNode& above = topology_.switches[link.to];
+    if (below.group == kUnnamed) return above.level;
+    return below.group == above.group ? kLocalLevel : kGlobalLevel;
+  }
+
+  /// A host's links belong to the level of the highest switch among them.
   void sort_links() {
     for (const Link& link : topology_.links) {
       TRIBUTARY_ASSERT(link.to < topology_.switches.size(), "a link leads to switch {} of {}", link.to,
@@ -58,17 +74,23 @@ class DomainBuilder {
     }
     for (const Link& link : topology_.links) {
       const bool host = link.from_kind == Link::End::host;
-      links_at_[host ? host_level_[link.from] : topology_.switches[link.to].level].push_back(&link);
+      links_at_[host ? host_level_[link.from] : level_of(link)].push_back(&link);
     }
     first_switch_.assign(topology_.hosts.size(), kNoDomain);
   }
 
   void add_uplinks(std::uint32_t level) {
+    widened_.clear();
     for (const Link* link : links_at_[level]) {
       if (link->from_kind == Link::End::host) continue;
-      const std::uint32_t below = domain_[find(link->from)];
-      TRIBUTARY_ASSERT(below < tree_.domains_.size(), "switch {} below level {} has no domain", link->from, level);
-      tree_.domains_[below].uplink_bits_per_second += link->rate_bits_per_second;
+      const std::uint32_t from = find(link->from), to = find(link->to);
+      if (from == to) continue;
+      widened_.push_back(to);
+      TRIBUTARY_ASSERT(domain_[from] < tree_.domains_.size(), "switch {} below level {} has no domain", link->from,
+                       level);
+      tree_.domains_[domain_[from]].uplink_bits_per_second += link->rate_bits_per_second;
+      // In a fat-tree the upper end begins a domain of its own; in a dragonfly it has one.
+      if (domain_[to] != kNoDomain) tree_.domains_[domain_[to]].uplink_bits_per_second += link->rate_bits_per_second;
     }
   }
 
@@ -94,16 +116,28 @@ class DomainBuilder {
 
   void make_domains(std::uint32_t level) {
     std::vector<bool> made(leader_.size(), false);
+    const auto make = [&](std::uint32_t member) {
+      const std::uint32_t leader = find(member);
+      if (made[leader]) return domain_[leader];
+      made[leader] = true;
+      domain_[leader] = static_cast<std::uint32_t>(tree_.domains_.size());
+      tree_.domains_.push_back({.level = level});
+      return domain_[leader];
+    };
     for (std::uint32_t s = 0; s < leader_.size(); ++s) {
-      if (topology_.switches[s].level != level) continue;
-      const std::uint32_t leader = find(s);
-      if (!made[leader]) {
-        made[leader] = true;
-        domain_[leader] = static_cast<std::uint32_t>(tree_.domains_.size());
-        tree_.domains_.push_back({.level = level});
-      }
-      home_[s] = domain_[leader];
+      if (topology_.switches[s].level == level) home_[s] = make(s);
     }
+    for (const std::uint32_t member : widened_) make(member);
+  }
+
+  /// Rails that never meet have a domain above them all, without uplinks: no tree spans two rails.
+  void join_rails() {
+    const auto parts = components();
+    TRIBUTARY_ASSERT(!parts.empty(), "{} switches are in no domain", leader_.size());
+    if (parts.size() == 1) return;
+    const auto root = static_cast<std::uint32_t>(tree_.domains_.size());
+    tree_.domains_.push_back({.level = kSwitchLevelsMax + 1});
+    for (const auto& [member, domain] : parts) tree_.domains_[domain].parent = root;
   }
 
   /// A host belongs to the domain of its highest switch: by construction this domain holds its other switches, too.
@@ -125,9 +159,10 @@ class DomainBuilder {
 
   const Topology& topology_;
   DomainTree& tree_;
-  std::vector<std::uint32_t> leader_;  // union-find over switches
-  std::vector<std::uint32_t> domain_;  // the domain of the component that this switch leads
-  std::vector<std::uint32_t> home_;    // the lowest domain that holds this switch
+  std::vector<std::uint32_t> leader_;   // union-find over switches
+  std::vector<std::uint32_t> domain_;   // the domain of the component that this switch leads
+  std::vector<std::uint32_t> home_;     // the lowest domain that holds this switch
+  std::vector<std::uint32_t> widened_;  // members of components that grow by links of this level
   std::vector<std::uint32_t> host_level_;
   std::vector<std::uint32_t> first_switch_;
   std::vector<std::vector<const Link*>> links_at_;

@@ -8,6 +8,11 @@
 //   level 1            leaf-1    leaf-2         one domain each; uplink = its links to both spines
 //                      |    |    |    |
 //   hosts             n-1  n-2  n-3  n-4        each host belongs to the domain it is cabled to
+//
+// A dragonfly is such a tree, too: each switch is a domain, each group of switches one above, all groups the root. Its
+// adaptive routes take every link out of a switch or a group, so these links together are the uplink. (J. Kim et al.,
+// "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008, 77-88; of dragonfly+: A. Shpiner et al., HiPINEB
+// 2017, 1-8.)
 #include <cstdint>
 #include <string>
 #include <unordered_map>

@@ -47,7 +47,7 @@ TEST(Topology, NamesFileLineKeyAndWhatIsAccepted) {
       {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks:\n  - {from: a, to: s, rate: 100}\n",
        "t.yaml:4: links[0].rate: '100': it has no unit"},
       {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks:\n  - {from: a, to: s, rate: 1Gbit/s, colour: red}\n",
-       "t.yaml:4: links[0].colour: unknown key; known here: from, to, rate"},
+       "t.yaml:4: links[0].colour: unknown key; known here: from, to, rate, interface"},
       {"switches: [{name: s, level: 1}]\nhosts: [a]\nlink: []\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n",
        "t.yaml:3: link: unknown key; known here: fabric, switches, hosts, links, aggregators"},
       {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: b, to: s, rate: 1Gbit/s}]\n",
@@ -72,7 +72,9 @@ TEST(Topology, NamesFileLineKeyAndWhatIsAccepted) {
        "host: y}]\n",
        "t.yaml:4: aggregators[0].host: no host has the name 'y'"},
       {"switches: []\nhosts: []\nlinks: []\n", "a fat-tree has at least one switch"},
-      {"fabric: torus\n", "t.yaml:1: fabric: 'torus' is no fabric known here; accepted: flat, fat-tree"},
+      {"fabric: torus\n",
+       "t.yaml:1: fabric: 'torus' is no fabric known here; accepted: flat, fat-tree, nested, "
+       "rail-optimised, dragonfly, dragonfly+"},
       {"fabric: flat\nswitches: []\n",
        "t.yaml:2: switches: unknown key; known here: fabric, assumed_rate, aggregators"},
       {"fabric: flat\nassumed_rate: 10\n", "t.yaml:2: assumed_rate: '10': it has no unit"},
@@ -199,7 +201,8 @@ TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
 TEST(SampleFiles, AreValid) {
   const std::string folder = TRIBUTARY_CONFIG_FOLDER;
   EXPECT_EQ(complaint(load_settings(folder + "/manager.yaml")), "no complaint");
-  EXPECT_EQ(complaint(load_topology(folder + "/topology.yaml")), "no complaint");
+  for (const char* name : {"topology.yaml", "topology-nested.yaml", "topology-rails.yaml", "topology-dragonfly.yaml"})
+    EXPECT_EQ(complaint(load_topology(folder + "/" + name)), "no complaint") << name;
   const auto demo = load_topology(folder + "/topology-demo.yaml");
   ASSERT_TRUE(demo.has_value()) << demo.error().message;
   const auto hosts = std::vector<std::string>{"node-1", "node-2", "node-3", "node-4"};

@@ -1,0 +1,13 @@
+#pragma once
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+
+#include "tree-manager/topology/topology.h"
+
+namespace tributary::manager {
+
+/// Reads a whole document, and checks it. Throws YAML::Exception where yaml-cpp does.
+[[nodiscard]] Result<Topology> read_topology(const YAML::Node& root, const std::string& file);
+
+}  // namespace tributary::manager
