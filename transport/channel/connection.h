@@ -12,13 +12,13 @@
 
 namespace tributary::transport {
 
-/// All that a connection which is not open yet hands to the one that takes its place.
+/// The state that a connection hands to the one that takes its place before it is open.
 struct Beginning {
   ChannelHandler* handler = nullptr;  // nullptr: close_after_flush() came
   SendQueue queue;
-  TimePoint deadline = TimePoint::max();  // of the opening, or of the flush
-  Duration limit{};                       // of the opening, as the caller gave it
-  bool detached = false;                  // close_after_flush() came: no callback any more
+  TimePoint deadline = TimePoint::max();  // when the opening or the flush must have ended
+  Duration limit{};                       // time allowed for the opening, as the caller gave it
+  bool detached = false;                  // close_after_flush() was called: no callback follows
 };
 
 class Connection : public Pollable {

@@ -29,18 +29,18 @@ namespace tributary::transport {
   return {Errc::corrupt, peer + " sent a corrupt frame: " + std::string(to_string(reject)) + "."};
 }
 
-/// The connections that it works for have handler(), channel() and count_callback(); serving(): false once a callback
-/// has ended the connection; tell_closed(Error): ends it; make_due(): asks for a turn.
+/// A connection that uses it has handler(), channel() and count_callback(); serving() is false once a callback has
+/// ended the connection; tell_closed(Error) ends it; make_due() asks for a turn.
 class FrameReader {
  public:
   /// True since the handler said NotYet, until the first turn after resume().
   [[nodiscard]] bool stalled() const noexcept { return stalled_; }
-  /// The payload's place is known, and not all of it is there.
+  /// The payload's place is known, and a part of the payload is still missing.
   [[nodiscard]] bool in_frame() const noexcept { return in_frame_; }
   [[nodiscard]] const FrameHeader& header() const noexcept { return header_; }
   [[nodiscard]] std::span<std::byte> payload() const noexcept { return payload_; }
 
-  /// As Channel::resume(). True: the caller must make the connection due.
+  /// Does what Channel::resume() promises. True: the caller must make the connection due.
   [[nodiscard]] bool resume() noexcept {
     resumed_ = true;
     return stalled_;
@@ -76,8 +76,8 @@ class FrameReader {
     begin(header, place);
     return true;
   }
-  /// The payload lies whole where it was written, and the handler takes it there. on_frame gives every payload as
-  /// writable bytes; a handler that has taken one in place knows that it must not write to it.
+  /// The whole payload lies where the other side wrote it, and the handler takes it there. on_frame gives every payload
+  /// as writable bytes; a handler that has taken one in place knows that it must not write to it.
   void take(const FrameHeader& header, std::span<const std::byte> payload) noexcept {
     TRIBUTARY_ASSERT(!in_frame_, "a payload is taken in place with {} bytes of another missing", rest().size());
     TRIBUTARY_ASSERT(payload.size() == header.payload_bytes, "{} bytes are taken in place for a payload of {}",
@@ -89,7 +89,7 @@ class FrameReader {
   // ---- within a frame
   /// The part of the payload that is missing.
   [[nodiscard]] std::span<std::byte> rest() const noexcept { return payload_.subspan(landed_); }
-  /// `bytes` more bytes of it are there.
+  /// Notes that `bytes` more bytes of the payload are there.
   void land(std::size_t bytes) noexcept {
     TRIBUTARY_ASSERT(in_frame_ && bytes <= payload_.size() - landed_, "{} bytes land where {} of {} are missing", bytes,
                      payload_.size() - landed_, payload_.size());
@@ -106,7 +106,7 @@ class FrameReader {
     return connection.serving();
   }
 
-  /// The rest of the frame will not come.
+  /// Forgets the frame, because its rest will not come.
   void drop_frame() noexcept { in_frame_ = false; }
   /// The handler is gone: nobody is told of frames any more.
   void forget() noexcept { stalled_ = in_frame_ = false; }

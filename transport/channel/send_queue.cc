@@ -8,7 +8,7 @@
 namespace tributary::transport {
 namespace {
 
-/// A larger copy buffer is not kept for the next control frame.
+/// A copy buffer that is larger than this is freed after its control frame.
 constexpr std::size_t kCopyBytesKept = 65536;
 
 iovec vector_of(const std::byte* from, std::size_t bytes) {

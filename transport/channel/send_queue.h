@@ -1,6 +1,7 @@
 #pragma once
-// The frames of one channel that wait to be written, and those that were written but not reported yet. One ring with
-// three marks: told <= written <= tail. It grows to the most frames that were ever in it, and then stays so large.
+// The frames of one channel that wait to be written, and those that were written but not reported yet. A ring with
+// three marks, told <= written <= tail, holds them. It grows to the most frames that were ever in it, and never
+// shrinks.
 #include <sys/uio.h>
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class SendQueue {
 
   /// True when every queued frame was written.
   [[nodiscard]] bool empty() const noexcept { return written_ == tail_; }
-  /// The number of send()s whose cookie next_sent() has not returned.
+  /// The number of send() calls whose cookie next_sent() has not returned.
   [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
 
   struct Gathered {
@@ -35,15 +36,15 @@ class SendQueue {
     std::size_t offset;  // bytes of header and payload that were written
     bool borrowed;       // next_sent() will report it
   };
-  /// The frame to write next. Not when empty().
+  /// The frame to write next. Must not be called when empty().
   [[nodiscard]] Next next() noexcept {
     TRIBUTARY_ASSERT(!empty(), "the next of {} frames is asked for, and all are written", tail_);
     const Frame& frame = at(written_);
     return {frame.header, {frame.payload, frame.payload_bytes}, offset_, frame.borrowed};
   }
-  /// The first `bytes` of the unwritten bytes were written. Returns how many frames that completed.
+  /// Notes that the first `bytes` of the unwritten bytes were written. Returns how many frames that completed.
   std::size_t consume(std::size_t bytes) noexcept;
-  /// The next cookie to report.
+  /// Returns the next cookie to report.
   [[nodiscard]] std::optional<std::uint64_t> next_sent() noexcept;
   [[nodiscard]] bool all_told() const noexcept { return told_ == written_; }
   /// Forgets all frames; none is reported.

@@ -1,4 +1,4 @@
-// The whole of dpdk for a build without libdpdk: no device can be opened, so nothing else is ever called.
+// Stands in for the DPDK transport in a build without libdpdk: no device can be opened, so nothing else is ever called.
 #include <cstdlib>
 
 #include "transport/packet/packet_transport.h"

@@ -10,7 +10,7 @@ namespace tributary::transport::dpdk {
 
 class AfPacket {
  public:
-  /// `device`: with its arguments.
+  /// `device` is the device's name with its arguments.
   explicit AfPacket(std::string_view device) noexcept : is_(device.starts_with("net_af_packet")) {
     constexpr std::string_view kKey = ",framesz=";
     const std::size_t at = device.find(kKey);
@@ -23,7 +23,7 @@ class AfPacket {
     if (!is_) return UINT32_MAX;
     return frame_ > kBefore + kEthernet ? frame_ - kBefore - kEthernet : 0;
   }
-  /// The data room, as an MTU, that our buffers need: the driver wants them as large as its own buffers for sending.
+  /// The MTU for which our buffers must have room: the driver wants them as large as its own buffers for sending.
   [[nodiscard]] std::uint32_t mtu_of_buffers(std::uint32_t mtu) const noexcept {
     constexpr std::uint32_t kSends = 32 + 18;
     return is_ && frame_ > mtu + kSends ? frame_ - kSends : mtu;
@@ -36,8 +36,8 @@ class AfPacket {
   }
 
  private:
-  // As tpacket_rcv() in the kernel has it: the kernel's header with an address, and room for a link's header, are
-  // aligned together, and the link's header ends there.
+  // The kernel's tpacket_rcv() computes it in this way: it aligns its own header with an address and the room for a
+  // link's header together, and the link's header ends there.
   static constexpr std::uint32_t kBefore = 66;
   static constexpr std::uint32_t kEthernet = 14;
   const bool is_;

@@ -115,7 +115,7 @@ Status Device::attach() {
 }
 
 Status Device::check(const rte_eth_dev_info& info) {
-  // Seen with DPDK 22.11: the device starts, sends, and receives nothing.
+  // With DPDK 22.11 the device starts and sends, but receives nothing.
   if (std::string_view(info.driver_name) == "net_af_xdp" && !eal_->huge_pages()) {
     const std::size_t needed =
         memory_needed(settings_.descriptors, settings_.queues, settings_.mtu, settings_.ports_per_queue);
@@ -132,7 +132,7 @@ Status Device::check(const rte_eth_dev_info& info) {
                                      std::to_string(settings_.queues) + " are asked for: one for each worker",
                                  0));
   }
-  // With these drivers packets go to all queues that the device is said to have, even to those that nobody serves.
+  // These drivers spread packets over all queues that the device is said to have, even over those that nobody serves.
   const std::string_view driver(info.driver_name);
   if ((driver == "net_af_packet" || driver == "net_af_xdp") && info.max_rx_queues > settings_.queues) {
     return std::unexpected(error(Errc::bad_config,
@@ -198,8 +198,8 @@ Status Device::configure(const rte_eth_dev_info& info) {
   constexpr std::uint64_t kReceive = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
   rte_eth_conf conf{};
   conf.rxmode.mtu = mtu_;
-  // Drivers of virtual devices that name no MTU take frames of any length that fits their buffers, but must not be
-  // asked for more than the length that they name.
+  // A driver of a virtual device that names no MTU takes frames of any length that fits its buffers. It must not be
+  // asked for an MTU above the length that it names.
   constexpr std::uint32_t kAround = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
   if (info.max_mtu == UINT16_MAX && info.max_rx_pktlen < mtu_ + kAround) conf.rxmode.mtu = info.max_rx_pktlen - kAround;
   conf.rxmode.offloads = info.rx_offload_capa & kReceive;
@@ -291,7 +291,8 @@ Status Device::start() {
     return std::unexpected(error(Errc::io, "does not start", result));
   }
   started_ = true;
-  // Neighbour solicitations go to groups. A driver that cannot choose groups takes all, or all frames.
+  // Neighbour solicitations go to groups. A driver that cannot choose groups takes the frames of all groups, or all
+  // frames.
   std::vector<rte_ether_addr> groups;
   for (const ethernet::MacAddress& mac : host_->multicast_groups()) {
     rte_ether_addr group{};
@@ -351,8 +352,8 @@ void Device::release(const Bound& bound) noexcept {
                    bound.place, taken_.size());
   place_of_[bound.udp_port].store(kNobody, std::memory_order_release);
   rules_.erase(bound.udp_port);
-  // A thread that looked the place up just before may still add a packet: the next port there sees that it is not its
-  // own.
+  // A thread that looked the place up just before may still add a packet. The next port at this place sees that the
+  // packet is for another port.
   for (void* left = nullptr; rings_[bound.place] && ::rte_ring_dequeue(rings_[bound.place].get(), &left) == 0;)
     ::rte_pktmbuf_free(static_cast<rte_mbuf*>(left));
   taken_[bound.place] = false;

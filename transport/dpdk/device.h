@@ -33,9 +33,9 @@ struct DeviceSettings {
   std::vector<ethernet::IpAddress> gateways;
   std::uint16_t vlan = 0;
   std::uint16_t queues = 1;
-  std::uint16_t ports_per_queue = 1;  // each on one thread
+  std::uint16_t ports_per_queue = 1;  // each served by one thread
   Descriptors descriptors{1024, 1024};
-  std::uint32_t mtu = 0;  // 0: as the device has it
+  std::uint32_t mtu = 0;  // 0: the MTU that the device has
   std::string gpu;        // receive into this GPU's memory, which the processor can read; empty: into the host's
 };
 
@@ -57,31 +57,31 @@ class Device {
   [[nodiscard]] std::uint32_t mtu() const noexcept { return mtu_; }
   /// The pool of received packets; it also serves for sending, unless packets come into a GPU's memory.
   [[nodiscard]] const PacketPool& receive_pool(std::uint16_t queue) const noexcept { return *receive_pools_[queue]; }
-  /// The processor sees a received packet so many bytes behind the address that the device has for it; the same for all
-  /// queues. 0 except for a GPU's memory.
+  /// The processor sees a received packet this many bytes behind the address that the device uses for it, on every
+  /// queue. It is 0 except for a GPU's memory.
   [[nodiscard]] std::ptrdiff_t seen_at() const noexcept { return gpu_memory_ ? gpu_memory_->seen_at() : 0; }
   [[nodiscard]] const PacketPool& send_pool(std::uint16_t queue) const noexcept {
     return send_pools_.empty() ? *receive_pools_[queue] : *send_pools_[queue];
   }
-  /// The ring where other ports put this port's packets; nullptr for a device of one port.
+  /// The ring in which other ports put this port's packets; nullptr for a device with one port.
   [[nodiscard]] rte_ring* handed_over(std::uint16_t place) const noexcept { return rings_[place].get(); }
   /// Ports that share a queue take turns at either end of it.
   struct Turns {
     std::mutex receive;
     alignas(64) std::mutex send;
   };
-  /// nullptr: the queue has one port.
+  /// Returns nullptr if the queue has one port.
   [[nodiscard]] Turns* turns(std::uint16_t queue) const noexcept {
     return turns_.empty() ? nullptr : turns_[queue].get();
   }
   [[nodiscard]] ethernet::ChecksumsByDevice sends_checksums() const noexcept { return sends_; }
-  /// It takes packets in several buffers, of which others may refer to one.
+  /// True: the device takes packets in several buffers, one of which other packets may share.
   [[nodiscard]] bool sends_pieces() const noexcept { return sends_pieces_; }
 
   /// The most packets that one call may hand to it if some of them have several buffers.
   [[nodiscard]] std::uint16_t pieces_at_once() const noexcept { return pieces_at_once_; }
 
-  /// The place of a port among all of the device's; those of one queue follow each other.
+  /// The place of a port among all ports of the device; the ports of one queue follow each other.
   struct Bound {
     std::uint16_t udp_port = 0;
     std::uint8_t place = 0;
@@ -90,16 +90,16 @@ class Device {
   /// chooses a port. Errc::io: the port is in use, or the queue has all the ports that it may have.
   [[nodiscard]] Result<Bound> bind(std::uint16_t udp_port, std::uint16_t queue);
   void release(const Bound& bound) noexcept;
-  /// The place of the port that serves it, or kNobody. Any thread.
+  /// The place of the port that serves this UDP port, or kNobody. Any thread.
   [[nodiscard]] std::uint8_t place_of(std::uint16_t udp_port) const noexcept {
     return place_of_[udp_port].load(std::memory_order_acquire);
   }
   static constexpr std::uint8_t kNobody = 0xFF;
   static constexpr std::uint16_t kPortsMax = 64;
 
-  /// True for one caller among all threads, now and then: it is time to look after the neighbours.
+  /// Returns true now and then, to one caller among all threads, when it is time to look after the neighbours.
   [[nodiscard]] bool claim_turn(ethernet::TimePoint now) noexcept;
-  /// Likewise, while the host must still announce itself after the link came up.
+  /// Returns true in the same way while the host must still announce itself after the link came up.
   [[nodiscard]] bool claim_announcement(ethernet::TimePoint now) noexcept;
 
   /// The device's own counters. Any thread, but not on the data path: some drivers ask the hardware.
@@ -113,7 +113,7 @@ class Device {
   [[nodiscard]] Rules rules() const;
   /// Sentences for the administrator about what works less well than it could. Each is given once.
   [[nodiscard]] std::vector<std::string> take_notes();
-  /// Packet buffers of all pools that are in use now; after the ports have gone only the device's own.
+  /// The packet buffers in use now in all pools; after the ports have gone, only the device's own are left.
   [[nodiscard]] std::size_t mbufs_in_use() const;
 
  private:
@@ -138,28 +138,28 @@ class Device {
   DeviceSettings settings_;
   std::string name_;
   std::uint16_t id_ = 0;
-  bool attached_ = false;  // by this object
+  bool attached_ = false;  // this object attached the device
   bool configured_ = false;
   bool started_ = false;
   std::uint32_t mtu_ = 0;
   ethernet::ChecksumsByDevice sends_;
   bool sends_pieces_ = false;
   std::uint16_t pieces_at_once_ = kTransmitBurst;
-  std::shared_ptr<GpuMemory> gpu_memory_;  // one for all queues: ports read each other's packets
+  std::shared_ptr<GpuMemory> gpu_memory_;  // one memory for all queues: ports read each other's packets
   std::vector<std::unique_ptr<PacketPool>> receive_pools_;
-  std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: receive_pools_ serve
+  std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: receive_pools_ serve for sending, too
   struct RingFree {
     void operator()(rte_ring* ring) const noexcept;
   };
   std::vector<std::unique_ptr<rte_ring, RingFree>> rings_;
   std::unique_ptr<ethernet::Host> host_;
-  std::vector<std::unique_ptr<Turns>> turns_;  // by queue; empty where each has one port
+  std::vector<std::unique_ptr<Turns>> turns_;  // by queue; empty where each queue has one port
   std::array<std::atomic<std::uint8_t>, 65536> place_of_;
   mutable std::mutex bind_mutex_;
   std::vector<bool> taken_;                                   // by place
   std::map<std::uint16_t, std::unique_ptr<Steering>> rules_;  // by UDP port
   bool refusal_noted_ = false;                                // guarded by bind_mutex_
-  std::vector<std::string> notes_;                            // likewise
+  std::vector<std::string> notes_;                            // guarded by bind_mutex_
   std::atomic<ethernet::Clock::duration> next_turn_{};
   std::atomic<ethernet::Clock::duration> next_announcement_{};
   std::atomic<int> announcements_left_;

@@ -62,7 +62,7 @@ Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings& s
     return fail(Errc::bad_config, "DPDK's device " + settings.device +
                                       " is no PCI device: it does not write to a GPU's memory by itself.");
   }
-  constexpr std::uint32_t kJumbo = 9000;  // an unknown device may turn out to carry this
+  constexpr std::uint32_t kJumbo = 9000;  // a device that is not known yet may turn out to carry this
   const std::uint32_t mtu = std::min(settings.mtu != 0 ? settings.mtu : kJumbo, dpdk::kMtuMax);
   dpdk::EalSettings eal_settings{
       .huge_pages = huge_pages(settings.huge_pages),

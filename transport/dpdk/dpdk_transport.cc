@@ -8,7 +8,7 @@ namespace tributary::transport {
 namespace {
 
 constexpr std::size_t kWindowsMin = 1U << 20;
-constexpr Duration kLinger = std::chrono::milliseconds(500);  // as over the kernel's UDP
+constexpr Duration kLinger = std::chrono::milliseconds(500);  // the same as over the kernel's UDP
 
 packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk::Device& device) {
   packet::PacketSettings packets;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLinesMax = 6;
 
-/// Written by any thread that a driver runs on; never in steady state, where drivers are silent.
+/// Any thread that a driver runs on writes here; in steady state none does, because drivers are silent then.
 class LastLines {
  public:
   void append(std::string_view text) {

@@ -1,12 +1,12 @@
 #pragma once
-// The output of DPDK and its drivers: the last lines are kept for this project's error messages, instead of standing in
-// the program's output without context.
+// The output of DPDK and its drivers. This code keeps the last lines for this project's error messages; in the
+// program's own output they would stand without context.
 #include <cstdio>
 #include <string>
 
 namespace tributary::transport::dpdk {
 
-/// From now on. Once in a process; never undone, because drivers print until the end.
+/// Catches the output from now on. Called once in a process and never undone, because drivers print until the end.
 void capture_driver_log();
 /// The last lines since the previous call, joined; for the end of an error message.
 [[nodiscard]] std::string take_driver_log();

@@ -18,8 +18,8 @@ namespace tributary::transport::dpdk {
 namespace {
 
 std::mutex start_mutex;
-std::weak_ptr<Eal> the_one;     // under start_mutex
-bool was_started = false;       // under start_mutex
+std::weak_ptr<Eal> the_one;     // guarded by start_mutex
+bool was_started = false;       // guarded by start_mutex
 std::atomic<bool> runs{false};  // false: threads that end must not call DPDK any more
 
 /// Puts the calling thread back on the cores that it had before.

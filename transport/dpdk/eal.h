@@ -11,23 +11,23 @@
 namespace tributary::transport::dpdk {
 
 enum class HugePages : std::uint8_t {
-  prefer,   // ordinary memory where they do not suffice
+  prefer,   // takes ordinary memory where huge pages do not suffice
   require,  // an error says how many are missing
   never,
 };
 
 struct EalSettings {
   HugePages huge_pages = HugePages::prefer;
-  std::size_t memory_bytes = 64U << 20U;  // of all devices: the sum of memory_needed()
-  std::vector<std::string> pci_devices;   // the only ones that are touched; none: PCI is left alone
-  bool one_file = false;                  // all memory is in one file, which another process can map
-  std::string file_prefix;                // of DPDK's files, for its own tools; empty: it makes no files
+  std::size_t memory_bytes = 64U << 20U;  // memory for all devices: the sum of memory_needed()
+  std::vector<std::string> pci_devices;   // DPDK touches these PCI devices only; none: it leaves PCI alone
+  bool one_file = false;                  // puts all memory into one file, which another process can map
+  std::string file_prefix;                // prefix of the files that DPDK makes for its own tools; empty: it makes none
   std::vector<std::string> more;          // arguments for DPDK, passed on unchanged
 };
 
 class Eal {
  public:
-  /// The environment of this process: started with `settings`, or, while somebody holds it, the one that was started
+  /// Returns the environment of this process. Starts it with `settings`, unless somebody holds one that was started
   /// before. Errors: exhausted (huge pages), denied, bad_config (DPDK's view of the arguments), unsupported (ended
   /// before).
   [[nodiscard]] static Result<std::shared_ptr<Eal>> start(const EalSettings& settings);
@@ -36,7 +36,7 @@ class Eal {
   Eal& operator=(const Eal&) = delete;
 
   [[nodiscard]] bool huge_pages() const noexcept { return huge_pages_; }
-  /// Why there are no huge pages although they were preferred, and what to do; else empty.
+  /// The reason why there are no huge pages although they were preferred, and what to do; else empty.
   [[nodiscard]] const std::string& missing_pages() const noexcept { return missing_pages_; }
 
   /// Gives the calling thread a number among DPDK's, by which pools keep a cache for it, until the thread ends. Cheap

@@ -5,13 +5,14 @@
 
 namespace tributary::transport::dpdk {
 
-/// Prefetches for writing. Lines that a device, or another processor, has read last must come back first: a store would
-/// wait for them, and all stores behind it.
+/// Prefetches for writing. A cache line that a device or another processor has read last must come back first; a store
+/// to it would wait for it, and so would all stores behind that one.
 inline void fetch_to_write(std::byte* at, std::size_t bytes) noexcept {
   constexpr std::size_t kLine = 64;
   for (std::size_t i = 0; i < bytes; i += kLine) {
 #if defined(__x86_64__)
-    // The compiler uses it only where all its target processors have it; on a processor without it, it does nothing.
+    // The compiler uses this instruction only where all its target processors have it; a processor without it does
+    // nothing here.
     asm volatile("prefetchw %0" : : "m"(at[i]));
 #else
     __builtin_prefetch(at + i, 1);

@@ -11,7 +11,7 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr std::size_t kPageBytes = 65536;  // for a GPU whose driver does not say
+constexpr std::size_t kPageBytes = 65536;  // page size of a GPU whose driver does not tell it
 
 std::unexpected<Error> refused(const std::string& what) {
   return fail(Errc::unsupported, what + ": " + std::strerror(rte_errno));

@@ -1,5 +1,5 @@
 #pragma once
-// Memory of a GPU that a network device writes to and this processor reads (rte_gpudev): it looks at every header.
+// Memory of a GPU that a network device writes to, and in which this processor reads every header (rte_gpudev).
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ class GpuMemory {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* of_device() const noexcept { return memory_; }
   [[nodiscard]] std::byte* of_processor() const noexcept { return mapped_; }
-  /// The processor sees a byte so many bytes behind the address that the device has for it.
+  /// The processor sees a byte this many bytes behind the address that the device uses for it.
   [[nodiscard]] std::ptrdiff_t seen_at() const noexcept { return mapped_ - static_cast<std::byte*>(memory_); }
 
  private:

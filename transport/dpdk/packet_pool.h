@@ -18,14 +18,14 @@ struct PoolSettings {
   std::string name;  // unique in the process
   std::uint32_t mbufs = 0;
   std::uint32_t data_room = 0;
-  int node = -1;  // of memory; -1: any
+  int node = -1;  // NUMA node of the memory; -1: any
 };
 
 class PacketPool {
  public:
   /// Errc::exhausted says how much was asked for.
   [[nodiscard]] static Result<std::unique_ptr<PacketPool>> make(const PoolSettings& settings);
-  /// Uses bytes_of(settings) of a GPU's memory, from `offset` on.
+  /// Makes the pool in a GPU's memory: bytes_of(settings) bytes from `offset` on.
   [[nodiscard]] static Result<std::unique_ptr<PacketPool>> make_on_gpu(const PoolSettings& settings,
                                                                        std::shared_ptr<const GpuMemory> memory,
                                                                        std::size_t offset);

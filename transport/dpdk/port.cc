@@ -79,7 +79,7 @@ void DpdkPort::wake() noexcept {
   bell_->ring();
 }
 
-/// Called once a millisecond: does what follows from time alone.
+/// Does what time alone makes due. Called once a millisecond.
 void DpdkPort::look_after(TimePoint now) {
   now_ = now;
   TRIBUTARY_ASSERT(waiting_count_ <= waiting_.size(), "{} datagrams wait for neighbours", waiting_count_);
@@ -102,7 +102,7 @@ void DpdkPort::look_after(TimePoint now) {
 /// Sends a control frame. `write` returns the bytes that it has written; 0: nothing must be sent.
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte> out)>& write) {
   rte_mbuf* const mbuf = has_room() ? blank() : nullptr;
-  if (mbuf == nullptr) return;  // it will be asked for again, or is not that important
+  if (mbuf == nullptr) return;  // the frame will be asked for again, or does not matter much
   auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
   const std::size_t bytes = write({at, std::min<std::size_t>(rte_pktmbuf_tailroom(mbuf), device_->mtu() + 18U)});
   if (bytes == 0) {

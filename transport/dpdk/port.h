@@ -4,9 +4,10 @@
 // flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken, unless ports
 // share the queue.
 //
-// Payloads are copied into a packet buffer, in the same pass that sums them if the device does not; a payload that goes
-// to several destinations is copied once (shared_payloads.h). A second buffer that borrows the payload where it lies
-// would save the copy, but flush() would have to wait until the device has sent it: port.h lends it no longer.
+// send() copies a payload into a packet buffer, and computes the checksum in the same pass if the device does not; it
+// copies a payload that goes to several destinations once (shared_payloads.h). A second buffer that borrows the payload
+// where it lies would save the copy. But port.h lends the payload only until flush() returns, so flush() would have to
+// wait until the device has sent it.
 #include <array>
 #include <functional>
 #include <memory>
@@ -26,9 +27,9 @@ namespace tributary::transport::dpdk {
 struct PortSettings {
   std::uint16_t udp_port = 0;  // 0 chooses one
   std::uint16_t queue = 0;
-  int core = -1;  // to which the receiving thread is bound; -1: it stays where it is
+  int core = -1;  // the receiving thread binds itself to this core; -1: it stays where it is
   std::uint8_t dscp = 0;
-  bool ecn = true;  // datagrams are marked ECT(0)
+  bool ecn = true;  // marks datagrams ECT(0)
   // wait() returns at once for `spin` after the last packet, and then sleeps, for at most `sleep_max` at a time. A
   // device cannot wake a thread, so packets that come meanwhile wait. 0: never sleeps, the usual choice for a core of
   // its own.
@@ -65,15 +66,15 @@ class DpdkPort final : public packet::PacketPort {
   DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings, const Device::Bound& bound,
            std::unique_ptr<WakeBell> bell);
 
-  /// The headers of all datagrams to one address. Found by a hash of the address; addresses of one hash displace
-  /// another.
+  /// The headers of all datagrams to one address. A hash of the address finds them; addresses with the same hash
+  /// displace each other.
   struct Route {
     packet::PacketAddress to;
     bool valid = false;
     bool resolved = false;         // the neighbour's MAC address is in `headers`
-    std::uint32_t generation = 0;  // of the neighbour table, when this was made
-    std::uint32_t second = 0;      // likewise: made anew each second, so that the neighbour counts as in use
-    std::size_t bytes_max = 0;     // of a datagram's payload
+    std::uint32_t generation = 0;  // the neighbour table's generation when this was made
+    std::uint32_t second = 0;      // when this was made: anew each second, so that the neighbour counts as in use
+    std::size_t bytes_max = 0;     // longest payload of a datagram
     ethernet::IpAddress next_hop{};
     ethernet::UdpTemplate headers;
   };
@@ -106,7 +107,7 @@ class DpdkPort final : public packet::PacketPort {
   // port_send.cc
   [[nodiscard]] Route* route_to(const packet::PacketAddress& to);
   [[nodiscard]] bool make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation);
-  /// A buffer for a packet; nullptr: the pool is empty.
+  /// Returns a buffer for a packet; nullptr: the pool is empty.
   [[nodiscard]] rte_mbuf* blank() noexcept;
   /// Sends a payload in two parts. `write(to, sums)` writes the first one, and returns its sum if `sums`.
   template <class Write>
@@ -133,11 +134,11 @@ class DpdkPort final : public packet::PacketPort {
   const std::uint16_t id_;
   const std::uint16_t udp_port_;
   const std::uint8_t place_;
-  Device::Turns* const turns_;  // at the queue, if other ports share it; else nullptr
+  Device::Turns* const turns_;  // guards the queue if other ports share it; else nullptr
   const std::unique_ptr<WakeBell> bell_;
-  const std::ptrdiff_t seen_at_;  // of received packets: Device::seen_at()
+  const std::ptrdiff_t seen_at_;  // Device::seen_at() for received packets
   ethernet::PlainUdp plain_;
-  const std::uint64_t turn_cycles_;  // between looks at the clock: a millisecond
+  const std::uint64_t turn_cycles_;  // a millisecond, after which the port looks at the clock again
   std::uint64_t next_turn_ = 0;
   TimePoint now_;  // at most a millisecond old
   std::uint32_t second_ = 0;
@@ -145,7 +146,7 @@ class DpdkPort final : public packet::PacketPort {
   std::array<rte_mbuf*, kReceiveBurst> shown_{};
   std::size_t shown_count_ = 0;
   std::uint32_t kept_count_ = 0;
-  std::array<rte_mbuf*, kKept + kReceiveBurst> returned_{};  // given back since the last receive()
+  std::array<rte_mbuf*, kKept + kReceiveBurst> returned_{};  // buffers given back since the last receive()
   std::size_t returned_count_ = 0;
   std::array<rte_mbuf*, kTransmitBurst> staged_{};
   std::size_t staged_count_ = 0;
@@ -156,7 +157,7 @@ class DpdkPort final : public packet::PacketPort {
   std::array<Waiting, kWaiting> waiting_{};
   std::size_t waiting_count_ = 0;
   std::unique_ptr<std::array<Route, kRoutes>> routes_;
-  std::uint64_t last_arrival_ = 0;  // in cycles
+  std::uint64_t last_arrival_ = 0;  // in cycles of the processor
   bool answers_staged_ = false;
   bool thread_adopted_ = false;
   bool leaves_checksums_ = false;

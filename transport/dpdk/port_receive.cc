@@ -16,7 +16,7 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-// Packets that are prefetched while one is looked at: whole ones, or headers only.
+// The number of packets that are prefetched, as whole packets or headers only, while an earlier one is read.
 constexpr std::size_t kAhead = 2;
 constexpr std::size_t kHeadersAhead = 16;
 
@@ -31,7 +31,7 @@ ethernet::CheckedByDevice checked(const rte_mbuf& mbuf) noexcept {
 /// Prefetches the headers, or the whole packet if its checksum is verified here.
 void prefetch(const rte_mbuf* mbuf, bool whole) noexcept {
   constexpr std::size_t kLine = 64;
-  constexpr std::size_t kLinesMax = 24;  // of a usual frame; the processor prefetches the rest of a longer one
+  constexpr std::size_t kLinesMax = 24;  // cache lines of a usual frame; the processor prefetches what is longer
   const auto* const at = rte_pktmbuf_mtod(mbuf, const std::byte*);
   const std::size_t bytes = whole ? std::min<std::size_t>(mbuf->data_len, kLinesMax * kLine) : kLine;
   for (std::size_t i = 0; i < bytes; i += kLine) rte_prefetch0(at + i);
@@ -70,7 +70,7 @@ void DpdkPort::adopt_thread() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   CPU_SET(static_cast<unsigned>(settings_.core), &cores);
-  // A thread that cannot have this core runs where it is: slower, and no reason to stop.
+  // A thread that cannot have this core runs where it is. That is slower, but no reason to stop.
   static_cast<void>(::pthread_setaffinity_np(::pthread_self(), sizeof cores, &cores));
 }
 
@@ -95,7 +95,7 @@ bool DpdkPort::keep(void* buffer) noexcept {
 }
 
 /// Takes a buffer back. It is freed by the next receive(): until then a reader that was shown the packet may still read
-/// it. There is room for all: those kept before the last receive(), and those that it has shown.
+/// it. There is room for all kept buffers: those kept before the last receive(), and those that it has shown.
 void DpdkPort::give_back(void* buffer) noexcept {
   TRIBUTARY_ASSERT(kept_count_ > 0, "a buffer is given back, and none is kept, with {} returned", returned_count_);
   --kept_count_;
@@ -132,7 +132,8 @@ void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
   ::rte_pktmbuf_free(mbuf);
 }
 
-/// Notes a packet as shown until it is given back, or the next receive(). The packet remembers its entry, for keep().
+/// Notes that a packet is shown, until it is given back or receive() is called again. The packet remembers its entry
+/// for keep().
 void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
   TRIBUTARY_ASSERT(shown_count_ < shown_.size(), "{} packets are shown, of at most {}", shown_count_ + 1,
                    shown_.size());
@@ -140,9 +141,10 @@ void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
   shown_[shown_count_++] = mbuf;
 }
 
-/// True: `as` shows the datagram, and the packet stays. False: the packet was handed over, answered or dropped.
+/// Returns true if `as` shows the datagram and the packet stays; false if the packet was handed over, answered or
+/// dropped.
 bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
-  // A processor cannot join parts that lie in a GPU's memory.
+  // The processor cannot join parts of a packet that lie in a GPU's memory.
   if (mbuf->nb_segs > 1 && (seen_at_ != 0 || ::rte_pktmbuf_linearize(mbuf) != 0)) {
     drop(mbuf, statistics_.dropped_scattered);
     return false;
@@ -178,8 +180,8 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
 bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept {
   ethernet::PlainDatagram plain;
   if (!plain_.match(bytes, plain)) return false;
-  // Field by field: an object that is made elsewhere and copied here would be read while its parts are still being
-  // stored.
+  // Writes field by field. An object that is made elsewhere and copied here would be read while its parts are still
+  // being stored.
   plain.store_from(as.from.ip);
   as.from.port = plain.from_port;
   as.bytes = bytes.subspan(plain.body_offset, plain.body_bytes);
@@ -196,13 +198,13 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   return true;
 }
 
-/// An ICMP error that says that nobody is where we have sent to, or that the path there carries less. The protocol
-/// above gets the quotation, and finds out whether it has sent that packet.
+/// Handles an ICMP error which says that nobody is where we have sent to, or that the path there carries less. The
+/// protocol above gets the quotation, and finds out whether it has sent that packet.
 DpdkPort::Refusal DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
                                          packet::ReceivedPacket& as) noexcept {
   const auto quotation = ethernet::parse_quotation(frame, bytes);
   if (!quotation || !is_for_us(frame) || quotation->from != frame.to) return Refusal::none;
-  const std::uint32_t path_bytes = quotation->mtu.value_or(0);  // routers from before RFC 1191 say 0
+  const std::uint32_t path_bytes = quotation->mtu.value_or(0);  // a router that does not know RFC 1191 says 0
   if (!quotation->port_unreachable && path_bytes == 0) return Refusal::none;
   if (quotation->from_port != udp_port_) {
     const std::uint8_t place = device_->place_of(quotation->from_port);

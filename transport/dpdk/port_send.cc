@@ -14,15 +14,15 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr std::size_t kBlankAhead = 4;  // buffers that are fetched before they are written to
+constexpr std::size_t kBlankAhead = 4;  // buffers that are prefetched before they are written to
 
 void fetch_for_headers(const rte_mbuf* mbuf) noexcept {
-  constexpr std::size_t kHeaders = 192;  // of Ethernet, IPv4, UDP, packet and frame
+  constexpr std::size_t kHeaders = 192;  // bytes of the headers of Ethernet, IPv4, UDP, packet and frame, rounded up
   fetch_to_write(rte_pktmbuf_mtod(mbuf, std::byte*), kHeaders);
 }
 
 constexpr auto kStuckAfter = std::chrono::milliseconds(100);
-constexpr auto kWaitsAtMost = std::chrono::seconds(3);  // a neighbour is asked for so long
+constexpr auto kWaitsAtMost = std::chrono::seconds(3);  // the time for which a packet waits for its neighbour
 
 std::size_t place_of(const packet::PacketAddress& to) noexcept {
   std::uint64_t low = 0;
@@ -163,7 +163,7 @@ bool DpdkPort::has_room() noexcept {
   return staged_count_ < kTransmitBurst;
 }
 
-/// There must be room.
+/// Stages a packet. The caller has checked that there is room.
 void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
   TRIBUTARY_ASSERT(staged_count_ < staged_.size(), "{} packets are staged, of at most {}", staged_count_ + 1,
                    staged_.size());
@@ -176,7 +176,7 @@ std::size_t DpdkPort::hand_to_device(std::size_t count) noexcept {
   std::size_t taken = 0;
   while (taken < count) {
     std::size_t end = std::min(count, taken + at_once);
-    if (end < count) {  // more at once, if all have one buffer
+    if (end < count) {  // more packets at once, if all have one buffer
       std::size_t whole = taken;
       while (whole < count && staged_[whole]->nb_segs == 1) ++whole;
       end = std::max(end, whole);

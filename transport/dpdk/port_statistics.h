@@ -10,18 +10,18 @@ namespace tributary::transport::dpdk {
 struct PortStatistics {
   std::uint64_t received = 0, received_bytes = 0;  // datagrams that were shown, and UDP's payload
   std::uint64_t sent = 0, sent_bytes = 0;          // taken by send()
-  std::uint64_t sent_shared = 0;                   // of them, those whose payload lies in a shared buffer
-  std::uint64_t marked = 0;                        // of those received, with the mark of congestion
-  // Received, but not shown:
+  std::uint64_t sent_shared = 0;                   // those of `sent` whose payload lies in a shared buffer
+  std::uint64_t marked = 0;                        // those received with the mark of congestion
+  // Counts of frames that were received, but not shown:
   std::array<std::uint64_t, ethernet::kDrops> dropped{};  // by Drop
-  std::uint64_t dropped_foreign = 0;                      // another station, address, or VLAN
-  std::uint64_t dropped_port = 0;                         // no port of this device
-  std::uint64_t dropped_scattered = 0;                    // in several buffers that cannot be joined in one
+  std::uint64_t dropped_foreign = 0;                      // for another station, address or VLAN
+  std::uint64_t dropped_port = 0;                         // for no port of this device
+  std::uint64_t dropped_scattered = 0;                    // in several buffers that cannot be joined into one
   std::uint64_t dropped_handed_over = 0;                  // for another queue, whose ring was full
   std::uint64_t handed_over = 0;
   std::uint64_t control = 0;  // ARP, ICMP, neighbour discovery
-  // Not sent, although send() has taken all but the second:
-  std::uint64_t unsent_full = 0;          // the device took nothing for long
+  // Counts of datagrams that were not sent, although send() had taken all but the second kind:
+  std::uint64_t unsent_full = 0;          // the device took nothing for a long time
   std::uint64_t unsent_no_buffer = 0;     // send() was false
   std::uint64_t unsent_no_route = 0;      // no address of that family, no gateway
   std::uint64_t unsent_no_neighbour = 0;  // the neighbour did not answer, or too many datagrams wait

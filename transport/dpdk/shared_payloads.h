@@ -1,10 +1,10 @@
 #pragma once
-// Payloads that go to several destinations, as a result goes to all children: each is copied into a packet buffer and
-// summed once, and every packet is a small buffer of headers that refers to it. A payload is known by its address, from
-// one flush() to the next: port.h lends it for so long.
+// Payloads that go to several destinations, as a result goes to all children. Each is copied into a packet buffer once,
+// with its checksum, and every packet is a small buffer of headers that refers to it. A payload is known by its address
+// from one flush() to the next, as port.h lends it for that time.
 //
-// A payload that goes to one destination is better copied behind its headers: one buffer instead of two. So the first
-// packet of a payload is made in two only while most payloads lately went to several.
+// A payload that goes to one destination is better copied behind its headers, into one buffer instead of two. So the
+// first packet of a payload gets two buffers only while most recent payloads went to several destinations.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,19 +20,19 @@ namespace tributary::transport::dpdk {
 
 class SharedPayloads {
  public:
-  /// `sums`: the device makes no sums. `offered`: it takes packets in several buffers, which may be shared.
+  /// `sums`: the device computes no checksums. `offered`: it takes packets in several buffers, which may be shared.
   SharedPayloads(rte_mempool* pool, bool sums, bool offered) : pool_(pool), sums_(sums), offered_(offered) {}
   ~SharedPayloads();
   SharedPayloads(const SharedPayloads&) = delete;
   SharedPayloads& operator=(const SharedPayloads&) = delete;
 
   struct Found {
-    rte_mbuf* mbuf = nullptr;  // has the payload, with one more reference for the packet; nullptr: copy the payload
+    rte_mbuf* mbuf = nullptr;  // has the payload, and a reference for the packet; nullptr: copy the payload
     ethernet::PartialSum sum = 0;
   };
-  /// `place`: payload_place() of the payload.
+  /// `place` is payload_place() of the payload.
   [[nodiscard]] Found find(std::span<const std::byte> payload, std::size_t place) noexcept;
-  /// From here on payloads may have changed.
+  /// Forgets all payloads: from here on they may have changed.
   void forget() noexcept;
 
  private:
@@ -40,7 +40,7 @@ class SharedPayloads {
     const std::byte* data = nullptr;
     std::size_t bytes = 0;
     rte_mbuf* mbuf = nullptr;
-    std::uint16_t unused = 0;  // references that were counted for packets to come
+    std::uint16_t unused = 0;  // references that were already counted for packets to come
     ethernet::PartialSum sum = 0;
   };
   static constexpr std::size_t kBytesMin = 256;  // a shorter payload is copied faster
@@ -51,10 +51,10 @@ class SharedPayloads {
   rte_mempool* const pool_;
   const bool sums_;
   const bool offered_;
-  rte_mbuf* next_ = nullptr;  // for the next payload: its lines are being fetched for writing
-  bool wanted_ = false;       // lately most payloads went to several destinations
-  std::uint32_t first_ = 0;   // finds of new payloads since the last forget(),
-  std::uint32_t again_ = 0;   // and of known ones
+  rte_mbuf* next_ = nullptr;  // buffer for the next payload, already being prefetched for writing
+  bool wanted_ = false;       // most recent payloads went to several destinations
+  std::uint32_t first_ = 0;   // new payloads that were found since the last forget()
+  std::uint32_t again_ = 0;   // known payloads that were found since then
   std::array<std::uint8_t, kSharedPayloads> used_{};
   std::size_t used_count_ = 0;
   std::array<Known, kSharedPayloads> known_{};

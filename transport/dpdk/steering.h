@@ -1,7 +1,7 @@
 #pragma once
-// The choice of a queue for each frame, where a device can choose: by rules that send a UDP port's datagrams to the
-// queue of the thread that serves it, else by spreading. A datagram that comes to the wrong queue is handed over in
-// software (port_receive.cc).
+// The choice of a queue for each frame, where a device can choose: rules send a UDP port's datagrams to the queue of
+// the thread that serves it; without rules the device spreads frames. A datagram that comes to the wrong queue is
+// handed over in software (port_receive.cc).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,10 +13,10 @@ struct rte_flow;
 
 namespace tributary::transport::dpdk {
 
-/// Asks for receive-side scaling over UDP and IP, as far as the device has it.
+/// Asks for receive-side scaling by the headers of UDP and IP, as far as the device can do it.
 void spread_over_queues(const rte_eth_dev_info& info, rte_eth_conf& conf) noexcept;
 
-/// The device's rules for one UDP port, over IPv4 and IPv6: as many as it takes, which may be none.
+/// The device's rules for one UDP port over IPv4 and IPv6. The device may take only some of them, or none.
 class Steering {
  public:
   Steering(std::uint16_t device, std::uint16_t udp_port, std::uint16_t queue);
@@ -26,7 +26,7 @@ class Steering {
 
   [[nodiscard]] std::size_t in_place() const noexcept;
   static constexpr std::size_t kRules = 2;
-  /// The device's reason for not taking a rule; empty: it has taken all.
+  /// The reason why the device did not take a rule; empty: it has taken all.
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// A thread sleeps, another one wakes it, without a system call while it is awake: turn/alarm.h says why nothing is
-// missed.
+// A bell by which other threads wake one thread. Ringing makes no system call while that thread is awake; turn/alarm.h
+// says why no ring is missed.
 #include <chrono>
 #include <memory>
 
@@ -18,7 +18,7 @@ class WakeBell {
 
   /// Any thread.
   void ring() noexcept;
-  /// Whether it was rung since the last call. On the thread that calls sleep().
+  /// Returns whether it was rung since the last call. Called by the thread that calls sleep().
   [[nodiscard]] bool take() noexcept { return alarm_.take(); }
   /// Sleeps until it is rung, or `limit` is over.
   void sleep(std::chrono::nanoseconds limit) noexcept;

@@ -15,44 +15,46 @@ namespace tributary::transport::ethernet {
 struct MacAddress {
   std::array<std::uint8_t, 6> bytes{};
   friend auto operator<=>(const MacAddress&, const MacAddress&) = default;
-  /// Whether it is of a group of stations; the broadcast address is one, too.
+  /// True for the address of a group of stations; the broadcast address is one, too.
   [[nodiscard]] bool is_group() const noexcept { return (bytes[0] & 1U) != 0; }
 };
 inline constexpr MacAddress kBroadcastMac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
 
 using IpAddress = std::array<std::uint8_t, 16>;
 
-/// ::ffff:0:0/96, or IPv6 otherwise.
+/// True for an IPv4 address (::ffff:0:0/96); false for IPv6.
 [[nodiscard]] inline bool is_ipv4(const IpAddress& ip) noexcept {
   constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   return std::memcmp(ip.data(), kMapped.data(), kMapped.size()) == 0;
 }
-/// `ipv4` in the byte order of a frame. Written in one store, so that a reader of the whole address need not wait.
+/// Takes `ipv4` in the byte order of a frame. One store writes the address, so that a reader of the whole address need
+/// not wait.
 [[nodiscard]] inline IpAddress mapped(const std::array<std::uint8_t, 4>& ipv4) noexcept {
   using Halves [[gnu::vector_size(16)]] = std::uint64_t;
   const auto last = std::bit_cast<std::uint32_t>(ipv4);
   return std::bit_cast<IpAddress>(Halves{0, std::uint64_t{0xFFFF'0000U} | std::uint64_t{last} << 32U});
 }
 [[nodiscard]] std::array<std::uint8_t, 4> ipv4_of(const IpAddress& ip) noexcept;
-/// :: and 0.0.0.0.
+/// True for :: and 0.0.0.0.
 [[nodiscard]] bool is_unspecified(const IpAddress& ip) noexcept;
-/// Whether it is of a group of hosts, or of all (255.255.255.255).
+/// True for the address of a group of hosts, or of all hosts (255.255.255.255).
 [[nodiscard]] bool is_multicast(const IpAddress& ip) noexcept;
-/// 127.0.0.0/8 and ::1, which never appear in a network.
+/// True for 127.0.0.0/8 and ::1, which never appear in a network.
 [[nodiscard]] bool is_loopback(const IpAddress& ip) noexcept;
-/// fe80::/10.
+/// True for fe80::/10.
 [[nodiscard]] bool is_link_local(const IpAddress& ip) noexcept;
 
-/// fe80:: with the modified EUI-64 of `mac` (RFC 4291, appendix A).
+/// Returns fe80:: with the modified EUI-64 of `mac` (RFC 4291, appendix A).
 [[nodiscard]] IpAddress link_local_of(const MacAddress& mac) noexcept;
-/// ff02::1:ffXX:XXXX, where a neighbour solicitation for `ip` goes to (RFC 4291, 2.7.1).
+/// Returns ff02::1:ffXX:XXXX, to which a neighbour solicitation for `ip` goes (RFC 4291, 2.7.1).
 [[nodiscard]] IpAddress solicited_node_of(const IpAddress& ip) noexcept;
-/// ff02::1.
+/// Returns ff02::1.
 [[nodiscard]] IpAddress all_nodes() noexcept;
 /// The group of stations that an IPv6 multicast address goes to (RFC 2464, 7).
 [[nodiscard]] MacAddress multicast_mac_of(const IpAddress& ip) noexcept;
 
-/// An address and how many of its leading bits the network shares; of IPv4 the bits of the mapped address: 96 to 128.
+/// An address and the number of its leading bits that the network shares. For IPv4 these are bits of the mapped
+/// address: 96 to 128.
 struct Prefix {
   IpAddress address{};
   unsigned bits = 0;
@@ -60,7 +62,7 @@ struct Prefix {
 };
 
 [[nodiscard]] Result<IpAddress> parse_ip(std::string_view text);
-/// "10.0.0.1/24", "fd00::1/64". Errc::bad_argument says what is wrong.
+/// Parses "10.0.0.1/24" or "fd00::1/64". Errc::bad_argument says what is wrong.
 [[nodiscard]] Result<Prefix> parse_prefix(std::string_view text);
 [[nodiscard]] std::string to_string(const IpAddress& ip);
 [[nodiscard]] std::string to_string(const MacAddress& mac);

@@ -24,12 +24,12 @@ PartialSum sum_of_rest(const std::byte* at, std::size_t bytes) noexcept {
   return bytes == 0 ? sum : sum + std::to_integer<PartialSum>(*at);
 }
 
-// A word of 32 bits adds its two halves to a sum of 32 bits. After so many blocks that sum could overflow, and is added
-// to one of 64 bits.
+// Each word of 32 bits adds its two halves to a sum of 32 bits. That sum could overflow after this many blocks, so it
+// is then added to a sum of 64 bits.
 constexpr std::size_t kBlocksAtOnce = 32768;
 
-/// The sum of the whole blocks of `from`, which are also copied to `to` if kCopies. `Vector`: the words that are added
-/// at a time. Inlined into functions for processors that have such registers.
+/// Returns the sum of the whole blocks of `from`, and also copies them to `to` if kCopies. `Vector` is the group of
+/// words that are added at a time. The compiler inlines it into functions for processors that have such registers.
 template <class Vector, bool kCopies>
 [[gnu::always_inline]] inline PartialSum sum_of_blocks(std::byte* to, const std::byte* from,
                                                        std::size_t blocks) noexcept {

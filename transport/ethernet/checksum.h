@@ -12,15 +12,15 @@
 
 namespace tributary::transport::ethernet {
 
-/// Not folded; room for the sum of 4 GiB.
+/// A sum that is not folded yet; it has room for the words of 4 GiB.
 using PartialSum = std::uint64_t;
 
 [[nodiscard]] PartialSum partial_sum(std::span<const std::byte> bytes) noexcept;
-/// Likewise, while copying `from` to `to`: one pass over memory instead of two.
+/// Does the same while it copies `from` to `to`: one pass over memory instead of two.
 [[nodiscard]] PartialSum copy_and_sum(std::byte* to, std::span<const std::byte> from) noexcept;
-/// Likewise, for a header that was written just now, in words of 64 bits or larger: read in the same words, it comes
-/// from the stores that are still under way. A larger read would wait until these stores, and all before them, have
-/// reached the cache: some hundred cycles, if another processor has the lines.
+/// Does the same for a header that was written just now, in words of 64 bits or larger. It reads the same words, and so
+/// gets them from the stores that are still under way. A larger read would wait until these stores, and all before
+/// them, have reached the cache: some hundred cycles, if another processor has the lines.
 [[nodiscard]] inline PartialSum copy_and_sum_words(std::byte* to, std::span<const std::byte> from) noexcept {
   PartialSum low = 0;
   PartialSum high = 0;
@@ -35,7 +35,7 @@ using PartialSum = std::uint64_t;
   }
   return i == from.size() ? low + high : low + high + copy_and_sum(to + i, from.subspan(i));
 }
-/// Likewise, for a length that the compiler knows.
+/// Does the same for a length that the compiler knows.
 template <std::size_t kBytes>
 [[nodiscard]] inline PartialSum copy_and_sum_words(std::byte* to, std::span<const std::byte, kBytes> from) noexcept {
   static_assert(kBytes % sizeof(std::uint64_t) == 0);
@@ -50,18 +50,19 @@ template <std::size_t kBytes>
   }
   return sum;
 }
-/// The sum that bytes with `sum` have at an odd position.
+/// The sum that bytes have at an odd position, if they have `sum` at an even one.
 [[nodiscard]] PartialSum at_odd_place(PartialSum sum) noexcept;
 /// The sum of the bytes that UDP and ICMPv6 cover besides their own.
 [[nodiscard]] PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::uint8_t protocol,
                                            std::uint32_t bytes) noexcept;
-/// The checksum, in the processor's byte order: stored by memcpy. 0 for bytes that include their own right checksum.
+/// The checksum in the processor's byte order, to be stored by memcpy. It is 0 for bytes that include their own right
+/// checksum.
 [[nodiscard]] inline std::uint16_t finish(PartialSum sum) noexcept {
   // Adds the sum to itself with its halves exchanged: the upper half is then the sum of the halves, with its carry.
   const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
   return static_cast<std::uint16_t>(~((half + std::rotl(half, 16)) >> 16U));
 }
-/// The sum of a few whole words that follow each other: addresses, a header.
+/// The sum of a few whole words that follow each other, such as addresses or a header.
 template <std::size_t kBytes>
 [[nodiscard]] inline PartialSum sum_of_words(const std::byte* at) noexcept {
   static_assert(kBytes % sizeof(std::uint32_t) == 0);
@@ -73,7 +74,7 @@ template <std::size_t kBytes>
   }
   return sum;
 }
-/// Whether a datagram's checksum is right; `besides` is the sum of all that it covers but `body`.
+/// True if a datagram's checksum is right; `besides` is the sum of all that it covers except `body`.
 [[nodiscard]] inline bool udp_right(PartialSum besides, std::span<const std::byte> body) noexcept {
   return finish(besides + partial_sum(body)) == 0;
 }
@@ -81,7 +82,7 @@ template <std::size_t kBytes>
 inline void store_checksum(std::byte* at, std::uint16_t checksum) noexcept {
   std::memcpy(at, &checksum, sizeof checksum);
 }
-/// finish() that is never 0, which in UDP would mean "no checksum".
+/// As finish(), but never 0, which in UDP would mean "no checksum".
 [[nodiscard]] inline std::uint16_t finish_udp(PartialSum sum) noexcept {
   const std::uint16_t checksum = finish(sum);
   return checksum == 0 ? 0xFFFF : checksum;

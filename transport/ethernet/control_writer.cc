@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kIcmpPrefixBytes = 4;  // type, code, checksum
 
-/// A neighbour message after its checksum: flags or nothing, the target, and the option with our MAC address.
+/// Writes the part of a neighbour message behind its checksum: flags or zeros, the target, and the option with our MAC
+/// address.
 struct NeighbourRest {
   std::array<std::byte, kNeighbourBytes - kIcmpPrefixBytes + kAddressOptionBytes> bytes{};
 
@@ -20,7 +21,7 @@ struct NeighbourRest {
     store32(bytes.data(), flags);
     store_array(bytes.data() + 4, target);
     store8(bytes.data() + 20, static_cast<std::uint8_t>(option));
-    store8(bytes.data() + 21, 1);  // of 8 bytes
+    store8(bytes.data() + 21, 1);  // the option's length in units of 8 bytes
     store_array(bytes.data() + 22, mac.bytes);
   }
 };

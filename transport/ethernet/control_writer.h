@@ -23,7 +23,7 @@ enum class ArpOperation : std::uint16_t { request = 1, reply = 2 };
 [[nodiscard]] std::size_t write_arp(std::span<std::byte> out, std::uint16_t vlan, ArpOperation operation,
                                     const Station& sender, const Station& target, const MacAddress& to);
 
-/// Asks for `target`: the station `at`, or all that may have the address.
+/// Asks for `target`. The question goes to the station `at`, or to all that may have the address.
 [[nodiscard]] std::size_t write_solicitation(std::span<std::byte> out, std::uint16_t vlan, const Station& sender,
                                              const IpAddress& target, const std::optional<MacAddress>& at);
 /// Says that `sender` has its address. `solicited`: it is an answer to one station.

@@ -22,6 +22,6 @@ enum class IpProtocol : std::uint8_t { icmp = 1, udp = 17, fragment = 44, icmp6 
 enum class Ecn : std::uint8_t { not_capable = 0, capable_1 = 1, capable_0 = 2, congestion_experienced = 3 };
 
 inline constexpr std::uint8_t kHopLimit = 64;
-inline constexpr std::uint8_t kNeighbourHopLimit = 255;  // of neighbour discovery: shows that no router came between
+inline constexpr std::uint8_t kNeighbourHopLimit = 255;  // in neighbour discovery: no router came between
 
 }  // namespace tributary::transport::ethernet

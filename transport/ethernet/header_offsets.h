@@ -1,5 +1,5 @@
 #pragma once
-// The fields of the IPv4, IPv6 and UDP headers, by the byte at which each begins.
+// The bytes at which the fields of the IPv4, IPv6 and UDP headers begin.
 #include <cstddef>
 
 namespace tributary::transport::ethernet {

@@ -21,11 +21,11 @@ namespace tributary::transport::ethernet {
 struct HostSettings {
   MacAddress mac;
   std::uint16_t vlan = 0;           // 0: untagged
-  std::vector<Prefix> addresses;    // at most one of IPv4 and one of IPv6; IPv6 brings its link-local address along
-  std::vector<IpAddress> gateways;  // the same; must be on the link
-  std::uint32_t mtu = 1500;         // IP packets on the link
+  std::vector<Prefix> addresses;    // at most one of IPv4 and one of IPv6, which brings a link-local one
+  std::vector<IpAddress> gateways;  // at most one of IPv4 and one of IPv6, each on the link
+  std::uint32_t mtu = 1500;         // bytes of the longest IP packet on the link
   NeighbourSettings neighbours;
-  std::uint32_t answers_per_second = 1000;  // to ARP requests and neighbour solicitations
+  std::uint32_t answers_per_second = 1000;  // answers to ARP requests and neighbour solicitations
   std::uint32_t echoes_per_second = 100;
   std::uint32_t refusals_per_second = 100;
 };
@@ -45,7 +45,7 @@ class Host {
  public:
   /// Errc::bad_argument says which address is wrong.
   [[nodiscard]] static Status check(const HostSettings& settings);
-  /// `settings` have passed check().
+  /// The caller has checked `settings` with check().
   explicit Host(const HostSettings& settings);
 
   [[nodiscard]] bool has(const IpAddress& to) const noexcept;
@@ -58,21 +58,22 @@ class Host {
   [[nodiscard]] std::uint32_t path_mtu(const IpAddress& to, TimePoint now) const {
     return path_mtu_.get(to, settings_.mtu, now);
   }
-  /// A router has said that packets to `to` may have `bytes`. The caller has seen that it quoted a datagram that was
-  /// sent, as this host does not know what its ports send. False: not believed all the same.
+  /// Takes a router's word that packets to `to` may have `bytes`. The caller has seen that the router quoted a datagram
+  /// that was sent, because this host does not know what its ports send. Returns false if the host does not believe it.
   bool believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now);
   [[nodiscard]] const HostSettings& settings() const noexcept { return settings_; }
-  /// The groups whose frames the device must take, for IPv6's solicitations.
+  /// The groups whose frames the device must take, so that IPv6's solicitations arrive.
   [[nodiscard]] std::vector<MacAddress> multicast_groups() const;
 
   /// Takes an ARP, ICMP or ICMPv6 frame. Returns the length of the answer, written to `out`, which overlaps nothing; 0:
   /// there is no answer.
   [[nodiscard]] std::size_t answer(const Frame& frame, std::span<const std::byte> bytes, TimePoint now,
                                    std::span<std::byte> out);
-  /// Writes ICMP's port unreachable for a datagram to a port where nobody is. 0: nothing, as the rate is limited.
+  /// Writes ICMP's "port unreachable" for a datagram to a port where nobody listens. Returns 0 if it writes nothing,
+  /// because the rate is limited.
   [[nodiscard]] std::size_t refuse(const Frame& datagram, std::span<const std::byte> bytes, TimePoint now,
                                    std::span<std::byte> out);
-  /// Writes a question that must be asked.
+  /// Writes a neighbour question that must be asked now.
   [[nodiscard]] std::size_t write_probe(const NeighbourProbe& probe, std::span<std::byte> out) const;
   [[nodiscard]] std::size_t addresses_count() const noexcept { return own_.size(); }
   /// Announces our `number`th address, so that stations which remember another one forget it (RFC 5227, 2.3; RFC 4861,

@@ -1,4 +1,4 @@
-// A host's refusals of datagrams that reach nobody, and its belief in routers' words about its own.
+// A host's refusals of datagrams that reach nobody, and its belief in what routers say about its own datagrams.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 
 namespace tributary::transport::ethernet {
 
-/// Believes only words about hosts behind a router: on the link every packet gets through that the link carries.
+/// Believes only words about hosts behind a router: on the link itself, each packet that fits the link gets through.
 bool Host::believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now) {
   const bool believed = !on_link(to) && path_mtu_.told(to, bytes, now);
   const std::lock_guard lock(mutex_);
@@ -18,7 +18,7 @@ bool Host::believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint 
 
 std::size_t Host::refuse(const Frame& datagram, std::span<const std::byte> bytes, TimePoint now,
                          std::span<std::byte> out) {
-  constexpr std::size_t kQuotedMax = 528;  // so that IPv4's packet has at most 576 bytes (RFC 1812, 4.3.2.3)
+  constexpr std::size_t kQuotedMax = 528;  // keeps IPv4's packet within 576 bytes (RFC 1812, 4.3.2.3)
   constexpr std::size_t kUnused = 4;
   if (!may_answer(refusals_, now)) return 0;
   const bool ipv4 = is_ipv4(datagram.to);

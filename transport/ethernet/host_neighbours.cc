@@ -67,7 +67,7 @@ std::size_t Host::answer_solicitation(const Frame& frame, std::span<const std::b
   const IpAddress target = load_array<16>(message.data() + 8);
   const Options options = read_options(message.subspan(kNeighbourBytes), NeighbourOption::source_address);
   const bool is_probe = is_unspecified(frame.from);  // duplicate address detection
-  // An IPv6 message with a mapped address (RFC 6890 knows none) would be taken for one about our IPv4 address.
+  // An IPv6 message must not carry a mapped address (RFC 6890): it would be taken for a message about our IPv4 address.
   if (!options.valid || is_multicast(target) || is_ipv4(target) || !has(target)) return ignore();
   if (is_probe && (options.address || frame.to != solicited_node_of(target))) return ignore();
   if (!is_probe && !on_link(frame.from)) return ignore();
@@ -103,7 +103,7 @@ void Host::hear_advertisement(const Frame& frame, std::span<const std::byte> mes
     ++counts_.address_conflicts;
     return;
   }
-  // An answer to one station need not repeat the address (RFC 4861, 4.4): then the sender's counts.
+  // An answer to one station may leave the address out (RFC 4861, 4.4): then the sender's address counts.
   const MacAddress mac = options.address.value_or(frame.from_mac);
   const bool may_replace = (flags & kAdvertisementOverride) != 0;
   neighbours_.heard(target, mac, {.is_answer = solicited, .may_replace = may_replace}, now);

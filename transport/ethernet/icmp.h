@@ -12,7 +12,7 @@ inline constexpr std::uint8_t kIcmp6TooBig = 2, kIcmp6EchoRequest = 128, kIcmp6E
 inline constexpr std::uint8_t kNeighbourSolicitation = 135, kNeighbourAdvertisement = 136;
 
 enum class NeighbourOption : std::uint8_t { source_address = 1, target_address = 2 };
-inline constexpr std::size_t kNeighbourBytes = 24;  // of both messages, before the options
+inline constexpr std::size_t kNeighbourBytes = 24;  // length of both messages before their options
 inline constexpr std::size_t kAddressOptionBytes = 8;
 inline constexpr std::uint32_t kAdvertisementSolicited = 1U << 30U;
 inline constexpr std::uint32_t kAdvertisementOverride = 1U << 29U;

@@ -39,15 +39,15 @@ struct alignas(64) NeighbourTable::Place {
   mutable std::atomic<bool> used{false};
   std::atomic<std::uint64_t> ip_low{0};
   std::atomic<std::uint64_t> ip_high{0};
-  std::atomic<std::uint64_t> mac{0};  // with kUsable
+  std::atomic<std::uint64_t> mac{0};  // with the bit kUsable
 
   alignas(64) State state = State::none;
-  bool ours = false;  // this host has asked for it, or sent to it
+  bool ours = false;  // this host has asked for it or sent to it
   std::uint32_t probes = 0;
   IpAddress ip{};
   MacAddress at;
-  TimePoint next;       // reachable: the end of that; incomplete, probing: the next question
-  TimePoint last_used;  // as due() last saw it
+  TimePoint next;       // reachable: when that ends; incomplete, probing: when the next question is due
+  TimePoint last_used;  // as due() saw it last
 };
 
 NeighbourTable::NeighbourTable(const NeighbourSettings& settings)
@@ -109,7 +109,7 @@ NeighbourTable::Place* NeighbourTable::place_of(const IpAddress& ip) const noexc
   return nullptr;
 }
 
-/// A free place, else a stranger's, else that of the neighbour that was used longest ago.
+/// Returns a free place, else a stranger's, else the place of the neighbour that was used longest ago.
 NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto free = std::ranges::find(bucket, State::none, &Place::state);
@@ -122,7 +122,7 @@ NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexc
   return &*free;
 }
 
-/// A free place, else that of the stranger that came first; never that of a neighbour in use.
+/// Returns a free place, else the place of the stranger that came first; never that of a neighbour in use.
 NeighbourTable::Place* NeighbourTable::place_for_stranger(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto is_ours = [](const Place& place) {
@@ -173,7 +173,7 @@ void NeighbourTable::heard(const IpAddress& ip, const MacAddress& mac, Neighbour
   const bool known = place->state != State::none && place->state != State::incomplete;
   const bool same = known && place->at == mac;
   if (known && !same && !word.may_replace) return;
-  // An entry that was confirmed and stays the same is as fresh as before.
+  // An entry that was confirmed and does not change stays as fresh as it was.
   if (!word.is_answer && same && place->state != State::stale) return;
   believe(*place, ip, mac, word.is_answer, now);
 }

@@ -28,15 +28,15 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 
 struct NeighbourSettings {
-  std::uint32_t buckets = 128;                           // of 8 neighbours; a power of two
+  std::uint32_t buckets = 128;                           // buckets of 8 neighbours each; a power of two
   std::uint64_t hash_seed = 0;                           // random, so that nobody knows which addresses share a bucket
   Clock::duration reachable = std::chrono::seconds(30);  // an answer is believed without asking again
   Clock::duration probe_interval = std::chrono::seconds(1);
   std::uint32_t probes_max = 3;
-  Clock::duration unused = std::chrono::minutes(10);  // after it a neighbour is forgotten
+  Clock::duration unused = std::chrono::minutes(10);  // time without use after which a neighbour is forgotten
 };
 
-/// A question that must be asked now: of the station that is believed to have the address, or of all.
+/// A question that must be asked now. It goes to the station that is believed to have the address, or to all stations.
 struct NeighbourProbe {
   IpAddress ip{};
   std::optional<MacAddress> at;
@@ -44,13 +44,13 @@ struct NeighbourProbe {
 
 /// The way in which a neighbour said where it is.
 struct NeighbourWord {
-  bool is_answer = false;    // to a question of this host
+  bool is_answer = false;    // an answer to a question of this host
   bool asks_for_us = false;  // the neighbour wants to speak to this host
-  bool may_replace = true;   // even if another station was known to have the address
+  bool may_replace = true;   // an answer that counts even if another station was known to have the address
 };
 
 struct NeighbourCounts {
-  std::uint64_t entries = 0;  // now
+  std::uint64_t entries = 0;  // entries now
   std::uint64_t resolved = 0, failed = 0, moved = 0;
   std::uint64_t refused_full = 0;  // strangers for whom no place was left
 };
@@ -67,7 +67,7 @@ class NeighbourTable {
   /// Changes whenever a result of find() may change.
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
-  /// Begins to ask for `ip`, unless that is under way.
+  /// Begins to ask for `ip`, unless a question is under way.
   void want(const IpAddress& ip, TimePoint now);
   /// `mac` says that it has `ip`. An answer is believed if a question was asked; other words change the entry, but do
   /// not prove that frames get through both ways. A new neighbour gets a place only if it asks for this host, and only

@@ -14,12 +14,12 @@ using Bytes = std::span<const std::byte>;
 constexpr std::uint16_t kVlanNumber = 0x0FFF;
 constexpr std::uint16_t kMoreFragmentsAndOffset = 0x3FFF;
 
-/// Whether an IPv4 address is a single host's: not unspecified, loopback, a group or all.
+/// True if an IPv4 address can be a single host's: not the unspecified one, loopback, a group or the broadcast address.
 bool is_host(std::uint32_t ip) noexcept {
   return ip != 0 && ip >> 24U != 127 && ip >> 28U != 0xE && ip != 0xFFFFFFFFU;
 }
 
-/// `addresses`: their sum, as in the pseudo header.
+/// `addresses` is the sum of both addresses, as in the pseudo header.
 Drop parse_udp(Bytes bytes, PartialSum addresses, CheckedByDevice checked, Frame& frame) noexcept {
   if (frame.body_bytes < kUdpBytes) return Drop::udp_length;
   const Bytes datagram = bytes.subspan(frame.body_offset, frame.body_bytes);
@@ -61,7 +61,7 @@ Drop parse_icmp6(Bytes bytes, Frame& frame) noexcept {
   return Drop::none;
 }
 
-/// `at`: the offset of the IP header.
+/// `at` is the offset of the IP header.
 Drop parse_ipv4(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& frame) noexcept {
   if (bytes.size() - at < kIpv4Bytes) return Drop::runt;
   const std::byte* const ip = bytes.data() + at;
@@ -127,7 +127,7 @@ Drop parse_ipv6(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   }
 }
 
-/// ARP for IPv4 over Ethernet only: hardware type 1, addresses of 6 and 4 bytes.
+/// Takes ARP for IPv4 over Ethernet only: hardware type 1, addresses of 6 and 4 bytes.
 Drop parse_arp(Bytes bytes, std::size_t at, Frame& frame) noexcept {
   constexpr std::uint64_t kIpv4OverEthernet = 0x0001'0800'0604;
   if (bytes.size() - at < kArpBytes) return Drop::runt;

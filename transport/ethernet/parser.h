@@ -16,7 +16,7 @@ enum class FrameKind : std::uint8_t { dropped, udp, arp, icmp, icmp6 };
 /// The reason why a frame is dropped. All are counted.
 enum class Drop : std::uint8_t {
   none,
-  runt,           // too short for what its headers say
+  runt,           // shorter than its headers say
   group_source,   // from a group address, which no station has
   vlan,           // tagged twice
   ether_type,     // neither IP nor ARP
@@ -30,8 +30,8 @@ enum class Drop : std::uint8_t {
   udp_length,     // UDP's length is not that of the IP datagram
   udp_port,       // from port 0
   udp_checksum,   // wrong, or missing where IPv6 asks for one
-  icmp_checksum,  // ICMP's or ICMPv6's
-  arp_format,     // not of IPv4 over Ethernet
+  icmp_checksum,  // the checksum of ICMP or ICMPv6 is wrong
+  arp_format,     // ARP that is not for IPv4 over Ethernet
 };
 inline constexpr std::size_t kDrops = 17;
 [[nodiscard]] std::string_view to_string(Drop drop) noexcept;
@@ -40,7 +40,7 @@ inline constexpr std::size_t kDrops = 17;
 struct CheckedByDevice {
   bool ip = false;
   bool udp = false;
-  bool udp_later = false;  // UDP's is left to the caller: see Frame::udp_besides
+  bool udp_later = false;  // UDP's checksum is left to the caller: see Frame::udp_besides
 };
 
 struct Frame {
@@ -51,12 +51,13 @@ struct Frame {
   std::uint16_t vlan = 0;  // 0: untagged, or tagged only for its priority
   std::uint16_t from_port = 0;
   std::uint16_t to_port = 0;
-  std::uint32_t body_offset = 0;  // in the frame: UDP's payload, the ICMP message with its header, the ARP message
-  std::uint32_t body_bytes = 0;   // without Ethernet's padding
-  std::optional<std::uint64_t> udp_besides;  // UDP's checksum is to be verified: the sum of all it covers but the body
+  std::uint32_t body_offset = 0;             // where UDP's payload, the whole ICMP message or the ARP message begins
+  std::uint32_t body_bytes = 0;              // without Ethernet's padding
+  std::optional<std::uint64_t> udp_besides;  // if UDP's checksum is still to be verified: the sum of all that it covers
+                                             // except the body
   MacAddress from_mac;
   MacAddress to_mac;
-  IpAddress from{};  // of IP frames
+  IpAddress from{};  // IP frames only
   IpAddress to{};
 };
 

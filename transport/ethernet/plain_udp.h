@@ -1,7 +1,7 @@
 #pragma once
 // The datagrams that a port waits for, recognized among all frames by a few comparisons: with the port's tag or without
 // one, IPv4 without options and fragments or IPv6 without extension headers, UDP with a checksum, to one of the port's
-// addresses. All other frames are for parser.h, which would say the same of these.
+// addresses. All other frames go to parser.h, which would also recognize these and say the same of them.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +16,13 @@
 namespace tributary::transport::ethernet {
 
 struct PlainDatagram {
-  std::array<std::uint64_t, 2> from{};  // an IpAddress in two words: stored so, it can be read soon
+  std::array<std::uint64_t, 2> from{};  // an IpAddress in the two words of its store, so that it can be read soon
   std::uint16_t from_port = 0;
   Ecn ecn = Ecn::not_capable;
   std::uint32_t body_offset = 0;
   std::uint32_t body_bytes = 0;
-  PartialSum udp_besides = 0;  // of all that UDP's checksum, which is not verified, covers besides the body
-  /// Word by word: read as a whole, it would wait for the two stores it was made by.
+  PartialSum udp_besides = 0;  // sum of all that UDP's checksum, not verified here, covers besides the body
+  /// Reads word by word: a read of the whole address would wait for the two stores that made it.
   void store_from(IpAddress& to) const noexcept {
     std::memcpy(to.data(), &from[0], sizeof from[0]);
     std::memcpy(to.data() + sizeof from[0], &from[1], sizeof from[1]);
@@ -31,14 +31,14 @@ struct PlainDatagram {
 
 class PlainUdp {
  public:
-  /// None matches.
+  /// No frame matches until the port is set.
   PlainUdp() = default;
   /// `vlan`: 0 for frames without a tag.
   PlainUdp(const MacAddress& mac, std::uint16_t vlan, std::uint16_t port) noexcept
       : vlan_(vlan), port_(__builtin_bswap16(port)), ip_at_(kEthernetBytes + (vlan != 0 ? kVlanBytes : 0)) {
     std::memcpy(&mac_, mac.bytes.data(), mac.bytes.size());
   }
-  /// One of the port's addresses: of each family the last one that was added counts.
+  /// Adds one of the port's addresses; the last one that was added counts for its family.
   void add(const IpAddress& own) noexcept {
     if (is_ipv4(own)) {
       std::memcpy(&ipv4_, own.data() + 12, sizeof ipv4_);
@@ -55,7 +55,7 @@ class PlainUdp {
     const auto from_mac = load<std::uint64_t>(at + 6) & kSix;
     if ((load<std::uint64_t>(at) & kSix) != mac_ || from_mac == mac_ || (from_mac & 1U) != 0) return false;
     if (vlan_ != 0 && !has_tag(at + kEthernetBytes - 2)) return false;
-    // The type and the first byte of what follows, as they are read.
+    // The type, and the first byte of the header that follows, as they are read.
     constexpr std::uint32_t kIpv4WithoutOptions = 0x450008;
     constexpr std::uint32_t kIpv6 = 0x60DD86;
     const auto kind = load<std::uint32_t>(at + ip_at_ - 2);
@@ -69,7 +69,7 @@ class PlainUdp {
     return load16(at) == static_cast<std::uint16_t>(EtherType::vlan) && (load16(at + 2) & kNumber) == vlan_;
   }
 
-  /// In the words that the header is read in: version to fragment, time to live to source, destination.
+  /// The header is read in these words: version to fragment, time to live to source, destination.
   [[nodiscard]] bool match_ipv4(std::span<const std::byte> frame, PlainDatagram& found) const noexcept {
     const std::byte* const ip = frame.data() + ip_at_;
     const auto first = load<std::uint64_t>(ip);
@@ -103,14 +103,14 @@ class PlainUdp {
     const std::uint32_t bytes = load16(ip + 4);
     if (bytes < kUdpBytes || bytes > frame.size() - ip_at_ - kIpv6Bytes) return false;
     found.from = {load<std::uint64_t>(ip + 8), load<std::uint64_t>(ip + 16)};
-    // Unspecified, loopback and mapped addresses begin with 64 zeros, groups with 0xFF: the parser's.
+    // Unspecified, loopback and mapped addresses begin with 64 zeros, groups with 0xFF: these frames go to the parser.
     if (found.from[0] == 0 || load8(ip + 8) == 0xFF) return false;
     found.ecn = static_cast<Ecn>(load8(ip + 1) >> 4U & 3U);
     found.udp_besides = sum_of_words<32>(ip + 8);
     return match_udp(ip + kIpv6Bytes, static_cast<std::uint32_t>(ip_at_ + kIpv6Bytes), bytes, found);
   }
 
-  /// `offset`: of UDP's header in the frame; `bytes`: what IP says is left.
+  /// `offset` is where UDP's header begins in the frame; `bytes` is how many bytes are left by IP's lengths.
   [[nodiscard]] bool match_udp(const std::byte* udp, std::uint32_t offset, std::uint32_t bytes,
                                PlainDatagram& found) const noexcept {
     const auto header = load<std::uint64_t>(udp);  // ports, length, checksum
@@ -136,7 +136,7 @@ class PlainUdp {
   std::uint64_t mac_ = 0;
   std::uint32_t ipv4_ = 0;  // 0: none
   std::uint16_t vlan_ = 0;
-  std::uint16_t port_ = 0;  // as it is sent; 0: none
+  std::uint16_t port_ = 0;  // in network byte order; 0: none
   std::size_t ip_at_ = kEthernetBytes;
   std::array<std::uint64_t, 2> ipv6_{};  // 0: none
 };

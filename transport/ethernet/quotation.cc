@@ -6,7 +6,7 @@
 namespace tributary::transport::ethernet {
 namespace {
 
-/// Finds what the error is; false: none that concerns us.
+/// Finds out which error it is; false: none that concerns us.
 bool read_kind(const std::byte* message, bool ipv4, Quotation& quotation) noexcept {
   const std::uint8_t type = load8(message);
   const std::uint8_t code = load8(message + 1);

@@ -14,10 +14,11 @@ struct Quotation {
   IpAddress to{};
   std::uint16_t from_port = 0;
   std::uint16_t to_port = 0;
-  std::uint32_t payload_offset = 0;  // in the frame; may be less than was sent, or nothing
+  std::uint32_t payload_offset = 0;  // where the quoted payload begins in the frame; the quotation may be shorter than
+                                     // what was sent, or empty
   std::uint32_t payload_bytes = 0;
   bool port_unreachable = false;     // nobody is at `to` and `to_port`
-  std::optional<std::uint32_t> mtu;  // it was too long; this would not have been
+  std::optional<std::uint32_t> mtu;  // set if the datagram was too long: the length that would have passed
 };
 
 /// The quotation in a frame that parse_frame() calls ICMP or ICMPv6; nullopt where it is no such error, or not about a

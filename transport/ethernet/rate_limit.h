@@ -1,5 +1,5 @@
 #pragma once
-// So many a second, and as many at once: a token bucket. One thread, or under its owner's lock.
+// A token bucket: it allows `per_second` a second, and as many at once. Used by one thread, or under its owner's lock.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -48,7 +48,8 @@ void UdpTemplate::write(std::byte* at, std::size_t payload_bytes, PartialSum pay
   }
   store16(udp + kUdpLength, udp_bytes);
   const PartialSum length = __builtin_bswap16(udp_bytes);
-  // The device adds the datagram to the pseudo header's sum; else the length counts in both.
+  // The device adds the datagram to the pseudo header's sum. Without such a device the length counts twice: in the
+  // pseudo header and in UDP's header.
   const std::uint16_t checksum = device_.udp ? static_cast<std::uint16_t>(~finish(udp_sum_ + length))
                                              : finish_udp(udp_sum_ + 2 * length + payload_sum);
   store_checksum(udp + kUdpChecksum, checksum);

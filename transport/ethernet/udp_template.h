@@ -1,6 +1,6 @@
 #pragma once
-// The headers of all datagrams from one port to another, made once: what differs from datagram to datagram is two
-// lengths and two checksums.
+// The headers of all datagrams from one port to another, made once. Only two lengths and two checksums differ from
+// datagram to datagram.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,8 @@ struct UdpFlow {
   Ecn ecn = Ecn::capable_0;
 };
 
-/// Which checksums the device fills in. It wants UDP's to hold the sum of the pseudo header, and IPv4's to be 0.
+/// The checksums that the device fills in. It wants UDP's field to hold the sum of the pseudo header, and IPv4's field
+/// to be 0.
 struct ChecksumsByDevice {
   bool ip = false;
   bool udp = false;
@@ -48,8 +49,8 @@ class UdpTemplate {
   std::uint8_t ip_at_ = 0;
   bool ipv4_ = false;
   ChecksumsByDevice device_;
-  PartialSum ip_sum_ = 0;   // of IPv4's header without its length
-  PartialSum udp_sum_ = 0;  // of the pseudo header and UDP's, without lengths
+  PartialSum ip_sum_ = 0;   // sum of IPv4's header without its length
+  PartialSum udp_sum_ = 0;  // sum of the pseudo header and UDP's header, without lengths
 };
 
 }  // namespace tributary::transport::ethernet

@@ -9,13 +9,14 @@
 
 namespace tributary::transport {
 
-/// The name that a listener at this address and port answers to; one name for all addresses that mean "any".
+/// The name of the Unix socket on which a listener at this address and port listens. All addresses that mean "any"
+/// share one name.
 [[nodiscard]] std::string name_of_listener(const Endpoint& local);
 
-/// Whether this is an address of this host, in this network namespace.
+/// True for an address of this host, in this network namespace.
 [[nodiscard]] bool is_local(const SocketAddress& address) noexcept;
 
-/// The function for TcpCore::detour. `core` is the core that it is given to.
+/// Makes the function for TcpCore::detour. `core` is the core that gets it.
 [[nodiscard]] std::function<bool(TcpConnection&, const SocketAddress&)> detour_by(TcpCore& core,
                                                                                   std::shared_ptr<ShmPart> part);
 

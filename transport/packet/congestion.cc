@@ -16,8 +16,8 @@ constexpr double kScalingWindowMin = 0.1;
 constexpr double kScalingWindowMax = 100;
 // DCTCP's g: RFC 8257, section 4.2.
 constexpr double kShareGain = 1.0 / 16;
-// A smaller share counts as 0. Without this bound the share is halved for ever where nothing is marked, and a processor
-// takes a hundred cycles and more for numbers that are almost too small for it.
+// A share below this counts as 0. Without this bound the share would be halved for ever while nothing is marked, and a
+// processor takes a hundred cycles and more for numbers that are almost too small for it.
 constexpr double kShareMin = 1e-9;
 constexpr double kAlmostNoWindow = 10;
 constexpr int kRoundTripsAbove = 16;
@@ -48,7 +48,7 @@ void Congestion::learn_path(Duration delay, Duration wanted, TimePoint now, Dura
   above_since_ = std::min(above_since_, now);
   if (now - above_since_ < round_trip * kRoundTripsAbove) return;
   path_ = least_above_;
-  slow_start_ = true;  // how much fits is no longer known
+  slow_start_ = true;  // nobody knows any longer how much fits
   above_since_ = TimePoint::max();
   least_above_ = Duration::max();
 }
@@ -74,7 +74,7 @@ void Congestion::shrink(double by, double to_at_least, TimePoint now, Duration r
 void Congestion::acknowledged(double packets, double marked, Duration delay, bool limited, TimePoint now,
                               Duration round_trip) {
   observe(packets, marked, now, round_trip);
-  // The target is never less than this, and mostly need not be computed.
+  // The target is never less than this, so in most cases it need not be computed.
   const Duration least = path_ + settings_.target;
   const Duration wanted = delay <= least ? least : target();
   if (delay > Duration::zero()) learn_path(delay, wanted, now, round_trip);

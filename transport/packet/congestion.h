@@ -2,27 +2,28 @@
 // The number of packets that one connection may have under way, by delay and by congestion marks.
 //
 // Delay: Swift (Kumar et al., SIGCOMM 2020). While the round trip through the network stays below a target the window
-// grows by one packet per round trip; above it, it shrinks in proportion to the excess, once per round trip. The target
-// rises as the window falls (flow scaling), so that many small windows do not ask for an empty queue. A window may be
-// less than one packet: then packets are paced, a round trip over the window apart, and 64 children can share one port.
-// A path may take longer than the target by itself. If even a sender that has almost no window never sees a shorter
-// delay, while all others that share the path obey the same rule, that delay is the path's, and is added to the target.
+// grows by one packet per round trip; above the target the window shrinks in proportion to the excess, once per round
+// trip. The target rises as the window falls (flow scaling), so that many small windows do not ask for an empty queue.
+// A window may be less than one packet: then packets are paced, a round trip over the window apart, and 64 children can
+// share one port. A path may take longer than the target by itself. All senders that share the path obey the same rule.
+// So if even a sender that has almost no window never sees a shorter delay, that delay is the path's own, and is added
+// to the target.
 //
 // Marks: DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257). A moving share of marked packets says how hard to shrink. A
 // lost packet counts as marked: if losses are the network's way to say "full", the share is high; if they are noise of
 // the link, ten percent of lost packets cost ten percent of that, and not half of the window each time. Marks never
-// take the last packet of a window: a queue that marks already when each of many senders has one packet in it cannot
-// share out less than that; delay can, as its target is scaled.
+// shrink a window below one packet: a queue that marks even when each of many senders has one packet in it cannot make
+// them send less. Delay can, because its target is scaled.
 //
-// Each acknowledgement asks both, and the stronger of the two shrinks the window, at most once per round trip. Both
-// begin with slow start, from ten packets, which ends with the first excess, mark or loss.
+// Each acknowledgement goes to both rules, and the stronger of the two shrinks the window, at most once per round trip.
+// A window begins with slow start, from ten packets, which ends with the first excess, mark or loss.
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::packet {
 
 struct CongestionSettings {
   Duration target = std::chrono::microseconds(500);  // Swift's base target for the round trip through the network
-  double scaling_max = 4;                            // most base targets that flow scaling adds
+  double scaling_max = 4;                            // flow scaling adds at most this many base targets
   double window_initial = 10;                        // packets
   double window_min = 0.05;
   double window_max = 4096;
@@ -32,15 +33,16 @@ class Congestion {
  public:
   explicit Congestion(const CongestionSettings& settings) noexcept;
 
-  /// `packets` were acknowledged, `marked` of them with a mark; one of them took `delay` through the network.
-  /// `limited`: the window was the bound. Only then does it grow, as nothing has shown that more would fit otherwise.
+  /// Notes that `packets` were acknowledged, `marked` of them with a mark, and that one of them took `delay` through
+  /// the network. `limited`: the window was what held the sender back. Only then does it grow, as otherwise nothing has
+  /// shown that more would fit.
   void acknowledged(double packets, double marked, Duration delay, bool limited, TimePoint now, Duration round_trip);
-  /// A gap in the acknowledgements showed that `packets` were lost.
+  /// Notes that a gap in the acknowledgements has shown the loss of `packets`.
   void lost(double packets, TimePoint now, Duration round_trip);
-  /// `in_a_row` time-outs passed without an answer.
+  /// Notes that `in_a_row` time-outs have passed without an answer.
   void timed_out(std::uint32_t in_a_row, TimePoint now) noexcept;
 
-  /// In packets.
+  /// The window, in packets.
   [[nodiscard]] double window() const noexcept { return window_; }
   /// The pause between two packets; zero for a window of one and more.
   [[nodiscard]] Duration pace(Duration round_trip) const noexcept;
@@ -55,7 +57,7 @@ class Congestion {
   CongestionSettings settings_;
   double window_;
   double share_ = 1;  // DCTCP's alpha; 1: the first mark counts in full
-  double seen_ = 0;   // packets in this round of observation
+  double seen_ = 0;   // packets observed in this round
   double seen_marked_ = 0;
   TimePoint observed_until_{};
   TimePoint may_shrink_{};

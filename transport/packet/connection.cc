@@ -9,10 +9,10 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr std::size_t kPacketsPerTurn = 32;  // of one connection, so that none starves the others
+constexpr std::size_t kPacketsPerTurn = 32;  // packets of one connection, so that none starves the others
 constexpr Duration kAbandonedLimit = std::chrono::seconds(5);
 constexpr Duration kSuspicionMin = std::chrono::milliseconds(200);
-constexpr std::uint32_t kClosesMax = 6;  // closes sent to a side that does not answer
+constexpr std::uint32_t kClosesMax = 6;  // `close` packets sent to a side that does not answer
 
 }  // namespace
 
@@ -57,8 +57,8 @@ void PacketConnection::close() {
   end();
 }
 
-/// Over TCP the system still delivers frames from before a close(). Here they are delivered, too, if none of them lies
-/// in the user's memory.
+/// Over TCP the system still delivers the frames that were sent before a close(). This code does, too, if none of them
+/// lies in the user's memory.
 void PacketConnection::abandon() {
   TRIBUTARY_ASSERT(state_ == State::open && !flow_.frames().needs_borrowed(),
                    "the connection to {} is closed in state {}, and needs the user's memory", peer_, state_);
@@ -114,7 +114,7 @@ bool PacketConnection::send_packet(const DataHeader& header, std::span<std::byte
   } else if (rest.empty()) {
     header.write(head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes));
   } else {
-    // A whole frame's header is the same for all receivers of its payload.
+    // The header of a whole frame is the same for all receivers of its payload.
     const auto copied = head.subspan(kPacketHeaderBytes);
     const bool framed = copied.size() == kFrameHeaderBytes;
     const Ending& ending =
@@ -233,7 +233,7 @@ void PacketConnection::look_at_deadline() {
   if (dirty) return;  // transmit_turn() changes the deadline, and looks at it then
   TimePoint first = std::min({act_at_, give_up_at_, suspected_until_});
   if (flowing()) first = std::min(first, flow_.deadline());
-  first = std::max(first, core_.now() + Duration(1));  // not again in the same turn
+  first = std::max(first, core_.now() + Duration(1));  // asks no second time in the same turn
   if (first < asked_for) core_.want_time(*this, asked_for = first);
 }
 
@@ -277,7 +277,7 @@ void PacketConnection::tell_closed(Error error) {
   handler->on_closed(*channel_, error);
 }
 
-/// The connection is over for the user; close is sent until the other side has answered.
+/// The connection is over for the user; this side repeats `close` until the other side has answered.
 void PacketConnection::depart() {
   TRIBUTARY_ASSERT(state_ == State::open || state_ == State::flushing, "the connection to {} departs in state {}",
                    peer_, state_);
@@ -315,7 +315,7 @@ void PacketConnection::end() noexcept {
 void PacketConnection::take_close() {
   const ConnectionPtr kept = shared_from_this();
   const bool all_here = flow_.peer_end_known();
-  if (state_ == State::open && all_here) return;  // the rest is still to be read; the close is answered after that
+  if (state_ == State::open && all_here) return;  // the close is answered once the rest was read
   ChannelHandler* const handler = state_ == State::open ? handler_ : nullptr;
   end();
   if (handler == nullptr) return;
@@ -340,8 +340,8 @@ void PacketConnection::ask_route() {
   if (flowing()) flow_.narrow_to(core_.datagram_bytes(address_), core_.now());
 }
 
-/// Anybody could have sent an unsealed reset, so a sealed connection does not believe it, but asks the other side,
-/// which has the time of some round trips to answer.
+/// Anybody could have sent an unsealed reset. So a sealed connection does not believe it, but asks the other side, and
+/// gives it the time of some round trips to answer.
 void PacketConnection::suspect() {
   if (!flowing() || suspected_until_ != TimePoint::max()) return;
   suspected_until_ = core_.now() + std::max(kSuspicionMin, 4 * flow_.round_trip().timeout(0));
@@ -350,7 +350,7 @@ void PacketConnection::suspect() {
   look_at_deadline();
 }
 
-/// The transport ends: queued frames are still sent, if there is time. True: some are not acknowledged yet.
+/// Sends queued frames as far as time allows, because the transport ends. True: some are not acknowledged yet.
 bool PacketConnection::last_words() {
   if (!flowing() || flow_.frames().acknowledged() == flow_.frames().end()) return false;
   if (state_ == State::open) {

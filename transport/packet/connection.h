@@ -53,22 +53,23 @@ class PacketConnection final : public StreamReader,
   void take_redirect(const Handshake& handshake, const PacketAddress& from);
   /// False: the packet is forged or repeated; it was counted, and must be dropped. True: its payload may be read.
   [[nodiscard]] bool unseal(const PacketHeader& header, std::span<std::byte> datagram);
-  /// Likewise for control packets, which have the handshake's kind of authenticator.
+  /// As above for control packets, which have the handshake's kind of authenticator.
   [[nodiscard]] bool control_is_authentic(const PacketHeader& header, std::span<const std::byte> datagram);
   void take_data(const Arrival& arrival);
-  /// The short way of take_data(): takes a packet that is the next frame, whole, where it lies. False: the packet is
-  /// not that, and nothing was done.
+  /// The short way of take_data(): if the packet is the whole next frame, takes it where it lies. Otherwise does
+  /// nothing and returns false.
   [[nodiscard]] bool take_frame(const Arrival& arrival);
   /// Called after anything that may have moved the flow.
   void after_packets();
   void take_close();
-  /// The other side, or its host, says that the connection does not exist. `nobody`: no process listens there either.
+  /// Handles the word of the other side, or of its host, that the connection does not exist. `nobody`: no process
+  /// listens there either.
   void take_reset(bool nobody);
-  /// The port may know now that the path carries less.
+  /// Asks the port for the path's MTU, because the path may carry less now.
   void ask_route();
-  /// The same open came again: its answer was lost.
+  /// Answers an open that came again because its answer was lost.
   void repeat_accept(const PacketAddress& from);
-  /// Half open, or departing, and another connection needs its place: the other side is told if it goes on.
+  /// Gives its place, while half open or departing, to another connection; the other side hears of it if it goes on.
   void make_place() noexcept { end(); }
   void turn();
   /// Sends the packets that may be sent now.
@@ -150,8 +151,8 @@ class PacketConnection final : public StreamReader,
   std::uint64_t peer_id_ = 0;
   PacketAddress address_;
   Flow flow_;
-  std::optional<LinkKeys::Link> link_;            // the link that it is sealed for; none: in clear
-  std::unique_ptr<Seal> seal_;                    // since both sides' random numbers are known
+  std::optional<LinkKeys::Link> link_;            // the link that the connection is sealed for; none: it goes in clear
+  std::unique_ptr<Seal> seal_;                    // set once both sides' random numbers are known
   SealRandom random_{};                           // this side's
   bool seal_chosen_ = false;                      // link_ is final
   TimePoint suspected_until_ = TimePoint::max();  // the other side is gone if nothing authentic comes before
@@ -170,7 +171,7 @@ class PacketConnection final : public StreamReader,
   Endpoint to_;
   Duration limit_{};
   TimePoint give_up_at_ = TimePoint::max();
-  TimePoint act_at_ = TimePoint::max();  // when open, or close, is sent again
+  TimePoint act_at_ = TimePoint::max();  // when `open` or `close` is sent again
   std::uint32_t attempts_ = 0;
   std::uint64_t cookie_ = 0;
   std::uint32_t credit_told_ = 0;

@@ -1,5 +1,6 @@
-// The stream as frames: the handler says where each payload goes, and it is copied there, once, from the packet. Or the
-// handler takes the payload where it lies, if it is whole in one packet and the port can spare the buffer.
+// Turns the stream into frames. The handler says where each payload goes, and this code copies it there, once, from the
+// packet. Or the handler takes the payload where it lies, if one packet has all of it and the port can spare the
+// buffer.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -79,7 +80,7 @@ bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const 
   if (header.payload_bytes < kInPlaceBytesMin || behind.size() < header.payload_bytes) return false;
   const ReceivedPacket* const packet = core_.being_read();
   if (packet == nullptr) return false;
-  const std::less<const std::byte*> before;  // the bytes may be of an earlier packet, and lie elsewhere
+  const std::less<const std::byte*> before;  // the bytes may have come in an earlier packet and lie elsewhere
   const std::byte* const packet_end = packet->bytes.data() + packet->bytes.size();
   if (before(behind.data(), packet->bytes.data()) || !before(behind.data(), packet_end)) return false;
   if (!keep(header, behind.data())) return false;
@@ -87,8 +88,8 @@ bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const 
   return true;
 }
 
-/// Keeps the buffer of the packet that is read now, which has the payload, if the port can spare it and the handler
-/// takes the payload in place.
+/// Keeps the buffer of the packet that is read now and has the payload, if the port can spare the buffer and the
+/// handler takes the payload in place.
 bool PacketConnection::keep(const FrameHeader& header, const std::byte* payload) {
   TRIBUTARY_ASSERT(core_.being_read() != nullptr, "a payload from {} is kept in no packet", peer_);
   void* const buffer = core_.being_read()->buffer;

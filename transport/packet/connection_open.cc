@@ -11,8 +11,8 @@ namespace tributary::transport::packet {
 namespace {
 
 constexpr Duration kHalfOpenLimit = std::chrono::seconds(5);
-// The longest pause between two opens: where one packet in ten is lost, or overtaken, six opens within a limit of a
-// second are too few (tests over such paths saw a communicator fail), and 128 bytes ten times a second flood nobody.
+// The longest pause between two opens. Where one packet in ten is lost or overtaken, six opens within a limit of a
+// second are too few: in tests over such paths a communicator failed. Ten times 128 bytes a second flood nobody.
 constexpr Duration kOpenAgainMax = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -137,7 +137,7 @@ void PacketConnection::take_refuse(RefuseReason reason) {
 void PacketConnection::take_challenge(const Handshake& handshake) {
   if (state_ != State::opening || fatal_ || cookie_ == handshake.cookie) return;  // a repeat waits for its turn
   cookie_ = handshake.cookie;
-  attempts_ = 0;  // the path works: a lost answer is asked for again as soon as at the beginning
+  attempts_ = 0;  // the path works: asks for a lost answer again as soon as at the beginning
   send_open();
 }
 
@@ -158,7 +158,7 @@ void PacketConnection::take_accept(const PacketHeader& header, const Handshake& 
     peer_id_ = handshake.connection;
     make_seal(random_, handshake.random, true);
   }
-  if (!control_is_authentic(header, datagram)) {  // somebody else's answer: the right one may still come
+  if (!control_is_authentic(header, datagram)) {  // the answer of another process: the right one may still come
     seal_.reset();
     peer_id_ = 0;
     return;

@@ -18,7 +18,7 @@ class ConnectionTable {
   [[nodiscard]] static std::uint32_t place_of(std::uint64_t id) noexcept {
     return static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1));
   }
-  /// The part of an id that tells one use of a place from another.
+  /// The part of an id that differs between two uses of a place.
   [[nodiscard]] static std::uint32_t generation_of(std::uint64_t id) noexcept {
     return static_cast<std::uint32_t>(id >> kPlaceBits);
   }
@@ -35,8 +35,8 @@ class ConnectionTable {
     places_[place] = {std::move(connection), id};
     return id;
   }
-  /// Does nothing where there is no such connection. The connection lives until forget_departed(), so that the code
-  /// that works with it may go on. Allocates nothing.
+  /// Removes a connection; does nothing if there is no such connection. The connection lives until forget_departed(),
+  /// so that the code that works with it may go on. Allocates nothing.
   void leave(std::uint64_t id) noexcept {
     const std::uint32_t place = place_of(id);
     if (place >= places_.size() || places_[place].id != id || id == 0) return;
@@ -100,7 +100,7 @@ class ConnectionTable {
   std::vector<Entry> places_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;  // this side's ids by the other side's
-  std::vector<std::shared_ptr<Connection>> departed_;         // those that left in this turn
+  std::vector<std::shared_ptr<Connection>> departed_;         // connections that left in this turn
 };
 
 }  // namespace tributary::transport::packet

@@ -13,9 +13,9 @@ namespace {
 
 // A thread that was away for so long cannot tell a peer's silence from its own absence.
 constexpr Duration kAbsence = std::chrono::seconds(1);
-// A connection may promise at least this, however many there are: two datagrams of the longest kind.
+// A connection may promise at least this, two datagrams of the longest kind, however many connections there are.
 constexpr std::size_t kWindowMin = 32768;
-// A look asks the system, which takes about as long as offering the core.
+// A look asks the system, which takes about as long as offering the core to others.
 constexpr std::uint32_t kLooksPerOffer = 1;
 
 }  // namespace
@@ -62,7 +62,7 @@ std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
   return nullptr;
 }
 
-/// Only where can_listen().
+/// Must only be called where can_listen().
 Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
   TRIBUTARY_ASSERT(can_listen(at), "a core listens at port {}, and listens or has another port", at.port);
   const auto refused = [&](const std::string& why) {
@@ -107,8 +107,8 @@ void PacketCore::leave(std::uint64_t id) noexcept {
 
 std::size_t PacketCore::window_share() const noexcept {
   const std::size_t connections = std::max<std::size_t>(statistics.connections, 1);
-  // Memory that other streams fill is not promised twice, and one share is left for the next connection. A stream may
-  // begin and end in the middle of a chunk.
+  // The core does not promise memory that other streams fill, and leaves one share for the next connection. A stream
+  // may begin and end in the middle of a chunk.
   TRIBUTARY_ASSERT(pool_.in_use() <= pool_.chunks_max(), "{} chunks are in use, of {}", pool_.in_use(),
                    pool_.chunks_max());
   const std::size_t free = (pool_.chunks_max() - pool_.in_use()) / (connections + 1);
@@ -134,7 +134,7 @@ void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
   constexpr std::size_t kBesides = 64;
   push_deadline(connection.id(), at);
   if (deadlines_.size() <= kPerConnection * statistics.connections + kBesides) return;
-  deadlines_.clear();  // most of them belong to connections that asked for an earlier time later
+  deadlines_.clear();  // most of them belong to connections that have asked for an earlier time since
   connections_.each([this](const PacketConnection& one) {
     if (one.asked_for != TimePoint::max()) push_deadline(one.id(), one.asked_for);
   });
@@ -227,7 +227,7 @@ void PacketCore::wait_for_packets(Duration limit) {
     } else {
       calls().wait(limit);
     }
-    attended_ = std::min(time_(), until);  // sleeping is no absence; oversleeping is
+    attended_ = std::min(time_(), until);  // sleep counts as no absence, but oversleeping does
     for (const auto& other : driven_) other->attended_ = attended_;
   }
   calls().wake_up();
@@ -238,7 +238,7 @@ void PacketCore::run_expired() {
     const turn::DeadlineHeap::Entry entry = deadlines_.pop();
     const ConnectionPtr connection = connections_.at(entry.place, entry.generation);
     if (!connection) continue;
-    if (connection->asked_for != entry.at) continue;  // it asked for an earlier time later, and had its turn then
+    if (connection->asked_for != entry.at) continue;  // it has asked for an earlier time since, and had its turn then
     connection->asked_for = TimePoint::max();
     connection->on_time();
   }
@@ -277,7 +277,7 @@ SealRandom PacketCore::random() noexcept {
   return random;
 }
 
-/// Waits for acknowledgements: unlike with TCP, no system goes on sending after this process's end.
+/// Waits for acknowledgements: after the end of this process no system goes on sending, as it does for TCP.
 void PacketCore::linger() {
   const TimePoint until = time_() + settings_.linger;
   const auto some_left = [this] {

@@ -29,9 +29,9 @@ using ConnectionPtr = std::shared_ptr<PacketConnection>;
 
 /// The marks that the core keeps in each connection.
 struct TurnMarks {
-  bool due = false;                        // it is in the core's list of this name
-  bool touched = false;                    // likewise
-  bool dirty = false;                      // likewise
+  bool due = false;                        // it is in the core's `due_`
+  bool touched = false;                    // it is in the core's list of this name
+  bool dirty = false;                      // it is in the core's list of this name
   TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
 };
 
@@ -41,12 +41,13 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
 
   void shut_down();
 
-  /// From now on this core's turns and sleeps also serve `other`, which is of the same thread and has a port of its
-  /// own; until nobody listens there and no connection is left.
+  /// Makes this core's turns and sleeps also serve `other`, which belongs to the same thread and has a port of its own,
+  /// until nobody listens there and no connection is left.
   void drive(std::shared_ptr<PacketCore> other);
-  /// Whether this core, or one that it drives, listens at the port.
+  /// True if this core, or one that it drives, listens at the port.
   [[nodiscard]] bool listens_at(std::uint16_t port) const noexcept;
-  /// This core, or one that it drives, if it does not listen and has no port or the right one; else nullptr.
+  /// Returns a core that does not listen and has no port or the right one, this core or one that it drives; else
+  /// nullptr.
   [[nodiscard]] std::shared_ptr<PacketCore> that_can_listen(const Endpoint& at);
   /// Begins to listen; one listener at a time.
   [[nodiscard]] Result<Endpoint> listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route);
@@ -57,7 +58,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   // ---- for connections, on the transport's thread
   [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] PacketPort& port() noexcept { return *port_; }
-  /// The ends of packets, for payloads that do not change before the flush.
+  /// The endings of packets, for payloads that do not change before the flush.
   [[nodiscard]] Endings& endings() noexcept { return endings_; }
   /// The packet that is being read now; nullptr: none.
   [[nodiscard]] const ReceivedPacket* being_read() const noexcept { return being_read_; }
@@ -71,19 +72,19 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   /// The other side's name for a connection: resets, and repeated opens, name it so.
   void enter_peer(std::uint64_t peer_id, std::uint64_t id) { connections_.enter_peer(peer_id, id); }
   void leave_peer(std::uint64_t peer_id) noexcept { connections_.leave_peer(peer_id); }
-  /// turn() will be called in this poll or the next.
+  /// Makes the core call turn() in this poll or the next.
   void make_due(PacketConnection& connection);
-  /// transmit_turn() will be called soon.
+  /// Makes the core call transmit_turn() soon.
   void make_dirty(PacketConnection& connection);
-  /// after_packets() will be called once for all packets of this burst.
+  /// Makes the core call after_packets() once for all packets of this burst.
   void make_touched(PacketConnection& connection);
-  /// on_time() will be called then, or a little later.
+  /// Makes the core call on_time() at this time, or a little later.
   void want_time(PacketConnection& connection, TimePoint at);
   /// The bytes that each connection may promise to its peer, with the present number of connections.
   [[nodiscard]] std::size_t window_share() const noexcept;
   /// Sends a packet outside any flow.
   void send_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake);
-  /// Likewise, with an authenticator, made of the header and the payload as they are sent.
+  /// Sends such a packet with an authenticator, made of the header and the payload as they are sent.
   using MakeTag = std::function<SealTag(std::span<const std::byte> header, std::span<const std::byte> payload)>;
   void send_sealed_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake,
                            const MakeTag& make_tag);
@@ -93,13 +94,14 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   [[nodiscard]] LinkKeys* keys() const noexcept { return settings_.keys.get(); }
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
   [[nodiscard]] HalfOpen& half_open() noexcept { return half_open_; }
-  /// Connections that are over here and whose other side is still being told: they make place for newcomers, too.
+  /// The number of connections that are over here, but whose other side is still being told. They, too, make place for
+  /// newcomers.
   [[nodiscard]] HalfOpen& departing() noexcept { return departing_; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
-  PacketStatistics statistics;  // without the port's
+  PacketStatistics statistics;  // without the port's counts
   [[nodiscard]] PortCounts port_counts() const noexcept { return port_ ? port_->counts() : PortCounts{}; }
 
-  /// When something must be done even if nothing comes; max: never.
+  /// The time when something must be done even if nothing comes; max: never.
   [[nodiscard]] TimePoint next_deadline() const noexcept;
 
  private:
@@ -174,9 +176,9 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   TimePoint now_;
   TimePoint attended_{};  // when this thread was last here
   TimePoint resets_from_{};
-  std::uint32_t resets_ = 0;  // in this second
+  std::uint32_t resets_ = 0;  // resets sent in this second
   bool control_sent_ = false;
-  bool more_to_receive_ = false;  // as far as known: true before the first look
+  bool more_to_receive_ = false;  // as far as this core knows: true before the first look
   bool ending_ = false;
   Resolver resolver_;  // last: its thread posts
 };

@@ -1,5 +1,6 @@
-// Packets to their connections, and packets outside of any: handshakes, refusals and resets. A packet that comes here
-// may be forged, repeated or garbage: it costs a bounded time, and no memory before its sender has shown a cookie.
+// Brings packets to their connections, and handles those that belong to none: handshakes, refusals and resets. A packet
+// that comes here may be forged, repeated or garbage. It costs a bounded time, and no memory before its sender has
+// shown a cookie.
 #include <algorithm>
 #include <cstring>
 
@@ -68,7 +69,7 @@ bool PacketCore::receive_packets() {
   if (!connection->take_frame(arrival)) connection->take_data(arrival);
 }
 
-/// Takes packets that open and end connections.
+/// Takes the packets that open and end connections.
 void PacketCore::take_control(const ReceivedPacket& packet, const PacketHeader& header) {
   if (header.type == PacketType::reset) return take_reset(header);
   if (header.type == PacketType::open) return take_open(packet, header);
@@ -93,7 +94,7 @@ void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& he
     if (!connection->control_is_authentic(header, packet.bytes)) return;
     connection->take_close();
   }
-  send_reset(packet, header);  // the answer to a close, too
+  send_reset(packet, header);  // a reset is also the answer to a close
 }
 
 /// Ends a connection. Only a host that has seen our packets knows the other side's name for it.
@@ -104,8 +105,9 @@ void PacketCore::take_reset(const PacketHeader& header) {
   connection->take_reset(false);
 }
 
-/// The network says that nobody is at an address, or that the path there carries less, and quotes a packet of ours. A
-/// host that could forge the quotation has seen our packets: the quotation names the connection (RFC 8899, 4.6.1).
+/// Handles the network's word that nobody is at an address, or that the path there carries less, with a quotation of a
+/// packet of ours. Only a host that has seen our packets can forge it, because the quotation names the connection (RFC
+/// 8899, 4.6.1).
 void PacketCore::take_refusal(const ReceivedPacket& packet) {
   const auto header = decode_quoted(packet.bytes);
   if (!header) return;
@@ -242,7 +244,8 @@ void PacketCore::displace(std::uint64_t id) {
   connection->make_place();
 }
 
-/// Called after the cookie was shown: a host that makes us compute a key gets the packets sent to its address.
+/// Called only after the cookie was shown: so a host that makes us compute a key really gets the packets sent to its
+/// address.
 RefuseReason PacketCore::check_seal(const ReceivedPacket& packet, const PacketHeader& header,
                                     const Handshake& handshake, std::optional<LinkKeys::Link>& link) {
   const bool sealed = (header.flags & packet_flags::kSealed) != 0;

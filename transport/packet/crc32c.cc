@@ -20,7 +20,7 @@ constexpr std::uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41, reflected
 
 using Table = std::array<std::uint32_t, 256>;
 
-/// tables[k][b]: the part of byte b in the CRC when k more bytes follow it.
+/// Entry tables[k][b] is what byte b adds to the CRC when k more bytes follow it.
 constexpr std::array<Table, 8> make_tables() {
   std::array<Table, 8> tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {
@@ -53,7 +53,7 @@ std::uint32_t by_tables(const std::byte* at, std::size_t bytes, std::uint32_t cr
   return crc;
 }
 
-// A CRC as a polynomial modulo kPolynomial: its highest bit is the coefficient of 1.
+// Multiplies two CRCs as polynomials modulo kPolynomial; a CRC's highest bit is the coefficient of 1.
 constexpr std::uint32_t kOne = 0x80000000;
 
 constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) noexcept {
@@ -139,7 +139,7 @@ TRIBUTARY_CRC_TARGET std::uint32_t by_instruction(const std::byte* at, std::size
   return crc;
 }
 
-/// Unrolled: seven words and a half one.
+/// The loop is unrolled by hand: seven words and half a word.
 TRIBUTARY_CRC_TARGET std::uint32_t header_by_instruction(const std::byte* at) noexcept {
   std::uint32_t crc = 0xFFFFFFFFU;
 #pragma GCC unroll 8
@@ -166,7 +166,7 @@ TRIBUTARY_FOLD_TARGET inline __m512i fold(__m512i ahead, __m512i here) noexcept 
                                            fold_factor(kBits - 32), fold_factor(kBits + 32));
   const __m512i low = _mm512_clmulepi64_epi128(ahead, factors, 0x00);
   const __m512i high = _mm512_clmulepi64_epi128(ahead, factors, 0x11);
-  return _mm512_ternarylogic_epi64(low, high, here, 0x96);  // exclusive or of the three
+  return _mm512_ternarylogic_epi64(low, high, here, 0x96);  // the exclusive or of the three values
 }
 
 TRIBUTARY_FOLD_TARGET inline __m128i fold(__m128i ahead, __m128i here) noexcept {
@@ -184,7 +184,7 @@ TRIBUTARY_FOLD_TARGET inline __m512i wide(const std::byte* at) noexcept {
 template <bool kSums>
 struct Blocks {
   using Words [[gnu::vector_size(64)]] = std::uint32_t;
-  Words low{};  // sums of 16-bit words, in 32 bits each: enough for some 60000 blocks
+  Words low{};  // sums of 16-bit words in 32 bits each, which suffice for some 60000 blocks
   Words high{};
   TRIBUTARY_FOLD_TARGET [[gnu::always_inline]] __m512i read(const std::byte* at) noexcept {
     const __m512i block = wide(at);
@@ -254,8 +254,8 @@ bool has_folding() noexcept {
          __builtin_cpu_supports("vpclmulqdq") != 0;
 }
 
-// The product of two polynomials has at most 63 bits, which the instruction divides as a message of 64: that multiplies
-// it by x^33 more, so the power leaves these out.
+// The product of two polynomials has at most 63 bits. The instruction divides it as a message of 64 bits, and so
+// multiplies it by x^33 more; the power leaves these out.
 constexpr std::uint64_t kDivided = 33;
 [[gnu::target("sse4.2,pclmul")]] std::uint32_t times(std::uint32_t crc, std::uint32_t power) noexcept {
   const __m128i product =
@@ -338,13 +338,14 @@ std::uint32_t crc32c_instruction(std::span<const std::byte> bytes, std::uint32_t
   return ~way(bytes.data(), bytes.size(), ~before);
 }
 
-// crc(AB) = crc(A) x^(8|B|) + crc(B): the ones that a CRC begins and ends with cancel.
+// The rule is crc(AB) = crc(A) x^(8|B|) + crc(B), because the ones that a CRC begins and ends with cancel.
 Crc32cSuffix Crc32cSuffix::of(std::span<const std::byte> first, std::span<const std::byte> second) noexcept {
   struct Known {
     std::size_t bytes = 0;
     std::uint32_t power = kOne;
   };
-  static thread_local std::array<Known, 16> all_known;  // payloads have few different lengths
+  static thread_local std::array<Known, 16> all_known;  // a cache, as payloads have few different
+                                                        // lengths
   const std::size_t bytes = first.size() + second.size();
   Known& known = all_known[bytes / 64 % all_known.size()];
   if (known.bytes != bytes) {

@@ -25,20 +25,21 @@ inline constexpr std::size_t kCrc32cHeaderBytes = 60;
 /// without wide carry-less multiplication.
 [[nodiscard]] std::uint32_t crc32c_instruction(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
-/// Bytes that stand behind several different beginnings: their part of the CRC is computed once for all of them.
+/// Bytes that stand behind several different beginnings. Their part of the CRC is computed once for all of these.
 class Crc32cSuffix {
  public:
   Crc32cSuffix() = default;
   [[nodiscard]] static Crc32cSuffix of(std::span<const std::byte> bytes) noexcept { return of({}, bytes); }
-  /// The suffix of bytes in two parts.
+  /// Makes the suffix of bytes that lie in two parts.
   [[nodiscard]] static Crc32cSuffix of(std::span<const std::byte> first, std::span<const std::byte> second) noexcept;
   /// The CRC of bytes whose CRC is `before` with this suffix behind them.
   [[nodiscard]] std::uint32_t behind(std::uint32_t before) const noexcept;
 
  private:
   std::uint32_t alone_ = 0;
-  std::uint32_t power_ = 0x80000000;  // of x, modulo the polynomial: the CRC before this suffix is multiplied by it
-  bool divides_ = false;              // multiplied by the processor's instruction
+  std::uint32_t power_ = 0x80000000;  // power of x by which the CRC before this suffix is
+                                      // multiplied
+  bool divides_ = false;              // the processor's instruction multiplies
 };
 
 }  // namespace tributary::transport::packet

@@ -1,6 +1,6 @@
 #pragma once
-// The ends of packets: a result goes to many children, and their packets end alike, so the end's checksums are computed
-// once and kept while one transmit() runs.
+// The endings of packets. A result goes to many children, whose packets end alike. So the ending's checksums are
+// computed once, and kept while one transmit() runs.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace tributary::transport::packet {
 
 struct Ending {
   Crc32cSuffix suffix;
-  std::uint64_t head_sum = 0;  // of the frame's header, for UDP's checksum
+  std::uint64_t head_sum = 0;  // sum of the frame's header, for UDP's checksum
 };
 
 class Endings {
  public:
-  /// The ending of a payload that is sent in this turn; `place` is payload_place() of it. `head`: the frame's header
-  /// before it, or nothing.
+  /// The ending of a payload that is sent in this turn; `place` is its payload_place(). `head` is the frame's header
+  /// before it, or empty.
   [[nodiscard]] const Ending& of(std::span<const std::byte> head, std::span<const std::byte> payload,
                                  std::size_t place) noexcept {
     TRIBUTARY_ASSERT(place < known_.size() && (head.empty() || head.size() == kFrameHeaderBytes),
@@ -33,7 +33,7 @@ class Endings {
     if (!same) find(known, head, payload);
     return known.ending;
   }
-  /// From here on payloads may have changed.
+  /// Forgets all endings: from here on payloads may have changed.
   void next_turn() noexcept { ++turn_; }
 
  private:

@@ -31,7 +31,7 @@ class FaultyPort final : public PacketPort {
     if (happens(faults_.repeated)) (void)port_->send(to, header, payload);
     return port_->send(to, header, payload);
   }
-  /// Sends held packets, after some flushes, behind packets that were sent later.
+  /// Sends packets that were held back, some flushes later, so that later packets overtake them.
   void flush() override {
     std::vector<Held> due;
     std::erase_if(held_, [&](Held& held) {

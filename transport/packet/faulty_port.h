@@ -1,6 +1,6 @@
 #pragma once
-// A port around another one that loses, repeats, delays and damages packets that are sent, by a seed: for tests of
-// whole processes on networks without such faults.
+// A port around another one. By a seed, it loses, repeats, delays and damages packets that are sent, for tests of whole
+// processes on networks without such faults.
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -18,7 +18,8 @@ struct PortFaults {
 /// Parses "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", any of them. Errc::bad_config names the wrong part.
 [[nodiscard]] Result<PortFaults> parse_port_faults(std::string_view text);
 [[nodiscard]] std::unique_ptr<PacketPort> make_faulty(std::unique_ptr<PacketPort> port, const PortFaults& faults);
-/// Adds the faults that `told` names, or else TRIBUTARY_TEST_PACKET_FAULTS; the port unchanged where neither names any.
+/// Adds the faults that `told` names, or else TRIBUTARY_TEST_PACKET_FAULTS. Returns the port unchanged if neither names
+/// any.
 [[nodiscard]] Result<std::unique_ptr<PacketPort>> with_faults(std::unique_ptr<PacketPort> port, std::string_view told);
 
 }  // namespace tributary::transport::packet

@@ -4,7 +4,7 @@
 
 namespace tributary::transport::packet {
 
-/// The figures for the users of a transport, from the counts of its core.
+/// Computes the figures for the users of a transport from the counts of its core.
 [[nodiscard]] PacketFigures figures_of(const PacketStatistics& from);
 
 }  // namespace tributary::transport::packet

@@ -73,9 +73,9 @@ Flow::Verdict Flow::on_time(TimePoint now) {
   return backoff_ == 2 ? Verdict::ask_route : Verdict::alive;
 }
 
-/// The first time the oldest packet is sent again: its acknowledgement says what else is missing. From the second time
-/// on all packets count as lost, as nothing says how many of them came. From the third time on a small packet goes
-/// first: if only small ones come through, the path drops large ones silently (RFC 8899).
+/// At the first time-out the flow sends the oldest packet again: its acknowledgement says what else is missing. From
+/// the second on all packets count as lost, as nothing says how many of them came. From the third on a small packet
+/// goes first: if only small ones come through, the path drops large ones silently (RFC 8899).
 void Flow::time_out(TimePoint now) {
   TRIBUTARY_ASSERT(sent_.under_way() > 0, "time-out {} of a flow with nothing under way", backoff_ + 1);
   ++statistics_.timeouts;
@@ -89,7 +89,8 @@ void Flow::time_out(TimePoint now) {
   probes_wanted_ = backoff_ == 1 ? 1 : 2;
 }
 
-/// With nothing under way no answer will bring credit: the other side's grant may be lost, so it must be asked.
+/// While nothing is under way no answer will bring credit. The other side's grant may be lost, so this side must ask
+/// for it.
 void Flow::note_credit_blocked(TimePoint now) noexcept {
   if (credit_blocked() && sent_.under_way() == 0 && ask_credit_at_ == TimePoint::max()) {
     ask_credit_at_ = now + round_trip_.timeout(credit_asked_);

@@ -1,7 +1,8 @@
 #pragma once
-// One connection's stream in both directions, as a state machine: it is given packets and times, and says what to send.
-// No socket, no clock of its own. Its promise: every byte that was queued arrives once and in order, even if packets
-// are lost, repeated, overtaken or damaged on the way; or it says within `peer_timeout` that the other side is gone.
+// One connection's stream in both directions, as a state machine that gets packets and times and says what to send. It
+// has no socket and no clock of its own. It promises that every byte that was queued arrives once and in order, even if
+// packets are lost, repeated, overtaken or damaged on the way; or else it says within `peer_timeout` that the other
+// side is gone.
 //
 // Sending. Each packet has a number that no other packet of the connection has, so that an acknowledgement says which
 // one came, and a round trip is never measured wrongly. An acknowledgement has one offset below which all bytes have
@@ -31,16 +32,16 @@ namespace tributary::transport::packet {
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  /// Sends one packet. `head` has room for the header at its beginning. Both parts are used before this returns, or
-  /// copied. False: the port is full.
+  /// Sends one packet. `head` has room for the header at its beginning. The sink uses or copies both parts before this
+  /// returns. False: the port is full.
   virtual bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
-  /// Likewise for a frame that is a packet's whole payload, where nothing is reserved behind headers.
+  /// Sends a frame that is a packet's whole payload, where nothing is reserved behind headers.
   virtual bool send_frame(const DataHeader& header, const WholeFrame& frame);
 };
 
 /// A packet that has come and is for this flow.
 struct Arrival {
-  const PacketHeader& header;  // read where it lies: a copy made so soon would wait for its own stores
+  const PacketHeader& header;  // read where it lies, as a copy made this soon would wait for its own stores
   std::span<const std::byte> payload;
   bool marked = false;
   TimePoint at{};  // when it came to this host
@@ -57,42 +58,45 @@ class Flow {
   [[nodiscard]] std::uint64_t peer_connection() const noexcept { return peer_connection_; }
 
   [[nodiscard]] SendStream& frames() noexcept { return frames_; }
-  /// Nothing more will be queued: the other side is told where the stream ends.
+  /// Notes that nothing more will be queued; the other side learns where the stream ends.
   void finish() noexcept { finishing_ = true; }
-  /// Asks the other side for a sign of life: the handshake's last step.
+  /// Asks the other side for a sign of life, which is the handshake's last step.
   void ping() noexcept { ping_wanted_ = true; }
-  /// The other side has acknowledged all that was queued, and the end.
+  /// True if the other side has acknowledged all that was queued, and the end.
   [[nodiscard]] bool finished() const noexcept { return finish_acknowledged_; }
   /// Sends the packets that may be sent, `packets_max` at most. True: more could go at once.
   bool transmit(PacketSink& sink, std::size_t packets_max, TimePoint now);
 
-  /// False: the packet brought nothing (a repeat, beyond the credit, or nonsense).
+  /// Takes a packet. False: the packet brought nothing, because it was a repeat, beyond the credit or nonsense.
   bool receive(const Arrival& arrival, StreamReader& reader, TimePoint now);
-  /// True: the packet is the next one, brings the next bytes, and has nothing unusual. Then receive() would take all of
-  /// it, and show the reader its payload and nothing else.
+  /// True if the packet is the next one, brings the next bytes, and has nothing unusual. Then receive() would take all
+  /// of it, and show the reader its payload and nothing else.
   [[nodiscard]] bool expects(const Arrival& arrival) const noexcept;
-  /// For a packet that it expects(): does all that receive() does, but for showing the payload to the reader.
+  /// Takes a packet for which expects() was true: does all that receive() does, except showing the payload to the
+  /// reader.
   void take_expected(const Arrival& arrival, TimePoint now);
-  /// The reader wants more bytes.
+  /// Goes on reading, because the reader wants more bytes.
   void read_on(StreamReader& reader) { stream_.read_on(reader); }
-  /// The other side's stream has ended, and all of it was read.
+  /// True if the other side's stream has ended, and all of it was read.
   [[nodiscard]] bool peer_finished() const noexcept { return peer_end_ && stream_.consumed() == *peer_end_; }
-  /// The other side's stream has ended, and all of it has come.
+  /// True if the other side's stream has ended, and all of it has come.
   [[nodiscard]] bool peer_end_known() const noexcept { return peer_end_ && stream_.received() == *peer_end_; }
   /// Sets the bytes that this flow may promise to its peer from now on, its share of the memory.
   void set_window(std::size_t bytes) noexcept { window_ = bytes; }
 
-  /// transmit() should be called now.
+  /// True if transmit() should be called now.
   [[nodiscard]] bool wants_to_send(TimePoint now) const noexcept;
   /// TimePoint::max(): no deadline.
   [[nodiscard]] TimePoint deadline() const noexcept;
   enum class Verdict : std::uint8_t { alive, ask_route, dead };
-  /// The time of deadline() may have come. ask_route: packets may be too long for the path; see narrow_to().
+  /// Does what is due if the time of deadline() has come. ask_route: packets may be too long for the path; see
+  /// narrow_to().
   Verdict on_time(TimePoint now);
-  /// The path carries datagrams of so many bytes, if that is less than now. After a while longer ones are tried again.
+  /// Makes datagrams at most this long, because the path carries no longer ones. After a while the flow tries longer
+  /// ones again.
   void narrow_to(std::size_t bytes, TimePoint now) noexcept;
   [[nodiscard]] std::size_t datagram_bytes() const noexcept { return datagram_bytes_; }
-  /// This thread did not look for so long: that time is not the other side's silence.
+  /// Excuses the time in which this thread did not look: it is not the other side's silence.
   void excuse(Duration absence) noexcept;
   /// Gives all memory back; from here on nothing is sent or received.
   void clear() noexcept;
@@ -142,8 +146,8 @@ class Flow {
   const PacketSettings& settings_;
   PacketStatistics& statistics_;
   std::uint64_t peer_connection_ = 0;
-  std::size_t datagram_bytes_ = kDatagramBytesMin;  // of a packet now
-  std::size_t head_bytes_ = kPacketHeaderBytes;     // of a packet, before its payload
+  std::size_t datagram_bytes_ = kDatagramBytesMin;  // length of a packet now
+  std::size_t head_bytes_ = kPacketHeaderBytes;     // bytes of a packet before its payload
   bool open_ = false;
 
   // sending
@@ -158,21 +162,21 @@ class Flow {
   Ring<LostRange> lost_;
   RoundTrip round_trip_;
   Congestion congestion_;
-  std::uint64_t next_offset_ = 0;  // of the first byte that was never sent
+  std::uint64_t next_offset_ = 0;  // offset of the first byte that was never sent
   std::uint64_t credit_ = 0;       // bytes below this offset may be sent
   std::uint64_t largest_acknowledged_ = 0;
   struct Told {  // a packet's words about our stream
     std::uint64_t bitmap = 0;
     std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
   };
-  std::optional<Told> told_last_;             // by the latest packet with an acknowledgement
-  std::optional<std::uint64_t> latest_told_;  // the number of the latest acknowledgement,
-  std::uint64_t bitmap_told_ = 0;             // and its bits
+  std::optional<Told> told_last_;             // from the latest packet with an acknowledgement
+  std::optional<std::uint64_t> latest_told_;  // the number in the latest acknowledgement
+  std::uint64_t bitmap_told_ = 0;             // the bits in it
   std::uint32_t peer_marked_ = 0;
   std::uint32_t reorder_packets_ = 3;
   std::uint32_t reorder_share_ = 1;  // eighths of a round trip
   TimePoint lost_at_{};              // when the next late packet counts as lost; max: none
-  TimePoint last_asked_{};           // when a packet was sent that must be answered
+  TimePoint last_asked_{};           // when this side last sent a packet that must be answered
   TimePoint next_paced_{};
   std::uint32_t backoff_ = 0;
   bool window_limited_ = false;
@@ -182,12 +186,12 @@ class Flow {
   bool ping_wanted_ = false;
   std::uint32_t probes_wanted_ = 0;  // packets that go now even if the window is full
   TimePoint ask_credit_at_ = TimePoint::max();
-  std::uint32_t credit_asked_ = 0;                        // times in a row
-  TimePoint waiting_since_{};                             // for an answer, or a sign of life
-  std::uint32_t large_silent_ = 0;                        // times in a row that only a small packet came through
+  std::uint32_t credit_asked_ = 0;                        // how often in a row
+  TimePoint waiting_since_{};                             // since when this side waits for an answer or a sign of life
+  std::uint32_t large_silent_ = 0;                        // how often in a row only a small packet came through
   TimePoint small_until_{};                               // until then the path counts as one that carries less
-  std::size_t datagram_bytes_route_ = kDatagramBytesMin;  // that the path should carry
-  double fresh_packets_ = 0;                              // that the present packet acknowledges
+  std::size_t datagram_bytes_route_ = kDatagramBytesMin;  // length that the path should carry
+  double fresh_packets_ = 0;                              // what the present packet acknowledges
   std::optional<Duration> fresh_delay_;
   double fresh_lost_ = 0;
 
@@ -203,7 +207,7 @@ class Flow {
   TimePoint acknowledge_at_ = TimePoint::max();
   TimePoint largest_came_{};
   TimePoint last_heard_{};
-  DataHeader header_;  // of the packets that transmit() sends
+  DataHeader header_;  // header of the packets that transmit() sends
   alignas(64) std::array<std::byte, kCopiedBytesMax + kPacketHeaderBytes> head_;
 };
 

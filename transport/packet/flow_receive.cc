@@ -17,7 +17,7 @@ constexpr Duration kSmallFor = std::chrono::seconds(60);
 
 }  // namespace
 
-/// True: the header has no impossible value. The other side has seen no more than we have sent.
+/// True if the header has no impossible value: the other side has seen no more than we have sent.
 bool Flow::sensible(const PacketHeader& header) const noexcept {
   const std::uint64_t sent_to = next_offset_ + (finish_sent_ ? 1 : 0);
   if (expand(header.received, frames_.acknowledged()) > sent_to) return false;
@@ -103,7 +103,7 @@ void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now)
   }
 }
 
-/// True for most packets of a burst. Consequences of time alone are left to on_time().
+/// True for most packets of a burst. on_time() handles what follows from time alone.
 bool Flow::tells_nothing_new(const PacketHeader& header) noexcept {
   if ((header.flags & packet_flags::kAcks) == 0) return false;
   if (told_last_ && told_last_->bitmap == header.bitmap && told_last_->received == header.received &&
@@ -150,7 +150,7 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
   note_credit_blocked(now);
 }
 
-/// Looks only at what the acknowledgement before it did not say.
+/// Looks only at what the previous acknowledgement did not say.
 void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
   TRIBUTARY_ASSERT(largest < sent_.next(), "packet {} is acknowledged, and {} were sent", largest, sent_.next());
   std::uint64_t news = bitmap;
@@ -172,7 +172,7 @@ void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
 void Flow::acknowledge_number(std::uint64_t number) {
   SentPacket* const packet = sent_.find(number);
   if (packet == nullptr || packet->state == SentPacket::State::gone) return;
-  if (packet->state == SentPacket::State::given_up) {  // it was only overtaken: wait longer from now on
+  if (packet->state == SentPacket::State::given_up) {  // the packet was only overtaken: waits longer from now on
     ++statistics_.packets_came_late;
     reorder_packets_ = std::min(reorder_packets_ * 2, kReorderPacketsMax);
     reorder_share_ = std::min(reorder_share_ + 1, kReorderShareMax);

@@ -134,7 +134,7 @@ Flow::Sent Flow::send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now
   return Sent::yes;
 }
 
-/// The header's words that are the same in all packets of one transmit().
+/// Fills in the header's words that are the same in all packets of one transmit().
 DataHeader Flow::told(TimePoint now) const noexcept {
   TRIBUTARY_ASSERT(stream_.received() <= credit_given_, "{} bytes came, with credit to {}", stream_.received(),
                    credit_given_);
@@ -160,7 +160,7 @@ void Flow::sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, 
   note_told();
 }
 
-/// Called before a packet that must be answered is added to those under way.
+/// Notes the time of a packet that must be answered. Called before it is added to those under way.
 void Flow::note_asked(TimePoint now) noexcept {
   if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
   last_asked_ = now;
@@ -169,7 +169,7 @@ void Flow::note_asked(TimePoint now) noexcept {
   if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
 }
 
-/// The other side will know what header_ says.
+/// Notes that the other side will know what header_ says.
 void Flow::note_told() noexcept {
   credit_given_ = credit_to_give();
   unacknowledged_ = 0;

@@ -1,6 +1,6 @@
 // The short way for most of a burst: new frames, each of which is one packet, while nothing is lost and the window is
-// open. It sends the same packets as transmit() would, and leaves the flow in the same state, but does the work that is
-// common to all of them once. Everything else is left to transmit().
+// open. It sends the same packets as transmit() would, and leaves the flow in the same state, but does the work that
+// all of them share only once. transmit() does everything else.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,7 +16,7 @@ bool PacketSink::send_frame(const DataHeader& header, const WholeFrame& frame) {
   return send_packet(header, head, frame.payload);
 }
 
-/// No packet must go before new ones, none of them is the stream's last, and all look alike.
+/// True if no packet must go before new ones, none of the new ones is the stream's last, and all look alike.
 bool Flow::sends_plainly() const noexcept {
   return settings_.short_ways && lost_.empty() && probes_wanted_ == 0 && !finishing_ && congestion_.window() >= 1 &&
          head_bytes_ == kPacketHeaderBytes;

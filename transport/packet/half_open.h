@@ -1,11 +1,11 @@
 #pragma once
-// Connections whose opener has shown a cookie, and whose first packet is awaited. Their number is bounded: when all
-// places are taken, a newcomer takes another's.
+// Connections whose opener has shown a cookie, but has not sent its first packet yet. Their number is bounded: when all
+// places are taken, a newcomer takes the place of another.
 //
-// Which one: an honest opener sends its packet within a round trip, so the oldest is the least likely to be honest. But
-// a flooder must not make others old: a source that has its share of the places already displaces its own oldest
-// connection. Sources cannot be forged, as the cookies go to their addresses. The addresses of one IPv6 network (/64),
-// which one host may have all to itself, count as one source.
+// The newcomer takes the place of the oldest: an honest opener sends its packet within a round trip, so the oldest is
+// the least likely to be honest. But a flooder must not make others old: a source that has its share of the places
+// already displaces its own oldest connection. Nobody can forge a source, because the cookies go to its address. All
+// addresses of an IPv6 network (/64) count as one source, because one host may have them all.
 #include <cstdint>
 #include <list>
 #include <unordered_map>
@@ -18,13 +18,13 @@ class HalfOpen {
  public:
   explicit HalfOpen(std::size_t most) : most_(most) {}
 
-  /// 0: there is none.
+  /// The oldest connection; 0: there is none.
   [[nodiscard]] std::uint64_t oldest() const noexcept { return order_.empty() ? 0 : order_.front().id; }
-  /// The connection that must make place for a newcomer from `from`; 0: there is place.
+  /// The connection that must make place for a newcomer from `from`; 0: a place is free.
   [[nodiscard]] std::uint64_t in_the_way(const PacketAddress& from) const noexcept;
-  /// `id`, not 0, is not in the list yet.
+  /// Adds `id`, which is not 0 and not in the list yet.
   void add(std::uint64_t id, const PacketAddress& from);
-  /// Does nothing if it is not in the list.
+  /// Removes `id`; does nothing if it is not in the list.
   void remove(std::uint64_t id) noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
 

@@ -21,8 +21,8 @@ struct Claim {
 
 class PacketTransport final : public Transport {
  public:
-  /// Opens a port when it is first needed: at the address that listen() was given, or, for a transport that connects
-  /// before it listens, anywhere (an empty host and port 0). Errc::io says why not, such as "in use".
+  /// Opens a port when it is first needed: at the address that listen() got, or anywhere (an empty host and port 0) if
+  /// the transport connects before it listens. Errc::io says why not, such as "in use".
   using OpenPort = std::function<Result<std::unique_ptr<PacketPort>>(const Endpoint& at)>;
   /// Gives the port of this host that serves a connection; 0 refuses it.
   using Route = std::function<std::uint16_t(const Claim& claim)>;
@@ -36,7 +36,7 @@ class PacketTransport final : public Transport {
   PacketTransport& operator=(const PacketTransport&) = delete;
 
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
-  /// Accepts nothing itself: sends each opener to another port.
+  /// Sends each opener to another port, and accepts nothing itself.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
   std::size_t poll(Duration wait) override;
@@ -45,7 +45,7 @@ class PacketTransport final : public Transport {
 
   /// The counts of the first port.
   [[nodiscard]] PacketStatistics statistics() const;
-  /// When poll() must be called even if nothing comes; max: never. For tests on virtual time.
+  /// The time when poll() must be called even if nothing comes; max: never. For tests on virtual time.
   [[nodiscard]] TimePoint next_deadline() const;
 
  private:

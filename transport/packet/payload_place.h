@@ -1,7 +1,7 @@
 #pragma once
-// The entry that a payload has in tables that know payloads by their addresses. Results lie at equal distances, which
-// one multiplication may map to very few entries: 144 lines, for eight children and 1 KiB, times the golden ratio is
-// almost a whole number. So the bits are mixed twice, as in murmur3's last step.
+// Hashes a payload's address to its entry in tables that find payloads by address. Results lie at equal distances, and
+// one multiplication may map these to very few entries: with eight children and 1 KiB the distance is 144 lines, which
+// times the golden ratio is almost a whole number. So the hash mixes the bits twice, as murmur3's last step does.
 #include <cstddef>
 #include <cstdint>
 

@@ -15,7 +15,7 @@ std::unique_ptr<Chunk> ChunkPool::take() {
     return chunk;
   }
   if (made_ >= chunks_max_) return nullptr;
-  free_.reserve(++made_);  // so that giving back never allocates
+  free_.reserve(++made_);  // makes room so that giving back never allocates
   return std::make_unique_for_overwrite<Chunk>();
 }
 
@@ -65,7 +65,7 @@ void ReceiveStream::read_on(StreamReader& reader) {
   reading_ = false;
 }
 
-/// Gives back whole chunks that were consumed since `before`. A chunk that has later bytes stays.
+/// Gives back chunks that were consumed as a whole since `before`. A chunk that has later bytes stays.
 void ReceiveStream::give_back_chunks(std::uint64_t before) noexcept {
   for (std::uint64_t index = before / kChunkBytes; index < consumed_ / kChunkBytes; ++index) {
     auto& chunk = chunks_[index % chunks_.size()];
@@ -75,7 +75,7 @@ void ReceiveStream::give_back_chunks(std::uint64_t before) noexcept {
   if (auto& chunk = chunk_of(consumed_); all && chunk) pool_.give_back(std::move(chunk));
 }
 
-/// Makes the ring hold a window, which grows when this connection's share of the memory does.
+/// Makes the ring large enough for a window, which grows when this connection's share of the memory grows.
 void ReceiveStream::make_room(std::size_t window) {
   // The window may begin in the middle of a chunk and end in the middle of another.
   const std::size_t wanted = window / kChunkBytes + 2;
@@ -107,7 +107,8 @@ bool ReceiveStream::store(std::uint64_t offset, std::span<const std::byte> bytes
 bool ReceiveStream::add_range(std::uint64_t begin, std::uint64_t end) {
   TRIBUTARY_ASSERT(begin > received_ && begin < end, "bytes {} to {} came early, and {} are received", begin, end,
                    received_);
-  const auto first = std::ranges::lower_bound(ranges_, begin, {}, &Range::end);  // the first that touches it, or later
+  const auto first = std::ranges::lower_bound(ranges_, begin, {}, &Range::end);  // the first that touches it or lies
+                                                                                 // behind it
   auto last = first;
   while (last != ranges_.end() && last->begin <= end) {
     begin = std::min(begin, last->begin);

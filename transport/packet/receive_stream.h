@@ -16,11 +16,11 @@ namespace tributary::transport::packet {
 inline constexpr std::size_t kChunkBytes = 16384;
 using Chunk = std::array<std::byte, kChunkBytes>;
 
-/// Chunks, made when first needed and then kept; never more than the bound.
+/// A pool of chunks. It makes them when first needed and then keeps them, and never makes more than its bound.
 class ChunkPool {
  public:
   explicit ChunkPool(std::size_t bytes_max) : chunks_max_(bytes_max / kChunkBytes) {}
-  /// nullptr: no chunk is left.
+  /// Returns a chunk; nullptr: none is left.
   [[nodiscard]] std::unique_ptr<Chunk> take();
   void give_back(std::unique_ptr<Chunk> chunk);
   [[nodiscard]] std::size_t in_use() const noexcept { return made_ - free_.size(); }
@@ -32,11 +32,12 @@ class ChunkPool {
   std::size_t chunks_max_;
 };
 
-/// Reads the stream.
+/// The reader of the stream.
 class StreamReader {
  public:
   virtual ~StreamReader() = default;
-  /// Gets the next bytes. Returns how many it took; fewer than all: it wants no more until read_on() is called.
+  /// Takes the next bytes. Returns how many it took; if that is fewer than all, it wants no more until read_on() is
+  /// called.
   virtual std::size_t take(std::span<const std::byte> bytes) = 0;
 };
 
@@ -53,15 +54,15 @@ class ReceiveStream {
   [[nodiscard]] std::uint64_t consumed() const noexcept { return consumed_; }
 
   enum class Outcome : std::uint8_t {
-    in_order,  // `received` moved, or all was here already
+    in_order,  // `received` moved, or all bytes were here already
     early,     // kept: something before it is missing
-    no_room,   // not taken, or not wholly: as if the packet had not come
+    no_room,   // not taken, or not all of it: as if the packet had not come
   };
-  /// Takes bytes below the credit that was given, at most `window` beyond consumed().
+  /// Takes bytes that lie below the credit that was given, at most `window` beyond consumed().
   Outcome receive(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window, StreamReader& reader);
-  /// The next bytes would go straight to the reader, and no kept bytes would follow them.
+  /// True if the next bytes would go straight to the reader, and no kept bytes would follow them.
   [[nodiscard]] bool straight() const noexcept { return consumed_ == received_ && ranges_.empty() && !reading_; }
-  /// The reader took the next bytes, while straight() was true.
+  /// Notes that the reader took the next bytes while straight() was true.
   void pass(std::size_t bytes) noexcept {
     TRIBUTARY_ASSERT(straight(), "{} bytes pass by {} that are kept", bytes, received_ - consumed_);
     received_ += bytes;
@@ -69,9 +70,9 @@ class ReceiveStream {
   }
   /// Gives kept bytes to the reader.
   void read_on(StreamReader& reader);
-  /// All bytes from `begin` to `end` are here, or were.
+  /// True if all bytes from `begin` to `end` are here, or were.
   [[nodiscard]] bool has(std::uint64_t begin, std::uint64_t end) const noexcept;
-  /// Gives the chunks back. From here on nothing is kept, even if the reader calls this while it reads.
+  /// Gives the chunks back. From here on it keeps nothing, even if the reader calls this while it reads.
   void clear() noexcept;
 
  private:

@@ -6,20 +6,20 @@ namespace tributary::transport::packet {
 
 class ReceivedNumbers {
  public:
-  /// Nothing has come yet.
+  /// True if nothing has come yet.
   [[nodiscard]] bool empty() const noexcept { return empty_; }
   [[nodiscard]] std::uint64_t largest() const noexcept { return largest_; }
   [[nodiscard]] std::uint64_t bitmap() const noexcept { return bitmap_; }
-  /// The number is so old that the bitmap does not say any more whether it has come; the packet's bytes say it.
+  /// True if the number is so old that the bitmap no longer says whether it has come; the packet's bytes then say it.
   [[nodiscard]] bool forgot(std::uint64_t number) const noexcept { return !empty_ && number + 64 < largest_; }
-  /// The packet has come before. False, too, for a number that it forgot().
+  /// True if the packet has come before; false for a number for which forgot() is true.
   [[nodiscard]] bool has(std::uint64_t number) const noexcept {
     if (empty_ || number > largest_) return false;
     if (number == largest_) return true;
     const std::uint64_t back = largest_ - number - 1;
     return back < 64 && (bitmap_ >> back & 1) != 0;
   }
-  /// Every packet between the latest one and `number` has come: none is known to be missing.
+  /// True if every packet between the latest one and `number` has come, so that none is known to be missing.
   [[nodiscard]] bool follows(std::uint64_t number) const noexcept { return empty_ || number == largest_ + 1; }
   void note(std::uint64_t number) noexcept {
     if (empty_) {

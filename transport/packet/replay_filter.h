@@ -1,7 +1,7 @@
 #pragma once
-// Remembers which packet numbers were taken, of the latest kNumbers: a sealed packet is taken once, and one that is
-// older than all of these never (RFC 4303, section 3.4.3, with more numbers, as packets of fast links overtake each
-// other by hundreds).
+// Remembers which of the latest kNumbers packet numbers were taken. A sealed packet is taken once, and one that is
+// older than all of these is never taken. RFC 4303, section 3.4.3, describes this; here there are more numbers, because
+// packets of fast links overtake each other by hundreds.
 #include <array>
 #include <cstdint>
 

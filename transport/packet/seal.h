@@ -1,13 +1,13 @@
 #pragma once
-// One connection's keys, and their use for each packet: an authenticator over header and payload (AES-128-GMAC), or
-// that and an encrypted payload (AES-128-GCM; both NIST SP 800-38D).
+// One connection's keys, and their use for each packet: an authenticator over header and payload (AES-128-GMAC), or an
+// authenticator and an encrypted payload (AES-128-GCM). NIST SP 800-38D has both.
 //
 // No nonce is used twice under one key. Keys belong to one connection, direction and level: they follow from the link
 // secret, both sides' names for the connection and both sides' random numbers, so a connection that is made anew has
 // other keys. Within a connection a packet's number is its nonce, and no two packets have the same. After 2^22 packets
 // the key changes, which stays below the bound for AES-GCM in RFC 9001 (appendix B).
 //
-// open, accept and close have no numbers: they carry an HMAC-SHA256 of 16 bytes, which needs none.
+// The packets open, accept and close have no numbers: they carry 16 bytes of an HMAC-SHA256, which needs none.
 #include <openssl/evp.h>
 
 #include <array>
@@ -24,7 +24,7 @@ namespace tributary::transport::packet {
 using SealTag = std::array<std::byte, kSealTagBytes>;
 using SealRandom = std::array<std::byte, kHandshakeRandomBytes>;
 
-/// The authenticator of an open, which comes before the connection has keys. Covers the header without its checksum.
+/// The authenticator of an open, which comes before the connection has keys. It covers the header without its checksum.
 [[nodiscard]] SealTag open_tag(const LinkSecret& secret, std::span<const std::byte> header,
                                std::span<const std::byte> payload) noexcept;
 
@@ -46,13 +46,14 @@ class Seal {
 
   [[nodiscard]] bool encrypts() const noexcept { return context_.level == PacketSecurity::encrypt; }
   /// Seals a packet. `head`: the header as it goes, room for the authenticator, then the part of the payload that may
-  /// be changed in place. `rest`, the other part, is encrypted into `sealed_rest` (of the same size), or left alone if
-  /// the payload is not encrypted. A number may be sealed again only if its packet did not leave this process.
+  /// be changed in place. `rest` is the other part; it is encrypted into `sealed_rest`, which has the same size, or
+  /// left alone if the payload is not encrypted. A number may be sealed again only if its packet did not leave this
+  /// process.
   [[nodiscard]] bool seal(std::uint64_t number, std::span<std::byte> head, std::span<const std::byte> rest,
                           std::span<std::byte> sealed_rest) noexcept;
   enum class Verdict : std::uint8_t { authentic, forged, repeated };
-  /// Opens a whole datagram with this number. Authentic: its payload can be read where it is. Otherwise nothing in it
-  /// may be used.
+  /// Opens a whole datagram with this number. If it is authentic, its payload can be read where it is; otherwise
+  /// nothing in it may be used.
   [[nodiscard]] Verdict open(std::uint64_t number, std::span<std::byte> datagram) noexcept;
   /// The authenticator of an accept or a close, of this side (`ours`) or of the other.
   [[nodiscard]] SealTag control_tag(bool ours, std::span<const std::byte> header,
@@ -64,7 +65,7 @@ class Seal {
   };
   using Context = std::unique_ptr<EVP_CIPHER_CTX, ContextFree>;
   static constexpr std::uint64_t kNoPhase = ~std::uint64_t{0};
-  /// The key of one phase of one direction, set up.
+  /// The key of one phase of one direction, ready for use.
   struct PhaseKey {
     Context context;
     std::uint64_t phase = kNoPhase;

@@ -1,5 +1,5 @@
 #pragma once
-// Room for encrypted payloads: the port reads them there until it is flushed.
+// Room for encrypted payloads, where the port reads them until it is flushed.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -11,9 +11,9 @@ namespace tributary::transport::packet {
 
 class SealedRoom {
  public:
-  static constexpr std::size_t kBytes = 1U << 20;  // some bursts of the longest datagrams
+  static constexpr std::size_t kBytes = 1U << 20;  // enough for some bursts of the longest datagrams
 
-  /// Room for `bytes`, at least one; empty: they do not fit any more. Allocates on the first call.
+  /// Returns room for `bytes`, at least one; empty if they do not fit any more. Allocates on the first call.
   [[nodiscard]] std::span<std::byte> take(std::size_t bytes) {
     TRIBUTARY_ASSERT(bytes > 0 && bytes <= kBytes, "{} bytes are to be sealed, in a room of {}", bytes, kBytes);
     if (bytes_.empty()) bytes_.resize(kBytes);
@@ -23,7 +23,7 @@ class SealedRoom {
     TRIBUTARY_ASSERT(used_ >= bytes && used_ <= kBytes, "{} bytes of {} are in use", used_, kBytes);
     return room;
   }
-  /// Called after the port was flushed.
+  /// Frees all room. Called after the port was flushed.
   void clear() noexcept { used_ = 0; }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 // The frames of one channel as one stream of bytes: header, payload, header, payload, ... Any range of it that is not
-// acknowledged can be read again, and so sent again. One ring with three marks: told <= acknowledged <= tail. It grows
-// to the most frames that were ever in it, and then stays so large.
+// acknowledged can be read again, and so sent again. A ring with three marks, told <= acknowledged <= tail, holds the
+// frames. It grows to the most frames that were ever in it, and never shrinks.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -25,9 +25,9 @@ class SendStream {
 
   /// The offset behind all that is queued.
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
-  /// The other side has all bytes below this offset.
+  /// The offset below which the other side has all bytes.
   [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }
-  /// The number of send()s whose cookie next_sent() has not returned.
+  /// The number of send() calls whose cookie next_sent() has not returned.
   [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
 
   /// A range of the stream: `copied` bytes at the place that was given, then `rest`, where it lies.
@@ -36,11 +36,12 @@ class SendStream {
     std::span<const std::byte> rest;
     [[nodiscard]] std::size_t bytes() const noexcept { return copied + rest.size(); }
   };
-  /// The part of at most `bytes_max` from `offset` on, which must not be acknowledged yet. Headers and small payloads
-  /// are copied to `place`, so that many small frames make one part; a large payload ends it.
+  /// Returns the part of at most `bytes_max` from `offset` on, which must not be acknowledged yet. It copies headers
+  /// and small payloads to `place`, so that many small frames make one part; a large payload ends the part.
   [[nodiscard]] Part part(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
 
-  /// The frame behind the last part, if it begins at `offset` and makes a part of its own of at most `bytes_max`.
+  /// Returns the frame behind the last part, if it begins at `offset` and makes a part of its own of at most
+  /// `bytes_max`.
   [[nodiscard]] std::optional<WholeFrame> whole(std::uint64_t offset, std::size_t bytes_max) const noexcept {
     const std::uint64_t number = last_part_ + 1;
     if (number < done_ || number >= tail_) return std::nullopt;
@@ -51,13 +52,13 @@ class SendStream {
     return WholeFrame{frame.header, {frame.payload, frame.payload_bytes}};
   }
 
-  /// The other side has all bytes below `to`. Returns how many frames that completed.
+  /// Notes that the other side has all bytes below `to`. Returns how many frames that completed.
   std::size_t acknowledge(std::uint64_t to) noexcept;
-  /// The next cookie to report.
+  /// Returns the next cookie to report.
   [[nodiscard]] std::optional<std::uint64_t> next_sent() noexcept;
   /// The header of the first frame that is not acknowledged.
   [[nodiscard]] std::optional<FrameHeader> first() const noexcept;
-  /// Some of the user's memory is still needed: a frame that was borrowed is not acknowledged.
+  /// True if some of the user's memory is still needed, because a borrowed frame is not acknowledged.
   [[nodiscard]] bool needs_borrowed() const noexcept;
   /// Forgets all frames; none is reported.
   void clear() noexcept;
@@ -69,7 +70,7 @@ class SendStream {
     alignas(64) FrameBytes header;
     const std::byte* payload = nullptr;
     std::size_t payload_bytes = 0;
-    std::uint64_t begin = 0;  // in the stream
+    std::uint64_t begin = 0;  // offset in the stream
     std::uint64_t cookie = 0;
     bool borrowed = true;
     std::vector<std::byte> copy;

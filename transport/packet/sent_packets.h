@@ -1,6 +1,6 @@
 #pragma once
-// The packets that are under way, by number, and a ring for them and for the ranges that must be sent again. Rings grow
-// to the most items that were ever in them, and then stay so large.
+// The packets that are under way, by number, and a ring for them and for the ranges that must be sent again. A ring
+// grows to the most items that were ever in it, and never shrinks.
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -26,8 +26,8 @@ class Ring {
     TRIBUTARY_ASSERT(!empty(), "the first is taken from an empty ring of {}", items_.size());
     ++begin_;
   }
-  /// Adds an item, which the caller writes where it is: one that is put together elsewhere in small parts, and copied
-  /// in large ones at once, would wait for its own stores.
+  /// Adds an item, which the caller writes where it lies. An item that is put together elsewhere in small parts and
+  /// copied here in large ones would wait for its own stores.
   [[nodiscard]] T& push_back() {
     if (size() == items_.size()) grow();
     return items_[end_++ & (items_.size() - 1)];
@@ -51,12 +51,12 @@ class Ring {
 
 struct SentPacket {
   enum class State : std::uint8_t {
-    gone,       // needs no acknowledgement, or no more
+    gone,       // needs no acknowledgement, or none any more
     under_way,  // counts in bytes_under_way()
     given_up,   // counts as lost; its range is sent again, or was
   };
-  std::uint64_t offset = 0;  // of the range of the stream that it carried
-  std::uint32_t bytes = 0;   // of that range
+  std::uint64_t offset = 0;  // where the range of the stream begins that it carried
+  std::uint32_t bytes = 0;   // length of that range
   bool fin = false;          // it carried the end of the stream, too
   State state = State::gone;
   TimePoint at{};
@@ -67,7 +67,7 @@ class SentPackets {
  public:
   /// The number that the next packet gets.
   [[nodiscard]] std::uint64_t next() const noexcept { return base_ + packets_.size(); }
-  /// `asks`: the packet must be acknowledged.
+  /// Adds the next packet. `asks`: the other side must acknowledge it.
   void add(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint at) {
     SentPacket& packet = packets_.push_back();
     packet.offset = offset;
@@ -85,7 +85,7 @@ class SentPackets {
   }
   /// The oldest number that is remembered.
   [[nodiscard]] std::uint64_t base() const noexcept { return base_; }
-  /// nullptr: forgotten, or never sent.
+  /// Finds a packet; nullptr: it was forgotten, or never sent.
   [[nodiscard]] SentPacket* find(std::uint64_t number) noexcept {
     return number >= base_ && number < next() ? &packets_[static_cast<std::size_t>(number - base_)] : nullptr;
   }
@@ -124,7 +124,8 @@ class SentPackets {
   }
 
  private:
-  static constexpr std::size_t kRemembered = 128;  // given up, and remembered in case they only come late
+  static constexpr std::size_t kRemembered = 128;  // packets given up, remembered in case they only come
+                                                   // late
   Ring<SentPacket> packets_;
   std::uint64_t base_ = 0;
   std::size_t under_way_ = 0;

@@ -19,37 +19,40 @@ inline constexpr std::size_t kDatagramBytesMax = 65000;
 inline constexpr std::size_t kCopiedBytesMax = kPortHeaderBytesMax - kPacketHeaderBytes;
 
 struct PacketSettings {
-  std::uint32_t frames_queued_max = 1024;      // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t frames_queued_max = 1024;      // frames without on_sent on a channel; above, send() is false
   std::uint32_t connections_max = 16384;       // open at once; more are refused, so that the peer can fall back
-  std::uint32_t half_open_max = 1024;          // of them, those whose first packet is awaited: see half_open.h
-  std::size_t window_bytes = 1U << 20;         // per connection: what a peer may send ahead of our reading
-  std::size_t window_bytes_total = 64U << 20;  // of all connections: with many, each gets less
+  std::uint32_t half_open_max = 1024;          // open connections whose first packet is still awaited: see half_open.h
+  std::size_t window_bytes = 1U << 20;         // bytes that a connection's peer may send ahead of our reading
+  std::size_t window_bytes_total = 64U << 20;  // the windows of all connections together: with many, each gets less
   std::size_t kept_bytes_max = 64U << 20;      // memory for bytes that came early or are not wanted yet
-  std::size_t datagram_bytes_max = 16384;      // longer ones are not sent, even where the path would carry them
-  Duration acknowledge_within = std::chrono::microseconds(250);  // of a lone packet, so that an answer may carry it
-  Duration timeout_initial = std::chrono::milliseconds(50);      // before a round trip was measured
+  std::size_t datagram_bytes_max = 16384;      // sends no longer ones, even where the path would carry them
+  Duration acknowledge_within = std::chrono::microseconds(250);  // how soon a lone packet is acknowledged: an answer
+                                                                 // may carry it
+  Duration timeout_initial = std::chrono::milliseconds(50);      // used until a round trip was measured
   Duration timeout_min = std::chrono::milliseconds(4);
   Duration timeout_max = std::chrono::milliseconds(400);
-  Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
-  Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
-  Duration linger{};                                // at the transport's end, for frames that are not acknowledged yet
-  Duration busy_poll{};                             // poll(wait) spins for so long before it sleeps
-  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within it
-  bool short_ways = true;                             // for packets that are one frame; false: for tests that compare
+  Duration keepalive = std::chrono::seconds(1);       // asks a peer that has been silent for this long
+  Duration peer_timeout = std::chrono::seconds(5);    // a peer that was asked and does not answer for this long is gone
+  Duration linger{};                                  // the transport's end waits for unacknowledged
+                                                      // frames
+  Duration busy_poll{};                               // poll(wait) spins for this long before it sleeps
+  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within this time
+  bool short_ways = true;                             // takes them for packets that are one frame; tests
+                                                      // compare
   CongestionSettings congestion;
   std::shared_ptr<LinkKeys> keys;  // seal the connections; nullptr: all go in clear
-  std::uint64_t seed = 0;          // of connection ids, cookies and random numbers; 0: from the system. For tests
+  std::uint64_t seed = 0;          // seed of connection ids, cookies and random numbers, for tests; 0: random
 };
 
 /// Counts since the start. Read on the transport's thread.
 struct PacketStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
-  std::uint64_t frames_in_place = 0;  // of those received: taken where they lay
+  std::uint64_t frames_in_place = 0;  // received frames that were taken where they lay
   std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
-  std::uint64_t short_sent = 0, short_received = 0;  // of those, packets that were one frame and went the short way
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // bytes of datagrams
+  std::uint64_t short_sent = 0, short_received = 0;  // packets that were one frame and went the short way
   std::uint64_t packets_given_up = 0;                // counted as lost
-  std::uint64_t packets_came_late = 0;               // of them, those that were not lost
+  std::uint64_t packets_came_late = 0;               // packets counted as lost that only came late
   std::uint64_t packets_sent_again = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t repeats = 0;             // packets that had come before
@@ -63,14 +66,14 @@ struct PacketStatistics {
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;    // because of connections_max
+  std::uint64_t refused_full = 0;    // connections refused because of connections_max
   std::uint64_t control_unsent = 0;  // packets of openings and ends, dropped because the port was full
   PortCounts port;
-  std::uint64_t displaced = 0;                          // half open, or departing, and made place for others
+  std::uint64_t displaced = 0;                          // half open or departing connections that made place for others
   std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that were no packets, by PacketReject
   std::array<std::uint64_t, 9> frame_rejects{};         // channels closed for a bad frame, by FrameReject
-  std::size_t connections = 0;                          // open now
-  std::size_t deadlines_max = 0;                        // the most that were remembered at once
+  std::size_t connections = 0;                          // connections open now
+  std::size_t deadlines_max = 0;                        // the most packets that were remembered at once
 };
 
 }  // namespace tributary::transport::packet

@@ -87,8 +87,8 @@ bool begins_as_usual(std::span<const std::byte> bytes) noexcept {
   return (begin & 0xFFFF'FFFF'FFFF) == kUsual;
 }
 
-/// Fills `header`, or says why the bytes are no header. It is written once, at its final place: a header that is copied
-/// as part of a larger object is read back while its stores are still under way.
+/// Fills `header`, or says why the bytes are no header. The header is written once, at its final place: one that is
+/// copied as part of a larger object would be read back while its stores are still under way.
 std::optional<PacketReject> read_header(std::span<const std::byte> bytes, PacketHeader& header) noexcept {
   if (bytes.size() < kPacketHeaderBytes) return PacketReject::length;
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);

@@ -38,7 +38,7 @@ inline constexpr std::uint16_t kSealed = 8;  // an authenticator follows the hea
 inline constexpr std::uint16_t kAll = kFin | kPing | kAcks | kSealed;
 }  // namespace packet_flags
 
-/// Numbers and offsets are the lower 32 bits of what both sides count in 64. Little-endian.
+/// Numbers and offsets are the lower 32 bits of counts that both sides keep in 64 bits. All are little-endian.
 struct PacketHeader {
   std::uint16_t magic = kPacketMagic;
   std::uint8_t version = kPacketVersion;
@@ -46,13 +46,13 @@ struct PacketHeader {
   std::uint16_t flags = 0;
   std::uint16_t payload_bytes = 0;
   std::uint64_t connection = 0;    // the receiver's name for it; reset: the name that was not found
-  std::uint64_t number = 0;        // of this packet: one more than the last of this connection and direction
+  std::uint64_t number = 0;        // this packet's number: one more than the last of this connection and direction
   std::uint64_t bitmap = 0;        // bit i: number `largest` - 1 - i has come
-  std::uint32_t offset = 0;        // of the payload in the sender's stream
+  std::uint32_t offset = 0;        // where the payload begins in the sender's stream
   std::uint32_t received = 0;      // all bytes of the receiver's stream below this offset have come
-  std::uint32_t credit = 0;        // so many bytes beyond `received` may be sent
+  std::uint32_t credit = 0;        // this many bytes beyond `received` may be sent
   std::uint32_t largest = 0;       // number of the latest packet that has come
-  std::uint32_t ack_delay_us = 0;  // since that packet came
+  std::uint32_t ack_delay_us = 0;  // time since that packet came
   std::uint32_t marked = 0;        // packets that have come with the congestion mark, in all
   std::uint32_t reason = 0;        // refuse: RefuseReason; otherwise 0
   std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload; 0 in sealed data
@@ -68,7 +68,7 @@ static_assert(offsetof(PacketHeader, flags) == 4 && offsetof(PacketHeader, conne
 
 inline constexpr std::size_t kHandshakeRandomBytes = 16;
 
-/// A listener's reason for a refusal, where the client should know it.
+/// A listener's reason for a refusal that the client should know.
 enum class RefuseReason : std::uint32_t {
   none = 0,  // nobody listens, or all places are taken
   wants_authentication = 1,
@@ -84,16 +84,16 @@ struct Handshake {
   std::uint32_t lane = 0;            // open: the lane
   std::uint32_t credit = 0;          // open, accept: bytes of stream that the sender takes at first
   std::uint32_t datagram_bytes = 0;  // open, accept: the longest datagram that the sender takes
-  std::uint16_t port = 0;            // redirect: of the same host
+  std::uint16_t port = 0;            // redirect: the port, on the same host
   std::uint16_t child = 0;           // sealed open: the place in the group that the secret is for
   std::uint32_t epoch = 0;           // sealed open: the epoch
   std::uint32_t security = 0;        // sealed open: PacketSecurity
-  std::array<std::byte, kHandshakeRandomBytes> random{};  // sealed open, accept: for the connection's keys
+  std::array<std::byte, kHandshakeRandomBytes> random{};  // sealed open, accept: random bytes for the connection's keys
 };
 inline constexpr std::size_t kHandshakeBytes = 64;
 static_assert(sizeof(Handshake) == kHandshakeBytes);
 
-/// The reason why a datagram is no packet. Counted, never trusted.
+/// The reason why a datagram is no packet. Such datagrams are counted and dropped.
 enum class PacketReject : std::uint8_t { length, magic, version, type, flags, checksum };
 inline constexpr std::size_t kPacketRejects = 6;
 [[nodiscard]] std::string_view to_string(PacketReject reject) noexcept;
@@ -107,16 +107,16 @@ inline constexpr std::size_t kPacketRejects = 6;
 /// Writes the header with the checksum over it and the two parts of the payload that follow it.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             std::span<const std::byte> borrowed) noexcept;
-/// Likewise for a payload part that goes to several receivers, and whose checksum is known.
+/// Does the same for a payload part that goes to several receivers and whose checksum is known.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept;
-/// The headers of data packets that go out together: they differ only in flags, number, offset and length. Kept,
-/// changed and written in words of 64 bits: bytes that are stored in small parts and then read in large ones wait for
-/// their own stores.
+/// The headers of data packets that go out together: they differ only in flags, number, offset and length. They are
+/// kept, changed and written in words of 64 bits, because bytes that are stored in small parts and then read in large
+/// ones wait for their own stores.
 class DataHeader {
  public:
   DataHeader() = default;
-  /// `told`: all fields but number, offset and length.
+  /// `told` has all fields except number, offset and length.
   explicit DataHeader(const PacketHeader& told) noexcept {
     const auto pair = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32U; };
     first_ = told.magic | std::uint64_t{told.version} << 16U |
@@ -130,7 +130,7 @@ class DataHeader {
               pair(told.ack_delay_us, told.marked),
               told.reason};
   }
-  /// `more_flags`: besides the flags that all have.
+  /// `more_flags` come on top of the flags that all packets have.
   void set(std::uint16_t more_flags, std::uint64_t number, std::uint32_t offset) noexcept {
     words_[0] = first_ | std::uint64_t{more_flags} << 32U;
     words_[2] = number;
@@ -145,7 +145,7 @@ class DataHeader {
   /// Writes the header with the checksum over it and the payload: `copied`, then the bytes that `behind` was made of.
   void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
              const Crc32cSuffix& behind, std::size_t payload_bytes) const noexcept;
-  /// Likewise for a payload that is only `copied`.
+  /// Does the same for a payload that is only `copied`.
   void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied) const noexcept;
 
  private:
@@ -158,20 +158,20 @@ class DataHeader {
 };
 static_assert(std::endian::native == std::endian::little);
 
-/// The checksum of a sealed handshake packet, or close. These have an authenticator as well: so mere damage is not
-/// mistaken for an unknown secret.
+/// The checksum of a sealed handshake packet or close. These have an authenticator as well; the checksum tells mere
+/// damage from an unknown secret.
 [[nodiscard]] std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept;
 /// The header of a whole datagram whose length, enumerators, flags and checksum are right. Sealed data has no checksum:
 /// its authenticator says whether it is as it was sent. `udp_besides`: UDP's checksum is verified, too, in the same
 /// pass; the value is the sum of all that it covers besides the datagram.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(
     std::span<const std::byte> datagram, std::optional<std::uint64_t> udp_besides = std::nullopt) noexcept;
-/// Likewise, into `header`; or says why there is none.
+/// Does the same into `header`, or says why there is none.
 [[nodiscard]] std::optional<PacketReject> read_packet(std::span<const std::byte> datagram,
                                                       std::optional<std::uint64_t> udp_besides,
                                                       PacketHeader& header) noexcept;
-/// The first bytes of a packet that this side had sent, quoted by somebody; no checksum is verified. Enough is what has
-/// the type and the connection; bytes that are not quoted count as zero.
+/// The first bytes of a packet that this side had sent, quoted by somebody; no checksum is verified. The quotation
+/// suffices if it has the type and the connection; bytes that are not quoted count as zero.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept;
 /// The part of a datagram behind its header, and behind its authenticator if it has one.
 [[nodiscard]] inline std::span<std::byte> payload_of(const PacketHeader& header,

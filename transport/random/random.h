@@ -25,7 +25,8 @@ class Random {
     return result;
   }
 
-  /// In [0, bound); 0 for bound 0. Folding by multiplication: the bias is below 2^-32 for the small bounds used here.
+  /// A number in [0, bound); 0 for bound 0. A multiplication folds the random number into the range; its bias is below
+  /// 2^-32 for the small bounds used here.
   std::uint64_t below(std::uint64_t bound) noexcept {
     if (bound >> 32 != 0) return next() % bound;
     return ((next() >> 32) * bound) >> 32;

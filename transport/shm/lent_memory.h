@@ -19,12 +19,12 @@ class LentRange {
   LentRange& operator=(const LentRange&) = delete;
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// The offset of its first byte in the file.
+  /// The offset of the range's first byte in the file.
   [[nodiscard]] std::uint64_t file_offset() const noexcept { return offset_; }
-  /// Whether the payload lies in the range; then `offset` becomes its offset there.
+  /// True if the payload lies in the range; `offset` then becomes the payload's offset there.
   [[nodiscard]] bool holds(std::span<const std::byte> payload, std::uint64_t& offset) const noexcept;
   [[nodiscard]] bool withdrawn() const noexcept { return withdrawn_.load(std::memory_order_acquire); }
-  /// Gives the file back: from here on it is passed on no more.
+  /// Gives the file back: from here on it is not passed on any more.
   void withdraw() noexcept;
   /// Sends a byte and the file's descriptor. False: the socket has no room, or the range was withdrawn.
   [[nodiscard]] bool pass(int socket) const noexcept;
@@ -43,7 +43,7 @@ class LentMemory {
  public:
   [[nodiscard]] std::shared_ptr<LentRange> lend(const std::byte* address, SharedRange range);
   void withdraw(const std::shared_ptr<LentRange>& range) noexcept;
-  /// nullptr: the payload lies in no range.
+  /// Finds the range that holds the payload; nullptr: none does.
   [[nodiscard]] std::shared_ptr<LentRange> find(std::span<const std::byte> payload) const noexcept;
 
  private:

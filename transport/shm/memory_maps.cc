@@ -47,8 +47,8 @@ bool is_file_of(int descriptor, const Mapping& mapping) noexcept {
          major(status.st_dev) == mapping.device_major && minor(status.st_dev) == mapping.device_minor;
 }
 
-/// Finds the file among this process's descriptors: a program that maps a memfd has mostly kept its descriptor. Needs
-/// no privilege.
+/// Finds the file among this process's descriptors, because a program that maps a memfd has mostly kept its descriptor.
+/// Needs no privilege.
 OwnedDescriptor find_open(const Mapping& mapping) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), &::closedir);
   if (!folder) return {};
@@ -57,7 +57,7 @@ OwnedDescriptor find_open(const Mapping& mapping) {
     if (std::sscanf(entry->d_name, "%d", &number) != 1) continue;
     if (!is_file_of(number, mapping) || (::fcntl(number, F_GETFL) & O_ACCMODE) != O_RDWR) continue;
     OwnedDescriptor copy(::fcntl(number, F_DUPFD_CLOEXEC, 0));
-    if (copy.is_open() && is_file_of(copy.get(), mapping)) return copy;  // it may have been closed meanwhile
+    if (copy.is_open() && is_file_of(copy.get(), mapping)) return copy;  // another thread may have closed it meanwhile
   }
   return {};
 }

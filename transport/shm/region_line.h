@@ -20,7 +20,7 @@
 namespace tributary::transport {
 
 inline constexpr std::uint32_t kRegionMagic = 0x31475254;  // "TRG1", where a frame has its own magic
-inline constexpr std::uint32_t kRegionPlaces = 32;         // of each side, in each connection
+inline constexpr std::uint32_t kRegionPlaces = 32;         // places of each side in each connection
 static_assert(kRegionMagic != kFrameMagic);
 
 enum class RegionWord : std::uint32_t { told = 1, mapped = 2, refused = 3, withdrawn = 4, payload = 5 };
@@ -30,13 +30,13 @@ struct RegionLine {
   RegionWord word{};
   std::uint32_t place = 0;
   std::uint32_t generation = 0;
-  std::uint64_t offset = 0;  // told: in the file; payload: in the range
+  std::uint64_t offset = 0;  // told: offset in the file; payload: offset in the range
   std::uint64_t bytes = 0;
   std::uint64_t unused[4] = {};
 };
 static_assert(sizeof(RegionLine) == kLineBytes && kLineBytes == kFrameHeaderBytes);
 
-/// nullopt: the line is a frame's, or garbage.
+/// Reads a line; nullopt: the line belongs to a frame, or is garbage.
 [[nodiscard]] inline std::optional<RegionLine> region_line(const FrameBytes& bytes) noexcept {
   RegionLine line;
   std::memcpy(&line, bytes.data(), sizeof line);

@@ -10,9 +10,9 @@ namespace {
 
 // A process may have some 65,000 mappings in all, and needs most of them for other things.
 constexpr std::uint32_t kMappingsMax = 8192;
-// Pages of holes become this process's when it reads them, and stay while the other side keeps the file: so the bytes
-// that one connection may map in all its life are bounded, too. A program that registers memory anew for each call
-// reaches this bound, and its payloads are copied from then on.
+// When this process reads a hole in the file, the hole gets pages, which count as this process's and stay as long as
+// the other side keeps the file. So the bytes that one connection may map in all its life are bounded, too. A program
+// that registers memory anew for each call reaches this bound, and its payloads are copied from then on.
 constexpr std::uint64_t kTurnsOver = 64;
 
 std::atomic<std::uint32_t> mappings{0};

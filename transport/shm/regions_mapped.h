@@ -1,7 +1,7 @@
 #pragma once
-// The other side's memory, as far as it is mapped here: for reading only, and within bounds that the other side cannot
-// move. Nothing that it says is believed: the file must be sealed against shrinking; places, lengths and offsets are
-// checked; and the bytes there are data, never a number that anything depends on.
+// The part of the other side's memory that is mapped here, for reading only, and within bounds that the other side
+// cannot move. This process believes nothing that it says: the file must be sealed against shrinking; places, lengths
+// and offsets are checked; and the bytes there are data, never a number that anything depends on.
 #include <array>
 #include <memory>
 #include <span>
@@ -16,15 +16,15 @@ class RegionsMapped {
   using Mapping = std::shared_ptr<const ForeignMapping>;
   struct Bytes {
     std::span<const std::byte> there;
-    Mapping keeps;  // nullptr: there is no such place, or it is too short
+    Mapping keeps;  // Returns nullptr if there is no such place, or if it is too short
   };
 
   /// False: the file is unfit, or the bounds of one connection (`bytes_max`) or of this process are reached.
   [[nodiscard]] bool map(const RegionLine& told, const OwnedDescriptor& file, std::uint64_t bytes_max);
-  /// Gives up a place. Memory that is still being read stays mapped until that ends.
+  /// Gives up a place. Memory stays mapped while somebody still reads it.
   void drop(const RegionLine& withdrawn) noexcept;
   [[nodiscard]] Bytes find(const RegionLine& payload) const noexcept;
-  /// The bytes of all places.
+  /// The mapped bytes of all places.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t count() const noexcept;
 

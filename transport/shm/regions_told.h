@@ -10,14 +10,15 @@ namespace tributary::transport {
 
 class RegionsTold {
  public:
-  /// The line that names the payload instead of copying it; nullopt: the other side has not mapped it.
+  /// Makes the line that names the payload, so that it need not be copied; nullopt: the other side has not mapped its
+  /// range.
   [[nodiscard]] std::optional<RegionLine> name(std::span<const std::byte> payload) const noexcept;
-  /// Tells the other side of the range that holds the payload, unless there is none or an answer is still awaited: the
-  /// descriptor goes over `socket`; the returned line is for the ring.
+  /// Tells the other side of the range that holds the payload, unless there is none or this side still waits for an
+  /// answer. The descriptor goes over `socket`; the returned line is for the ring.
   [[nodiscard]] std::optional<RegionLine> tell(const LentMemory& lent, std::span<const std::byte> payload, int socket);
-  /// False: the line answers nothing that was asked.
+  /// Takes an answer. False: the line answers nothing that was asked.
   [[nodiscard]] bool answered(const RegionLine& line) noexcept;
-  /// A line for a range that was taken back since; nullopt: there is none.
+  /// Makes a line for a range that was taken back since; nullopt: there is none.
   [[nodiscard]] std::optional<RegionLine> take_withdrawn() noexcept;
   [[nodiscard]] bool any_withdrawn() const noexcept;
 
@@ -31,9 +32,9 @@ class RegionsTold {
   [[nodiscard]] bool knows(std::span<const std::byte> payload) const noexcept;
 
   std::array<Entry, kRegionPlaces> places_;
-  std::uint32_t used_ = 0;        // only places below this were ever in use
-  std::uint32_t generation_ = 0;  // the last one given
-  bool awaits_ = false;           // an answer is awaited
+  std::uint32_t used_ = 0;        // no place from this one on was ever in use
+  std::uint32_t generation_ = 0;  // the last generation given
+  bool awaits_ = false;           // this side waits for an answer
 };
 
 }  // namespace tributary::transport

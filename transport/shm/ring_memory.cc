@@ -19,7 +19,7 @@ namespace tributary::transport {
 namespace {
 
 constexpr std::size_t kControlBytes = 4096;
-constexpr std::size_t kConnectorSideAt = 128;  // two lines on: a core fetches lines in pairs
+constexpr std::size_t kConnectorSideAt = 128;  // two lines further, because a core fetches lines in pairs
 
 std::size_t bytes_for(std::size_t ring_bytes) noexcept {
   return kControlBytes + 2 * ring_bytes;
@@ -41,7 +41,8 @@ OwnedDescriptor make_memory(unsigned flags, std::size_t bytes) noexcept {
   return descriptor;
 }
 
-/// The system gives huge pages at the first touch, or a bus error instead: so all of them are asked for here.
+/// The system gives a huge page at the first touch, or a bus error if none is left. So this code asks for all of them
+/// here.
 OwnedDescriptor make_huge_memory(std::size_t bytes) noexcept {
   OwnedDescriptor descriptor = make_memory(MFD_HUGETLB, bytes);
   if (descriptor.is_open() && ::fallocate(descriptor.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return descriptor;
@@ -59,7 +60,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes, b
   if (::fcntl(descriptor.get(), F_ADD_SEALS, kSizeSeals) != 0) return ring_failed("F_ADD_SEALS");
   auto memory =
       map(std::move(descriptor), is_huge ? whole_pages : bytes_for(ring_bytes), ring_bytes, Role::listener, is_huge);
-  if (!memory && is_huge) return create(ring_bytes, false);  // there are huge pages, but not for this process
+  if (!memory && is_huge) return create(ring_bytes, false);  // the system has huge pages, but not for this process
   if (!memory) return memory;
   for (const Role role : {Role::listener, Role::connector}) (*memory)->side(role).room_at.store(~std::uint64_t{0});
   return memory;
@@ -109,7 +110,9 @@ Status RingMemory::close_to_others() {
   TRIBUTARY_ASSERT(role_ == Role::listener && descriptor_.is_open(),
                    "the memory is closed by the wrong side, or twice");
   const bool closed = ::fcntl(descriptor_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
-  if (!closed && huge_) return ring_failed("F_SEAL_FUTURE_WRITE");  // Linux before 5.1 does without, on small pages
+  if (!closed && huge_)
+    return ring_failed("F_SEAL_FUTURE_WRITE");  // Linux before 5.1 has no such seal; it works
+                                                // without on small pages
   auto taken = take_pages();
   descriptor_.reset();
   return taken;

@@ -23,22 +23,23 @@ inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kRingBytesMin = 4096;
 inline constexpr std::size_t kRingBytesMax = 64U << 20;
 
-/// A writer publishes its position after so many bytes at the latest, so that both sides copy at the same time.
+/// A writer publishes its position after this many bytes at the latest, so that both sides copy at the same time.
 inline constexpr std::size_t kPublishBytes = 64U << 10;
 
 [[nodiscard]] constexpr std::uint64_t whole_lines(std::uint64_t bytes) noexcept {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-/// One cache line with one writer. Numbers only grow. The reader believes none of them.
+/// One cache line with one writer. Its numbers only grow, and the reader believes none of them.
 struct alignas(kLineBytes) Side {
   std::atomic<std::uint64_t> written;   // bytes put into the ring that it fills
   std::atomic<std::uint64_t> read;      // bytes taken from the ring that it empties
   std::atomic<std::uint64_t> room_at;   // the read position of the other side that this side waits for; kNoWait: none
   std::atomic<std::uint32_t> asleep;    // odd while this side's thread sleeps: a byte on the socket wakes it
-  std::atomic<std::uint32_t> finished;  // 1: this side has written its last frame, and its end is no failure
-  std::atomic<std::uint64_t> payloads_read;  // payloads read, of those that stay where they are (region_line.h)
-  std::atomic<std::uint32_t> withdrawn;      // 1: such payloads of this side may change, so a read after this is void
+  std::atomic<std::uint32_t> finished;  // 1: this side has written its last frame, so its end is no failure
+  std::atomic<std::uint64_t> payloads_read;  // payloads that it has read where they are
+                                             // (region_line.h)
+  std::atomic<std::uint32_t> withdrawn;      // 1: this side may change such payloads, so a read after this is void
 };
 static_assert(sizeof(Side) == kLineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
@@ -47,30 +48,31 @@ class RingMemory {
  public:
   enum class Role : std::uint8_t { listener, connector };
 
-  /// Makes memory, of huge pages where the system has set some aside and `huge` asks for them. Sealed: nobody can
-  /// shorten it.
+  /// Makes the memory, of huge pages if the system has set some aside and `huge` asks for them. A seal keeps everybody
+  /// from shortening it.
   [[nodiscard]] static Result<std::shared_ptr<RingMemory>> create(std::size_t ring_bytes, bool huge);
-  /// Maps, as the process that connected, the memory that the listening process has made. Errc::corrupt if the memory
-  /// is not sealed, or not long enough.
+  /// Maps the memory that the listening process has made; called by the process that connected. Errc::corrupt if the
+  /// memory is not sealed, or not long enough.
   [[nodiscard]] static Result<std::shared_ptr<RingMemory>> adopt(OwnedDescriptor descriptor, std::size_t ring_bytes);
   ~RingMemory();
   RingMemory(const RingMemory&) = delete;
   RingMemory& operator=(const RingMemory&) = delete;
 
-  /// For the listener, once both have mapped it: from here on nobody can map it anew, nor take its pages away.
+  /// Closes the memory, by the listener, once both have mapped it: from here on nobody can map it anew, nor take its
+  /// pages away.
   [[nodiscard]] Status close_to_others();
-  /// For the connector, after that: checks it, and closes the descriptor, too.
+  /// Checks the memory, by the connector, after that, and closes the descriptor, too.
   [[nodiscard]] Status check_closed_to_others();
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
   [[nodiscard]] std::size_t ring_bytes() const noexcept { return ring_bytes_; }
   [[nodiscard]] Side& mine() const noexcept { return side(role_); }
   [[nodiscard]] const Side& theirs() const noexcept { return side(other(role_)); }
-  /// Whether the other side had withdrawn its payloads when this was called: if not, all that was read of them is
+  /// True if the other side has withdrawn its payloads. If it has not, all that was read of them before this call is
   /// whole.
   [[nodiscard]] bool theirs_withdrawn() const noexcept {
-    // A load could be moved before the reads of payloads; this cannot, and it changes nothing that the writer could
-    // lose.
+    // A plain load could move before the reads of payloads. This operation cannot, and it changes nothing that the
+    // writer could lose.
     return side(other(role_)).withdrawn.fetch_or(0, std::memory_order_acq_rel) != 0;
   }
   [[nodiscard]] std::byte* outgoing() const noexcept { return ring(other(role_)); }
@@ -88,14 +90,14 @@ class RingMemory {
   [[nodiscard]] Side& side(Role role) const noexcept;
   [[nodiscard]] std::byte* ring(Role reader) const noexcept;
 
-  OwnedDescriptor descriptor_;  // closed when it need not be passed on any more
+  OwnedDescriptor descriptor_;  // the file; closed when it need not be passed on any more
   std::span<std::byte> bytes_;
   std::size_t ring_bytes_;
   Role role_;
   bool huge_;
 };
 
-/// Copy from and to a ring, at most as much as its size, around its end.
+/// Copy bytes from and to a ring, at most as many as its size, around its end.
 void copy_in(std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::span<const std::byte> from) noexcept;
 void copy_out(const std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::span<std::byte> to) noexcept;
 

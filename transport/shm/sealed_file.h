@@ -1,5 +1,5 @@
 #pragma once
-// The files behind memory that two processes map.
+// Files behind memory that two processes map.
 #include <fcntl.h>
 
 #include <cstddef>

@@ -55,8 +55,8 @@ class Allocation {
   std::span<std::byte> bytes_;
 };
 
-/// All blocks of this process, by the address of their first byte. Never destroyed: threads may use it while the
-/// process ends.
+/// All blocks of this process, by the address of their first byte. It is never destroyed, because threads may use it
+/// while the process ends.
 struct Allocations {
   std::mutex mutex;
   std::map<std::uintptr_t, std::shared_ptr<Allocation>> by_address;
@@ -72,14 +72,14 @@ OwnedDescriptor make_file(unsigned flags, std::size_t bytes) noexcept {
   return file;
 }
 
-/// All huge pages are asked for now: one that is missing at the first touch is a bus error.
+/// Asks for all huge pages now: one that is missing at the first touch would be a bus error.
 OwnedDescriptor make_huge_file(std::size_t bytes) noexcept {
   OwnedDescriptor file = make_file(MFD_HUGETLB, bytes);
   if (file.is_open() && ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return file;
   return {};
 }
 
-/// This thread touches every page, so that they lie near it. Linux before 5.14 is asked in another way.
+/// This thread touches every page, so that the pages lie near it. Linux before 5.14 needs another call for this.
 Status populate(const OwnedDescriptor& file, std::span<std::byte> memory) {
   if (::madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return {};
   if (errno == EINVAL && ::fallocate(file.get(), 0, 0, static_cast<off_t>(memory.size())) == 0) return {};
@@ -102,7 +102,7 @@ Result<std::shared_ptr<Allocation>> make_allocation(std::size_t bytes, bool try_
   const std::span memory(static_cast<std::byte*>(at), whole);
   auto allocation = std::make_shared<Allocation>(std::move(file), memory);
   if (!huge) {
-    static_cast<void>(::madvise(at, whole, MADV_HUGEPAGE));  // where it is refused, small pages are good enough
+    static_cast<void>(::madvise(at, whole, MADV_HUGEPAGE));  // small pages are good enough where the system refuses
     if (auto ok = populate(allocation->file(), memory); !ok) return std::unexpected(ok.error());
   }
   return allocation;
@@ -225,7 +225,7 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   };
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refused("it is not sealed against shrinking");
-  // Asked only now: from here on the file keeps its size.
+  // Asks for the size only now, because from here on the file keeps it.
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return failed("fstat");
   const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -233,7 +233,7 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   const bool huge = is_huge(file.get());
   if (huge && !huge_pages_too) {
     if ((seals & F_SEAL_FUTURE_WRITE) == 0) return refused("huge pages can be taken away");
-    // Pages that were taken before the seal come back here, or this is an error: a hole would be a bus error.
+    // Allocates pages again that were taken away before the seal, or fails: a hole would be a bus error.
     if (::fallocate(file.get(), 0, 0, status.st_size) != 0) return failed("there are not so many huge pages");
   }
   const std::size_t unit = huge ? static_cast<std::size_t>(status.st_blksize) : page_bytes();

@@ -11,7 +11,7 @@
 
 namespace tributary::transport {
 
-constexpr std::uint32_t kBellsUnreadMax = 32;  // a socket holds some hundreds
+constexpr std::uint32_t kBellsUnreadMax = 32;  // a socket holds some hundreds of them
 
 ShmConnection::ShmConnection(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler)
     : Connection(std::move(peer), handler), core_(core), part_(std::move(part)), socket_(core.poller()) {}
@@ -30,7 +30,7 @@ void ShmConnection::mark(std::uint32_t events) {
     hung_up_ |= ended;
     return make_due();
   }
-  ++bells_heard_;  // the bell has done its work: the memory is looked at in every turn
+  ++bells_heard_;  // the byte has woken this thread, which looks at the memory in every turn
   if (ended && !std::exchange(hung_up_, true)) make_due();
   if (bells_heard_ >= kBellsUnreadMax) make_due();
 }
@@ -45,7 +45,7 @@ void ShmConnection::turn() {
 
 void ShmConnection::turn_open() {
   if (bells_heard_ >= kBellsUnreadMax) drain_bells();
-  const bool ended = hung_up_;  // read first: all that the other side wrote before its end is in the memory now
+  const bool ended = hung_up_;  // reads first: all that the other side wrote before its end is in the memory now
   if (state_ == State::open) read_turn();
   if (state_ == State::open || state_ == State::flushing) write_turn();
   if (ended) end_of_peer();
@@ -66,7 +66,7 @@ void ShmConnection::drain_bells() noexcept {
   std::array<std::byte, 1024> scratch;
   OwnedDescriptor passed;
   (void)receive_message(socket_.get(), scratch, &passed);
-  if (passed.is_open()) regions_.passed = std::move(passed);  // a peer that passes two mixes up its own
+  if (passed.is_open()) regions_.passed = std::move(passed);  // a peer that passes two at once confuses only itself
 }
 
 bool ShmConnection::memory_changed() const noexcept {
@@ -99,7 +99,7 @@ void ShmConnection::tell_corrupt(std::string_view what) {
 
 void ShmConnection::close() {
   if (state_ == State::closed) return;
-  if (!named_.empty()) {  // before anybody may change the memory of these payloads
+  if (!named_.empty()) {  // comes before anybody may change the memory of these payloads
     static_cast<void>(memory_->mine().withdrawn.exchange(1, std::memory_order_seq_cst));
   }
   if (memory_ != nullptr) std::erase(part_->open, this);
@@ -142,7 +142,7 @@ void ShmConnection::on_deadline() {
   if (state_ == State::flushing) return close();
   if (!opening()) return;
   if (state_ == State::calling && Clock::now() < deadline_) return call();
-  if (detached_ && !otherwise_) return close();  // a flush that never began to write
+  if (detached_ && !otherwise_) return close();  // the flush never began to write
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
   greeting_failed("no answer within " + std::to_string(milliseconds) + " ms");
 }

@@ -25,14 +25,14 @@ namespace tributary::transport {
 
 class ShmAcceptor;
 
-inline constexpr std::size_t kInPlaceBytesMin = 4096;  // a shorter payload is copied faster than kept, or named
+inline constexpr std::size_t kInPlaceBytesMin = 4096;  // copying a shorter payload is faster than keeping or naming it
 
 /// The ranges of memory that the two sides of a connection have told each other of.
 struct ShmRegions {
   RegionsTold told;
   RegionsMapped mapped;
-  OwnedDescriptor passed;            // came with a byte, for the next `told`
-  std::optional<RegionLine> answer;  // must be written
+  OwnedDescriptor passed;            // descriptor that came with a byte, for the next `told`
+  std::optional<RegionLine> answer;  // lines that must be written
 };
 
 /// An open connection that was taken out of one transport for another.
@@ -56,11 +56,12 @@ class ShmConnection final : public Connection {
   ShmConnection(const ShmConnection&) = delete;
   ShmConnection& operator=(const ShmConnection&) = delete;
 
-  /// Calls the process that listens at the name.
+  /// Connects to the process that listens at the name.
   void connect(std::string name, Duration limit);
   /// Goes on in the place of another connection, with a socket that a listener has accepted.
   void go_on(OwnedDescriptor socket, Beginning&& beginning, Duration limit, Otherwise otherwise);
-  /// Begins the listener's side. `acceptor` is told once both sides have the memory; it outlives the greeting.
+  /// Begins the listener's side. `acceptor` gets the connection once both sides have the memory; it outlives the
+  /// greeting.
   [[nodiscard]] Status greet(OwnedDescriptor socket, ShmAcceptor& acceptor, Duration limit);
   void open(ShmHandOver&& taken);
   /// Closes silently, so that another connection can take its place. Only before it is open.
@@ -78,7 +79,7 @@ class ShmConnection final : public Connection {
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed || withdrawn_seen_; }
   [[nodiscard]] bool shares_memory() const noexcept override { return true; }
   [[nodiscard]] SocketCore& core() const noexcept { return core_; }
-  /// Some of this side's memory was taken back: a turn is due.
+  /// Asks for a turn, because some of this side's memory was taken back.
   void look_at_regions() { make_due(); }
 
   // ---- Pollable
@@ -176,20 +177,20 @@ class ShmConnection final : public Connection {
   // reading
   bool out_of_turn_ = false;  // there is more to read in the next turn
   FrameReader reader_;
-  struct Kept {           // a payload that the handler has taken where it lies
+  struct Kept {           // a payload that the handler took where it lies
     std::uint64_t begin;  // position of its frame
     const std::byte* payload;
     bool given_back;
   };
   std::vector<Kept> kept_;          // the oldest first, which is not given back: it holds back the writer
   std::uint64_t read_ = 0;          // position up to which this side has read; never taken from the memory
-  std::uint64_t read_told_ = 0;     // the part of it that was published
+  std::uint64_t read_told_ = 0;     // the part of the position that was published
   std::uint64_t written_seen_ = 0;  // the other side's position, as last looked at, and checked
 
   // writing
   SendQueue queue_;
   std::uint64_t written_ = 0;       // position up to which this side has written; never taken from the memory
-  std::uint64_t written_told_ = 0;  // the part of it that was published
+  std::uint64_t written_told_ = 0;  // the part of the position that was published
   std::uint64_t read_seen_ = 0;     // the other side's position, as last looked at, and checked
   bool waits_for_room_ = false;
   std::uint32_t naps_ = 0;      // this side's `asleep`
@@ -197,9 +198,9 @@ class ShmConnection final : public Connection {
 
   // payloads that are read where they are
   ShmRegions regions_;
-  std::uint64_t sends_written_ = 0;       // send()s, without send_copy()s
-  std::uint64_t sends_told_ = 0;          // send()s whose on_sent() was called
-  std::vector<std::uint64_t> named_;      // numbers of the send()s whose payload the other side is still to read
+  std::uint64_t sends_written_ = 0;       // calls of send(), without those of send_copy()
+  std::uint64_t sends_told_ = 0;          // calls of send() whose on_sent() was called
+  std::vector<std::uint64_t> named_;      // numbers of the send() calls whose payload the other side has not read yet
   std::uint64_t payloads_read_seen_ = 0;  // the other side's count, as last looked at, and checked
   struct Taken {                          // a payload in the other side's memory, in the order of the frames
     const std::byte* payload;
@@ -208,7 +209,7 @@ class ShmConnection final : public Connection {
   };
   std::vector<Taken> taken_;              // the oldest first, which is not given back
   std::uint64_t payloads_read_ = 0;       // payloads before the oldest of taken_
-  std::uint64_t payloads_read_told_ = 0;  // the part of them that was published
+  std::uint64_t payloads_read_told_ = 0;  // the part of this count that was published
   bool withdrawn_seen_ = false;           // the other side closed while its payload was read: on_closed is due
 
   // meeting and ending

@@ -38,7 +38,8 @@ void ShmConnection::connect(std::string name, Duration limit) {
   call();
 }
 
-/// Calls a listener. If its queue is full, asks again in a moment: the system does not report when there is room.
+/// Calls a listener. If its queue is full, tries again in a moment, because the system does not report when there is
+/// room.
 void ShmConnection::call() {
   OwnedDescriptor socket = connect_to_name(name_);
   if (!socket.is_open() && errno == EAGAIN && Clock::now() < deadline_) {

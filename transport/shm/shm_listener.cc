@@ -37,7 +37,7 @@ void ShmAcceptor::close() {
   acceptor_ = nullptr;
   while (!greeting_.empty()) {
     const auto first = greeting_.front();
-    first->close();  // which calls forget()
+    first->close();  // this calls forget()
     TRIBUTARY_ASSERT(greeting_.empty() || greeting_.front() != first, "a greeting was closed and is still known");
   }
   socket_.close();
@@ -62,9 +62,9 @@ void ShmAcceptor::turn() {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;  // the next connection makes an event
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      paused_ = true;  // trying again at once would spin
+      paused_ = true;  // trying again at once would only spin
       return core_.set_deadline(*this, kPause);
-    }  // else this one connection is broken already: go on with the next
+    }  // else this one connection is broken already: goes on with the next
   }
   core_.make_due(*this);
 }

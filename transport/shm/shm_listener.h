@@ -1,6 +1,6 @@
 #pragma once
-// Accepting connections through shared memory. The number of those that do not have the memory yet is bounded; above
-// the bound the oldest makes room.
+// Accepts connections through shared memory. The number of connections that do not have the memory yet is bounded;
+// above the bound the oldest makes room.
 #include <list>
 
 #include "transport/shm/shm_connection.h"
@@ -9,11 +9,11 @@ namespace tributary::transport {
 
 class ShmAcceptor final : public Pollable {
  public:
-  /// `host` is the address that accepted connections are said to come from: a caller is on the same host, and would
-  /// be seen at the address that it calls.
+  /// `host` is the address from which accepted connections are said to come: a caller is on the same host, and over TCP
+  /// it would be seen at the address that it calls.
   ShmAcceptor(const std::shared_ptr<SocketCore>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
               std::string host, Acceptor& acceptor);
-  /// 0 or errno.
+  /// Returns 0 or errno.
   [[nodiscard]] int start();
   void close();
   void mark(std::uint32_t events) override;
@@ -28,7 +28,7 @@ class ShmAcceptor final : public Pollable {
  private:
   void take(OwnedDescriptor socket);
 
-  std::weak_ptr<SocketCore> shared_core_;  // for the channels it makes; weak, or the core would own itself
+  std::weak_ptr<SocketCore> shared_core_;  // shared with the channels that it makes; weak, or the core would own itself
   SocketCore& core_;
   std::shared_ptr<ShmPart> part_;
   PolledSocket socket_;
@@ -53,7 +53,7 @@ class ShmListener final : public Listener {
   Endpoint local_;
 };
 
-/// Listens at a name. nullptr with errno: EADDRINUSE.
+/// Listens at a name. Returns nullptr with errno, such as EADDRINUSE.
 [[nodiscard]] std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<SocketCore>& core,
                                                      const std::shared_ptr<ShmPart>& part, const std::string& host,
                                                      Acceptor& acceptor);

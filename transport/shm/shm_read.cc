@@ -1,4 +1,4 @@
-// Reading: the other side's numbers and headers are copied once, checked, and used from the copy.
+// Reading. This code copies the other side's numbers and headers once, checks the copy and uses only it.
 #include <algorithm>
 
 #include "tributary/protocol/assert.h"
@@ -26,7 +26,7 @@ void ShmConnection::read_turn() {
   if (serving()) publish_read();
 }
 
-/// True: there are bytes to be read.
+/// True if there are bytes to read.
 bool ShmConnection::look_for_more() {
   if (!serving()) return false;
   const std::uint64_t written = memory_->theirs().written.load(std::memory_order_acquire);
@@ -39,8 +39,8 @@ bool ShmConnection::look_for_more() {
   return written != read_;
 }
 
-/// `read_` is the position of a header's first byte, so a whole line is there, and the ring's end does not part it.
-/// False: nothing more can be read now.
+/// Reads a header. Its first byte is at `read_`, so a whole line is there, and the ring's end does not part it. False:
+/// nothing more can be read now.
 bool ShmConnection::serve_next(std::size_t& budget) {
   TRIBUTARY_ASSERT(read_ % kLineBytes == 0 && written_seen_ - read_ >= kLineBytes,
                    "a header is read at {}, and {} was written", read_, written_seen_);
@@ -64,8 +64,8 @@ bool ShmConnection::serve_next(std::size_t& budget) {
   return place(*header) && land(budget);
 }
 
-/// Offers a payload where it lies if it is large enough, in one piece, and leaves the writer half of the ring: then
-/// there is room for all of it, so that its missing part will come.
+/// Offers the handler a payload where it lies, if it is large enough, in one piece, and leaves half of the ring to the
+/// writer: then the writer has room for the part that is still missing.
 ShmConnection::InPlace ShmConnection::in_place(const FrameHeader& header) {
   const std::size_t ring_bytes = memory_->ring_bytes();
   const std::uint64_t begin = read_ + kFrameHeaderBytes;
@@ -105,7 +105,7 @@ bool ShmConnection::place(const FrameHeader& header) {
   return true;
 }
 
-/// False: the channel is closed.
+/// Returns false if the channel is closed.
 bool ShmConnection::land(std::size_t& budget) {
   TRIBUTARY_ASSERT(read_ <= written_seen_, "position {} is read, and {} was written", read_, written_seen_);
   const std::uint64_t there = written_seen_ - read_;
@@ -116,7 +116,7 @@ bool ShmConnection::land(std::size_t& budget) {
   reader_.land(piece);
   budget -= std::min(budget, piece + kFrameHeaderBytes);
   if (reader_.whole()) {
-    read_ = whole_lines(read_);  // not beyond the writer's position: it publishes whole lines
+    read_ = whole_lines(read_);  // not beyond the writer's position, as it publishes whole lines
     TRIBUTARY_ASSERT(read_ <= written_seen_, "position {} is read, and {} was written", read_, written_seen_);
     return deliver();
   }

@@ -1,8 +1,9 @@
-// Payloads that are not copied into the ring: the other side reads them where they are, in memory that it was told of.
-// The frame's header follows a line that names the place; these two lines are all the room that it takes.
+// Payloads that are not copied into the ring: the other side reads them where they are, in memory that this side has
+// told it of. A line names the place, and the frame's header follows it; the frame takes no more of the ring than these
+// two lines.
 //
-// The memory stays its owner's. A side that closes while its payloads may be unread says `withdrawn` first, and a
-// reader looks at that after it has read: so bytes that changed while it read are never taken for a payload.
+// The memory still belongs to its owner. A side that closes while its payloads may be unread says `withdrawn` first,
+// and a reader checks that after it has read. So it never takes bytes that changed meanwhile for a payload.
 #include <algorithm>
 
 #include "transport/shm/shm_connection.h"
@@ -66,8 +67,8 @@ bool ShmConnection::write_region_words() noexcept {
   return true;
 }
 
-/// For a frame of which nothing is written yet. The first payload from a range tells the other side of the range, and
-/// is still copied itself.
+/// Tries to name the payload of a frame of which nothing is written yet. The first payload from a range makes this side
+/// tell the other side of the range, and is still copied itself.
 std::optional<RegionLine> ShmConnection::name_payload(const SendQueue::Next& next) {
   if (!next.borrowed || next.payload.size() < kInPlaceBytesMin) return std::nullopt;
   if (auto line = regions_.told.name(next.payload)) return line;
@@ -148,11 +149,11 @@ void ShmConnection::map_region(const RegionLine& told) {
   ++(mapped ? part_->statistics.regions_mapped : part_->statistics.regions_refused);
   regions_.answer = RegionLine{
       .word = mapped ? RegionWord::mapped : RegionWord::refused, .place = told.place, .generation = told.generation};
-  make_due();  // to answer
+  make_due();  // answers that are to be written
 }
 
 bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
-  if (written_seen_ - read_ < 2 * kLineBytes) return false;  // a lawful peer publishes both lines at once
+  if (written_seen_ - read_ < 2 * kLineBytes) return false;  // a correct peer publishes both lines at once
   FrameBytes bytes;
   copy_out(memory_->incoming(), memory_->ring_bytes(), read_ + kLineBytes, bytes);
   const auto header = decode(bytes);
@@ -187,7 +188,7 @@ bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
   return deliver();
 }
 
-/// False: the payload is none of these.
+/// Gives back a payload of this kind. False: the payload is none of these.
 bool ShmConnection::give_back_taken(const std::byte* payload) {
   const auto taken =
       std::ranges::find_if(taken_, [&](const Taken& t) { return t.payload == payload && !t.given_back; });
@@ -196,7 +197,8 @@ bool ShmConnection::give_back_taken(const std::byte* payload) {
   taken->keeps = nullptr;
   forget_taken();
   if (state_ != State::open) return true;
-  core_.make_dirty(*this);  // together with the answer to it, if there is one: one bell is enough
+  core_.make_dirty(*this);  // goes with the answer to it, if there is one, so that one byte wakes the other
+                            // side
   if (!withdrawn_seen_ && memory_->theirs_withdrawn()) {
     withdrawn_seen_ = true;
     fatal_ = Error{Errc::peer_gone, peer_ + " closed the connection while a payload of its was read."};

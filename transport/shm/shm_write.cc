@@ -1,5 +1,5 @@
-// Writing: frames are copied into the ring as far as there is room, and published in pieces, so that the reader copies
-// out while the writer still copies in.
+// Writing. This code copies frames into the ring as far as there is room, and publishes them in pieces, so that the
+// reader copies out while the writer still copies in.
 #include <algorithm>
 
 #include "transport/shm/shm_connection.h"
@@ -31,7 +31,7 @@ void ShmConnection::write_turn() {
   publish_payloads_read();
   look_for_payloads_read();
   if (state_ == State::flushing && queue_.empty() && named_.empty()) {
-    memory_->mine().finished.store(1, std::memory_order_relaxed);  // the socket's end makes the other side see it
+    memory_->mine().finished.store(1, std::memory_order_relaxed);  // the other side notices it by the socket's end
     return close();
   }
   tell_sent();
@@ -55,7 +55,7 @@ void ShmConnection::write_frames() {
   if (queue_.empty()) room_is_enough();
 }
 
-/// False: the other side has written a position that cannot be.
+/// Returns false if the other side has written an impossible position.
 bool ShmConnection::look_for_room() {
   const std::uint64_t read = memory_->theirs().read.load(std::memory_order_acquire);
   if (read == read_seen_) return true;
@@ -120,7 +120,7 @@ void ShmConnection::publish_written() noexcept {
   ring_bell_of(memory_->theirs());
 }
 
-/// Waits until half the ring is free: less is not worth waking the writer for, and a writer that is awake sees it
+/// Waits until half the ring is free: less is not worth a wake-up, and a writer that is awake sees it
 /// anyway.
 void ShmConnection::wait_for_room() noexcept {
   TRIBUTARY_ASSERT(written_ - read_seen_ >= memory_->ring_bytes() / 2, "{} waits for room, and {} bytes are free",

@@ -22,7 +22,8 @@ UnixAddress address_of(const std::string& name) noexcept {
   UnixAddress unix_address;
   unix_address.address.sun_family = AF_UNIX;
   const std::size_t bytes = std::min(name.size(), sizeof unix_address.address.sun_path - 1);
-  std::memcpy(unix_address.address.sun_path + 1, name.data(), bytes);  // the first byte stays 0: abstract
+  std::memcpy(unix_address.address.sun_path + 1, name.data(), bytes);  // the first byte stays 0: an abstract
+                                                                       // name
   unix_address.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
   return unix_address;
 }
@@ -31,7 +32,7 @@ OwnedDescriptor make_socket() noexcept {
   return OwnedDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// No descriptor; leaves the errno that says why.
+/// Returns no descriptor; errno says why.
 OwnedDescriptor none() noexcept {
   return {};
 }
@@ -96,7 +97,7 @@ ssize_t receive_message(int socket, std::span<std::byte> message, OwnedDescripto
   msghdr header{};
   header.msg_iov = &data;
   header.msg_iovlen = 1;
-  if (descriptor != nullptr) {  // without room for it, the system drops a descriptor that comes along
+  if (descriptor != nullptr) {  // the system would drop a descriptor that comes along if there were no room for it
     header.msg_control = control;
     header.msg_controllen = sizeof control;
   }
@@ -104,11 +105,12 @@ ssize_t receive_message(int socket, std::span<std::byte> message, OwnedDescripto
   if (got < 0 || descriptor == nullptr) return got;
   const cmsghdr* rights = CMSG_FIRSTHDR(&header);
   if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) return got;
-  const std::size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);  // one, or two for the sake of alignment
+  const std::size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);  // one, or two for
+                                                                             // alignment
   for (std::size_t i = 0; i < count; ++i) {
     int number = -1;
     std::memcpy(&number, CMSG_DATA(rights) + i * sizeof number, sizeof number);
-    descriptor->reset(number);  // closes the one before
+    descriptor->reset(number);  // closes an earlier one
   }
   return got;
 }

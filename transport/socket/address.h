@@ -19,20 +19,20 @@ struct SocketAddress {
   [[nodiscard]] int family() const noexcept { return storage.ss_family; }
 };
 
-/// "Connection refused"
+/// The text for an error number, such as "Connection refused".
 [[nodiscard]] std::string error_text(int error);
 
-/// An IPv4 address in IPv6 form is given as IPv4.
+/// Returns an IPv4 address in IPv6 form as IPv4.
 [[nodiscard]] Endpoint endpoint_of(const SocketAddress& address);
 [[nodiscard]] Endpoint local_of(int socket);
 [[nodiscard]] Endpoint peer_of(int socket);
 
-/// Asks nobody; none when `host` is a name.
+/// Returns none when `host` is a name, because it asks no resolver.
 [[nodiscard]] std::optional<SocketAddress> numeric_address(const Endpoint& endpoint);
 /// May block: asks the system's resolver.
 [[nodiscard]] Result<std::vector<SocketAddress>> look_up(const Endpoint& endpoint);
 
-/// SO_ERROR, cleared by asking.
+/// Returns SO_ERROR, and clears it.
 [[nodiscard]] int pending_error(int socket) noexcept;
 
 }  // namespace tributary::transport

@@ -20,7 +20,7 @@
 namespace tributary::transport {
 namespace {
 
-/// Drivers of interfaces that have no wire, and tell a constant.
+/// Drivers of interfaces that have no wire and tell a constant.
 constexpr std::array<std::string_view, 2> kWithoutWire{"veth", "tun"};
 
 struct FreeInterfaces {
@@ -58,7 +58,7 @@ class Ethtool {
   Ethtool(const Ethtool&) = delete;
   Ethtool& operator=(const Ethtool&) = delete;
 
-  /// Fills in `command`, which begins with its number.
+  /// Fills in `command`; its first word is the command's number.
   template <class Command>
   bool ask(Command& command) {
     ifreq request{};

@@ -12,21 +12,23 @@ namespace tributary::transport {
 class Pollable : public std::enable_shared_from_this<Pollable> {
  public:
   virtual ~Pollable() = default;
-  /// The system has reported these epoll events. Only marks: no callback, no system call.
+  /// Notes that the system has reported these epoll events. Makes no callback and no system call.
   virtual void mark(std::uint32_t events) = 0;
-  /// Does what is due, a bounded part of it. Runs callbacks.
+  /// Does a bounded part of what is due. Runs callbacks.
   virtual void turn() = 0;
-  /// Writes what is queued, a bounded part of it. Runs on_sent callbacks.
+  /// Writes a bounded part of what is queued. Runs on_sent callbacks.
   virtual void write_turn() {}
-  /// The time of set_deadline() has come. Makes no callback.
+  /// Called when the time of set_deadline() has come. Makes no callback.
   virtual void on_deadline() {}
-  /// The transport ends. Makes no callback.
+  /// Called when the transport ends. Makes no callback.
   virtual void shut_down() = 0;
 
   // ---- for participants that share memory with another process (SocketCore::watch_memory)
-  /// True: the other side has written something new, and a turn is due. Cheap; asked in every turn of the transport.
+  /// True if the other side has written something new, so that a turn is due. It is cheap: the transport asks in every
+  /// turn.
   [[nodiscard]] virtual bool memory_changed() const noexcept { return false; }
-  /// The thread is about to sleep, or is awake again: from now on the other side must ring, or need not.
+  /// Tells the other side that it must ring, because this thread is about to sleep, or that it need not, because it is
+  /// awake again.
   virtual void set_asleep(bool /*asleep*/) noexcept {}
 
  private:

@@ -55,7 +55,8 @@ void Poller::wake() noexcept {
 
 std::span<const epoll_event> Poller::wait(std::chrono::nanoseconds limit) noexcept {
   const int count = ::epoll_wait(set_, events_.data(), static_cast<int>(events_.size()), whole_milliseconds(limit));
-  return std::span(events_).first(static_cast<std::size_t>(std::max(count, 0)));  // a signal: as if nothing were ready
+  return std::span(events_).first(static_cast<std::size_t>(std::max(count, 0)));  // a signal makes nothing
+                                                                                  // ready
 }
 
 // ---- one socket

@@ -1,6 +1,6 @@
 #pragma once
-// Finds the sockets that are ready: an epoll set in which each of them is registered once and never touched again until
-// it goes.
+// Finds the sockets that are ready. It is an epoll set in which each socket is registered once, and not touched again
+// until it goes.
 //
 // The set is edge-triggered: the system reports each change once, so that neither waiting nor reading costs a further
 // call to arm the next wait. The price: each socket's owner must remember that it is ready, until a system call has
@@ -18,7 +18,7 @@ class Pollable;
 
 class Poller {
  public:
-  /// Opens all its descriptors now, and not when there may be none left. Throws std::system_error.
+  /// Opens all its descriptors now, because later there may be none left. Throws std::system_error.
   Poller();
   ~Poller();
   Poller(const Poller&) = delete;
@@ -26,18 +26,18 @@ class Poller {
 
   /// From here until remove() the events that wait() returns have `what` as their data.ptr. Returns 0 or errno.
   [[nodiscard]] int add(int socket, std::uint32_t events, Pollable& what) noexcept;
-  /// Must be called before the socket is closed: a forked process may hold it open, and events would go on.
+  /// Must be called before the socket is closed: if a forked process holds it open, its events would go on.
   void remove(int socket) noexcept;
-  /// Readable when wait() would not sleep, so that another epoll set can watch it.
+  /// A descriptor that is readable when wait() would not sleep, so that another epoll set can watch it.
   [[nodiscard]] int descriptor() const noexcept { return set_; }
-  /// Ends one wait(), now or the next. Its event has no data. Any thread.
+  /// Ends one wait(), the present or the next one. Its event has no data. Any thread.
   void wake() noexcept;
   /// Sleeps until something has changed, at most for `limit` (rounded up to milliseconds, as the system counts); zero
   /// only asks. The returned events live until the next call.
   [[nodiscard]] std::span<const epoll_event> wait(std::chrono::nanoseconds limit) noexcept;
 
  private:
-  static constexpr std::size_t kEventsMax = 128;  // of one call; further ones come first in the next call
+  static constexpr std::size_t kEventsMax = 128;  // events of one call; further ones come first in the next call
   int set_ = -1;
   int wake_ = -1;  // an eventfd, never read: its count changes with each wake(), and that is the edge
   std::array<epoll_event, kEventsMax> events_{};
@@ -53,9 +53,9 @@ class PolledSocket {
 
   [[nodiscard]] int get() const noexcept { return socket_; }
   [[nodiscard]] bool is_open() const noexcept { return socket_ >= 0; }
-  /// Closes the socket before, and owns `socket`, without watching it.
+  /// Closes the former socket, and owns `socket` without watching it.
   void own(int socket) noexcept;
-  /// 0 or errno.
+  /// Returns 0 or errno.
   [[nodiscard]] int watch(std::uint32_t events, Pollable& what) noexcept;
   void close() noexcept;
   /// Stops watching the socket and gives it up, still open.

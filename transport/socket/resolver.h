@@ -15,7 +15,7 @@ namespace tributary::transport {
 class Resolver {
  public:
   using Found = std::function<void(Result<std::vector<SocketAddress>>)>;
-  /// Brings a call to the thread that the answers belong to. Any thread.
+  /// Brings a call to the thread that is to get the answers. Any thread.
   using Deliver = std::function<void(std::function<void()>)>;
 
   /// The thread starts with the first look-up.
@@ -23,7 +23,7 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  /// `found` is called, and destroyed, in a delivered call. Answers come in the order of the questions.
+  /// Looks a name up. A delivered call runs and destroys `found`. Answers come in the order of the questions.
   void ask(Endpoint endpoint, Found found);
   /// Waits for the look-up that is under way, and forgets the others.
   void stop();

@@ -7,8 +7,8 @@
 namespace tributary::transport {
 namespace {
 
-constexpr Duration kDeadlineMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
-constexpr std::size_t kTurnsUnaskedMax = 8;                      // turns with work from memory alone
+constexpr Duration kDeadlineMax = std::chrono::hours(24 * 365);  // keeps "for ever" from overflowing the clock
+constexpr std::size_t kTurnsUnaskedMax = 8;                      // turns in a row whose work came from memory alone
 constexpr int kLooksPerQuestion = 16;
 constexpr std::uint32_t kTellingsMin = 16;
 
@@ -45,11 +45,11 @@ turn::Looked SocketCore::sleep(TimePoint now, TimePoint until) {
   return {.at = woken, .some = !idle()};
 }
 
-/// Bytes that others have written to memory are seen without asking the system. While there are some, the system is
-/// asked only in every few turns, so that sockets wait for their turn but are not forgotten.
+/// This thread sees bytes that others have written to memory without asking the system. While there are some, it asks
+/// the system only in every few turns, so that sockets wait a little but are not forgotten.
 ///
-/// All events are marked before any is served: a callback may destroy a connection that has an event, and it is then
-/// served no more.
+/// Marks all events before it serves any. A callback may destroy a connection that has an event, which is then not
+/// served any more.
 void SocketCore::mark_ready(Duration wait) noexcept {
   mark_changed();
   if (!watched_.empty() && !due_.empty() && ++turns_unasked_ < kTurnsUnaskedMax) return;
@@ -82,7 +82,7 @@ void SocketCore::note_sole_teller(std::span<const epoll_event> events) noexcept 
 }
 
 /// Reads a socket before the system has reported it, and so gets its bytes a system call earlier. The event still
-/// comes, and costs a read in vain in one of some turns.
+/// comes, and now and then costs a read in vain.
 bool SocketCore::try_sole_teller() noexcept {
   if (tellings_ < kTellingsMin || !watched_.empty() || !idle() || ++turns_unasked_ >= kTurnsUnaskedMax) return false;
   TRIBUTARY_ASSERT(teller_ != nullptr, "{} events in a row came from one socket, and it is not known", tellings_);
@@ -105,12 +105,12 @@ void SocketCore::spin_on_memory() noexcept {
   }
 }
 
-/// Tells all that could wake this thread that it sleeps. False: one of them has something for it already.
+/// Tells everybody who could wake this thread that it sleeps. False: somebody has something for it already.
 bool SocketCore::fall_asleep() noexcept {
   TRIBUTARY_ASSERT(!asleep_, "a thread falls asleep that sleeps");
   asleep_ = true;
   if (!calls().fall_asleep()) return false;
-  // Other processes' memory is looked at after they were told, for the reason that turn/alarm.h gives.
+  // This thread looks at other processes' memory after it has told them, for the reason that turn/alarm.h gives.
   for (Pollable* what : watched_) what->set_asleep(true);
   mark_changed();
   return due_.empty();
@@ -202,7 +202,7 @@ void SocketCore::shut_down() {
   calls().forget();
 }
 
-/// Behaves as if it slept all the time: each post() wakes it, and the poller's descriptor shows that.
+/// Behaves as if this core slept all the time: each post() wakes it, and the poller's descriptor shows that.
 int SocketCore::be_driven() noexcept {
   TRIBUTARY_ASSERT(!asleep_, "a core that sleeps is driven by another one");
   static_cast<void>(calls().fall_asleep());

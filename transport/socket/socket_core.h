@@ -1,7 +1,7 @@
 #pragma once
-// The turns of a transport on sockets and shared memory: serve the sockets that are ready and the participants that are
-// due, and write what is queued. Connections and listeners take part as Pollables; several kinds may share one core,
-// and with it one wait.
+// The turns of a transport on sockets and shared memory. A turn serves the sockets that are ready and the participants
+// that are due, and writes what is queued. Connections and listeners take part as Pollables; several kinds may share
+// one core, and so one wait.
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,26 +25,26 @@ class SocketCore : public turn::Engine<SocketCore> {
   virtual void shut_down();
 
   // ---- driven by another transport's turns, which poll() it without ever letting it wait
-  /// Begins that. The returned descriptor is readable when a socket has an event, or a call was posted.
+  /// Begins to be driven. The returned descriptor is readable when a socket has an event, or a call was posted.
   [[nodiscard]] int be_driven() noexcept;
-  /// poll() has something to do now, even if the descriptor is not readable.
+  /// True if poll() has something to do now, even if the descriptor is not readable.
   [[nodiscard]] bool has_work() const noexcept { return !idle() || !watched_.empty(); }
   /// The latest time at which poll() has something to do.
   [[nodiscard]] TimePoint first_deadline() const noexcept { return deadlines_.first(); }
 
   // ---- for Pollables, on the transport's thread
   [[nodiscard]] Poller& poller() noexcept { return poller_; }
-  /// turn() will be called in this poll or the next.
+  /// Makes the core call turn() in this poll or the next.
   void make_due(Pollable& what) { due_.add(what); }
-  /// write_turn() will be called soon.
+  /// Makes the core call write_turn() soon.
   void make_dirty(Pollable& what) { dirty_.add(what); }
-  /// on_deadline() will be called once `limit` is over, instead of at the deadline before; leave() clears it.
+  /// Makes the core call on_deadline() once `limit` is over, instead of at the earlier deadline; leave() clears it.
   void set_deadline(Pollable& what, Duration limit);
   void clear_deadline(Pollable& what) noexcept { deadlines_.clear(what); }
   void enter(Pollable& what);
-  /// From here until leave() its memory is looked at in every turn.
+  /// Makes the core look at the participant's memory in every turn, until leave().
   void watch_memory(Pollable& what);
-  /// May destroy it, unless it has another owner.
+  /// Ends a participation. May destroy the participant, unless it has another owner.
   void leave(Pollable& what) noexcept;
 
  private:
@@ -74,11 +74,11 @@ class SocketCore : public turn::Engine<SocketCore> {
   turn::DueList<PollablePtr, &Pollable::due_> due_;
   turn::DueList<PollablePtr, &Pollable::dirty_> dirty_;
   std::vector<PollablePtr> registered_;
-  std::vector<Pollable*> watched_;  // those whose memory others change; all are in registered_
-  std::size_t turns_unasked_ = 0;   // since the system was last asked
-  Pollable* teller_ = nullptr;      // whose socket had the last event; it is in registered_
-  std::uint32_t tellings_ = 0;      // events of it in a row, up to kTellingsMin
-  bool asleep_ = false;             // and all that share memory were told
+  std::vector<Pollable*> watched_;  // participants whose memory others change; all are in registered_
+  std::size_t turns_unasked_ = 0;   // turns since the system was last asked
+  Pollable* teller_ = nullptr;      // participant whose socket had the last event; it is in registered_
+  std::uint32_t tellings_ = 0;      // its events in a row, up to kTellingsMin
+  bool asleep_ = false;             // this thread sleeps, and all that share memory know it
 };
 
 }  // namespace tributary::transport

@@ -1,4 +1,4 @@
-// How a connection opens: name, addresses in turn, socket.
+// A connection opens: it looks the name up, and tries a socket for each address in turn.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -69,10 +69,10 @@ void TcpConnection::try_next_address() {
   make_due();
 }
 
-/// True: the connection is under way.
+/// Begins to connect to an address. True: the connection is under way.
 bool TcpConnection::start_connecting(const SocketAddress& address) {
   if (!straight_ && core_.detour && core_.detour(*this, address)) return true;
-  readable_ = writable_ = hung_up_ = tells_no_more_ = false;  // of the socket before
+  readable_ = writable_ = hung_up_ = tells_no_more_ = false;  // these belonged to the former socket
   socket_.own(open_socket(address.family(), core_.settings()));
   if (!socket_.is_open()) {
     connect_error_ = errno;
@@ -84,11 +84,12 @@ bool TcpConnection::start_connecting(const SocketAddress& address) {
     connect_error_ = errno;
     return false;
   }
-  connect_error_ = watch();  // not before: a socket that has not begun to connect is told as hung up
+  connect_error_ = watch();  // not earlier: the system reports a socket that is not connecting yet as hung
+                             // up
   return connect_error_ == 0;
 }
 
-/// The socket has become writable or broken, or the time is up.
+/// Goes on when the socket has become writable or broken, or the time is up.
 void TcpConnection::finish_connecting() {
   if (fatal_) return tell_closed(std::move(*fatal_));
   if (!writable_) return;
@@ -99,8 +100,8 @@ void TcpConnection::finish_connecting() {
   connected();
 }
 
-/// If nobody listens at a port that the system also hands out to connecting sockets, it may hand out that very port,
-/// and TCP then opens a connection of the socket with itself.
+/// The system also hands out ports to connecting sockets. If nobody listens at such a port, the system may hand out
+/// that very port, and TCP then connects the socket with itself.
 bool TcpConnection::connected_to_itself() const {
   return local_of(socket_.get()) == peer_of(socket_.get());
 }

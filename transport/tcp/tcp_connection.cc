@@ -30,7 +30,7 @@ void TcpConnection::open(int socket) {
     fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + ": " + error_text(error) + "."};
     return make_due();
   }
-  readable_ = writable_ = true;  // tried before waited for: bytes that are there already cost no wait
+  readable_ = writable_ = true;  // tries before it waits, so that bytes that are there already cost no wait
   make_due();
 }
 
@@ -38,14 +38,14 @@ int TcpConnection::watch() noexcept {
   return socket_.watch(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI, *this);
 }
 
-/// Each event reports all that holds now, not only the changes: something that was known already is no reason for a
-/// turn. While readable_ holds, a turn is due anyhow, or the handler has said NotYet.
+/// An event reports all that holds now, and not only the changes. So something that was known already is no reason for
+/// a turn: while readable_ holds, a turn is due anyhow, or the handler has said NotYet.
 void TcpConnection::mark(std::uint32_t events) {
   const bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
   const bool more_to_read = broken || (events & (EPOLLIN | EPOLLRDHUP)) != 0;
   const bool room_to_write = broken || (events & EPOLLOUT) != 0;
   const bool news = (more_to_read && !readable_) || (room_to_write && !writable_) || (broken && !hung_up_);
-  readable_ |= more_to_read;  // what has arrived before the end is still served
+  readable_ |= more_to_read;  // serves what has arrived before the end
   writable_ |= room_to_write;
   hung_up_ |= broken;
   if (broken || (events & (EPOLLPRI | EPOLLRDHUP)) != 0) tells_no_more_ = true;
@@ -91,8 +91,8 @@ void TcpConnection::close() {
   core_.leave(*this);  // last: it may destroy this
 }
 
-/// Also ends a flush, because the channel's owner takes the borrowed payloads with it. Frames that were all handed to
-/// the system may still arrive.
+/// Also ends a flush, because the channel's owner takes the borrowed payloads with it. Frames may still arrive if all
+/// of them were handed to the system.
 void TcpConnection::channel_destroyed() {
   channel_ = nullptr;
   if (state_ != State::lingering) close();
@@ -115,8 +115,9 @@ void TcpConnection::close_after_flush(Duration limit) {
   make_due();
 }
 
-/// All is written. A socket that is closed while bytes come in resets the connection, and the reset may overtake our
-/// last frames. So this side waits for the other side's close, and throws away the bytes that come until then.
+/// Stops writing, because all is written. If this side closed the socket while bytes come in, the system would reset
+/// the connection, and the reset might overtake our last frames. So this side waits for the other side's close, and
+/// throws away the bytes that come until then.
 void TcpConnection::linger() {
   TRIBUTARY_ASSERT(state_ == State::flushing && queue_.empty(), "the connection to {} stops writing in state {}", peer_,
                    state_);
@@ -130,7 +131,7 @@ void TcpConnection::linger() {
 void TcpConnection::on_deadline() {
   if (state_ == State::flushing || state_ == State::lingering) return close();
   if (state_ != State::connecting) return;
-  if (detached_) return close();  // a flush that never began to write
+  if (detached_) return close();  // the flush never began to write
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
   fatal_ = Error{Errc::unreachable,
                  "cannot connect to " + peer_ + ": no answer within " + std::to_string(milliseconds) + " ms."};

@@ -58,7 +58,7 @@ class TcpConnection final : public Connection {
   // tcp_connection.cc
   void count_callback() noexcept { core_.count_callback(); }
   void make_due() { core_.make_due(*this); }
-  /// 0 or errno.
+  /// Returns 0 or errno.
   [[nodiscard]] int watch() noexcept;
   void tell_closed(Error error);
   void linger();
@@ -94,7 +94,8 @@ class TcpConnection final : public Connection {
   void tell_sent();
   void after_write();
 
-  static constexpr std::size_t kStagingBytes = 4096;  // holds many small frames, and little of a large payload
+  static constexpr std::size_t kStagingBytes = 4096;  // for many small frames, or little of a large
+                                                      // payload
 
   TcpCore& core_;
   PolledSocket socket_;
@@ -103,8 +104,8 @@ class TcpConnection final : public Connection {
   std::optional<Error> fatal_;  // on_closed is due
 
   // reading
-  bool readable_ = false;       // the system has reported so, and no read has found nothing left since
-  bool tells_no_more_ = false;  // no event will say that there is more to read: see read_short()
+  bool readable_ = false;       // the system has reported so, and no read has come up empty since
+  bool tells_no_more_ = false;  // no event will say that there is more to read, so reads go on: see read_short()
   bool hung_up_ = false;        // the system reports an error or a reset, which a stalled channel would not see
   bool peer_finished_ = false;
   FrameReader reader_;
@@ -113,7 +114,7 @@ class TcpConnection final : public Connection {
   std::array<std::byte, kStagingBytes> staging_;
 
   // writing
-  bool writable_ = false;  // the system has reported so, and has taken all bytes since
+  bool writable_ = false;  // the system has reported so, and has taken all bytes that were written since
   int write_error_ = 0;
   SendQueue queue_;
 

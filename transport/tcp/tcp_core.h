@@ -25,7 +25,7 @@ class TcpCore final : public SocketCore {
   [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
   [[nodiscard]] const TcpSettings& settings() const noexcept { return settings_; }
   TcpStatistics statistics;
-  /// Asked before each address is tried. True: another connection took the place of this one, which was handed_on().
+  /// Called before each address is tried. True: another connection took the place of this one, which was handed_on().
   std::function<bool(TcpConnection&, const SocketAddress&)> detour;
 
  private:

@@ -33,7 +33,7 @@ void TcpAcceptor::mark(std::uint32_t /*events*/) {
   if (!paused_) core_.make_due(*this);
 }
 
-/// Waits: trying again at once, or with the next connection, would spin.
+/// Waits, because trying again at once, or with the next connection, would only spin.
 void TcpAcceptor::pause() {
   ++core_.statistics.accept_pauses;
   paused_ = true;
@@ -47,7 +47,7 @@ void TcpAcceptor::on_deadline() {
 
 void TcpAcceptor::turn() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
-    if (acceptor_ == nullptr) return;  // the last callback may have ended listening
+    if (acceptor_ == nullptr) return;  // the last callback may have ended the listening
     const int socket = ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket >= 0) {
       take(socket);
@@ -55,7 +55,7 @@ void TcpAcceptor::turn() {
       return;  // the next connection makes an event
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return pause();
-    }  // else this connection is broken already: go on with the next
+    }  // else this connection is broken already: goes on with the next
   }
   if (acceptor_ != nullptr) core_.make_due(*this);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Accepting connections: a bounded number in each turn, and a pause when the process has no descriptor left.
+// Accepts connections, a bounded number in each turn, and pauses when the process has no descriptor left.
 #include "transport/tcp/tcp_connection.h"
 
 namespace tributary::transport {
@@ -7,7 +7,7 @@ namespace tributary::transport {
 class TcpAcceptor final : public Pollable {
  public:
   TcpAcceptor(std::shared_ptr<TcpCore> core, int socket, Acceptor& acceptor);
-  /// 0 or errno.
+  /// Returns 0 or errno.
   [[nodiscard]] int start();
   void close();
   void mark(std::uint32_t events) override;
@@ -19,7 +19,7 @@ class TcpAcceptor final : public Pollable {
   void pause();
   void take(int socket);
 
-  std::weak_ptr<TcpCore> shared_core_;  // for the channels it makes; weak, or the core would own itself
+  std::weak_ptr<TcpCore> shared_core_;  // shared with the channels that it makes; weak, or the core would own itself
   TcpCore& core_;
   PolledSocket socket_;
   Acceptor* acceptor_;

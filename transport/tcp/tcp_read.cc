@@ -99,9 +99,9 @@ void TcpConnection::receive(std::size_t& budget) {
   if (reader_.whole()) static_cast<void>(deliver());
 }
 
-/// The system had fewer bytes than asked for: later bytes make an event, and asking before that is in vain. Two things
-/// make no event: an end or an error that was reported along with the last bytes, and bytes behind urgent data, where a
-/// read stops short. After these the system is asked until it has nothing.
+/// Handles a read that brought fewer bytes than asked for. Later bytes make an event, and asking before that is in
+/// vain. Two things make no event: an end or an error that was reported along with the last bytes, and bytes behind
+/// urgent data, at which a read stops. After these, reads go on until the system has nothing.
 void TcpConnection::read_short() noexcept {
   if (!tells_no_more_) readable_ = false;
 }
@@ -110,7 +110,7 @@ void TcpConnection::receive_nothing(int error) {
   if (error == EINTR) return;
   if (error != EAGAIN && error != EWOULDBLOCK) return tell_closed(lost(error));
   readable_ = false;
-  // Nothing more comes on a connection that cannot be written to: the write's error is the end.
+  // Ends the connection with a write's error: nothing more comes on a connection to which nobody can write.
   if (write_error_ != 0) tell_closed(lost(write_error_));
 }
 

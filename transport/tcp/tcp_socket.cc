@@ -24,7 +24,7 @@ struct InterfaceList {
 
 template <class T>
 void set_option(int socket, int level, int name, const T& value) noexcept {
-  (void)::setsockopt(socket, level, name, &value, sizeof value);  // a system without this option does without
+  (void)::setsockopt(socket, level, name, &value, sizeof value);  // a system that lacks this option works without it
 }
 
 SocketAddress any_address(int family, std::uint16_t port) {
@@ -86,7 +86,7 @@ void set_options(int socket, const TcpSettings& settings) noexcept {
 int open_socket(int family, const TcpSettings& settings) noexcept {
   const int socket = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
   if (socket < 0) return -1;
-  // Set before connect and listen: the window's scale is agreed upon with the first packets.
+  // Set before connect and listen, because the first packets agree on the window's scale.
   if (settings.send_buffer_bytes != 0) {
     set_option(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(settings.send_buffer_bytes));
   }

@@ -35,7 +35,7 @@ void TcpTransport::post(std::function<void()> call) {
   core_->post(std::move(call));
 }
 
-/// nullptr: the channel is of another transport.
+/// Returns nullptr if the channel belongs to another transport.
 TcpConnection* TcpTransport::own(Channel& channel) const {
   auto* ours = dynamic_cast<ConnectionChannel*>(&channel);
   auto* connection = ours == nullptr ? nullptr : dynamic_cast<TcpConnection*>(&ours->connection());

@@ -12,8 +12,8 @@
 
 namespace tributary::transport {
 
-constexpr std::size_t kVectorsMax = 256;  // of one call; the system allows 1024
-constexpr std::size_t kSmallBytes = 256;  // copied sooner than the system reads a list of parts
+constexpr std::size_t kVectorsMax = 256;  // vectors of one call; the system allows 1024
+constexpr std::size_t kSmallBytes = 256;  // copying this much is faster than having the system read a list of parts
 
 namespace {
 
@@ -86,7 +86,7 @@ bool TcpConnection::write_some(std::size_t& budget) {
   return true;
 }
 
-/// The other side may have told the reason before it went: that is read first.
+/// The other side may have told the reason before it went, so this code reads that first.
 void TcpConnection::write_failed(int error) {
   write_error_ = error;
   queue_.clear();

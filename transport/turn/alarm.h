@@ -1,5 +1,5 @@
 #pragma once
-// One thread sleeps, and all others wake it, without a system call while it is awake.
+// An alarm by which all other threads wake one thread. It costs no system call while that thread is awake.
 //
 //   the sleeper, in fall_asleep()      another thread, in ring()
 //   1  sets `asleep_`                  3  sets `rung_`
@@ -9,11 +9,11 @@
 // and 3 before 4. If 3 is before 2, the sleeper sees that it was rung, and stays awake. If it is not, then 1 is before
 // 2, 2 before 3, and 3 before 4: the other thread sees that the sleeper sleeps, and wakes it. So at least one of the
 // two sees the other. With any weaker order both might see nothing, because each thread's own store could be delayed
-// behind its own load. Only the first thread that rings needs to wake the sleeper: until take() it does not go to sleep
-// again.
+// behind its own load. Only the first thread that rings needs to wake the sleeper, which does not go to sleep again
+// before take().
 //
-// Memory that is shared with another process is watched by the same rule (shm/shm_connection.cc): there `asleep_` and
-// `rung_` are words of the shared memory.
+// Two processes that share memory follow the same rule (shm/shm_connection.cc): there `asleep_` and `rung_` are words
+// of the shared memory.
 #include <atomic>
 
 namespace tributary::transport::turn {
@@ -21,22 +21,22 @@ namespace tributary::transport::turn {
 class Alarm {
  public:
   // ---- any thread
-  /// True: the sleeper may be asleep, and the caller must wake it. The thread that take()s sees all that the caller
-  /// stored before.
+  /// Rings. True: the sleeper may be asleep, and the caller must wake it. The thread that calls take() sees all that
+  /// the caller stored before.
   [[nodiscard]] bool ring() noexcept {
     return !rung_.exchange(true, std::memory_order_seq_cst) && asleep_.load(std::memory_order_seq_cst);
   }
 
   // ---- the sleeper
-  /// False: the alarm was rung; stay awake. wake_up() must follow in either case.
+  /// Begins to sleep. False: the alarm was rung, so stay awake. wake_up() must follow in either case.
   [[nodiscard]] bool fall_asleep() noexcept {
     asleep_.store(true, std::memory_order_seq_cst);
     return !rung_.load(std::memory_order_seq_cst);
   }
   void wake_up() noexcept { asleep_.store(false, std::memory_order_relaxed); }
-  /// Whether it was rung. Cheap enough for every turn; may see a ring() a little late.
+  /// True if it was rung. It is cheap enough for every turn, and may see a ring() a little late.
   [[nodiscard]] bool rung() const noexcept { return rung_.load(std::memory_order_relaxed); }
-  /// Whether it was rung since the last call.
+  /// Returns whether it was rung since the last call.
   [[nodiscard]] bool take() noexcept { return rung() && rung_.exchange(false, std::memory_order_acq_rel); }
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
-// Deadlines of many owners. When an owner's deadline moves later, its entry stays: it is looked at when it comes up,
-// and put back. So a time-out that each acknowledgement moves on costs nothing, and nothing is allocated once the heap
-// has its size. An owner that asks for an earlier time leaves an entry behind: clear() the heap and push() all again
-// when there are many more entries than owners.
+// Deadlines of many owners. When an owner's deadline moves to a later time, its entry stays; the owner looks at the
+// entry when it comes up, and puts it back. So a time-out that each acknowledgement moves on costs nothing, and nothing
+// is allocated once the heap has its size. An owner that asks for an earlier time leaves an entry behind: clear() the
+// heap and push() all again when there are many more entries than owners.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

@@ -9,7 +9,7 @@
 
 namespace tributary::transport::turn {
 
-/// `At` is a TimePoint of the owner's: its time in this list, TimePoint::max() for none.
+/// `At` is a member of the owner: its time in this list, TimePoint::max() for none.
 template <class Owner, auto At>
 class Deadlines {
  public:
@@ -28,7 +28,7 @@ class Deadlines {
     owner.*At = TimePoint::max();
   }
   [[nodiscard]] bool empty() const noexcept { return ordered_.empty(); }
-  /// TimePoint::max() for none.
+  /// The earliest time; TimePoint::max() for none.
   [[nodiscard]] TimePoint first() const noexcept { return empty() ? TimePoint::max() : ordered_.begin()->first; }
   /// Takes the next owner whose time has come, and clears its time; nullptr: none.
   [[nodiscard]] Owner* take_expired(TimePoint now) noexcept {

@@ -1,5 +1,5 @@
 #pragma once
-// Items that want a turn: each once, in the order in which they asked.
+// Items that want a turn, each once, in the order in which they asked.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -9,8 +9,8 @@
 
 namespace tributary::transport::turn {
 
-/// `Mark` is a bool of the item's, which says that it is in this list. `Pointer` is a raw pointer, or a shared one that
-/// keeps the item alive until its turn is over. Allocates only while the list grows to the most that ever waited.
+/// `Mark` is a bool member of the item that says that it is in this list. `Pointer` is a raw pointer, or a shared one
+/// that keeps the item alive until its turn is over. Allocates only while the list grows to the most that ever waited.
 template <class Pointer, auto Mark>
 class DueList {
  public:
@@ -25,7 +25,7 @@ class DueList {
   }
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
 
-  /// Gives each of them its turn. An item that asks meanwhile has its turn in the next run().
+  /// Gives each item its turn. An item that asks meanwhile has its turn in the next run().
   template <class Turn>
   void run(Turn turn) {
     TRIBUTARY_ASSERT(running_.empty(), "a turn runs the list that it is in, with {} items", running_.size());
@@ -36,7 +36,7 @@ class DueList {
       turn(item);
     }
   }
-  /// Likewise, but an item that asks meanwhile has its turn in this run.
+  /// Gives each item its turn; an item that asks meanwhile has its turn in this run.
   template <class Turn>
   void run_all(Turn turn) {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {

@@ -1,10 +1,10 @@
 #pragma once
 // The turns of one thread over one transport: what every transport's poll() has in common.
 //
-// A poll() is a loop over looks. A look takes what has come, without waiting, and gives everything that is due a
-// bounded turn. Between two looks the thread stays awake while the last waits say that it is worth it (SpinEstimate),
-// or sleeps until something comes or a deadline is over. The loop ends with the first look that has called a handler
-// back, or when the caller's time is over. Calls that other threads post run within a look, and end a sleep.
+// A poll() is a loop of looks. A look takes what has come, without waiting, and gives everything that is due a bounded
+// turn. Between two looks the thread stays awake while the last waits say that it is worth it (SpinEstimate), or sleeps
+// until something comes or a deadline is over. The loop ends with the first look that has called a handler back, or
+// when the caller's time is over. Calls that other threads post run within a look, and end a sleep.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -20,10 +20,10 @@ namespace tributary::transport::turn {
 /// The result of a look.
 struct Looked {
   TimePoint at;       // the time when it had looked
-  bool some = false;  // something has come, or there is more to do: do not offer the core to others
+  bool some = false;  // something has come, or there is more to do: the thread must not offer its core to others
 };
 
-/// Marks that a call runs which must not be entered again.
+/// Marks that a call is running, which must not be entered a second time meanwhile.
 class Entered {
  public:
   explicit Entered(bool& flag) noexcept : flag_(flag) {
@@ -52,7 +52,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// As Transport::poll(). Inside its own callbacks it does nothing.
+  /// Implements Transport::poll(). Inside its own callbacks it does nothing.
   std::size_t poll(Duration wait) {
     if (polling_ || ended_) return 0;
     const Entered polling(polling_);
@@ -63,7 +63,7 @@ class Engine {
     if constexpr (requires(Core& c) { c.end_poll(); }) core().end_poll();
     return callbacks_;
   }
-  /// As Transport::post().
+  /// Implements Transport::post().
   void post(std::function<void()> call) {
     if (calls_.post(std::move(call))) core().wake();
   }
@@ -91,7 +91,7 @@ class Engine {
   [[nodiscard]] Mailbox<std::function<void()>>& calls() noexcept { return calls_; }
 
  private:
-  static constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
+  static constexpr Duration kWaitMax = std::chrono::hours(1);  // keeps "for ever" from overflowing the clock
 
   [[nodiscard]] Core& core() noexcept { return static_cast<Core&>(*this); }
 
@@ -119,7 +119,7 @@ class Engine {
   const Duration busy_poll_;
   SpinEstimate spin_estimate_;
   Mailbox<std::function<void()>> calls_;
-  std::size_t callbacks_ = 0;  // in this poll()
+  std::size_t callbacks_ = 0;  // callbacks in this poll()
   bool polling_ = false;
   bool ended_ = false;
 };

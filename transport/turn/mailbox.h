@@ -11,7 +11,7 @@
 
 namespace tributary::transport::turn {
 
-/// Any thread posts; one thread, the owner, takes. A take() that finds nothing locks nothing, and in steady state
+/// Any thread posts; one thread, the owner, takes. A take() that finds nothing takes no lock, and in steady state
 /// neither side allocates.
 template <class Message>
 class Mailbox {
@@ -43,14 +43,14 @@ class Mailbox {
     taken.clear();
     spare_ = std::move(taken);
   }
-  /// Destroys all posted messages. Outside the lock, because destroying a message may post once more.
+  /// Destroys all posted messages. It does so outside the lock, because destroying a message may post another.
   void forget() {
     std::vector<Message> forgotten;
     const std::lock_guard lock(mutex_);
     forgotten.swap(posted_);
   }
   [[nodiscard]] bool has_some() const noexcept { return alarm_.rung(); }
-  /// As Alarm::fall_asleep() and Alarm::wake_up().
+  /// These are Alarm::fall_asleep() and Alarm::wake_up().
   [[nodiscard]] bool fall_asleep() noexcept { return alarm_.fall_asleep(); }
   void wake_up() noexcept { alarm_.wake_up(); }
   /// Sleeps here until something is posted, for an owner that has nothing else to sleep on. Called after fall_asleep().
@@ -64,7 +64,7 @@ class Mailbox {
   std::mutex mutex_;
   std::condition_variable posted_something_;
   std::vector<Message> posted_;  // guarded by mutex_
-  std::vector<Message> spare_;   // only the owner's: empty, its memory is used again
+  std::vector<Message> spare_;   // empty; only the owner uses it, to use its memory again
 };
 
 }  // namespace tributary::transport::turn

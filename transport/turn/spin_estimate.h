@@ -1,5 +1,5 @@
 #pragma once
-// Tells by the last waits whether the next one is worth staying awake for.
+// Tells from the last waits whether it pays to stay awake in the next one.
 #include <sched.h>
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace tributary::transport::turn {
 
-/// The core is offered to others after so many looks in vain, where a look is short.
+/// The number of short looks in vain after which the thread offers its core to others.
 inline constexpr std::uint32_t kLooksPerOffer = 4;
 
 /// One thread's waits, one after the other. A wait spins for up to `spin_max` of its own time before it sleeps, and
 /// offers the core to others between its looks. It does so while three of the last four waits ended awake, so a thread
 /// that waits long pays next to nothing.
 ///
-/// Where processes outnumber cores, the process that gets the core is often the one that this thread waits for: looking
+/// Where processes outnumber cores, the process that gets the core is often the one that this thread waits for. Looking
 /// again when the core comes back is then cheaper, for both, than sleeping and being woken. That is not so where the
-/// others compute, and keep the core for a time slice. Only a trial tells which of the two it is: so now and then, and
-/// the more seldom the more often it was in vain, a wait is tried awake.
+/// others compute, and keep the core for a time slice. Only a trial tells which of the two holds. So now and then a
+/// thread tries to stay awake in a wait; the more often that was in vain, the rarer it tries.
 class SpinEstimate {
  public:
   explicit SpinEstimate(Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
@@ -33,10 +33,11 @@ class SpinEstimate {
     slept_ = false;
     until_ = now + (spins() ? spin_max_ : Duration::zero());
   }
-  /// True: look again; false: sleep.
+  /// Says whether to look again (true) or to sleep (false).
   [[nodiscard]] bool stays_awake(TimePoint now) const noexcept { return now < until_; }
-  /// After a look in vain: offers the core to others, at every look if they wanted it lately, else at some, because the
-  /// offer takes longer than the look. `now` becomes the time after the offer, by `time()`.
+  /// Offers the core to others, after a look in vain. It does so at every look if others wanted the core lately, else
+  /// at some looks only, because the offer takes longer than a look. `now` becomes the time after the offer, by
+  /// `time()`.
   template <class Time>
   void offer_core(TimePoint& now, Time time) {
     if (!crowded_ && ++looks_ % looks_per_offer_ != 0) return;
@@ -44,7 +45,7 @@ class SpinEstimate {
     const TimePoint before = std::exchange(now, time());
     was_away(now - before, now);
   }
-  /// An offer took `length`, until `now`.
+  /// Notes that an offer took `length`, until `now`.
   void was_away(Duration length, TimePoint now) noexcept {
     if (length <= kOfferMax) return;
     crowded_ = true;
@@ -52,7 +53,7 @@ class SpinEstimate {
     until_ = length > kAwayOnceMax || away_ > kAwayMax ? now : until_ + length;
   }
   void sleeps() noexcept { slept_ = true; }
-  /// `in_vain`: the time for the wait was over before anything came.
+  /// Notes the end of a wait. `in_vain`: its time was over before anything came.
   void end(TimePoint now, bool in_vain) noexcept {
     if (spin_max_ <= Duration::zero()) return;
     const Duration length = in_vain ? Duration::max() : now - started_;
@@ -65,7 +66,7 @@ class SpinEstimate {
       begin_trial();
     }
   }
-  /// The next wait begins awake.
+  /// True if the next wait begins awake.
   [[nodiscard]] bool spins() const noexcept { return caught_ >= kWorthIt && spin_max_ > Duration::zero(); }
 
  private:
@@ -104,14 +105,14 @@ class SpinEstimate {
   std::uint32_t looks_per_offer_;
   // this wait
   TimePoint started_, until_;
-  Duration away_{};  // while others had the core
+  Duration away_{};  // time in which others had the core
   bool slept_ = false;
   // the waits before
   bool crowded_ = false;     // others wanted the core in the last one, or in this one
   bool trying_ = false;      // this wait is a trial
   int caught_ = 0;           // moving share of the waits that ended awake, or would have
-  std::uint32_t looks_ = 0;  // in vain
-  std::uint32_t waits_ = 0;  // since the last trial
+  std::uint32_t looks_ = 0;  // looks in vain
+  std::uint32_t waits_ = 0;  // waits since the last trial
   std::uint32_t successes_ = 0;
   std::uint32_t trial_after_ = kTrialAfterMin;
 };

@@ -45,12 +45,13 @@ std::size_t receive_buffer_of(int socket) noexcept {
   return static_cast<std::size_t>(std::max(bytes, 0));
 }
 
-/// Sets the socket's options. A system without one of these does without: no marks, no early news of a dead process.
+/// Sets the socket's options. A system that lacks one of them works without marks, or without early news of a dead
+/// process.
 ///
-/// Path MTUs: packets are never sent in fragments, and may be as long as the device carries (PROBE).
-/// datagram_bytes_max() asks for the system's belief in what routers say, and obeys it down to the protocol's least.
-/// The system's own way (DO) would go down to 552 bytes, for ten minutes, for anybody who guesses a pair of ports, and
-/// would then send nothing of this protocol (RFC 8085, 3.2; RFC 8899, 4.6.2).
+/// Packets are never sent in fragments, and may be as long as the device carries (PROBE). datagram_bytes_max() asks
+/// what the system believes of routers' words, and obeys that down to the protocol's least. The system's own way (DO)
+/// would go down to 552 bytes for ten minutes at the word of anybody who guesses a pair of ports, and would then send
+/// nothing of this protocol (RFC 8085, 3.2; RFC 8899, 4.6.2).
 void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, settings.receive_buffer_bytes);
   set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, settings.send_buffer_bytes);
@@ -116,7 +117,7 @@ Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, co
     set_options(socket, four, settings);
     if (wake >= 0 && ::bind(socket, address.get(), address.bytes) == 0) return port;
     if (error == 0 || error == EAFNOSUPPORT) error = errno;
-    if (errno == EADDRINUSE) break;  // so as not to listen on the other family only
+    if (errno == EADDRINUSE) break;  // so that it does not listen on the other family alone
   }
   return fail(Errc::io, error == EADDRINUSE ? "the address is in use." : error_text(error) + ".");
 }

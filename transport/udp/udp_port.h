@@ -25,12 +25,12 @@ class Descriptor {
   int number_;
 };
 
-/// The receive buffer that the system gives when so many bytes are asked for, with its own accounting included.
+/// The receive buffer that the system gives when asked for this many bytes, its own accounting included.
 [[nodiscard]] std::size_t receive_buffer_granted(std::size_t wanted);
 
 class UdpPort final : public packet::PacketPort {
  public:
-  /// An empty host: the settings' bind_address, or all addresses of both families.
+  /// Opens a socket. An empty host stands for the settings' bind_address, or for all addresses of both families.
   [[nodiscard]] static Result<std::unique_ptr<packet::PacketPort>> open(const Endpoint& at,
                                                                         const UdpSettings& settings);
   UdpPort(int socket, int wake, bool four, bool offloads);
@@ -48,14 +48,14 @@ class UdpPort final : public packet::PacketPort {
   packet::PacketAddress local() const override;
 
  private:
-  static constexpr std::size_t kMessages = 16;  // of one recvmmsg; each may hold many datagrams
+  static constexpr std::size_t kMessages = 16;  // messages of one recvmmsg; each may hold many datagrams
   static constexpr std::size_t kMessageBytes = 65536;
   static constexpr std::size_t kControlBytes = 256;
   static constexpr std::size_t kQueuedMax = 256;          // datagrams between two flushes
-  static constexpr std::size_t kSegmentsMax = 64;         // of one call with UDP_SEGMENT
-  static constexpr std::size_t kSegmentBytesMax = 65000;  // together
-  static constexpr std::size_t kRefusalsPerTurn = 4;      // that receive() shows beside data
-  static constexpr std::size_t kErrorsPerTurn = 16;       // that it takes from the error queue to find them
+  static constexpr std::size_t kSegmentsMax = 64;         // datagrams of one message with UDP_SEGMENT
+  static constexpr std::size_t kSegmentBytesMax = 65000;  // bytes of these together
+  static constexpr std::size_t kRefusalsPerTurn = 4;      // refusals that receive() shows beside data
+  static constexpr std::size_t kErrorsPerTurn = 16;       // messages that it takes from the error queue to find them
   static constexpr int kAnswersMax = 4;                   // calls repeated after an earlier datagram's error
   static constexpr std::size_t kUncutMax = 8;
 
@@ -90,9 +90,10 @@ class UdpPort final : public packet::PacketPort {
 
   Descriptor socket_;
   Descriptor wake_;
-  std::vector<pollfd> watched_;  // the two above, and the descriptors of watch()
+  std::vector<pollfd> watched_;  // the two descriptors above, and those of watch()
   const bool four_;              // the socket is of IPv4 only
-  bool segmentation_;            // UDP_SEGMENT is used: the system knows it, and has not refused it for all of late
+  bool segmentation_;            // uses UDP_SEGMENT, which the system knows and has not refused everywhere
+                                 // lately
   packet::PortCounts counts_;
 
   // receiving
@@ -103,8 +104,8 @@ class UdpPort final : public packet::PacketPort {
   std::vector<std::byte> control_;
   std::array<Message, kMessages> messages_{};
   std::size_t messages_count_ = 0;
-  std::size_t message_ = 0;  // the one that is being handed out
-  std::size_t offset_ = 0;   // in it
+  std::size_t message_ = 0;  // message that is being handed out
+  std::size_t offset_ = 0;   // offset in that message
   bool refusals_ = false;    // the system has reported an error: the error queue has the details
   std::array<std::array<std::byte, 512>, kRefusalsPerTurn> refusal_bytes_{};
 
@@ -114,15 +115,16 @@ class UdpPort final : public packet::PacketPort {
   std::vector<iovec> send_vectors_;
   std::vector<mmsghdr> send_messages_;
   std::vector<SocketAddress> send_addresses_;
-  std::vector<std::size_t> send_first_;  // the datagram that each message begins with, and the end behind the last
-  /// A destination for which a message was not cut: its route has a shorter MTU, or a device that cannot cut.
+  std::vector<std::size_t> send_first_;  // the first datagram of each message, and the end behind the last one
+  /// A destination for which the system did not cut a message: its route has a shorter MTU, or a device that cannot
+  /// cut.
   struct Uncut {
     packet::PacketAddress to;
     TimePoint until;
   };
   std::array<Uncut, kUncutMax> uncut_{};
   std::size_t uncut_count_ = 0;
-  std::size_t refused_in_a_row_ = 0;  // messages not cut since the last one that was
+  std::size_t refused_in_a_row_ = 0;  // messages that were not cut since the last one that was
   std::vector<std::byte> send_control_;
 };
 

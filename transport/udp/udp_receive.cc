@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include <linux/errqueue.h>  // behind <time.h>, which it needs and does not include
+#include <linux/errqueue.h>  // comes after <time.h>, which it needs and does not include
 
 #include <algorithm>
 #include <cerrno>
@@ -33,7 +33,7 @@ T value_of(const cmsghdr& control) noexcept {
   return value;
 }
 
-/// False: the error changes nothing for the protocol.
+/// Reads a message of the error queue. False: the error changes nothing for the protocol.
 bool read_error(msghdr& header, packet::ReceivedPacket& as) noexcept {
   for (const cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, const_cast<cmsghdr*>(at))) {
     const bool error = (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_RECVERR) ||
@@ -89,7 +89,7 @@ void UdpPort::receive_messages() {
   for (int answers = 0; count < 0 && answers <= kAnswersMax; ++answers) {
     count = ::recvmmsg(socket_.get(), headers_.data(), kMessages, MSG_DONTWAIT, nullptr);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count < 0) refusals_ = true;  // about a datagram that was sent; reported once
+    if (count < 0) refusals_ = true;  // the error is about a datagram that was sent, and is reported once
   }
   if (count <= 0) return;
   const Duration to_steady = wall_to_steady();

@@ -1,5 +1,5 @@
-// Sending: datagrams to one destination, of one length, that follow each other go to the kernel as one message, which
-// it, or the device, cuts again; all messages in one call.
+// Sending. Datagrams of one length that go to one destination one after the other reach the kernel as one message,
+// which the kernel or the device cuts again. One call passes all messages.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t kSegmentControlBytes = CMSG_SPACE(sizeof(std::uint16_t));
 constexpr Duration kUncutFor = std::chrono::seconds(10);
 
-/// Whether the error may be ICMP's about an earlier datagram, and not about this call.
+/// True if the error may come from ICMP and be about an earlier datagram instead of this call.
 bool may_be_answer(int error) noexcept {
   return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == EMSGSIZE ||
          error == EHOSTDOWN || error == EPROTO || error == ENOPROTOOPT || error == EACCES;
 }
 
-/// EMSGSIZE, or EINVAL in older kernels: the datagrams are longer than the route's MTU. EIO: the device makes no
-/// checksums.
+/// True for EMSGSIZE (EINVAL in older kernels), when datagrams are longer than the route's MTU, and for EIO, when the
+/// device computes no checksums.
 bool may_mean_uncut(int error) noexcept {
   return error == EINVAL || error == EMSGSIZE || error == EIO || error == EOPNOTSUPP;
 }
@@ -35,7 +35,7 @@ bool may_mean_uncut(int error) noexcept {
 bool UdpPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
                    std::span<const std::byte> payload) {
   if (queued_.size() == kQueuedMax) return false;
-  if (four_ && !packet::is_ipv4(to)) {  // it cannot go: as if it were lost
+  if (four_ && !packet::is_ipv4(to)) {  // it cannot go, which is as if it were lost
     ++counts_.unsent_no_way;
     return true;
   }
@@ -60,7 +60,8 @@ void UdpPort::flush() {
   queued_.clear();
 }
 
-/// The number of datagrams from `first` on that make one message: all as long as the first, the last may be shorter.
+/// The number of datagrams from `first` on that make one message: all have the length of the first, but the last may be
+/// shorter.
 std::size_t UdpPort::group_from(std::size_t first) noexcept {
   const Queued& begin = queued_[first];
   if (!segmentation_ || (uncut_count_ > 0 && !cuts_for(begin.to))) return 1;
@@ -123,7 +124,7 @@ void UdpPort::send_messages(std::size_t count) {
     }
     const int error = errno;
     if (error == EINTR) continue;
-    // Mostly the error is about an earlier datagram, and is reported once: this message has not been tried yet.
+    // The error is mostly about an earlier datagram, and reported once; then the system has not tried this message yet.
     if (may_be_answer(error) && answers++ < kAnswersMax) {
       refusals_ = true;
       continue;
@@ -180,8 +181,8 @@ void UdpPort::note_unsent(int error, std::size_t datagrams) noexcept {
   }
 }
 
-/// One route may not take what others do: its device cannot cut, or its MTU is smaller. Only that destination then gets
-/// single datagrams for a while. If several destinations in a row refuse, it is the system that cannot cut.
+/// A route may not take what others take: its device cannot cut, or its MTU is smaller. Only that destination then gets
+/// single datagrams for a while. If several destinations in a row refuse, the system itself cannot cut.
 void UdpPort::note_uncut(const packet::PacketAddress& to) {
   ++refused_in_a_row_;
   if (uncut_count_ == kUncutMax) {

@@ -25,7 +25,8 @@ struct DeviceList {
   ibv_device** devices;
 };
 
-/// The address in a GID, where IPv4 has the form ::ffff:a.b.c.d. Empty for link-local ones: they need an interface.
+/// Returns the address in a GID, where IPv4 has the form ::ffff:a.b.c.d. It is empty for a link-local address, which
+/// needs an interface.
 std::string address_in(const ibv_gid& gid) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   in6_addr six{};
@@ -73,8 +74,8 @@ std::vector<Rail> verbs_rails() {
   return rails;
 }
 
-/// Asks the connection manager by binding an id to the address. Only its own refusals count against an address: a lack
-/// of descriptors, for one, says nothing about it.
+/// Asks the connection manager by binding an id to the address. Only the manager's own refusals count against an
+/// address; a lack of descriptors, for example, says nothing about it.
 Status verbs_address_lives(const std::string& host) {
   const auto away = [&](const std::string& why) -> Status { return fail(Errc::unreachable, why); };
   const auto numeric = verbs::addresses_of({host, 0}, true);

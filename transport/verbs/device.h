@@ -1,6 +1,6 @@
 #pragma once
-// One RDMA device as one transport uses it: a completion queue that its queue pairs share, and its protection domains.
-// It lives while a connection uses it.
+// One RDMA device in its use by one transport: a completion queue that its queue pairs share, and its protection
+// domains. It lives while a connection uses it.
 #include <map>
 #include <memory>
 #include <vector>
@@ -45,21 +45,22 @@ class Device {
   /// The device has RDMA WRITE WITH IMMEDIATE; iWARP devices seldom do.
   [[nodiscard]] bool writes_tell() const noexcept { return !is_iwarp(); }
 
-  /// Linux's rdma_rxe. Before rdma-core 64 its ibv_wr_set_sge_list counts the first buffer's length for every buffer,
-  /// and so sends too few bytes; lists that gather go by ibv_post_send there.
+  /// True for Linux's rdma_rxe. Before rdma-core 64 its ibv_wr_set_sge_list counts the first buffer's length for every
+  /// buffer, and so sends too few bytes; lists that gather go by ibv_post_send there.
   [[nodiscard]] bool is_software_roce() const noexcept { return windows_unbounded_; }
 
-  /// The group's domain; or a new one, for group 0, and where peers get the keys of registrations.
+  /// Returns the group's domain. For group 0, and where peers get the keys of registrations, it is a new one.
   [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
   void forget(std::span<const std::byte> memory, Registrations::Kept kept = Registrations::Kept::stays);
 
-  /// The completion queue must never overflow: room for a connection's outstanding work is reserved before it has any.
-  /// A device bounds the length of a queue: where has_room() is false, another Device uses it too.
+  /// The completion queue must never overflow, so a connection reserves room for its outstanding work before it has
+  /// any. A device bounds the length of a queue: if has_room() is false, another Device opens the same device.
   [[nodiscard]] bool has_room(std::uint32_t completions) const noexcept {
     return reserved_ + completions <= completions_max_;
   }
   [[nodiscard]] Status reserve(std::uint32_t completions);
-  /// Ends a reservation. Completions of that connection may still be in the queue; they go when it is next empty.
+  /// Ends a reservation. Completions of that connection may still be in the queue; they have gone when it is next
+  /// empty.
   void give_back(std::uint32_t completions) noexcept {
     leftover_ += completions;
     TRIBUTARY_ASSERT(leftover_ <= reserved_, "{} completions are given back, of {} reserved", leftover_, reserved_);
@@ -78,7 +79,7 @@ class Device {
   Device(ibv_context* context, const VerbsSettings& settings, const KeptRanges& kept, VerbsStatistics& statistics)
       : context_(context), settings_(settings), kept_(kept), statistics_(statistics) {}
 
-  ibv_context* context_;  // owned by the connection manager, as long as the process lives
+  ibv_context* context_;  // the connection manager owns it as long as the process lives
   const VerbsSettings& settings_;
   const KeptRanges& kept_;
   VerbsStatistics& statistics_;
@@ -93,8 +94,8 @@ class Device {
   bool windows_unbounded_ = false;
   bool on_demand_ = false;
   bool armed_ = false;
-  std::map<std::uint64_t, std::weak_ptr<Domain>> domains_;  // of groups
-  std::vector<std::weak_ptr<Domain>> own_domains_;          // of connections
+  std::map<std::uint64_t, std::weak_ptr<Domain>> domains_;  // domains of groups
+  std::vector<std::weak_ptr<Domain>> own_domains_;          // domains of single connections
 };
 
 }  // namespace tributary::transport::verbs

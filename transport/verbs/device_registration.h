@@ -7,7 +7,7 @@
 
 namespace tributary::transport::verbs {
 
-/// Registers it by the first of the owner's ways that works. Errc::unsupported says why none does.
+/// Registers the memory by the first of the owner's ways that works. Errc::unsupported says why none does.
 [[nodiscard]] Result<MemoryRegionPtr> register_device_memory(ibv_pd& domain, std::span<const std::byte> memory,
                                                              unsigned rights, DeviceMemory& owner);
 

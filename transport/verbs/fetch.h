@@ -1,5 +1,5 @@
 #pragma once
-// One payload that is fetched from the peer's memory by READs, of which several may be under way at once.
+// Fetches one payload from the peer's memory by READs, several of which may be under way at once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +32,8 @@ class Fetch {
     std::uint64_t from = 0;
     std::uint32_t key = 0;
   };
-  /// The next READ, of at most `bytes_max`; it counts as under way. None: the whole payload is asked for, or enough
-  /// READs are under way.
+  /// Makes the next READ, of at most `bytes_max`; it counts as under way. None: READs for the whole payload were made,
+  /// or enough are under way.
   [[nodiscard]] std::optional<Read> next(std::size_t bytes_max) noexcept {
     if (asked_ == place_.size() || reading_ >= reads_max_) return std::nullopt;
     const std::size_t bytes = std::min(bytes_max, place_.size() - asked_);
@@ -42,26 +42,26 @@ class Fetch {
     ++reading_;
     return read;
   }
-  /// One READ is done, or has failed.
+  /// Notes that one READ is done, or has failed.
   void read_over() noexcept {
     TRIBUTARY_ASSERT(reading_ > 0, "a read is over, and none of {} bytes was under way", place_.size());
     --reading_;
   }
   [[nodiscard]] bool all_asked() const noexcept { return asked_ == place_.size(); }
-  /// The payload is whole, if no READ has failed.
+  /// True if the payload is whole, provided that no READ has failed.
   [[nodiscard]] bool all_read() const noexcept { return all_asked() && reading_ == 0; }
   [[nodiscard]] std::uint32_t local_key() const noexcept {
     TRIBUTARY_ASSERT(sink_ != nullptr, "{} bytes are read to memory that is not registered", place_.size());
     return sink_->local_key();
   }
-  /// The place need not be registered any more.
+  /// Ends the fetch: the place need not be registered any more.
   void end() noexcept { sink_.reset(); }
 
  private:
   std::span<std::byte> place_;
   RegistrationPtr sink_;
   RemotePayload from_;
-  std::size_t asked_ = 0;      // bytes, in READs so far
+  std::size_t asked_ = 0;      // bytes that READs have asked for so far
   std::uint32_t reading_ = 0;  // READs under way
   std::uint32_t reads_max_ = 1;
 };

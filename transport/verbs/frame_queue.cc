@@ -7,7 +7,7 @@
 namespace tributary::transport::verbs {
 namespace {
 
-/// A larger copy buffer is not kept for the next control frame.
+/// A copy buffer that is larger than this is freed after its control frame.
 constexpr std::size_t kCopyBytesKept = 65536;
 
 }  // namespace

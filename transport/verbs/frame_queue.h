@@ -1,7 +1,7 @@
 #pragma once
 // The frames of one channel, from send() to on_sent(): those that wait to be sent, those whose payload the peer must
-// still fetch or the device still write, and those that are done but not reported. One ring with three marks, told <=
-// sent <= tail; it grows to the most frames that were ever in it, and then stays so large.
+// still fetch or the device still write, and those that are done but not reported. A ring with three marks, told <=
+// sent <= tail, holds them; it grows to the most frames that were ever in it, and never shrinks.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -20,28 +20,28 @@ class FrameQueue {
     bool borrowed = false;
     bool fetching = false;         // sent, but its payload is not fetched yet
     bool writing = false;          // sent, but its payload is still being written to the peer
-    std::uint32_t written_at = 0;  // if so: the position of the work request in the send queue
-    std::uint32_t written_on = 0;  // and the queue pair
-    RegistrationPtr registration;  // of a payload that is fetched or written
+    std::uint32_t written_at = 0;  // if written: the position of the work request in the send queue
+    std::uint32_t written_on = 0;  // if written: the queue pair
+    RegistrationPtr registration;  // registration of a payload that is fetched or written
     std::vector<std::byte> copy;
   };
 
   Frame& push(const FrameHeader& header);
-  /// The number of send()s whose cookie take_done() has not returned.
+  /// The number of send() calls whose cookie take_done() has not returned.
   [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
   void count_borrowed() noexcept { ++borrowed_; }
 
-  /// The next to send, or nullptr.
+  /// The next frame to send, or nullptr.
   [[nodiscard]] Frame* next() noexcept { return sent_ == tail_ ? nullptr : &at(sent_); }
   [[nodiscard]] const Frame* first() const noexcept {
     return told_ == tail_ ? nullptr : &frames_[told_ & (frames_.size() - 1)];
   }
-  /// The next frame was sent; `fetching`: it is not done before fetched().
+  /// Notes that the next frame was sent. `fetching`: it is not done before fetched().
   void sent(bool fetching) noexcept;
-  /// The next frame was sent by a write; it is done when the send queue of that queue pair has come to `position`.
+  /// Notes that a write sent the next frame. It is done when the send queue of that queue pair has come to `position`.
   void written(std::uint32_t queue_pair, std::uint32_t position) noexcept;
   [[nodiscard]] std::uint32_t being_fetched() const noexcept { return being_fetched_; }
-  /// The oldest payload that is being fetched was fetched; there is one.
+  /// Notes that the peer has fetched the oldest payload that it was fetching; there is one.
   void fetched() noexcept;
 
   /// Takes the oldest frame out if it is done; `retired` says how far a queue pair's send queue has come. Returns the
@@ -58,7 +58,7 @@ class FrameQueue {
       return std::nullopt;
     return take_oldest();
   }
-  /// All frames were sent, and all payloads fetched.
+  /// True if all frames were sent, and all payloads fetched.
   [[nodiscard]] bool all_done() const noexcept { return sent_ == tail_ && being_fetched_ == 0; }
   void clear() noexcept;
 

@@ -1,8 +1,9 @@
 #pragma once
-// The peer's messages that are not read yet: put in the order of their numbers, then read record by record.
+// The peer's messages that are not read yet. They are put in the order of their numbers, and then read record by
+// record.
 //
 // With several queue pairs a message may come before one of a lower number. Early messages wait in the entry of their
-// number; the numbers that may come are fewer apart than there are receives (credit.h).
+// number; the numbers that may come lie closer together than the number of receives (credit.h).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace tributary::transport::verbs {
 /// A receive that was used, as its completion reports.
 struct Came {
   bool here = false;
-  bool written = false;  // by a write, with this immediate; else by a send
+  bool written = false;  // true: it came by a write, with this immediate; else by a send
   std::uint32_t queue_pair = 0;
   std::uint32_t index = 0;  // the receive
   std::uint32_t immediate = 0;
@@ -29,11 +30,12 @@ struct Came {
 struct Arrived {
   enum class Where : std::uint8_t { ring, cell, place };
   Where where = Where::ring;
-  std::uint32_t queue_pair = 0;     // by which it came
-  std::uint32_t index = 0;          // of the receive, the cell or the place
-  std::uint32_t bytes = 0;          // of the message
-  std::uint32_t payload_bytes = 0;  // in the cell, until it is served
-  std::uint32_t revoking = 0;       // MemoryWindows::revoking() when it came: to be revoked before it is served
+  std::uint32_t queue_pair = 0;     // queue pair by which it came
+  std::uint32_t index = 0;          // number of the receive, the cell or the place
+  std::uint32_t bytes = 0;          // length of the message
+  std::uint32_t payload_bytes = 0;  // length of the payload in the cell, until it is served
+  std::uint32_t revoking = 0;       // MemoryWindows::revoking() when it came: it is served after
+                                    // these
 };
 
 class Inbox {
@@ -52,7 +54,7 @@ class Inbox {
     ++early_count_;
     return true;
   }
-  /// The next message, if it came early.
+  /// Takes the next message, if it came early.
   [[nodiscard]] std::optional<Came> next_early() noexcept {
     if (early_count_ == 0 || !early_[came_ & kNumberMask].here) return std::nullopt;
     --early_count_;
@@ -80,10 +82,10 @@ class Inbox {
     read_to_ = record_end_ = 0;
   }
 
-  /// The peer's last message is here, perhaps not read yet.
+  /// True if the peer's last message is here, perhaps not read yet.
   [[nodiscard]] bool has_last() const noexcept { return has_last_; }
   void note_last() noexcept { has_last_ = true; }
-  /// The first message is the peer's last.
+  /// True if the first message is the peer's last.
   [[nodiscard]] bool first_is_last() const noexcept { return has_last_ && arrived_.size() == 1; }
 
   // ---- within the first message: its records
@@ -104,11 +106,11 @@ class Inbox {
 
  private:
   std::uint32_t came_ = 0;
-  std::array<Came, kNumberMask + 1> early_;  // by number
+  std::array<Came, kNumberMask + 1> early_;  // early messages, by number
   std::uint32_t early_count_ = 0;
   std::deque<Arrived> arrived_;
   std::size_t read_to_ = 0;
-  std::size_t record_end_ = 0;  // of the record that is being read
+  std::size_t record_end_ = 0;  // end of the record that is being read
   bool has_last_ = false;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 // Room in this process that one peer may write to: cells, each for one payload with its message in front. The peer
-// writes the cells in turn; a count tells it which ones it may write again. Nobody else has a right to the room: it is
-// registered by itself, and reached through a memory window of each of the connection's queue pairs; or, on devices
-// without windows, by the key of its registration in a domain of its own.
+// writes the cells in turn; a count tells it which ones it may write again. Nobody else has a right to the room: it has
+// a registration of its own, and the peer reaches it through a memory window of each of the connection's queue pairs.
+// On devices without windows the peer uses the key of the registration, which is in a domain of its own.
 //
 // Cells are freed in the order in which they were written; a cell that is given back early waits for those before it.
 #include <algorithm>
@@ -20,25 +20,25 @@ namespace tributary::transport::verbs {
 
 class Landing {
  public:
-  /// Makes memory for so many payloads of so many bytes; throws std::bad_alloc. Called once.
+  /// Makes memory for this many payloads of this many bytes; throws std::bad_alloc. Called once.
   void make(std::uint32_t cells, std::uint32_t payload_bytes);
   [[nodiscard]] bool made() const noexcept { return !memory_.bytes().empty(); }
   [[nodiscard]] bool is_open() const noexcept { return registration_ != nullptr; }
-  /// Lets the peer write through `window`'s queue pair, after `work` was done if the window is bound by it: returns
-  /// where and how. Called once for each queue pair.
+  /// Lets the peer write through `window`'s queue pair, once `work` is done if that binds the window. Returns where and
+  /// how to write. Called once for each queue pair.
   [[nodiscard]] Result<RemotePayload> open(Registrations& registrations, MemoryWindow& window, ibv_send_wr* work);
-  /// From here on no device writes there; the memory stays for those who read in it.
+  /// Ends writing: from here on no device writes there; the memory stays for those who read in it.
   void close() noexcept { registration_.reset(); }
 
   [[nodiscard]] std::uint32_t cells() const noexcept { return static_cast<std::uint32_t>(held_.size()); }
   [[nodiscard]] std::uint32_t payload_bytes() const noexcept { return payload_bytes_; }
 
   struct Written {
-    std::uint32_t number = 0;  // of the cell, in this room
+    std::uint32_t number = 0;  // number of the cell in this room
     std::uint32_t payload_bytes = 0;
   };
-  /// The peer says that it has written so many bytes to the next cell. None: the cell is not the next, was not free, or
-  /// the bytes do not fit.
+  /// Takes the peer's word that it has written this many bytes to the next cell. None: the cell is not the next, was
+  /// not free, or the bytes do not fit.
   [[nodiscard]] std::optional<Written> written(const CellImmediate& said, std::uint32_t bytes) noexcept;
   [[nodiscard]] std::span<const std::byte> message(std::uint32_t cell, std::uint32_t bytes) const noexcept {
     return {at(cell) + kCellMessageBytes - bytes, bytes};
@@ -46,13 +46,13 @@ class Landing {
   [[nodiscard]] std::span<std::byte> payload(std::uint32_t cell, std::uint32_t bytes) const noexcept {
     return {at(cell) + kCellMessageBytes, bytes};
   }
-  /// The cell is read no more.
+  /// Gives a cell back that nobody reads any more.
   void free(std::uint32_t cell) noexcept;
-  /// Likewise for the cell with this payload; false: there is none.
+  /// Gives back the cell with this payload; false: there is none.
   bool free(const std::byte* payload) noexcept;
   /// The number of cells freed since the beginning, for a message, or a write, that is made now.
   [[nodiscard]] std::uint32_t tell_freed() noexcept { return freed_told_ = static_cast<std::uint32_t>(freed_); }
-  /// The peer must be told, even if there is no frame to send.
+  /// True if the peer must be told, even if there is no frame to send.
   [[nodiscard]] bool owes_word() const noexcept {
     return is_open() && static_cast<std::uint32_t>(freed_) - freed_told_ >= std::max(1U, cells() / 2);
   }
@@ -64,7 +64,7 @@ class Landing {
   RegistrationPtr registration_;
   std::size_t cell_bytes_ = 0;
   std::uint32_t payload_bytes_ = 0;
-  std::vector<char> held_;     // by cell
+  std::vector<char> held_;     // one flag for each cell
   std::uint64_t written_ = 0;  // cells since the beginning; the next one is this modulo their number
   std::uint64_t freed_ = 0;
   std::uint32_t freed_told_ = 0;
@@ -73,19 +73,19 @@ class Landing {
 /// The peer's room, as this side may use it.
 class PeerLanding {
  public:
-  /// Takes the room as it was told on this queue pair, whose key it is. False: such a room cannot be.
+  /// Takes the room that the peer has told on this queue pair, with the key for it. False: such a room cannot be.
   [[nodiscard]] bool open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept;
   [[nodiscard]] bool takes(std::size_t payload_bytes) const noexcept {
     return payload_bytes <= payload_bytes_ && written_ - freed_ < cells_;
   }
-  /// The peer says that so many cells are freed. False: more than were written.
+  /// Takes the peer's word that this many cells are freed. False: that is more than were written.
   [[nodiscard]] bool freed_to(std::uint32_t count) noexcept;
-  /// The whole count, of which only the last bits were told.
+  /// Restores a whole count from its last bits, which alone were told.
   [[nodiscard]] std::uint32_t whole_count(std::uint32_t bits, std::uint32_t mask) const noexcept {
     const auto freed = static_cast<std::uint32_t>(freed_);
     return freed + ((bits - freed) & mask);
   }
-  /// The queue pair to write the next cell through: those with a key take turns.
+  /// The queue pair through which to write the next cell; queue pairs with a key take turns.
   [[nodiscard]] std::uint32_t next_queue_pair() noexcept;
   /// Makes `work`, with message `number` and the payload behind it, write the next cell through that queue pair.
   void write_next(ibv_send_wr& work, std::uint32_t queue_pair, std::uint32_t message_bytes,
@@ -93,7 +93,7 @@ class PeerLanding {
 
  private:
   std::uint64_t address_ = 0;
-  std::array<std::optional<std::uint32_t>, kQueuePairsMax> keys_;  // by queue pair
+  std::array<std::optional<std::uint32_t>, kQueuePairsMax> keys_;  // keys by queue pair
   std::uint32_t last_queue_pair_ = kQueuePairsMax - 1;
   std::uint32_t cells_ = 0;
   std::uint32_t payload_bytes_ = 0;

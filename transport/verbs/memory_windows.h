@@ -10,58 +10,58 @@
 
 namespace tributary::transport::verbs {
 
-/// One window, made when it is first needed.
+/// One window, which is made when it is first needed.
 class MemoryWindow {
  public:
   MemoryWindow() = default;
-  /// Its domain is the queue pair's.
+  /// Makes the window, in the queue pair's domain.
   void open(ibv_pd& domain, VerbsStatistics& statistics) noexcept {
     domain_ = &domain;
     statistics_ = &statistics;
   }
-  /// Revokes it. The queue pair must have stopped.
+  /// Revokes the window. The queue pair must have stopped.
   void close() noexcept;
   ~MemoryWindow() { close(); }
   MemoryWindow(MemoryWindow&& other) noexcept = default;
   MemoryWindow& operator=(MemoryWindow&&) = delete;
 
-  /// Makes `work` bind it to this memory; returns the key. It must not be bound already.
+  /// Makes `work` bind the window, which must not be bound already, to this memory. Returns the key.
   [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
                                            unsigned rights, ibv_send_wr& work);
-  /// Makes `work` revoke it.
+  /// Makes `work` revoke the window.
   void revoke(ibv_send_wr& work) noexcept;
 
  private:
   ibv_pd* domain_ = nullptr;
   VerbsStatistics* statistics_ = nullptr;
   MemoryWindowPtr window_;
-  std::uint32_t key_ = 0;  // of the last bind
+  std::uint32_t key_ = 0;  // key of the last bind
 };
 
-/// The windows of payloads that the peer reads. They are offered, fetched and freed in one order, so the windows are a
-/// ring with three marks: freed <= revoking <= bound, and bound - freed is at most their number.
+/// The windows of payloads that the peer reads. Payloads are offered, fetched and freed in one order, so the windows
+/// form a ring with three marks, freed <= revoking <= bound; bound - freed is at most their number.
 class MemoryWindows {
  public:
-  /// Makes room for so many windows (a power of two, or none), each of which is made when it is first needed. Their
-  /// domain is the queue pair's.
+  /// Makes room for this many windows, a power of two or none. Each is made when it is first needed, in the queue
+  /// pair's domain.
   void open(ibv_pd& domain, std::uint32_t count, VerbsStatistics& statistics);
-  /// Revokes all. The queue pair must have stopped.
+  /// Revokes all windows. The queue pair must have stopped.
   void close() noexcept;
   ~MemoryWindows() { close(); }
 
-  /// False: payloads are not offered through windows here.
+  /// False if payloads are not offered through windows here.
   [[nodiscard]] bool in_use() const noexcept { return !ring_.empty(); }
   [[nodiscard]] bool has_free() const noexcept { return bound_ - freed_ < ring_.size(); }
   /// Makes `work` bind the next window, which is free, to this memory; returns the key.
   [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
                                            ibv_send_wr& work);
-  /// Makes `work` revoke the oldest window that is bound and not being revoked. `position`: of the work in the send
-  /// queue.
+  /// Makes `work` revoke the oldest window that is bound and not being revoked. `position` is the work's position in
+  /// the send queue.
   void revoke(ibv_send_wr& work, std::uint32_t position) noexcept;
-  /// All work of the send queue up to `position` is done; returns how many windows that has freed.
+  /// Notes that all work of the send queue up to `position` is done. Returns how many windows that has freed.
   [[nodiscard]] std::uint32_t done_to(std::uint32_t position) noexcept;
 
-  /// A mark for those who wait until all that is being revoked now is revoked.
+  /// A mark for somebody who waits until all windows that are being revoked now are revoked.
   [[nodiscard]] std::uint32_t revoking() const noexcept { return revoking_; }
   [[nodiscard]] bool is_revoked(std::uint32_t revoking) const noexcept {
     return static_cast<std::int32_t>(freed_ - revoking) >= 0;
@@ -74,7 +74,7 @@ class MemoryWindows {
   };
   [[nodiscard]] Entry& at(std::uint32_t number) noexcept { return ring_[number % ring_.size()]; }
 
-  std::vector<Entry> ring_;  // a power of two, so that the marks may wrap
+  std::vector<Entry> ring_;  // its size is a power of two, so that the marks may wrap
   std::uint32_t freed_ = 0;
   std::uint32_t revoking_ = 0;
   std::uint32_t bound_ = 0;

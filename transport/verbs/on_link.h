@@ -11,9 +11,9 @@ struct LinkNetwork {
   sockaddr_storage mask{};
 };
 
-/// Whether `to` is a neighbour of the host that has this address: in the same network, where no router is needed.
+/// True if `to` is a neighbour of the host with this address, in the same network, where no router is needed.
 [[nodiscard]] bool is_neighbour(const LinkNetwork& network, const sockaddr& to) noexcept;
-/// Likewise for an address of this host, `from`; false if none of its interfaces has it.
+/// True if `to` is a neighbour by way of `from`, an address of this host; false if none of its interfaces has `from`.
 [[nodiscard]] bool is_on_link(const sockaddr& from, const sockaddr& to);
 
 }  // namespace tributary::transport::verbs

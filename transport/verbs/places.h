@@ -1,10 +1,12 @@
 #pragma once
 // Places in this process that one peer may write to: one for the payload of each expected frame. The peer knows a place
 // by a number. It may write the place's own bytes, from the moment it is told until it says that it has written them,
-// or the frame has come in another way. Then the right is revoked, and only after that may others use the memory.
+// or the frame has come in another way. Then this side revokes the right, and only after that may others use the
+// memory.
 //
 // A window gives its right to the other end of one queue pair. So a place belongs to the queue pair on which it was
-// told: bound there right before the message that tells it, written through it, revoked there.
+// told: its window is bound there right before the message that tells it, the peer writes through that queue pair, and
+// the window is revoked there.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -22,43 +24,44 @@ namespace tributary::transport::verbs {
 
 class Places {
  public:
-  /// At most `count` places. `windows`: rights are given by memory windows, otherwise by registrations.
+  /// Allows at most `count` places. `windows`: memory windows give the rights, otherwise registrations do.
   void open(ibv_pd& domain, std::uint32_t count, bool windows, VerbsStatistics& statistics);
-  /// Revokes all. The queue pair must have stopped.
+  /// Revokes all rights. The queue pair must have stopped.
   void close() noexcept;
 
-  /// A frame with this header will go there. False: too many are expected already.
+  /// Notes that a frame with this header will go to the place. False: too many frames are expected already.
   [[nodiscard]] bool expect(const FrameHeader& header, std::span<std::byte> memory);
 
-  /// Whether there is a place that the peer has not been told.
+  /// True if there is a place that the peer has not been told.
   [[nodiscard]] bool has_untold() const noexcept { return !untold_.empty(); }
   struct Told {
     FrameHeader header;
     RemotePayload where;
   };
   [[nodiscard]] bool takes_work() const noexcept { return windows_; }
-  /// Tells the oldest of these, on this queue pair; `work`, if takes_work(), must be done before the peer is told.
+  /// Tells the oldest such place on this queue pair. If takes_work(), `work` must be done before the peer is told.
   [[nodiscard]] Result<Told> tell(Registrations& registrations, std::uint32_t queue_pair, ibv_send_wr* work);
 
-  /// The peer says, through this queue pair, that it has written so many bytes there. False: it had no right to.
+  /// Takes the peer's word, through this queue pair, that it has written this many bytes there. False: it had no right
+  /// to.
   [[nodiscard]] bool written(std::uint32_t number, std::uint32_t queue_pair, std::uint32_t bytes);
-  /// A frame has come in another way than to its place. If the frame has one, it must wait until that place
-  /// is_revoking() no more.
+  /// Withdraws the place of a frame that has come in another way. If the frame has a place, it must wait until
+  /// is_revoking() is false for that.
   [[nodiscard]] std::optional<std::uint32_t> withdraw(const FrameHeader& header);
 
   [[nodiscard]] bool has_to_revoke(std::uint32_t queue_pair) const noexcept {
     return !queues_[queue_pair].to_revoke.empty();
   }
-  /// Makes `work` revoke the oldest of these. `position`: of the work in that queue pair's send queue.
+  /// Makes `work` revoke the oldest such right. `position` is the work's position in that queue pair's send queue.
   void revoke(std::uint32_t queue_pair, ibv_send_wr& work, std::uint32_t position);
-  /// All work of that send queue up to `position` is done. True: some place was revoked by it.
+  /// Notes that all work of that send queue up to `position` is done. True: it revoked some place.
   bool done_to(std::uint32_t queue_pair, std::uint32_t position);
 
-  /// Written, or withdrawn, and the peer's right to it has not ended yet.
+  /// True if the place was written or withdrawn, but the peer's right to it has not ended yet.
   [[nodiscard]] bool is_revoking(std::uint32_t number) const noexcept { return at(number).state == State::revoking; }
   [[nodiscard]] const FrameHeader& header(std::uint32_t number) const noexcept { return at(number).header; }
   [[nodiscard]] std::span<std::byte> memory(std::uint32_t number) const noexcept { return at(number).memory; }
-  /// Frees a revoked place, after its frame was served.
+  /// Frees a revoked place once its frame was served.
   void free(std::uint32_t number);
 
  private:
@@ -88,7 +91,7 @@ class Places {
   struct Queue {
     std::deque<std::uint32_t> to_revoke, revoking;
   };
-  std::array<Queue, kQueuePairsMax> queues_;  // by queue pair
+  std::array<Queue, kQueuePairsMax> queues_;  // queues by queue pair
   std::uint32_t told_ = 0;
 };
 
@@ -98,16 +101,16 @@ class PeerPlaces {
   struct Place {
     FrameHeader header;
     RemotePayload where;
-    std::uint32_t queue_pair = 0;  // that it was told on
+    std::uint32_t queue_pair = 0;  // queue pair on which it was told
   };
-  /// False: the number is out of bounds.
+  /// Adds a place that the peer has told. False: the number is out of bounds.
   [[nodiscard]] bool add(const Place& place);
-  /// The place where this frame's payload may be written, once; or nullptr.
+  /// Returns the place where this frame's payload may be written, once; or nullptr.
   [[nodiscard]] const Place* find(const FrameHeader& header) const noexcept;
   void taken(const Place* place);
 
  private:
-  std::deque<Place> places_;  // in the order of telling, which is mostly that of use
+  std::deque<Place> places_;  // in the order in which they were told, which is mostly the order of use
 };
 
 }  // namespace tributary::transport::verbs

@@ -14,7 +14,7 @@ std::span<const std::byte> bytes_of(std::string_view text) noexcept {
   return std::as_bytes(std::span(text));
 }
 
-/// The address in IPv6 form; without the port, which the system may have chosen.
+/// Returns the address in IPv6 form, without the port, which the system may have chosen.
 std::array<std::byte, 16> address_in(const sockaddr& address) noexcept {
   std::array<std::byte, 16> bytes{};
   if (address.sa_family == AF_INET6) {

@@ -1,7 +1,7 @@
 #pragma once
 // Proofs that the connecting and the answering side have the secret of the place that the connection claims, so that a
-// stranger costs no queue pair. A proof is good for the address that it is sent from and the numbers in its greeting;
-// it opens a connection, on which the token itself is the first frame.
+// stranger costs no queue pair. A proof is good only for the address from which it is sent and for the numbers in its
+// greeting. It opens a connection, whose first frame has the token itself.
 #include <sys/socket.h>
 
 #include "transport/verbs/wire.h"
@@ -15,7 +15,7 @@ using Proof = decltype(Greeting::proof);
 [[nodiscard]] Proof proof_of_request(const LinkSecret& secret, const Greeting& request, const sockaddr& from) noexcept;
 /// The proof of the answer to a request with that proof.
 [[nodiscard]] Proof proof_of_answer(const LinkSecret& secret, const Greeting& answer, const Proof& request) noexcept;
-/// Compares in constant time.
+/// Compares two proofs in constant time.
 [[nodiscard]] bool same_proof(const Proof& a, const Proof& b) noexcept;
 /// The place that a request claims.
 [[nodiscard]] LinkName claim_of(const Greeting& request) noexcept;

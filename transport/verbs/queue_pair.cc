@@ -29,7 +29,8 @@ void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
   TRIBUTARY_ASSERT((work.send_flags & IBV_SEND_INLINE) == 0 || work.num_sge == 1, "{} buffers are sent inline",
                    work.num_sge);
   pair.wr_id = work.wr_id;
-  pair.wr_flags = work.send_flags;  // with IBV_SEND_INLINE: rdma_rxe's library looks there, others do not mind
+  pair.wr_flags = work.send_flags;  // with IBV_SEND_INLINE, which rdma_rxe's library expects
+                                    // here
   switch (work.opcode) {
     case IBV_WR_SEND:
       ibv_wr_send(&pair);
@@ -49,13 +50,13 @@ void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
       return ibv_wr_local_inv(&pair, work.invalidate_rkey);
   }
   if ((work.send_flags & IBV_SEND_INLINE) != 0) {
-    // Only messages are inline, and they have one buffer.
+    // Messages alone are inline, and they have one buffer.
     return ibv_wr_set_inline_data(&pair, reinterpret_cast<void*>(work.sg_list[0].addr), work.sg_list[0].length);
   }
   ibv_wr_set_sge_list(&pair, static_cast<std::size_t>(work.num_sge), work.sg_list);
 }
 
-/// The partition's index in the port's table. Members with full rights and limited ones are in the same partition.
+/// Finds the partition's index in the port's table. Full and limited members are in the same partition.
 Result<std::uint16_t> index_of_partition(ibv_context& context, std::uint8_t port, std::uint16_t key) {
   constexpr std::uint16_t kPartition = 0x7FFF;
   std::string others;
@@ -108,8 +109,8 @@ ibv_qp_init_attr_ex QueuePair::attributes(const Wanted& wanted) noexcept {
   return attributes;
 }
 
-/// Makes a queue pair with all that is wanted, or with less: some libraries have no extended calls, some devices no
-/// inline data.
+/// Makes a queue pair with all that is wanted, or with less, because some libraries have no extended calls and some
+/// devices no inline data.
 template <class Make>
 Status QueuePair::make_by(const Wanted& wanted, Make make) {
   TRIBUTARY_ASSERT(pair_ == nullptr, "queue pair {} is made twice", index);
@@ -148,7 +149,7 @@ Status QueuePair::make(const Wanted& wanted) {
   return make_by(wanted, [&](ibv_qp_init_attr_ex& asked) { return ibv_create_qp_ex(wanted.domain->context, &asked); });
 }
 
-/// One step of its states, with the attributes that the connection manager knows.
+/// Takes the queue pair to its next state, with the attributes that the connection manager knows.
 Status QueuePair::step_to(ibv_qp_state state, rdma_cm_id& id, const Change& change) {
   ibv_qp_attr attributes{};
   attributes.qp_state = state;
@@ -172,7 +173,7 @@ Status QueuePair::prepare(rdma_cm_id& id, const RdmaPath& path) {
 }
 
 Status QueuePair::connect(rdma_cm_id& id, const RdmaPath& path, const Peer* peer) {
-  // Once more: the rights of the peer are known now.
+  // Sets the attributes once more, because the rights of the peer are known now.
   if (auto ok = prepare(id, path); !ok) return ok;
   auto ok = step_to(IBV_QPS_RTR, id, [&](ibv_qp_attr& attributes) -> Status {
     attributes.max_dest_rd_atomic = std::min(attributes.max_dest_rd_atomic, reads_answered_);
@@ -213,7 +214,7 @@ void QueuePair::destroy() noexcept {
   extended_ = nullptr;
 }
 
-/// Both kinds of calls may be used in turn; each hands over a whole list.
+/// Both kinds of calls may alternate; each hands over a whole list.
 int QueuePair::post() noexcept {
   TRIBUTARY_ASSERT(pair_ != nullptr && !list.empty(), "queue pair {} has nothing to post", index);
   TRIBUTARY_ASSERT(posted - retired <= sends_max_,

@@ -1,6 +1,6 @@
 #pragma once
-// A reliable queue pair of a connection, and the work that waits to be handed to it: lists of requests, one doorbell
-// for each, by the extended posting calls (ibv_wr_*) where the device's library has them.
+// A reliable queue pair of a connection, and the work that waits for it. It hands lists of requests to the device, with
+// one doorbell for each list, by the extended posting calls (ibv_wr_*) if the device's library has them.
 //
 // The connection manager knows a connection's first queue pair by its number, and gives the connection's path. Further
 // ones take the same path; their numbers are in the greetings. iWARP's connection manager makes its queue pair itself.
@@ -26,22 +26,22 @@ class QueuePair {
     std::uint32_t inline_bytes = 0;
     std::uint8_t reads_asked = 0;     // the most reads of the peer's memory at once
     std::uint8_t reads_answered = 0;  // the most reads by the peer at once
-    bool extended = true;             // post by ibv_wr_*, if the library has them
-    bool extended_gathers = true;     // lists that gather, too
+    bool extended = true;             // posts by ibv_wr_* if the library has them
+    bool extended_gathers = true;     // posts lists that gather in this way, too
   };
   QueuePair() = default;
   ~QueuePair() { destroy(); }
   QueuePair(QueuePair&& other) noexcept;
   QueuePair& operator=(QueuePair&&) = delete;
 
-  /// Makes the id's queue pair, for iWARP: receives can be posted, and its connection manager does all else. The id
-  /// outlives it.
+  /// Makes the id's queue pair, for iWARP. Receives can be posted then, and iWARP's connection manager does all else.
+  /// The id outlives it.
   [[nodiscard]] Status make_of_manager(rdma_cm_id& id, const Wanted& wanted);
   [[nodiscard]] Status make(const Wanted& wanted);
-  /// From here on a queue pair of make() can have receives posted. Errc::bad_config: the port lacks what the path
+  /// Prepares a queue pair of make(), so that receives can be posted. Errc::bad_config: the port lacks what the path
   /// needs.
   [[nodiscard]] Status prepare(rdma_cm_id& id, const RdmaPath& path);
-  /// The peer's queue pair, for further ones, which the connection manager does not know.
+  /// Sets the peer's queue pair; for further queue pairs, which the connection manager does not know.
   struct Peer {
     std::uint32_t number = 0;
     std::uint32_t its_first_packet = 0;
@@ -49,8 +49,8 @@ class QueuePair {
   };
   /// Connects the two queue pairs. The id is about to be established, or to be accepted.
   [[nodiscard]] Status connect(rdma_cm_id& id, const RdmaPath& path, const Peer* peer);
-  /// Ends receiving and sending; its windows and registrations can still be given back. Does nothing for the manager's
-  /// queue pair, which rdma_disconnect() stops.
+  /// Ends receiving and sending. Windows and registrations can still be given back. Does nothing for the connection
+  /// manager's queue pair, which rdma_disconnect() stops.
   void stop() noexcept;
   void destroy() noexcept;
 
@@ -61,15 +61,15 @@ class QueuePair {
 
   /// Requests that are posted together with the others of this turn.
   SendList list;
-  /// Hands the list to the device, and clears it in any case. Returns errno's value, or 0.
+  /// Hands the list to the device, and clears it in any case. Returns 0 or errno.
   [[nodiscard]] int post() noexcept;
 
   // ---- the connection's accounts
-  std::uint32_t index = 0;    // among the connection's queue pairs
-  std::uint32_t posted = 0;   // work requests, in the list or on the send queue
-  std::uint32_t retired = 0;  // of them, those that are known to be done
+  std::uint32_t index = 0;    // its index among the connection's queue pairs
+  std::uint32_t posted = 0;   // work requests in the list and on the send queue
+  std::uint32_t retired = 0;  // requests that are known to be done
   std::uint32_t since_signal = 0;
-  bool tells_end = false;                 // the last of the list must be signalled
+  bool tells_end = false;                 // the last request of the list must be signalled
   std::vector<std::uint32_t> to_receive;  // receives that must be posted anew
 
  private:
@@ -80,7 +80,7 @@ class QueuePair {
   [[nodiscard]] Status step_to(ibv_qp_state state, rdma_cm_id& id, const Change& change);
   [[nodiscard]] int post_extended() noexcept;
 
-  rdma_cm_id* id_ = nullptr;  // the manager's id, if it made this queue pair
+  rdma_cm_id* id_ = nullptr;  // the connection manager's id, if it made this queue pair
   ibv_qp* pair_ = nullptr;
   ibv_qp_ex* extended_ = nullptr;
   bool extended_gathers_ = true;

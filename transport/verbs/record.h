@@ -10,11 +10,12 @@ namespace tributary::transport::verbs {
 
 struct Record {
   RecordHead head;
-  std::span<const std::byte> body;  // of the message: the payload, or a RemotePayload, or nothing
+  std::span<const std::byte> body;  // bytes of the message: the payload, a RemotePayload, or nothing
   std::size_t end = 0;              // where the next one begins, or the message ends
 };
 
-/// The record that begins at `at`, which is not behind the message's end; or a text that says what is wrong.
+/// Reads the record that begins at `at`, which is not behind the message's end. Returns it, or a text that says what is
+/// wrong.
 [[nodiscard]] std::expected<Record, std::string_view> read_record(std::span<const std::byte> message,
                                                                   std::size_t at) noexcept;
 

@@ -10,12 +10,13 @@
 namespace tributary::transport::verbs {
 namespace {
 
-/// Registrations may overlap, so the one that begins last below an address need not be the one that covers it. So many
-/// are looked at before a new one is made.
+/// Registrations may overlap, so the one that begins last below an address need not be the one that covers it. The
+/// search looks at this many before it makes a new one.
 constexpr int kLookBack = 16;
-constexpr std::size_t kPartsMax = 1024;                           // of one domain, where registrations are exact
-constexpr std::uintptr_t kBlockBytes = std::uintptr_t{64} << 20;  // of the address space, for one on demand
-constexpr std::size_t kBlocksMax = 1024;                          // of one domain
+constexpr std::size_t kPartsMax = 1024;                           // registrations of one domain, where they are exact
+constexpr std::uintptr_t kBlockBytes = std::uintptr_t{64} << 20;  // addresses that one registration on demand
+                                                                  // covers
+constexpr std::size_t kBlocksMax = 1024;                          // blocks of one domain
 
 const std::byte* end_of(std::span<const std::byte> memory) noexcept {
   return memory.data() + memory.size();
@@ -76,7 +77,7 @@ Registrations::Registrations(ibv_pd& domain, Exposed exposed, const VerbsSetting
       on_demand_(on_demand) {}
 
 Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory, Access access) {
-  if (access == Access::target && !exposed_.peers) access = Access::source;  // memory under windows is a source
+  if (access == Access::target && !exposed_.peers) access = Access::source;  // under windows memory is only a source
   if (auto known = find(memory, access)) {
     ++statistics_.registration_hits;
     return known;
@@ -143,7 +144,7 @@ bool Registrations::is_of_device(std::span<const std::byte> memory) const {
   return kept != nullptr && kept->owner != nullptr;
 }
 
-/// nullptr: the device refuses, and is not asked again.
+/// Makes a registration on demand; nullptr: the device refuses, and is not asked again.
 RegistrationPtr Registrations::make_on_demand(std::span<const std::byte> memory, Access access) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) / kBlockBytes * kBlockBytes;
   const auto end = (reinterpret_cast<std::uintptr_t>(end_of(memory)) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;

@@ -30,7 +30,7 @@ struct DestroyWindow {  // the library's function has no linkage
 };
 using MemoryWindowPtr = std::unique_ptr<ibv_mw, DestroyWindow>;
 using EventChannelPtr = std::unique_ptr<rdma_event_channel, Destroy<rdma_destroy_event_channel>>;
-using ConnectionIdPtr = std::unique_ptr<rdma_cm_id, Destroy<rdma_destroy_id>>;  // after its queue pair
+using ConnectionIdPtr = std::unique_ptr<rdma_cm_id, Destroy<rdma_destroy_id>>;  // destroyed after its queue pair
 
 class FileDescriptor {
  public:
@@ -50,11 +50,11 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// Zeroed pages for a peer to write to: they never had anybody else's bytes.
+/// Zeroed pages to which a peer may write: they never had anybody else's bytes.
 class MappedMemory {
  public:
   MappedMemory() = default;
-  /// Throws std::bad_alloc.
+  /// Allocates the pages; throws std::bad_alloc.
   explicit MappedMemory(std::size_t bytes) : size_(bytes) {
     void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) throw std::bad_alloc();

@@ -22,7 +22,7 @@ class SendList {
     count_ = 0;
     gathers_ = false;
   }
-  /// A request among them has its bytes in more than one place.
+  /// True if a request among them has its bytes in more than one place.
   [[nodiscard]] bool gathers() const noexcept { return gathers_; }
   /// Adds a request behind the others; there must be room.
   [[nodiscard]] ibv_send_wr& add(std::uint64_t number) noexcept {

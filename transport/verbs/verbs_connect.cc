@@ -1,4 +1,4 @@
-// A connection opens: addresses in turn, path, queue pair, greeting.
+// A connection opens: it tries addresses in turn, finds a path, makes its queue pairs, and exchanges greetings.
 #include <arpa/inet.h>
 #include <netdb.h>
 
@@ -16,13 +16,13 @@
 namespace tributary::transport::verbs {
 namespace {
 
-constexpr Duration kAcceptLimit = std::chrono::seconds(10);  // from a request to the open connection
+constexpr Duration kAcceptLimit = std::chrono::seconds(10);  // time from a request to the open connection
 
 std::string text_of(int error) {
   return std::strerror(error);
 }
 
-/// The text of a refusal. InfiniBand numbers the reasons; iWARP's are errno values below zero.
+/// Returns the text of a refusal. InfiniBand numbers the reasons; iWARP's reasons are errno values below zero.
 std::string refusal(const Notice& notice) {
   if (notice.status == 28 && notice.data_bytes > 0) {
     const auto reason = static_cast<Refusal>(notice.data[0]);
@@ -114,7 +114,7 @@ void VerbsConnection::found_addresses(Result<std::vector<NetworkAddress>> found)
     }
   }
   // Rails may be networks of their own. If this lane's device is away, the peer's address may be in another rail's
-  // network: that rail's device comes first. Among equals the order stays.
+  // network; then that rail's device comes first. Devices that are equal in this keep their order.
   if (from->size() > 1)
     std::ranges::stable_partition(opening_.routes,
                                   [](const Route& r) { return is_on_link(*r.from->get(), *r.to.get()); });
@@ -190,8 +190,9 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
   const Greeting ours = greeting();
   credit_.post(ours.receive_depth);
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
-  // The send queue has room for: twice the messages that may be unacknowledged, as their ends are seen later; windows
-  // to be bound, and to be revoked; READs; a probe; and the requests that one list may have beyond may_send().
+  // The send queue has room for twice the messages that may be unacknowledged, as this side sees their ends later; for
+  // windows to be bound and to be revoked; for READs; for a probe; and for the requests that one list may have beyond
+  // may_send().
   const auto sends_with = [&](std::uint32_t binds) {
     return 2 * credit_.depth() + 2 * binds + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
   };
@@ -324,7 +325,7 @@ void VerbsConnection::notice(const Notice& notice) {
   const ConnectionPtr alive = self();
   switch (notice.event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED: {
-      // The path that is looked for next depends on the traffic class.
+      // The traffic class is set first, because the path depends on it.
       std::uint8_t traffic_class = core_.settings().path.traffic_class;
       if (traffic_class != 0)
         rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof traffic_class);
@@ -335,7 +336,7 @@ void VerbsConnection::notice(const Notice& notice) {
       if (auto ok = start_connecting(); !ok)
         broken({ok.error().code, "cannot connect to " + peer_ + ": " + ok.error().message});
       return;
-    case RDMA_CM_EVENT_CONNECT_RESPONSE:  // for this side's own queue pair; iWARP's is ESTABLISHED at once
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:  // comes for queue pairs that this side made; iWARP gets ESTABLISHED at once
       if (state_ == State::connecting && join(notice)) {
         if (rdma_establish(id_.get()) != 0)
           return broken({Errc::io, "cannot connect to " + peer_ + ": " + text_of(errno) + "."});
@@ -367,7 +368,7 @@ void VerbsConnection::notice(const Notice& notice) {
   }
 }
 
-/// Takes the other side's answer. False: the connection is broken.
+/// Takes the answer of the other side. False: the connection is broken.
 bool VerbsConnection::join(const Notice& answer) {
   Greeting theirs;
   if (!read_greeting({answer.data.data(), answer.data_bytes}, theirs)) {
@@ -393,10 +394,10 @@ void VerbsConnection::opened() {
   state_ = detached_ ? State::flushing : State::open;
   core_.make_due(*this);
   core_.make_dirty(*this);
-  if (detached_) return;  // its timer runs
+  if (detached_) return;  // the timer of the flush runs
   core_.clear_timer(*this);
   keepalive_.heard = true;
-  probe();  // repeated from time to time, if nothing else is heard
+  probe();  // repeated from time to time while this side hears nothing else
   if (was_accepting) {
     const auto accepted = std::exchange(opening_.accepted, nullptr);
     if (accepted) accepted();

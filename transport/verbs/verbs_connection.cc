@@ -54,7 +54,7 @@ void VerbsConnection::time_out() {
   if (state_ == State::open) probe();
 }
 
-/// Asks whether the peer's host lives: one that has vanished says nothing, and a queue pair without work does not
+/// Asks whether the peer's host lives. A host that has vanished says nothing, and a queue pair without work does not
 /// notice. A write of no bytes needs no key and wakes nobody there, but its completion shows that the device lives.
 void VerbsConnection::probe() {
   const Duration period = core_.settings().keepalive;
@@ -74,7 +74,7 @@ Status VerbsConnection::reach(std::span<const std::byte> memory) {
   return domain_->registrations().reach(memory);
 }
 
-/// Copies a payload, whose memory need not be the processor's. False: the connection is broken.
+/// Copies a payload, which may lie in a device's memory. False: the connection is broken.
 bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* from) {
   core_.statistics.bytes_copied += to.size();
   const Status copied = core_.copy(to, from);
@@ -82,7 +82,7 @@ bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* fro
   return copied.has_value();
 }
 
-/// Marks the connection as broken. The first reason counts: later ones are its consequences.
+/// Marks the connection as broken. The first reason counts, because later ones are its consequences.
 void VerbsConnection::broken(Error error) {
   if (state_ == State::closed) return;
   if (!broken_) broken_ = std::move(error);
@@ -95,7 +95,8 @@ void VerbsConnection::turn() {
   // A message may come before the connection manager's word that the connection is open.
   if (state_ == State::accepting && !inbox_.empty()) opened();
   if (state_ == State::said) return close();
-  // Messages from before the end are served first: the end may be reported before the last completions were taken.
+  // Serves messages from before the end first, because the end may be reported before this side has taken the last
+  // completions.
   if (broken_) core_.take_all_completions();
   if (running()) revoke_places();
   if (running()) serve();
@@ -134,11 +135,12 @@ void VerbsConnection::tell_closed(Error error) {
 void VerbsConnection::tear_down() {
   TRIBUTARY_ASSERT(state_ != State::closed, "the connection to {} is torn down twice", peer_);
   state_ = State::closed;
-  const auto last_reference = std::exchange(opening_.accepted, nullptr);  // it may hold the last reference to this
+  const auto last_reference = std::exchange(opening_.accepted, nullptr);  // may hold the last reference to
+                                                                          // this
   core_.clear_timer(*this);
   core_.leave(number_);
   if (!pairs_.empty()) {
-    rdma_disconnect(id_.get());  // tells the peer; an error only means that it knows already, or was never there
+    rdma_disconnect(id_.get());  // tells the peer; an error only means that the peer knows already, or was never there
     for (QueuePair& pair : pairs_) pair.stop();
     windows_.close();  // before the queue pairs, and before the registrations that they are bound to
     for (MemoryWindow& window : landing_windows_) window.close();

@@ -4,20 +4,20 @@
 // (verbs_connection.cc).
 //
 // Several queue pairs. They are alike: a message goes through any of them, whole, and so does a payload, by one work
-// request. Numbers give the order: each message, and each write that is reported, has the number of all before it, in
-// its prefix or its immediate. They are taken in the order of the numbers, and early ones wait (came()). So a payload
-// is never seen before it is whole: it is reported by the completion of the very request that wrote it, and a device
-// completes that on the other side only when all of it is there. And it is never seen before anything that was sent
-// before it, through whichever queue pair. A right is a window's, and a window belongs to one queue pair: so the
-// message that tells a place or room goes through the queue pair by which that is to be written, right behind the bind.
-// Fetched payloads, the probe and the last message use the first queue pair; the last message waits until nothing is
+// request. Numbers give the order: each message, and each write that is reported, counts all before it, in its prefix
+// or its immediate. This side takes them in the order of the numbers, and early ones wait (came()). So nobody sees a
+// payload before it is whole: the completion of the very request that wrote it reports it, and a device completes that
+// on the other side only when all of it is there. Nor does anybody see it before anything that was sent before it,
+// through whichever queue pair. A window gives a right, and belongs to one queue pair. So the message that tells a
+// place or room goes through the queue pair by which the peer is to write there, right behind the bind. Fetched
+// payloads, the probe and the last message use the first queue pair; the last message waits until nothing is
 // outstanding on the others. A queue pair that fails ends the connection.
 //
 // The accepting side has its further queue pairs ready before it accepts; the connecting side has them ready before it
 // sends anything. So the connecting side may use them at once, the accepting side once a message has come.
 //
-// How many messages may be under way, why a receive is always posted before it can be needed, and why the two sides
-// never wait for each other for ever: credit.h.
+// The header credit.h says how many messages may be under way, why a receive is always posted before it can be needed,
+// and why the two sides never wait for each other for ever.
 #include <array>
 #include <deque>
 #include <optional>
@@ -49,7 +49,7 @@ struct NetworkAddress {
   [[nodiscard]] sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
   [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
 };
-/// The addresses of a host; may wait for the name server. `numeric`: only if no look-up is needed.
+/// Finds the addresses of a host; may wait for the name server. `numeric`: only if no look-up is needed.
 [[nodiscard]] Result<std::vector<NetworkAddress>> addresses_of(const Endpoint& endpoint, bool numeric);
 [[nodiscard]] Endpoint endpoint_of(const sockaddr& address);
 
@@ -99,7 +99,8 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   //               +--> open ----------------> flushing ----------------> last_words ----------------> said
   //  accepting ---+
   //
-  // A connection that flushes before it is open goes straight from there to flushing (detached_). All end in closed.
+  // A connection that is told to flush before it is open goes straight to flushing when it opens (detached_). All
+  // states end in closed.
   enum class State : std::uint8_t { connecting, accepting, open, flushing, last_words, said, closed };
   struct Proved {
     LinkSecret secret;
@@ -109,17 +110,18 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   struct Opening {
     Endpoint to;
     TimePoint deadline{};
-    std::deque<Route> routes;  // still to be tried
-    std::string error;         // of the last one tried
+    std::deque<Route> routes;  // addresses still to be tried
+    std::string error;         // error of the last address
     std::function<void()> accepted;
     std::uint64_t claimed_group = 0;
-    bool claimed_by_peer = false;     // its first frame, which must repeat the claim, has not come
+    bool claimed_by_peer = false;     // the peer's first frame, which must repeat its claim, has not
+                                      // come
     std::uint32_t first_packet = 0;   // number of this side's first packet on further queue pairs
-    std::optional<Proved> proved_by;  // the secret and the proof of the request
+    std::optional<Proved> proved_by;  // secret and proof of the request
     bool here = false;                // this side accepted the connection
     std::jthread look_up;
   };
-  /// Whether the peer's device lives, while nothing else shows it.
+  /// Finds out whether the peer's device lives while nothing else shows it.
   struct Keepalive {
     bool heard = false;    // something has completed since the last probe()
     bool probing = false;  // the probe's write is under way
@@ -260,29 +262,29 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   std::shared_ptr<Device> device_;
   std::shared_ptr<Domain> domain_;
   ConnectionIdPtr id_;
-  std::vector<QueuePair> pairs_;  // the first is the id's
-  std::uint32_t reserved_ = 0;    // completions, in the device's queue
+  std::vector<QueuePair> pairs_;  // the first is the queue pair of the id
+  std::uint32_t reserved_ = 0;    // completions reserved in the device's queue
   Rings rings_;
   Credit credit_;
 
   // receiving
   Inbox inbox_;
-  FrameReader reader_;  // in a frame while its payload is being fetched
+  FrameReader reader_;  // it is in a frame while the frame's payload is being fetched
   Fetch fetch_;
   Landing landing_;
   std::array<MemoryWindow, kQueuePairsMax> landing_windows_;
   std::uint32_t room_untold_ = 0;  // a bit for each queue pair on which the peer must still be told of the room
   Places places_;
-  std::optional<std::uint32_t> withdrawing_;  // the place of a frame that came in another way, and is not served yet
+  std::optional<std::uint32_t> withdrawing_;  // place of a frame that came in another way and is not served yet
 
   // sending
   FrameQueue queue_;
   MemoryWindows windows_;
   PeerLanding peer_landing_;
   PeerPlaces peer_places_;
-  std::uint32_t binds_max_ = 0;      // the most windows bound at once
-  std::uint32_t message_bytes_ = 0;  // the most of a message to the peer
-  std::uint32_t told_on_ = 0;        // the queue pair on which places were told last
+  std::uint32_t binds_max_ = 0;      // most windows bound at once
+  std::uint32_t message_bytes_ = 0;  // most bytes of a message to the peer
+  std::uint32_t told_on_ = 0;        // queue pair on which this side told places last
   std::uint32_t inline_bytes_ = 0;
 };
 

@@ -20,11 +20,11 @@ using namespace verbs;  // NOLINT(google-build-using-namespace): one folder, two
 namespace {
 
 constexpr int kCompletionsAtOnce = 32;
-constexpr int kBatchesAtOnce = 8;  // of completions in one turn
-// While completions keep coming, or poll() spins, the clock is read in one of so many polls.
+constexpr int kBatchesAtOnce = 8;  // batches of completions in one turn
+// While completions keep coming, or poll() spins, one poll of this many reads the clock.
 constexpr std::uint32_t kPollsBetweenClocks = 16;
-// A driven transport that had something to do is polled in so many turns more without a report: what comes next need
-// not go by the thread that watches descriptors.
+// A driven transport that had something to do is polled in this many turns more without a report, so that what comes
+// next need not go by way of the thread that watches descriptors.
 constexpr std::uint32_t kTurnsBeside = 256;
 
 }  // namespace
@@ -129,7 +129,7 @@ bool VerbsCore::run_once() {
   }
   if (!some && !control && !beside && idle()) return false;
   calls().take([this](const std::function<void()>& call) {
-    take_promises();  // memory that the call sends may lie where kept memory was before
+    take_promises();  // the call may send memory that lies where kept memory was before
     count_callback();
     call();
   });
@@ -137,8 +137,8 @@ bool VerbsCore::run_once() {
   return true;
 }
 
-/// Polls the driven transport; its callbacks count as this one's. The system is asked only after a report, and for some
-/// turns from then on. True: there was something to do.
+/// Polls the driven transport, whose callbacks count as this one's. It asks the system only after a report, and for
+/// some turns from then on. True: there was something to do.
 bool VerbsCore::take_beside() {
   const bool told = beside_waits_->load(std::memory_order_acquire);
   if (!told && turns_beside_left_ == 0 && !beside_->has_work()) return false;
@@ -153,7 +153,8 @@ bool VerbsCore::take_beside() {
   } else if (turns_beside_left_ > 0) {
     --turns_beside_left_;
   }
-  // While it is polled in every turn it need not report; its descriptor ends a sleep. Rearmed, it reports what is left.
+  // While the driven transport is polled in every turn it need not report; its descriptor ends a sleep. Once rearmed,
+  // it reports what is left.
   if (turns_beside_left_ == 0 && !std::exchange(beside_armed_, true)) {
     event_watch_->rearm(beside_number_, beside_descriptor_);
   }
@@ -265,7 +266,7 @@ void VerbsCore::sleep_until(TimePoint deadline) {
     if (const auto device = weak.lock()) device->arm();
   }
   const bool nothing_posted = calls().fall_asleep();
-  // A completion from before the queues were armed makes no event, so all is looked at once more.
+  // A completion from before the queues were armed makes no event, so this thread looks at all queues once more.
   if (run_once() || !nothing_posted || ended()) return calls().wake_up();
   deadline = std::min(deadline, timers_.first());
   if (beside_ != nullptr) deadline = std::min(deadline, beside_->first_deadline());
@@ -278,7 +279,8 @@ void VerbsCore::sleep_until(TimePoint deadline) {
   const int count = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &limit, nullptr);
   calls().wake_up();
   hear(std::span(events).first(static_cast<std::size_t>(std::max(count, 0))));
-  polls_without_clock_ = kPollsBetweenClocks;  // so that the timers are looked at: one may have ended the sleep
+  polls_without_clock_ = kPollsBetweenClocks;  // so that this thread looks at the timers: one may have ended the
+                                               // sleep
   run_once();
 }
 
@@ -316,7 +318,7 @@ void VerbsCore::wake() noexcept {
 
 // ---- who is there
 
-/// Asks the connection manager by binding an id to the address, for which it finds the device.
+/// Asks the connection manager by binding an id to the address; the manager finds the device for it.
 Status VerbsCore::device_at(const std::string& own_address) const {
   std::vector<std::string> texts = settings_.rails;
   if (!own_address.empty()) texts = {own_address};
@@ -370,7 +372,7 @@ void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, co
   for (const auto& connection : concerned) connection->device_failed(what);
 }
 
-/// Wakes nobody: the next poll() begins with promises.
+/// Wakes nobody, because the next poll() begins with promises.
 void VerbsCore::promise(const Promise& promise) {
   static_cast<void>(promises_.post(promise));
   if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) take_promises();

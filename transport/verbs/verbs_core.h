@@ -32,7 +32,7 @@ using ConnectionPtr = std::shared_ptr<VerbsConnection>;
 /// The marks that the core keeps in each connection.
 struct TurnMarks {
   bool due = false;                       // it is in the core's list of this name
-  bool dirty = false;                     // likewise
+  bool dirty = false;                     // it is in the core's list of this name
   TimePoint deadline = TimePoint::max();  // max: none
 };
 
@@ -40,7 +40,7 @@ struct TurnMarks {
 struct Notice {
   rdma_cm_event_type event{};
   int status = 0;
-  ConnectionIdPtr* request = nullptr;  // of a connect request: the new id, for the first that takes it
+  ConnectionIdPtr* request = nullptr;  // in a connect request: the new id, for the first that takes it
   std::array<std::byte, 64> data{};
   std::size_t data_bytes = 0;
   std::uint8_t reads = 0;  // reads of ours that the other side answers at once
@@ -73,16 +73,16 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   [[nodiscard]] rdma_event_channel* events() const noexcept { return events_.get(); }
   /// Finds or opens the device, with room for so many completions.
   [[nodiscard]] Result<std::shared_ptr<verbs::Device>> device_of(ibv_context* context, std::uint32_t completions);
-  /// turn() will be called in this poll or the next.
+  /// Makes the core call turn() in this poll or the next.
   void make_due(verbs::VerbsConnection& connection);
-  /// send_turn() will be called soon.
+  /// Makes the core call send_turn() soon.
   void make_dirty(verbs::VerbsConnection& connection);
-  /// Gives it a number, which its work requests carry.
+  /// Gives the connection a number, which its work requests carry.
   [[nodiscard]] std::uint32_t enter(verbs::VerbsConnection& connection);
   void leave(std::uint32_t number) noexcept;
   void enter(verbs::Notified& listener) { listeners_.insert(&listener); }
   void leave(verbs::Notified& listener) noexcept { listeners_.erase(&listener); }
-  /// time_out() will be called at `at`, in place of the time before.
+  /// Makes the core call time_out() at `at`, in place of the time before.
   void set_timer(verbs::VerbsConnection& connection, TimePoint at);
   void clear_timer(verbs::VerbsConnection& connection) noexcept;
   /// Marks all that has completed; makes no callback.
@@ -93,7 +93,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   [[nodiscard]] bool shut() const noexcept { return ended(); }
   /// Copies memory; by its driver, if the processor does not reach it.
   [[nodiscard]] Status copy(std::span<std::byte> to, const std::byte* from);
-  /// The same promise as keep(), for memory of `owner`.
+  /// As keep(), for memory of `owner`.
   [[nodiscard]] std::uint64_t keep_device_memory(std::span<const std::byte> memory,
                                                  std::shared_ptr<DeviceMemory> owner);
   VerbsStatistics statistics;
@@ -104,7 +104,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
 
   Acceptor* routed_acceptor = nullptr;
 
-  /// A device has failed, for one queue pair, or (0) for all that are on it.
+  /// Handles the failure of a device, for one queue pair, or for all that are on it (0).
   void device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what);
 
  private:
@@ -135,7 +135,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   void hear(std::span<const epoll_event> told);
   enum class Told : std::uint64_t { wake, control, completions, beside };
   void watch(const verbs::FileDescriptor& set, int descriptor, Told told);
-  /// A promise that memory stays, or its end.
+  /// The beginning or the end of a promise that memory stays.
   struct Promise {
     std::uint64_t number = 0;
     std::span<const std::byte> memory;
@@ -149,18 +149,19 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   verbs::EventChannelPtr events_;
   verbs::FileDescriptor wake_;
   verbs::FileDescriptor epoll_;    // whose events end a sleep
-  verbs::FileDescriptor control_;  // within it, rare events: the connection manager's and the devices'
+  verbs::FileDescriptor control_;  // an epoll set in that one: events of the connection manager and
+                                   // devices
   std::shared_ptr<verbs::EventWatch> event_watch_;
   verbs::EventWatch::Flag control_waits_ = std::make_shared<std::atomic<bool>>(false);
-  std::uint64_t control_number_ = 0;    // with event_watch_
+  std::uint64_t control_number_ = 0;    // this core's number in event_watch_
   std::shared_ptr<SocketCore> beside_;  // the transport that this one drives; nullptr: none
   int beside_descriptor_ = -1;
   verbs::EventWatch::Flag beside_waits_ = std::make_shared<std::atomic<bool>>(false);
-  std::uint64_t beside_number_ = 0;      // with event_watch_
-  std::uint32_t turns_beside_left_ = 0;  // turns in which it is still polled without a report
+  std::uint64_t beside_number_ = 0;      // this core's number in event_watch_
+  std::uint32_t turns_beside_left_ = 0;  // turns in which it is still polled although it has reported nothing
   bool beside_armed_ = true;             // event_watch_ will set beside_waits_
   verbs::KeptRanges kept_;
-  std::size_t kept_of_devices_ = 0;  // of them
+  std::size_t kept_of_devices_ = 0;  // promises for memory of devices
   std::atomic<std::uint64_t> next_kept_{1};
   std::atomic<std::thread::id> thread_{};  // the thread that polls
   std::vector<std::weak_ptr<verbs::Device>> devices_;
@@ -173,7 +174,8 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   turn::DueList<verbs::ConnectionPtr, &verbs::TurnMarks::due> due_;
   turn::DueList<verbs::ConnectionPtr, &verbs::TurnMarks::dirty> dirty_;
   std::uint32_t polls_without_clock_ = 0;
-  // In the order in which promises were made: one may end before its beginning was looked at.
+  // Promises and their ends in the order in which they were made: one may end before this thread has looked at its
+  // beginning.
   turn::Mailbox<Promise> promises_;
 };
 

@@ -1,12 +1,12 @@
 #pragma once
-// Listening: connect requests become connections of this transport, or of the one that the route names.
+// Listens. A connect request becomes a connection of this transport, or of the one that the route names.
 #include "transport/verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
 
 class VerbsListenPoint final : public Notified {
  public:
-  /// Has an acceptor or a route.
+  /// A listener has an acceptor or a route.
   VerbsListenPoint(const std::shared_ptr<VerbsCore>& core, Acceptor* acceptor, VerbsTransport::Route route);
   ~VerbsListenPoint() override;
   VerbsListenPoint(const VerbsListenPoint&) = delete;
@@ -21,7 +21,7 @@ class VerbsListenPoint final : public Notified {
   std::weak_ptr<VerbsCore> core_;
   Acceptor* acceptor_;
   VerbsTransport::Route route_;
-  std::shared_ptr<bool> listening_ = std::make_shared<bool>(true);  // false: accepting that it has begun must end
+  std::shared_ptr<bool> listening_ = std::make_shared<bool>(true);  // false: it must end what it has begun to accept
   ConnectionIdPtr id_;
   std::string host_;
 };
@@ -38,7 +38,7 @@ class VerbsListener final : public Listener {
   Endpoint local_;
 };
 
-/// From here on the id's events come to `core`; the open connection goes to `acceptor()`, if it is not nullptr then.
+/// Moves the id's events to `core`. The open connection goes to `acceptor()`, if that is not nullptr then.
 void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
                   std::uint8_t reads, std::function<Acceptor*()> acceptor);
 

@@ -1,4 +1,5 @@
-// The peer's writes: payloads of expected frames go to their places, other payloads into the room made for them.
+// Handles the peer's writes: payloads of expected frames go to their places, other payloads into the room made for
+// them.
 #include <arpa/inet.h>
 
 #include <cstring>
@@ -22,7 +23,7 @@ void VerbsConnection::make_room(std::uint32_t payloads, std::uint32_t payload_by
   try {
     landing_.make(std::min(payloads, kCellsMax), payload_bytes);
   } catch (const std::bad_alloc&) {
-    return;  // without room payloads come in other ways
+    return;  // where there is no room, payloads come in other ways
   }
   room_untold_ = (1U << pairs_.size()) - 1;
   core_.make_dirty(*this);
@@ -75,7 +76,7 @@ std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest
   return kToldBytes;
 }
 
-/// The peer has told a place or room of its own.
+/// Takes a place or room that the peer has told.
 bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& where) {
   inbox_.end_record();
   const std::uint32_t by = inbox_.first().queue_pair;
@@ -89,7 +90,7 @@ bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& w
 
 // ---- what was written
 
-/// Marks what was written, as completed() does. The write used a receive, but not its buffer.
+/// Marks what the peer has written, as completed() does. The write used a receive, but not its buffer.
 void VerbsConnection::written(const Came& what) {
   pairs_[what.queue_pair].to_receive.push_back(what.index);
   if ((what.immediate & kCellFlag) != 0) {
@@ -127,7 +128,7 @@ void VerbsConnection::place_written(const PlaceImmediate& said, const Came& what
            .revoking = windows_.revoking()});
 }
 
-/// Ends the rights to places that were written, before their payloads are served.
+/// Ends the rights to places that were written, before this side serves their payloads.
 void VerbsConnection::revoke_places() {
   for (QueuePair& pair : pairs_) revoke_places(pair);
 }
@@ -143,7 +144,7 @@ void VerbsConnection::revoke_places(QueuePair& pair) {
   }
 }
 
-/// A frame has come in another way than to its place: it waits until nobody may write there any more.
+/// Makes a frame that has come in another way than to its place wait until nobody may write there any more.
 bool VerbsConnection::awaits_withdrawal(const FrameHeader& header) {
   if (!withdrawing_) withdrawing_ = places_.withdraw(header);
   if (!withdrawing_) return false;
@@ -161,7 +162,7 @@ bool VerbsConnection::serve_place() {
   if (places_.is_revoking(number) && !failed_) return false;
   const auto written = places_.memory(number);
   if (!reader_.place(*this, places_.header(number))) return false;
-  const bool moved = reader_.payload().data() != written.data();  // the handler now wants it elsewhere
+  const bool moved = reader_.payload().data() != written.data();  // the handler now wants the payload elsewhere
   if (moved && !copy_payload(reader_.payload(), written.data())) {
     reader_.forget();
     return false;

@@ -1,4 +1,4 @@
-// Receiving: messages in their order, frames in theirs; large payloads are fetched straight to their place.
+// Receiving: messages come in their order and frames in theirs; large payloads are fetched straight to their place.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ Errc code_of(ibv_wc_status status) {
     case IBV_WC_RNR_RETRY_EXC_ERR:
     case IBV_WC_WR_FLUSH_ERR:
     case IBV_WC_REM_ABORT_ERR:
-    case IBV_WC_REM_ACCESS_ERR:  // of a READ: the peer took its offer back, as a process that is killed does
-    case IBV_WC_REM_OP_ERR:      // likewise, in the middle of a READ
+    case IBV_WC_REM_ACCESS_ERR:  // a READ failed: the peer took its offer back, as a process that is killed does
+    case IBV_WC_REM_OP_ERR:      // the same in the middle of a READ
       return Errc::peer_gone;
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_LOC_LEN_ERR:
@@ -45,7 +45,9 @@ Errc code_of(ibv_wc_status status) {
 void VerbsConnection::completed(const ibv_wc& completion) {
   keepalive_.heard = true;
   const WorkId work = WorkId::of(completion.wr_id);
-  if (work.queue_pair >= pairs_.size()) return;  // of a queue pair that the peer did not want, or that is gone
+  if (work.queue_pair >= pairs_.size())
+    return;  // from a queue pair that the peer did not want, or that is
+             // gone
   if (work.kind == WorkKind::read) fetch_.read_over();
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
   if (work.kind == WorkKind::receive) {
@@ -75,7 +77,7 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   }
 }
 
-/// A request is done, and with it all that were posted before it.
+/// Notes that a request is done, and with it all that were posted before it.
 void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
   pair.retired += (index - pair.retired) & kIndexMask;
   TRIBUTARY_ASSERT(static_cast<std::int32_t>(pair.posted - pair.retired) >= 0, "request {} is done, and {} were posted",
@@ -92,7 +94,7 @@ bool VerbsConnection::awaits_revocation() const noexcept {
 }
 
 void VerbsConnection::completion_failed(const ibv_wc& completion) {
-  failed_ = true;  // for any request: none that follows it has done anything
+  failed_ = true;  // whichever request failed, none that follows it has done anything
   const std::string what =
       completion.status == IBV_WC_WR_FLUSH_ERR ? "its queue pair was closed" : ibv_wc_status_str(completion.status);
   broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});
@@ -119,8 +121,8 @@ void VerbsConnection::received(const Came& what) {
            .revoking = windows_.revoking()});
 }
 
-/// Takes a message's news, or a write's, of the other direction: at once, so that a handler that says NotYet does not
-/// hold up our own sending. `bytes`: of the message. False: the news is impossible.
+/// Takes the news of the other direction that a message or a write brings. It does so at once, so that a handler that
+/// says NotYet does not hold up our own sending. `bytes` is the message's length. False: the news is impossible.
 bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) {
   if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return corrupt("a message of a wrong length");
   const auto heard = credit_.hear(prefix.consumed, prefix.fetched);
@@ -159,7 +161,7 @@ std::span<const std::byte> VerbsConnection::message_of(const Arrived& message) c
              : std::span<const std::byte>(receive(message.queue_pair, message.index)).first(message.bytes);
 }
 
-/// Serves one frame, one word about places, or the end of a message. False: reading must stop.
+/// Serves one frame, one record about places or room, or the end of a message. False: reading must stop.
 bool VerbsConnection::serve_record() {
   const Arrived& message = inbox_.first();
   if (message.where == Arrived::Where::place) return serve_place();
@@ -238,7 +240,7 @@ bool VerbsConnection::fetch(const RemotePayload& from) {
   }
   fetch_.begin(reader_.payload(), std::move(*sink), from);
   fetch_more();
-  return false;  // the next frame comes after this one
+  return false;  // the next frame must wait for this one
 }
 
 void VerbsConnection::fetch_more() {
@@ -252,7 +254,7 @@ void VerbsConnection::fetch_more() {
   if (!pair.list.empty()) static_cast<void>(post(pair));
 }
 
-/// The payload is whole. False: reading must stop.
+/// Hands over the payload, which is whole. False: reading must stop.
 bool VerbsConnection::fetched() {
   TRIBUTARY_ASSERT(fetch_.all_read(), "a payload from {} is served before it is whole", peer_);
   fetch_.end();
@@ -263,8 +265,8 @@ bool VerbsConnection::fetched() {
   return deliver();
 }
 
-/// After close_after_flush(): nobody reads what still comes, but its receives are posted again, because the peer's
-/// acknowledgements come with it.
+/// Drops messages after close_after_flush(). Nobody reads them, but this side posts their receives again, because the
+/// peer's acknowledgements come with them.
 void VerbsConnection::discard_arrived() {
   const bool last = inbox_.has_last();
   while (!inbox_.empty()) {
@@ -275,14 +277,14 @@ void VerbsConnection::discard_arrived() {
   if (last) close();  // the peer will fetch nothing more
 }
 
-/// Posts receives, and counts them as consumed after that.
+/// Posts receives again, and only then counts their messages as consumed.
 void VerbsConnection::post_receives() {
   for (QueuePair& pair : pairs_) {
     if (!pair.to_receive.empty()) credit_.consume(post_receives(pair));
   }
 }
 
-/// Returns how many were posted; all, unless the connection is broken.
+/// Returns how many receives were posted: all, unless the connection is broken.
 std::uint32_t VerbsConnection::post_receives(QueuePair& pair) {
   TRIBUTARY_ASSERT(pair.to_receive.size() <= credit_.depth(), "{} receives are posted anew, of {}",
                    pair.to_receive.size(), credit_.depth());

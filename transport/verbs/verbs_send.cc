@@ -1,4 +1,4 @@
-// Sending: frames are gathered into messages, messages into lists that the device gets at once.
+// Sending: this code gathers frames into messages, and messages into lists that the device gets at once.
 #include <arpa/inet.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ void VerbsConnection::send_copy(const FrameHeader& header, std::span<const std::
   if (state_ == State::open) core_.make_dirty(*this);
 }
 
-/// Nothing follows this side's last message.
+/// True if nothing follows this side's last message.
 bool VerbsConnection::may_send() const noexcept {
   return (state_ == State::open || state_ == State::flushing) && credit_.may_send();
 }
@@ -44,7 +44,7 @@ bool VerbsConnection::has_news() noexcept {
   return state_ == State::flushing && queue_.all_done() && others_quiet();
 }
 
-/// Whether there is a frame to send that need not wait for a memory window.
+/// True if there is a frame to send that need not wait for a memory window.
 bool VerbsConnection::may_send_next() noexcept {
   const FrameQueue::Frame* const next = queue_.next();
   return next != nullptr && (!windows_.in_use() || windows_.has_free() || travel_of(*next) != Travel::fetched);
@@ -54,7 +54,7 @@ bool VerbsConnection::is_eager(std::size_t payload_bytes) const noexcept {
   return payload_bytes <= message_bytes_ - sizeof(MessagePrefix) - sizeof(RecordHead);
 }
 
-/// How the payload travels. A payload that the peer fetches needs no room, so no frame waits for room.
+/// Decides how the payload travels. A payload that the peer fetches needs no room, so no frame waits for room.
 VerbsConnection::Travel VerbsConnection::travel_of(const FrameQueue::Frame& frame) const noexcept {
   if (is_eager(frame.payload.size())) return Travel::in_message;
   if (peer_places_.find(frame.header) != nullptr) return Travel::to_place;
@@ -85,8 +85,9 @@ QueuePair& VerbsConnection::pair_for(Travel travel, const FrameQueue::Frame* fra
   if (pairs_.size() == 1) return pairs_.front();
   if (travel == Travel::to_place) return pairs_[peer_places_.find(frame->header)->queue_pair];
   if (travel == Travel::to_cell) return pairs_[peer_landing_.next_queue_pair()];
-  // A message. It tells the room for its own queue pair; places are spread over all, as the writes to them will be. The
-  // accepting side waits with that until the peer's queue pairs are ready, which the peer's first message shows.
+  // Makes a message. It tells the room for its own queue pair. It tells places on all queue pairs in turn, so that the
+  // writes to them spread, too. The accepting side does so only when the peer's queue pairs are ready, which the peer's
+  // first message shows.
   if (travel == Travel::fetched || !may_use_all()) return pairs_.front();
   if (room_untold_ != 0) return pairs_[static_cast<std::size_t>(std::countr_zero(room_untold_))];
   if (!places_.has_untold()) return pairs_.front();
@@ -94,8 +95,8 @@ QueuePair& VerbsConnection::pair_for(Travel travel, const FrameQueue::Frame* fra
   return pairs_[told_on_];
 }
 
-/// Makes lists of messages, each behind the windows that it tells. False: there is no room now, or the connection is
-/// broken.
+/// Makes lists of messages, each behind the binds of the windows that it tells. False: there is no room now, or the
+/// connection is broken.
 bool VerbsConnection::post_messages() {
   const std::uint32_t sent_before = credit_.number();
   bool ok = true;
@@ -104,7 +105,9 @@ bool VerbsConnection::post_messages() {
     const Travel travel = next != nullptr ? travel_of(*next) : Travel::in_message;
     QueuePair& pair = pair_for(travel, next);
     if (pair.list.room() < 2 || pair.posted - pair.retired >= 2 * credit_.depth() + binds_max_) {
-      if (pair.list.empty() && credit_.number() == sent_before) return false;  // an outstanding completion goes on
+      if (pair.list.empty() && credit_.number() == sent_before)
+        return false;  // the completion of outstanding work
+                       // goes on with this
       break;
     }
     ok = travel == Travel::to_place  ? add_place(*next, pair)
@@ -112,7 +115,7 @@ bool VerbsConnection::post_messages() {
                                      : add_message(pair);
     if (!ok) break;
     credit_.send();
-    // Further queue pairs report the end of all their work: see others_quiet().
+    // Further queue pairs report the end of all their work, which others_quiet() needs.
     if (pair.index != 0) pair.tells_end = true;
     if (state_ == State::last_words || ++pair.since_signal >= std::max(1U, credit_.depth() / 4)) {
       pair.list.last().send_flags |= IBV_SEND_SIGNALED;
@@ -121,7 +124,7 @@ bool VerbsConnection::post_messages() {
   }
   core_.statistics.messages_sent += credit_.number() - sent_before;
   if (!post_lists() || !ok) return false;
-  core_.make_due(*this);  // to report frames that are done
+  core_.make_due(*this);  // a turn is due to report frames that are done
   return true;
 }
 
@@ -191,8 +194,9 @@ bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   return true;
 }
 
-/// Memory that may only be read (a file that is mapped so, a program's constants) cannot be registered as ours is: a
-/// copy of it is sent. The kernel makes the copy, so that memory which does not exist is still an error.
+/// Memory that may only be read (a file that is mapped in this way, a program's constants) cannot be registered as
+/// other memory is, so this code sends a copy of it. The kernel makes the copy, so that memory which does not exist is
+/// still an error.
 Result<RegistrationPtr> VerbsConnection::register_payload(FrameQueue::Frame& frame, Access access) {
   auto made = domain_->registrations().acquire(frame.payload, access);
   if (made || made.error().code != Errc::bad_argument || frame.payload.data() == frame.copy.data()) return made;
@@ -219,7 +223,7 @@ bool VerbsConnection::register_local(FrameQueue::Frame& frame, QueuePair& pair) 
   return true;
 }
 
-/// The peer has fetched so many payloads. Their memory is free when the peer cannot read it any more.
+/// Notes that the peer has fetched this many payloads. Their memory is free when the peer cannot read it any more.
 void VerbsConnection::end_offers(std::uint32_t count) {
   if (!windows_.in_use()) {
     for (; count > 0; --count) queue_.fetched();
@@ -259,7 +263,7 @@ std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> me
   return used;
 }
 
-/// Writes what the peer must know of room and places here, behind the place of the prefix; `kept` bytes stay free.
+/// Writes what the peer must know of room and places here, behind the bytes for the prefix; `kept` bytes stay free.
 /// Returns the bytes of both. None: the connection is broken.
 std::optional<std::size_t> VerbsConnection::write_news(std::span<std::byte> message, std::size_t kept,
                                                        QueuePair& pair) {
@@ -291,7 +295,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
   const bool here = is_eager(frame.payload.size());
   const std::size_t body = here ? frame.payload.size() : sizeof(RemotePayload);
   if (rest.size() < sizeof(RecordHead) + aligned(body)) return 0;
-  if (!here && pair.list.room() < 2) return 0;  // one for a window, and one for the message
+  if (!here && pair.list.room() < 2) return 0;  // one request for a window, and one for the message
   RecordHead head{.kind = here ? RecordKind::here : RecordKind::fetch, .payload_bytes = frame.header.payload_bytes};
   encode(frame.header, head.header);
   std::memcpy(rest.data(), &head, sizeof head);

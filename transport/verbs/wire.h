@@ -19,9 +19,9 @@ struct MessagePrefix {
   std::uint32_t consumed = 0;  // messages of the other side whose receives are posted anew
   std::uint32_t fetched = 0;   // payloads of the other side that were fetched: their memory is free
   std::uint32_t freed = 0;     // cells of the landing room that the other side may write again
-  std::uint32_t bytes = 0;     // of the whole message, without a payload in a cell
+  std::uint32_t bytes = 0;     // bytes of the whole message, without a payload in a cell
   std::uint32_t flags = 0;
-  std::uint32_t number = 0;  // of the message, among all messages and writes of the connection
+  std::uint32_t number = 0;  // number of the message among all messages and writes of the connection
 };
 static_assert(sizeof(MessagePrefix) == 24);
 inline constexpr std::uint32_t kLastMessage = 1;  // flags: nothing follows, and the sender reads nothing any more
@@ -44,7 +44,7 @@ static_assert(sizeof(RecordHead) == 72);
 struct RemotePayload {
   std::uint64_t address = 0;
   std::uint32_t key = 0;
-  std::uint32_t number = 0;  // of a place: its number; of a room: its cells
+  std::uint32_t number = 0;  // the number of a place, or of a room's cells
 };
 static_assert(sizeof(RemotePayload) == 16);
 
@@ -118,15 +118,15 @@ struct Greeting {
   static constexpr std::uint32_t kMagic = 0x34564254;  // "TBV4"
   using Number = std::array<std::uint8_t, 3>;
   std::uint32_t magic = kMagic;
-  std::uint32_t epoch = 0;  // with group, lane and child: the claim, in a request; zeros between ranks
+  std::uint32_t epoch = 0;  // in a request the claim, with group, lane and child; zeros between ranks
   std::uint64_t group = 0;
   std::uint16_t child = 0;
-  std::uint16_t message_eighths = 0;  // an eighth of the bytes of a receive
+  std::uint16_t message_eighths = 0;  // the bytes of a receive, divided by eight
   std::uint8_t lane = 0;
   std::uint8_t receive_depth = 0;                    // receives that are posted, on each queue pair
   Number first_packet{};                             // number of this side's first packet on further queue pairs
   std::array<Number, kQueuePairsMax - 1> further{};  // numbers of the further queue pairs; 0: no more of them
-  std::array<std::uint8_t, 10> proof{};              // of the claim (verbs/proof.h); zeros: none
+  std::array<std::uint8_t, 10> proof{};              // proof of the claim (verbs/proof.h); zeros: none
   [[nodiscard]] std::uint32_t message_bytes() const noexcept { return std::uint32_t{message_eighths} * 8; }
 };
 static_assert(sizeof(Greeting) == 56 && message_bytes_for(65536) / 8 <= 0xFFFF);
@@ -142,13 +142,13 @@ enum class Refusal : std::uint8_t { unproved = 1, no_secret = 2 };
   return number[0] | std::uint32_t{number[1]} << 8U | std::uint32_t{number[2]} << 16U;
 }
 
-// Depths are at most half of what the numbers' and the counts' bits hold.
+// Depths are at most half of what the bits of numbers and counts can hold.
 inline constexpr std::uint32_t kDepthMin = 4, kDepthMax = 64;
 static_assert(kDepthMax <= (kConsumedMask + 1) / 2 && kDepthMax <= (kNumberMask + 1) / 2);
 inline constexpr std::uint32_t kReadsMax = 16;
 inline constexpr std::uint32_t kEagerBytesMax = 65536;
 
-/// False: not this protocol, or out of bounds.
+/// Reads the greeting. False: it is not of this protocol, or is out of bounds.
 [[nodiscard]] inline bool read_greeting(std::span<const std::byte> from, Greeting& out) noexcept {
   if (from.size() < sizeof out) return false;
   std::memcpy(&out, from.data(), sizeof out);
@@ -157,7 +157,7 @@ inline constexpr std::uint32_t kEagerBytesMax = 65536;
          out.message_bytes() <= message_bytes_for(kEagerBytesMax);
 }
 
-/// A work request's number: the connection, the queue pair, the kind, and the index in its queue.
+/// A work request's number consists of the connection, the queue pair, the kind, and the index in its queue.
 enum class WorkKind : std::uint8_t { receive, send, last_send, write, read, bind, revoke, probe };
 struct WorkId {
   std::uint32_t connection = 0;  // 32 bits

@@ -15,7 +15,7 @@ class FaultCore {
     for (const FaultRule& rule : plan.rules) rules_.push_back({rule, 0});
   }
 
-  /// Whether this frame meets this fault: the rule that says so, or nullptr. Counts the frame for every rule of that
+  /// Returns the rule by which this frame meets this fault, or nullptr. Counts the frame for every rule of that
   /// fault.
   const FaultRule* strikes(Fault fault, FrameType type) {
     const FaultRule* struck = nullptr;
@@ -35,7 +35,7 @@ class FaultCore {
     waiting.push_back({&channel, until});
     ask_to_be_woken();
   }
-  /// The one who wakes knows the earliest time alone: it is asked again at the end of every poll.
+  /// The function `wake` remembers only the earliest time, so every poll calls it again at its end.
   void ask_to_be_woken() const {
     const TimePoint next = next_due();
     if (wake && next != TimePoint::max()) wake(next);

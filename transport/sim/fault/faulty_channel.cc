@@ -56,7 +56,7 @@ void FaultyChannel::on_sent(Channel&, std::uint64_t cookie) {
 
 // ---- in
 
-/// Draws for a delay or a hold.
+/// Draws whether this frame is delayed or held.
 bool FaultyChannel::stop_here(FrameType type) {
   TimePoint until{};
   if (const FaultRule* rule = core_->strikes(Fault::delay, type)) {

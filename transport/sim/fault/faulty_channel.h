@@ -1,5 +1,5 @@
 #pragma once
-// Stands between a channel and its handler: a Channel to the one side, a ChannelHandler to the other.
+// Stands between a channel and its handler: it is a Channel to one side, and a ChannelHandler to the other.
 #include <memory>
 #include <vector>
 
@@ -16,7 +16,7 @@ class FaultyChannel final : public Channel, public ChannelHandler {
 
   void set_inner(std::unique_ptr<Channel> inner) { inner_ = std::move(inner); }
   void set_handler(ChannelHandler* handler) { handler_ = handler; }
-  /// The delay or hold is over.
+  /// Goes on with the frame, because its delay or hold is over.
   void go_on();
 
   // ---- Channel
@@ -51,11 +51,11 @@ class FaultyChannel final : public Channel, public ChannelHandler {
   bool drawn_ = false;    // the faults of the frame whose header is shown next
   bool waiting_ = false;  // it is delayed or held
   bool cutting_ = false;
-  std::span<std::byte> destination_;  // the user's, of the payload that will be cut
+  std::span<std::byte> destination_;  // the user's place for the payload that will be cut
   std::vector<std::byte> scratch_;    // where that payload lands instead
-  std::uint64_t unsent_ = 0;          // send()s without on_sent
-  std::optional<Outgoing> outgoing_;  // drawn for a frame that the inner channel did not take yet
-  std::unique_ptr<Channel> inner_;    // the first to go
+  std::uint64_t unsent_ = 0;          // calls of send() without on_sent
+  std::optional<Outgoing> outgoing_;  // faults drawn for a frame that the inner channel has not taken yet
+  std::unique_ptr<Channel> inner_;    // destroyed first
 };
 
 }  // namespace tributary::transport

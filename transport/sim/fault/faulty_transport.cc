@@ -3,7 +3,7 @@
 namespace tributary::transport {
 namespace {
 
-/// Wraps what is accepted.
+/// Wraps each channel that is accepted.
 class FaultyAcceptor final : public Acceptor {
  public:
   FaultyAcceptor(std::shared_ptr<FaultCore> core, Acceptor& acceptor) : core_(std::move(core)), acceptor_(acceptor) {}
@@ -31,10 +31,10 @@ class FaultyListener final : public Listener {
 
  private:
   std::unique_ptr<FaultyAcceptor> acceptor_;
-  std::unique_ptr<Listener> inner_;  // the first to go
+  std::unique_ptr<Listener> inner_;  // destroyed first
 };
 
-/// Lets the channels go on whose time has come. A resume() calls nobody back, so the list does not change meanwhile.
+/// Lets the channels whose time has come go on. A resume() calls nobody back, so the list does not change meanwhile.
 template <class Predicate>
 void resume_where(FaultCore& core, Predicate due_now) {
   std::vector<FaultyChannel*> due;

@@ -20,13 +20,14 @@ struct SimFrame {
   const std::byte* payload = nullptr;  // the sender's, or copy.data()
   std::uint64_t cookie = 0;
   TimePoint ready_at;           // when its header can be at the other side
-  bool borrowed = true;         // false: from send_copy(), nothing to tell
+  bool borrowed = true;         // false: the frame is from send_copy(), which reports nothing
   bool owned = false;           // `payload` is in `copy`
-  std::vector<std::byte> copy;  // keeps its capacity from use to use
+  std::vector<std::byte> copy;  // its capacity stays from use to use
 };
 
-/// Frames of one direction by number. Three marks move through them: told <= released, delivered <= tail; what is
-/// before `told` and `delivered` is forgotten. Grows to the largest number in use and then stays.
+/// The frames of one direction by number. Marks move through them: told <= released, delivered <= tail. Frames before
+/// both `told` and `delivered` are forgotten. The memory grows to the most frames that were ever in use, and never
+/// shrinks.
 class FrameRing {
  public:
   [[nodiscard]] SimFrame& at(std::uint64_t number) noexcept { return slots_[number & (slots_.size() - 1)]; }
@@ -43,10 +44,10 @@ class FrameRing {
   }
   void clear() noexcept { told = released = delivered = tail = 0; }
 
-  std::uint64_t told = 0;       // on_sent was called for those before
-  std::uint64_t released = 0;   // bytes are not needed any more of those before
-  std::uint64_t delivered = 0;  // those before have arrived whole
-  std::uint64_t tail = 0;       // those before were sent
+  std::uint64_t told = 0;       // on_sent was called for the frames before this
+  std::uint64_t released = 0;   // the bytes of the frames before this are not needed any more
+  std::uint64_t delivered = 0;  // the frames before this have arrived whole
+  std::uint64_t tail = 0;       // the frames before this were sent
 
  private:
   [[nodiscard]] std::uint64_t head() const noexcept { return told < delivered ? told : delivered; }
@@ -64,21 +65,21 @@ struct Pipe {
   LinkSettings link;
   TimePoint last_arrival;             // nothing that is sent later may arrive earlier
   TimePoint fin_at;                   // when `fin` and all frames have arrived
-  std::uint32_t borrowed_queued = 0;  // send() without on_sent
-  std::size_t early_bytes = 0;        // released before they were delivered
+  std::uint32_t borrowed_queued = 0;  // frames without on_sent
+  std::size_t early_bytes = 0;        // bytes released before they were delivered
   bool scheduled = false;             // an `arrive` event or work item exists
   bool sent_scheduled = false;
   bool fin = false;         // the sender is gone; after the last frame the receiver is told
   bool dead = false;        // broken: nothing moves any more
-  std::uint8_t pieces = 0;  // of that payload so far
-  FrameReader reader;       // the receiver's; in a frame: in frames.delivered
+  std::uint8_t pieces = 0;  // pieces of that payload so far
+  FrameReader reader;       // the receiver's reader; the frame that it is in is frames.delivered
   struct Expected {
     FrameHeader header;
     std::span<std::byte> place;
   };
-  std::vector<Expected> expected;  // by the receiver
+  std::vector<Expected> expected;  // frames that the receiver expects
 
-  /// Reading goes on at once: the network has no turns to wait for.
+  /// Goes on reading at once, because the network has no turns to wait for.
   void go_on() noexcept {
     static_cast<void>(reader.resume());
     reader.begin_turn();
@@ -87,7 +88,7 @@ struct Pipe {
 
 struct End {
   std::uint32_t host = 0;
-  Endpoint name;                      // as the other side sees it
+  Endpoint name;                      // the endpoint that the other side sees
   SimChannel* channel = nullptr;      // the user's; null before accept and after destruction
   ChannelHandler* handler = nullptr;  // null: no callback
   std::optional<Error> broken_by;     // on_closed is due
@@ -106,7 +107,7 @@ struct SimConnection {
   Duration limit{};
   std::uint64_t listener = 0;
   std::array<End, 2> ends;    // 0 connects, 1 accepts
-  std::array<Pipe, 2> pipes;  // by sending side
+  std::array<Pipe, 2> pipes;  // one for each sending side
 };
 
 }  // namespace tributary::transport

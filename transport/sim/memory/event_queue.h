@@ -24,7 +24,7 @@ enum class EventKind : std::uint8_t {
   call,           // script
 };
 
-/// Stale when its target's generation has moved on.
+/// Generation of the target; the event is stale when the target's own has moved on.
 struct Event {
   TimePoint at;
   std::uint64_t order;

@@ -1,4 +1,4 @@
-// How connections come into being and end.
+// Connections begin and end.
 #include <algorithm>
 
 #include "transport/sim/memory/sim_core.h"
@@ -137,7 +137,7 @@ std::unique_ptr<Channel> SimCore::connect(std::uint32_t from, const Endpoint& to
   return channel;
 }
 
-/// At the listening host, in its kernel: a paused process does not hinder it.
+/// Takes the connection in the kernel of the listening host, so a paused process does not hinder it.
 void SimCore::knock(const Event& event) {
   SimConnection& c = connection(event.target);
   if (!c.accept_pending) return;
@@ -172,7 +172,7 @@ void SimCore::accept(const Event& event) {
   SimConnection& c = connection(event.target);
   if (!c.accept_pending) return;
   c.accept_pending = false;
-  if (c.pipes[0].dead) return release_if_unused(event.target);  // who asked was killed since
+  if (c.pipes[0].dead) return release_if_unused(event.target);  // the process that asked was killed since
   auto& listeners = host(c.ends[1].host).listeners;
   const auto listener = std::ranges::find(listeners, c.listener, &SimListener::id);
   if (listener == listeners.end()) {  // stopped listening since the kernel took the connection
@@ -239,7 +239,7 @@ void SimCore::close_after_flush(std::uint32_t index, unsigned side, Duration lim
   end.handler = nullptr;
   if (end.opened && c.pipes[side].frames.delivered == c.pipes[side].frames.tail) return close_end(c, index, side);
   push(now_ + limit, EventKind::flush_limit, index, c.generation, side);
-  c.pipes[1 - side].go_on();  // what still comes in is thrown away
+  c.pipes[1 - side].go_on();  // throws away what still comes in
   schedule(index, 1 - side);
 }
 
@@ -270,7 +270,8 @@ void SimCore::drop_frames(Pipe& pipe) {
   pipe.early_bytes = 0;
 }
 
-/// The sender is gone, and its borrowed memory with it. A part of the bytes that its kernel had copied still arrives.
+/// Ends a direction whose sender is gone, and the memory that it lent, too. A part of the bytes that its kernel had
+/// copied still arrives.
 void SimCore::keep_some_owned_frames(Pipe& pipe) {
   FrameRing& frames = pipe.frames;
   std::uint64_t owned = 0;
@@ -294,7 +295,7 @@ void SimCore::close_end(SimConnection& c, std::uint32_t index, unsigned side) {
   out.fin = true;
   out.fin_at = std::max(out.last_arrival, now_ + out.link.latency + jitter(out.link));
   schedule(index, side);
-  c.pipes[1 - side].go_on();  // what still comes in is thrown away
+  c.pipes[1 - side].go_on();  // throws away what still comes in
   schedule(index, 1 - side);
 }
 

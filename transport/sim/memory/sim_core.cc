@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint8_t kUserWake = 0;
 constexpr std::uint8_t kTurnWake = 1;
 
-/// Sets a flag for as long as it lives.
+/// Sets a flag as long as this object lives.
 class Flag {
  public:
   explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
@@ -73,7 +73,7 @@ bool SimCore::stale(const Event& event) {
   }
 }
 
-/// Timers that lost their meaning must not move time.
+/// A timer that has lost its meaning must not move time.
 void SimCore::drop_stale() {
   while (!events_.empty() && stale(events_.top())) events_.pop();
 }

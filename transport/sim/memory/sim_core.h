@@ -1,6 +1,6 @@
 #pragma once
-// The state of a SimNetwork and its three jobs: time and hosts (sim_core.cc), connections and the moving of frames
-// (sim_delivery.cc, sim_connections.cc), faults (sim_faults.cc).
+// The state of a SimNetwork, and its three jobs: time and hosts (sim_core.cc), connections and their frames
+// (sim_connections.cc, sim_delivery.cc), and faults (sim_faults.cc).
 #include <deque>
 #include <map>
 #include <memory>
@@ -20,7 +20,7 @@ class SimTransport;
 
 struct SimListener {
   std::uint16_t port;
-  std::uint64_t id;  // unique in the network, so that a listener that was replaced gets nothing of its successor
+  std::uint64_t id;  // unique in the network, so that a listener that was replaced gets nothing meant for its successor
   Acceptor* acceptor;
 };
 
@@ -49,16 +49,16 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
  public:
   explicit SimCore(const SimSettings& settings);
   ~SimCore();
-  /// The network is gone: nothing that tests have put in runs, or is kept alive, any more.
+  /// Shuts down, because the network is gone: functions that tests have put in neither run any more nor stay alive.
   void shut_down();
 
   // ---- time and hosts: sim_core.cc
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
   bool step();
-  bool step_until(TimePoint limit);  // one event that is not later than limit
+  bool step_until(TimePoint limit);  // runs one event that is not later than `limit`
   void advance(TimePoint time) { now_ = std::max(now_, time); }
   [[nodiscard]] bool idle();
-  std::uint32_t host_index(std::string_view name);  // makes it
+  std::uint32_t host_index(std::string_view name);  // makes the host if there is none
   [[nodiscard]] SimHost& host(std::uint32_t index) { return *hosts_[index]; }
   SimTransport& transport(std::uint32_t host);
   void wake_at(std::uint32_t host, TimePoint time);
@@ -171,7 +171,8 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   EventQueue events_;
   bool stepping_ = false;
   std::vector<std::unique_ptr<SimHost>> hosts_;
-  std::unordered_map<std::string, std::uint32_t> host_names_;  // looked up, never walked: its order is not ours
+  std::unordered_map<std::string, std::uint32_t> host_names_;  // only looked up and never walked, as its order may
+                                                               // differ from run to run
   std::vector<std::unique_ptr<SimConnection>> connections_;
   std::vector<std::uint32_t> free_connections_;
   std::vector<std::function<void()>> calls_;
@@ -179,7 +180,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   std::unordered_map<std::uint64_t, LinkSettings> links_;  // by both hosts
   std::vector<bool> cut_off_;                              // by host
   std::unordered_map<std::uint64_t, bool> cut_apart_;      // by both hosts
-  std::vector<Event> held_;                                // what partitions keep back, in order
+  std::vector<Event> held_;                                // events that partitions keep back, in order
   std::uint64_t next_listener_ = 1;
   struct KeptMemoryOfDevice {
     std::span<const std::byte> memory;

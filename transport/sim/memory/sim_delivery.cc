@@ -1,4 +1,5 @@
-// How frames move: queued at the sender, under way, placed and written at the receiver in pieces, reported back.
+// Frames move: the sender queues them, they are under way, the receiver places and writes them in pieces, and the
+// sender hears of it.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -85,7 +86,7 @@ DeviceMemory* SimCore::owner_of(std::span<const std::byte> memory) const {
   return nullptr;
 }
 
-/// As the devices of the network would, which reach what the processor does not.
+/// Copies memory as the network's devices would, which reach memory that the processor does not.
 void SimCore::move(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0) return;
   DeviceMemory* const source = device_memory_.empty() ? nullptr : owner_of({from, bytes});
@@ -104,8 +105,8 @@ void SimCore::move(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
 }
 
-/// The worst that a transport may do with a place that it was told: the bytes are there as soon as they are sent, long
-/// before on_header, and even if the connection does not live to bring the frame.
+/// Does the worst that a transport may do with a place that it was told. It writes the bytes there as soon as they are
+/// sent, long before on_header, and even if the connection breaks before it brings the frame.
 void SimCore::write_early(SimConnection& c, unsigned side, const SimFrame& frame) {
   const End& receiver = c.ends[1 - side];
   if (receiver.closed || receiver.channel == nullptr) return;
@@ -148,7 +149,7 @@ void SimCore::release_early(Pipe& pipe, SimFrame& frame) {
   frame.owned = true;
 }
 
-/// Moves the mark of frames whose bytes the sender need not keep, and has it told.
+/// Moves the mark of frames whose bytes the sender need not keep any more, and has the sender told.
 void SimCore::advance_released(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   Pipe& pipe = c.pipes[side];
@@ -177,7 +178,7 @@ void SimCore::tell_sent(const Event& event) {
 
 // ---- under way
 
-/// Makes sure that the next thing this direction has to bring is in the queue of events.
+/// Makes sure that the queue of events has the next event of this direction.
 void SimCore::schedule(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   Pipe& pipe = c.pipes[side];
@@ -196,7 +197,7 @@ void SimCore::schedule(std::uint32_t index, unsigned side) {
   push(std::max(at, now_), EventKind::arrive, index, c.generation, side);
 }
 
-/// The receiving side has closed: frames end there unseen, so that a flush of the sender can end.
+/// Drops frames unseen, because the receiving side has closed, so that a flush of the sender can end.
 void SimCore::swallow(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   Pipe& pipe = c.pipes[side];
@@ -214,7 +215,7 @@ void SimCore::swallow(std::uint32_t index, unsigned side) {
 
 // ---- arriving
 
-/// Whether a callback left this side as it was: not closed, not killed, not reused.
+/// True if a callback left this side as it was: not closed, not killed, not reused.
 bool SimCore::alive(const Event& event, unsigned side) {
   const SimConnection& c = connection(event.target);
   return c.generation == event.generation && !c.ends[side].closed && c.ends[side].handler != nullptr;
@@ -227,9 +228,10 @@ void SimCore::deliver(const Event& event) {
   pipe.scheduled = false;
   if (pipe.dead) return;
   if (c.ends[receiver].closed || c.ends[receiver].flushing) return swallow(event.target, event.side);
-  if (!c.ends[receiver].opened) {  // a healed partition brings the news of the opening in this very moment
+  if (!c.ends[receiver].opened) {  // a partition has just healed, and the news of the opening comes right
+                                   // now
     if (receiver == 1 && !c.accept_pending) return;  // it was refused, and never opens
-    pipe.scheduled = true;  // or may never bring it: look again after as long as the news could take, not at once
+    pipe.scheduled = true;  // the news may also never come: looks again after the time that it could take, not at once
     return push(now_ + std::max<Duration>(pipe.link.latency, std::chrono::microseconds(10)), EventKind::arrive,
                 event.target, c.generation, event.side);
   }
@@ -251,7 +253,7 @@ class SimCore::Receiver {
   [[nodiscard]] ChannelHandler* handler() const { return end().handler; }
   [[nodiscard]] Channel* channel() const { return end().channel; }
   void count_callback() const noexcept {}
-  /// The callback has left this side, and the frame that it was about, as they were.
+  /// True if the callback has left this side, and the frame that it was about, as they were.
   [[nodiscard]] bool serving() const {
     if (!core_.alive(event_, side())) return false;
     const Pipe& now = pipe();
@@ -270,7 +272,7 @@ class SimCore::Receiver {
   const std::uint64_t frame_;
 };
 
-/// Asks the receiver where the payload goes. False: nowhere now.
+/// Asks the receiver where the payload goes. False: it takes none now.
 bool SimCore::place(const Event& event) {
   SimConnection& c = connection(event.target);
   Pipe& pipe = c.pipes[event.side];

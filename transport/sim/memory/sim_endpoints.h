@@ -1,5 +1,5 @@
 #pragma once
-// The contract's classes over SimCore: names and indices, no state of their own.
+// The contract's classes over SimCore. They hold names and indices, and no state of their own.
 #include "transport/sim/memory/sim_core.h"
 
 namespace tributary::transport {
@@ -34,7 +34,7 @@ class SimChannel final : public Channel, public ReachesDeviceMemory {
   [[nodiscard]] std::uint32_t connection() const noexcept { return connection_; }
 
  private:
-  std::shared_ptr<SimCore> core_;  // so that a channel may be destroyed after the network
+  std::shared_ptr<SimCore> core_;  // shared, so that a channel may be destroyed after the network
   std::uint32_t connection_;       // not reused while this channel exists
   unsigned side_;
 };
@@ -71,7 +71,7 @@ class DeadChannel final : public Channel {
   Endpoint to_;
 };
 
-/// One process on a host. After kill() it answers as the dead do: nothing works and nothing is called.
+/// One process on a host. After kill() nothing works, and nothing is called back.
 class KeptBySim final : public KeptMemory {
  public:
   KeptBySim(std::weak_ptr<SimCore> core, std::uint64_t number) : core_(std::move(core)), number_(number) {}

@@ -1,4 +1,4 @@
-// Faults on purpose.
+// Makes faults on purpose.
 #include <algorithm>
 
 #include "transport/sim/memory/sim_core.h"
@@ -37,8 +37,8 @@ void SimCore::cut(std::uint32_t a, std::uint32_t b) {
 
 // ---- processes
 
-/// The kernel ends the process's connections: in half of the cases orderly, so that what it had taken over still
-/// arrives, else by a reset.
+/// Ends a process's connections as the kernel would: in half of the cases in order, so that what the kernel had taken
+/// over still arrives, else by a reset.
 void SimCore::kill(std::uint32_t index) {
   SimHost& victim = host(index);
   if (!victim.alive) return;

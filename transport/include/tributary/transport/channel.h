@@ -128,7 +128,7 @@ class Acceptor {
 class Listener {
  public:
   virtual ~Listener() = default;
-  [[nodiscard]] virtual Endpoint local() const = 0;  // with the port that was chosen for port 0
+  [[nodiscard]] virtual Endpoint local() const = 0;  // has the port that was chosen for port 0
 };
 
 /// A promise that memory does not go away before this object does. Any thread may end it.

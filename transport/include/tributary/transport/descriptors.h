@@ -11,7 +11,7 @@ namespace tributary::transport {
 struct DescriptorLimit {
   std::uint64_t soft = 0;
   std::uint64_t hard = 0;
-  std::uint64_t open = 0;  // now
+  std::uint64_t open = 0;  // descriptors open now
 };
 [[nodiscard]] DescriptorLimit descriptor_limit();
 /// Raises the soft limit to the hard one if this process needs more than the soft one allows for `more` descriptors

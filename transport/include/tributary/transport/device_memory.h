@@ -30,7 +30,7 @@ class DeviceMemory {
   [[nodiscard]] virtual std::vector<DeviceWay> ways() const = 0;
   struct DmaBuf {
     int descriptor = -1;       // the caller closes it
-    std::uint64_t offset = 0;  // of the memory's first byte in the dma-buf
+    std::uint64_t offset = 0;  // offset of the memory's first byte in the dma-buf
   };
   [[nodiscard]] virtual Result<DmaBuf> dma_buf(std::span<const std::byte> memory) = 0;
   /// Copies a few bytes from or to the device; they are there when this returns.

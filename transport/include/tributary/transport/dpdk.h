@@ -30,23 +30,23 @@ class PacketTransport;
 }
 
 enum class DpdkHugePages : std::uint8_t {
-  prefer,   // ordinary memory where there are not enough huge pages
+  prefer,   // takes ordinary memory where there are not enough huge pages
   require,  // an error says how many are missing, and how to make them
   never,
 };
 
 struct DpdkDeviceSettings {
   std::string device;  // "net_af_packet0,iface=eth1", "net_memif0,role=server,socket=/run/x.sock", "0000:3b:00.0"
-  std::vector<std::string> addresses;      // with prefix length: "10.0.0.1/24"; at most one of IPv4 and one of IPv6
+  std::vector<std::string> addresses;      // "10.0.0.1/24", at most one of IPv4 and one of IPv6
   std::vector<std::string> gateways;       // routers for destinations that are not on the link
   std::uint16_t vlan = 0;                  // 0: untagged
   std::uint16_t queues = 1;                // one for each transport and its thread, or
-  std::uint16_t transports_per_queue = 1;  // for so many transports, which take turns at it
-  std::uint16_t descriptors = 1024;        // of each queue, each way
-  std::uint32_t mtu = 0;                   // 0: as the device has it
+  std::uint16_t transports_per_queue = 1;  // one for this many transports, which take turns at it
+  std::uint16_t descriptors = 1024;        // descriptors of each queue in each direction
+  std::uint32_t mtu = 0;                   // 0: the MTU that the device has
   DpdkHugePages huge_pages = DpdkHugePages::prefer;
-  std::string file_prefix;             // of the files that DPDK makes for its tools; empty: it makes none
-  std::vector<std::string> arguments;  // for DPDK, passed on unchanged
+  std::string file_prefix;             // prefix of the files that DPDK makes for its tools; empty: it makes none
+  std::vector<std::string> arguments;  // arguments for DPDK, passed on unchanged
   // The PCI address of a GPU that DPDK drives: packets come into its memory, which this processor reads (builds with
   // TRIBUTARY_DPDK_GPU). Empty: they come into the host's memory.
   std::string gpu;
@@ -60,7 +60,7 @@ struct DpdkDeviceStatistics {
   std::uint64_t receive_errors = 0;     // damaged on the wire
   std::uint64_t receive_no_buffer = 0;  // the pool was empty
   std::uint64_t send_errors = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> others;  // the driver's own that tell of loss, if not 0
+  std::vector<std::pair<std::string, std::uint64_t>> others;  // the driver's own counts of loss, if not 0
   // from this host's part in its network
   std::uint64_t arp_answered = 0, ndp_answered = 0, echoes_answered = 0, refusals_sent = 0;
   std::uint64_t answers_limited = 0;    // not given, because the limit on answers was reached
@@ -68,13 +68,13 @@ struct DpdkDeviceStatistics {
   std::uint64_t address_conflicts = 0;  // another station says that it has our address
   std::uint64_t path_mtu_told = 0;      // times that a router said that packets are too long for a path
   std::uint64_t neighbours = 0;         // now
-  std::uint64_t neighbours_failed = 0;  // did not answer
-  std::uint64_t neighbours_moved = 0;   // have another station now
+  std::uint64_t neighbours_failed = 0;  // neighbours that did not answer
+  std::uint64_t neighbours_moved = 0;   // neighbours whose address has moved to another station
   std::uint64_t neighbours_full = 0;    // strangers for whom no place was left
   // now
   std::size_t buffers_in_use = 0;
-  std::size_t rules_wanted = 0;    // with several queues: rules that bring datagrams to their queue
-  std::size_t rules_in_place = 0;  // those of them that the device has taken
+  std::size_t rules_wanted = 0;    // rules that bring datagrams to their queue, where there are several queues
+  std::size_t rules_in_place = 0;  // rules that the device has taken
   bool link_up = false;
   bool huge_pages = false;
 };
@@ -90,7 +90,7 @@ class DpdkDevice {
   DpdkDevice& operator=(const DpdkDevice&) = delete;
   /// Any thread, a few times a second.
   [[nodiscard]] DpdkDeviceStatistics statistics() const;
-  [[nodiscard]] std::string address() const;  // the first of the settings', without the prefix length
+  [[nodiscard]] std::string address() const;  // the first of the settings' addresses, without the prefix length
   /// Sentences for a log about what works less well than it could. Each is given once; they are complete when all
   /// transports listen.
   [[nodiscard]] std::vector<std::string> take_notes() const;
@@ -102,21 +102,21 @@ class DpdkDevice {
 };
 
 struct DpdkSettings {
-  std::uint16_t queue = 0;                          // of the device
-  int core = -1;                                    // to which the polling thread is bound; -1: it stays where it is
-  std::uint32_t frames_queued_max = 1024;           // per channel: send() without its on_sent; above, send() is false
+  std::uint16_t queue = 0;                          // number of the device's queue
+  int core = -1;                                    // core of the polling thread; -1: it stays where it is
+  std::uint32_t frames_queued_max = 1024;           // frames without on_sent on a channel; above, send() is false
   std::uint32_t connections_max = 16384;            // open at once; more are refused, so that the peer can fall back
-  std::uint32_t half_open_max = 1024;               // of them, those whose first packet is awaited
-  std::size_t window_bytes = 1U << 20;              // per connection: what a peer may send ahead of our reading
-  Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
-  Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
-  Duration delay_target = std::chrono::microseconds(500);  // round trip in the network; above it, less is sent
+  std::uint32_t half_open_max = 1024;               // open connections whose first packet is still awaited
+  std::size_t window_bytes = 1U << 20;              // bytes that a connection's peer may send ahead of our reading
+  Duration keepalive = std::chrono::seconds(1);     // asks a peer that has been silent for this long
+  Duration peer_timeout = std::chrono::seconds(5);  // a peer that was asked and does not answer for this long is gone
+  Duration delay_target = std::chrono::microseconds(500);  // round trip in the network above which less is sent
   std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
-  std::uint32_t window_max = 4096;                         // and the most that it ever may
-  bool ecn = true;                                         // packets say that routers may mark them (ECT(0))
-  std::uint8_t dscp = 0;                                   // of the packets sent
-  // A device cannot wake a thread: a poll() that waits spins, or, where this is not 0, sleeps for at most so long at a
-  // time after `spin` without a packet.
+  std::uint32_t window_max = 4096;                         // packets that a connection may ever have under way
+  bool ecn = true;                                         // packets say that routers may mark them: ECT(0)
+  std::uint8_t dscp = 0;                                   // DSCP of the packets sent
+  // A device cannot wake a thread: a poll() that waits spins, or, where this is not 0, sleeps for at most this long at
+  // a time after `spin` without a packet.
   Duration sleep_max{};
   Duration spin = std::chrono::microseconds(200);
   std::shared_ptr<LinkKeys> keys;  // seal the connections; nullptr: all go in clear
@@ -125,11 +125,11 @@ struct DpdkSettings {
 /// Counts since the start. Read on the transport's thread.
 struct DpdkStatistics : PacketFigures {
   // of this transport's queue
-  std::vector<std::pair<std::string_view, std::uint64_t>> frames_dropped;  // by reason; reasons that are 0 are left out
-  std::uint64_t frames_malformed = 0;    // lengths, checksums, options, fragments, protocols: dropped
-  std::uint64_t frames_foreign = 0;      // for another station, address, VLAN or port: dropped
+  std::vector<std::pair<std::string_view, std::uint64_t>> frames_dropped;  // counts by reason; a count of 0 is left out
+  std::uint64_t frames_malformed = 0;    // dropped because of lengths, checksums, options, fragments or protocols
+  std::uint64_t frames_foreign = 0;      // dropped because they are for another station, address, VLAN or port
   std::uint64_t frames_control = 0;      // ARP, ICMP, neighbour discovery
-  std::uint64_t frames_handed_over = 0;  // came here, for another queue
+  std::uint64_t frames_handed_over = 0;  // packets that came here for another queue
   std::uint64_t sent_shared = 0;         // packets whose payload lies in a buffer that several share
   std::uint64_t unsent = 0;              // no route, no neighbour, or a device that took nothing for long
   std::uint64_t unsent_no_buffer = 0;    // the pool was empty; they are sent later

@@ -20,13 +20,12 @@
 namespace tributary::transport {
 
 enum class Fault : std::uint8_t {
-  delay,    // in: the frame, and with it the channel, waits up to delay_max before on_header
-  hold,     // in: as delay, until release_held()
-  cut,      // in: a part of the payload is written, less than all of it, then the connection breaks (peer_gone on both
-            // sides)
-  refuse,   // out: send() is false, as if the queue were full; only while an on_sent is due that will make the sender
-            // try again
-  corrupt,  // out: one byte of the header is changed; not payload_bytes, which each transport sets itself
+  delay,      // in: the frame, and with it the channel, waits up to delay_max before on_header
+  hold,       // in: the frame waits as with delay, until release_held()
+  cut,        // in: some but not all of the payload is written, then the connection breaks for both sides: peer_gone
+  refuse,     // out: send() is false, as if the queue were full; only if an on_sent is due, after which the sender
+              // retries
+  corrupt,    // out: one byte of the header is changed; not payload_bytes, which each transport sets itself
   duplicate,  // out: the frame goes out twice
 };
 inline constexpr std::size_t kFaultKinds = 6;
@@ -50,7 +49,7 @@ class FaultCore;
 
 class FaultyTransport final : public Transport {
  public:
-  /// `inner` outlives this.
+  /// `inner` must outlive this object.
   FaultyTransport(Transport& inner, const FaultPlan& plan);
   ~FaultyTransport() override;
   FaultyTransport(const FaultyTransport&) = delete;

@@ -36,7 +36,7 @@ class LinkKeys {
   /// True if places need secrets.
   [[nodiscard]] bool wanted() const noexcept { return proves_ || least_ != PacketSecurity::off; }
 
-  /// Sets the secret of connections between the ranks of a job, in both directions; they have group 0.
+  /// Sets the secret of the connections between the ranks of a job, in both directions. These connections have group 0.
   void set_peers(const LinkSecret& secret);
   /// Sets the function that gives the secrets of groups' incoming connections.
   void set_derive(Derive derive);

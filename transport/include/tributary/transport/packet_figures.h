@@ -10,13 +10,13 @@ namespace tributary::transport {
 /// Counts since the transport's start.
 struct PacketFigures {
   std::uint64_t frames_sent = 0, frames_received = 0;
-  std::uint64_t frames_in_place = 0;  // of those received: their payloads were not copied
+  std::uint64_t frames_in_place = 0;  // received frames whose payloads were not copied
   std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // bytes of datagrams
   std::uint64_t packets_sent_again = 0;
-  std::uint64_t packets_came_late = 0;  // the repeat was not needed
-  std::uint64_t repeats = 0;            // came twice
-  std::uint64_t marked = 0;             // came with the congestion mark
+  std::uint64_t packets_came_late = 0;  // repeats that were not needed
+  std::uint64_t repeats = 0;            // packets that came twice
+  std::uint64_t marked = 0;             // packets that came with the congestion mark
   std::uint64_t timeouts = 0;
   std::uint64_t rejected = 0;      // datagrams that were no packets: garbage, damaged, of another version
   std::uint64_t stray = 0;         // packets that belong to no connection
@@ -29,12 +29,12 @@ struct PacketFigures {
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t forged = 0;     // sealed packets whose authenticator is wrong
   std::uint64_t unsealed = 0;   // packets in clear where only sealed ones are allowed
-  std::size_t connections = 0;  // open now
+  std::size_t connections = 0;  // connections open now
   struct Part {
-    std::string_view reason;  // a word
+    std::string_view reason;  // the reason in a word
     std::uint64_t count = 0;
   };
-  std::array<Part, 6> rejected_parts{};   // of `rejected`
+  std::array<Part, 6> rejected_parts{};   // parts of `rejected`
   std::array<Part, 9> frames_rejected{};  // channels closed because of an impossible frame
 };
 

@@ -41,8 +41,8 @@ struct Rail {
 };
 struct RailWish {
   std::vector<std::string> names;    // "mlx5_0", or "mlx5_0:2" for its second port; empty: the nearest
-  std::string gpu;                   // its id on the PCI bus; empty: there is none
-  std::optional<std::int64_t> node;  // without a GPU: the NUMA node of the memory and the processors in use
+  std::string gpu;                   // the GPU's id on the PCI bus; empty: there is none
+  std::optional<std::int64_t> node;  // if there is no GPU: the NUMA node of the memory and the processors in use
   std::size_t turn = 0;              // the index of the equally near port that comes first
 };
 /// The ports to use, in order: lane n goes through the nth, and so on in turn. Errc::bad_config: `all` lacks a name of

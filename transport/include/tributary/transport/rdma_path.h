@@ -20,9 +20,8 @@ struct RdmaPath {
   std::optional<std::uint8_t> ack_timeout;     // 4.096 us x 2^n before a packet is sent again; at most 31; 0: never
   std::uint8_t retry_count = 6;                // packets sent again before the peer counts as gone; at most 7, which
                                                // some devices take for "for ever" (Linux's rdma_rxe)
-  std::uint8_t rnr_retry_count = 6;            // a receive is always posted, so this is for devices that lose one; 7:
-                                               // for ever
-  std::optional<std::uint8_t> rnr_timer;       // the peer's wait then, in InfiniBand's code: 0 (655.36 ms) to 31
+  std::uint8_t rnr_retry_count = 6;            // for devices that lose a receive, as one is always posted; 7: for ever
+  std::optional<std::uint8_t> rnr_timer;       // the peer's wait then, in InfiniBand's code, 0 to 31; 0 is 655.36 ms
   friend bool operator==(const RdmaPath&, const RdmaPath&) = default;
 };
 
@@ -33,7 +32,7 @@ struct RdmaPathSetting {
   std::string_view allowed;
   std::string_view help;
   bool (*set)(RdmaPath& path, std::string_view value);  // false: the value is not allowed
-  std::string (*text)(const RdmaPath& path);            // as set() takes it
+  std::string (*text)(const RdmaPath& path);            // the value in the form that set() takes
 };
 [[nodiscard]] std::span<const RdmaPathSetting> rdma_path_settings() noexcept;
 

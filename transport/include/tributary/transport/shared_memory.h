@@ -43,7 +43,7 @@ class OwnedDescriptor {
 /// The file, and the part of it, in which a range of this process's memory lies.
 struct SharedRange {
   OwnedDescriptor file;
-  std::uint64_t offset = 0;  // of the range's first byte in the file
+  std::uint64_t offset = 0;  // offset of the range's first byte in the file
   std::size_t bytes = 0;
   std::shared_ptr<const void> keeps{};  // the allocation, if allocate_shared() made it
 };

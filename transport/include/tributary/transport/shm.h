@@ -17,12 +17,12 @@ class SocketCore;
 class ShmPart;
 
 struct ShmSettings {
-  std::uint32_t ring_bytes = 512U << 10;     // of each direction of each connection; a power of two, 4 KiB to 64 MiB
-  std::uint32_t frames_queued_max = 1024;    // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t ring_bytes = 512U << 10;     // each direction of each connection; a power of two, 4 KiB to 64 MiB
+  std::uint32_t frames_queued_max = 1024;    // frames without on_sent on a channel; above, send() is false
   std::uint32_t connections_max = 16384;     // open at once; more are accepted and closed at once
   std::size_t poll_bytes_max = 1U << 20;     // per channel and direction in one turn of poll()
   bool huge_pages = true;                    // where the system has set some aside
-  std::uint64_t map_bytes_max = 8ULL << 30;  // mapped of each peer's memory, for reading; 0: payloads are copied
+  std::uint64_t map_bytes_max = 8ULL << 30;  // bytes of each peer's memory mapped for reading; 0: copies payloads
   Duration busy_poll{};                      // as in TcpSettings
   Duration spin_max = std::chrono::microseconds(20);  // likewise
 };
@@ -30,18 +30,18 @@ struct ShmSettings {
 /// Counts since the start. Read on the transport's thread.
 struct ShmStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
-  std::uint64_t bytes_sent = 0, bytes_received = 0;  // with headers
-  std::uint64_t frames_in_place = 0;                 // of those received: their payloads were not copied
-  std::uint64_t frames_named = 0;                    // of those sent: their payloads stay where they are
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // bytes of frames, headers included
+  std::uint64_t frames_in_place = 0;                 // received frames whose payloads were not copied
+  std::uint64_t frames_named = 0;                    // sent frames whose payloads stay where they are
   std::uint64_t regions_mapped = 0;                  // ranges of other processes' memory, since the start
-  std::uint64_t regions_refused = 0;                 // likewise: not sealed, too many, or too large
+  std::uint64_t regions_refused = 0;                 // ranges that were refused: not sealed, too many, or too large
   std::uint64_t bells = 0;                           // sleeping peers woken, each a call to the system
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;    // connections refused because of connections_max, or of a lack of memory
   std::uint64_t refused_user = 0;    // connections of another user's processes
   std::uint64_t greetings_lost = 0;  // accepted, but the other side ended, was too slow, or had another version
   std::uint64_t corrupt = 0;         // connections closed because of garbage from the other side
-  std::size_t connections = 0;       // open now
+  std::size_t connections = 0;       // connections open now
 };
 
 /// A transport whose peers on this host may read this process's memory without a copy.

@@ -37,16 +37,16 @@ struct LinkSettings {
   Duration latency = std::chrono::microseconds(5);
   Duration jitter =
       std::chrono::microseconds(2);    // added to latency: uniform from 0 to this; order on a channel is kept
-  std::uint64_t bytes_per_second = 0;  // of each channel; 0: no limit
+  std::uint64_t bytes_per_second = 0;  // rate of each channel; 0: no limit
 };
 
 struct SimSettings {
   std::uint64_t seed = 1;
   LinkSettings link;                          // between hosts for which set_link() was not called
-  std::uint32_t frames_queued_max = 1024;     // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t frames_queued_max = 1024;     // frames without on_sent on a channel; above, send() is false
   std::uint32_t split_percent = 30;           // chance that a payload lands in more than one piece
   std::uint32_t early_sent_percent = 25;      // chance that on_sent comes before the frame arrives
-  std::size_t early_sent_bytes_max = 262144;  // per channel: such bytes under way, at most
+  std::size_t early_sent_bytes_max = 262144;  // bytes of such frames that a channel has under way at most
 };
 
 struct SimTraffic {
@@ -56,14 +56,14 @@ struct SimTraffic {
 
 struct SimStatistics {
   std::uint64_t events = 0;               // taken from the queue and not stale
-  std::uint64_t callbacks = 0;            // of handlers and acceptors
+  std::uint64_t callbacks = 0;            // callbacks of handlers and acceptors
   std::uint64_t frames = 0;               // delivered whole
-  std::uint64_t bytes = 0;                // of payload, delivered
+  std::uint64_t bytes = 0;                // bytes of delivered payloads
   std::uint64_t half_written = 0;         // payloads that a break left with some but not all of their bytes
   std::uint64_t refused = 0;              // connections, by refuse_connections()
   std::uint64_t lost_after_sent = 0;      // frames that a break lost after their on_sent came, or was due
-  std::size_t connections = 0;            // whose channels are not all destroyed
-  std::array<SimTraffic, 256> by_type{};  // by FrameType: delivered
+  std::size_t connections = 0;            // connections whose channels are not all destroyed
+  std::array<SimTraffic, 256> by_type{};  // delivered frames, by FrameType
   [[nodiscard]] const SimTraffic& of(FrameType type) const noexcept { return by_type[static_cast<std::size_t>(type)]; }
 };
 
@@ -89,7 +89,7 @@ class SimNetwork {
   bool run_until(const std::function<bool()>& done, TimePoint limit);
   /// Steps until there is no event. False: events_max came first.
   bool run_until_idle(std::size_t events_max = 10'000'000);
-  /// No event is waiting. (Frames that a paused or partitioned host has not got yet are no events.)
+  /// True if no event is waiting. A frame that a paused or partitioned host has not got yet is no event.
   [[nodiscard]] bool idle() const;
 
   // ---- Driving hosts

@@ -19,32 +19,32 @@ class TcpConnection;
 class TcpCore;
 
 struct TcpSettings {
-  std::uint32_t send_buffer_bytes = 0;     // of each socket; 0: the kernel tunes it
-  std::uint32_t receive_buffer_bytes = 0;  // of each socket; 0: the kernel tunes it
-  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t send_buffer_bytes = 0;     // buffer of each socket; 0: the kernel tunes it
+  std::uint32_t receive_buffer_bytes = 0;  // buffer of each socket; 0: the kernel tunes it
+  std::uint32_t frames_queued_max = 1024;  // frames without on_sent on a channel; above, send() is false
   std::uint32_t connections_max =
       16384;  // open at once; more are accepted and closed at once, so that the peer can fall back
-  std::size_t poll_bytes_max = 1U << 20;  // per channel and direction in one turn of poll(), so that no channel starves
+  std::size_t poll_bytes_max = 1U << 20;  // of a channel and direction in one turn, so that no channel starves
   Duration user_timeout =
-      std::chrono::seconds(20);  // unacknowledged bytes for so long: the peer is gone; 0: the kernel's minutes
-  Duration keepalive = std::chrono::seconds(10);      // silent for so long: probe, three times a third of it; 0: never
+      std::chrono::seconds(20);  // a peer that acknowledges nothing for this long is gone; 0: the kernel's minutes
+  Duration keepalive = std::chrono::seconds(10);      // probes a peer that has been silent for this long, three times,
+                                                      // a third of it apart; 0: never
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for so long, yielding to
                                                       // others, while most waits end within it; 0: never
-  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: the
-                             // kernel chooses
+  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: any
 };
 
 /// Counts since the start. Read on the transport's thread.
 struct TcpStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
-  std::uint64_t bytes_sent = 0, bytes_received = 0;  // with headers
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // bytes of frames, headers included
   std::uint64_t write_calls = 0, read_calls = 0;
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;          // because of connections_max
-  std::uint64_t accept_pauses = 0;         // because the process had no descriptor or memory left
+  std::uint64_t refused_full = 0;          // connections refused because of connections_max
+  std::uint64_t accept_pauses = 0;         // pauses because the process had no descriptor or memory left
   std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
-  std::size_t connections = 0;             // open now
+  std::size_t connections = 0;             // connections open now
 };
 
 class TcpTransport final : public Transport {

@@ -22,25 +22,25 @@ class PacketTransport;
 }
 
 struct UdpSettings {
-  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t frames_queued_max = 1024;  // frames without on_sent on a channel; above, send() is false
   std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
-  std::uint32_t half_open_max = 1024;      // of them, those whose first packet is awaited
+  std::uint32_t half_open_max = 1024;      // open connections whose first packet is still awaited
   std::size_t send_buffer_bytes = 4U << 20;
-  std::size_t receive_buffer_bytes = 8U << 20;      // as far as net.core.rmem_max allows
-  std::size_t window_bytes = 1U << 20;              // per connection: what a peer may send ahead of our reading
-  std::size_t datagram_bytes_max = 16384;           // longer ones are not sent, even where the path would carry them
-  Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
-  Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
-  Duration delay_target = std::chrono::microseconds(500);  // round trip in the network; above it, less is sent
+  std::size_t receive_buffer_bytes = 8U << 20;      // bytes of the socket's buffer, as far as net.core.rmem_max allows
+  std::size_t window_bytes = 1U << 20;              // bytes that a connection's peer may send ahead of our reading
+  std::size_t datagram_bytes_max = 16384;           // sends no longer ones, even where the path would carry them
+  Duration keepalive = std::chrono::seconds(1);     // asks a peer that has been silent for this long
+  Duration peer_timeout = std::chrono::seconds(5);  // a peer that was asked and does not answer for this long is gone
+  Duration delay_target = std::chrono::microseconds(500);  // round trip in the network above which less is sent
   std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
-  std::uint32_t window_max = 4096;                         // and the most that it ever may
-  bool ecn = true;                                         // packets say that routers may mark them (ECT(0))
-  std::uint8_t dscp = 0;                                   // of packets sent, 0 to 63: switches choose a queue by it
-  Duration busy_poll{};                                    // poll(wait) spins for so long before it sleeps
-  Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: spins while most waits end within it
+  std::uint32_t window_max = 4096;                         // packets that a connection may ever have under way
+  bool ecn = true;                                         // packets say that routers may mark them: ECT(0)
+  std::uint8_t dscp = 0;                                   // of packets sent, 0 to 63, by which switches choose a queue
+  Duration busy_poll{};                                    // poll(wait) spins for this long before it sleeps
+  Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: poll() spins while most waits end
+                                                           // within this time
   bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
-  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: the
-                             // kernel chooses
+  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: any
   std::shared_ptr<LinkKeys> keys;  // seal the connections; nullptr: all go in clear
   std::string faults;  // for tests: "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", per thousand of the packets
                        // sent; empty: what TRIBUTARY_TEST_PACKET_FAULTS says

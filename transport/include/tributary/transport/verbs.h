@@ -41,7 +41,7 @@ struct VerbsSettings {
   // Prove connections: one without the secret of the place that it claims gets no queue pair. nullptr: anybody
   // connects, and the user of the transport decides what the connection may do.
   std::shared_ptr<LinkKeys> keys{};
-  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t frames_queued_max = 1024;  // frames without on_sent on a channel; above, send() is false
   std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
   std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 64
   // Queue pairs of one channel, over which messages and written payloads are spread: devices and routes that serve each
@@ -51,10 +51,10 @@ struct VerbsSettings {
   bool extended_posting = true;      // work is handed over by ibv_wr_*, where the device's library has it
   std::uint32_t eager_bytes = 4096;  // payloads up to so long travel in the send itself; at most 64 KiB
   std::uint32_t inline_bytes = 220;  // messages up to so long are written into the work request, if the device can
-  std::uint32_t read_bytes_max = 1U << 20;  // of one RDMA READ; a larger payload is fetched by several
-  std::uint32_t reads_in_flight = 8;        // of one channel; 1 to 16, and at most what the device allows
-  // Memory windows of one channel: so many payloads the peer may be fetching at once. Rounded down to a power of two.
-  // 0: no memory windows, as on devices that have none.
+  std::uint32_t read_bytes_max = 1U << 20;  // most bytes of one RDMA READ; several READs fetch a larger payload
+  std::uint32_t reads_in_flight = 8;        // READs of one channel; 1 to 16, and at most what the device allows
+  // Memory windows of one channel: the payloads that the peer may be fetching at once. The number is rounded down to a
+  // power of two. 0: no memory windows, as on devices that have none.
   std::uint32_t windows_max = 64;
   // Expected frames (Channel::expect) of one channel whose places the peer is told at once; at most 128. 0: none.
   std::uint32_t places_max = 64;
@@ -70,8 +70,8 @@ struct VerbsSettings {
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long, yielding to
                                                       // others, but only while most waits are over by then; 0: never
-  // After so much silence the peer's device is asked whether it lives; 0: never, so that only a send notices that a host
-  // has vanished.
+  // After this long a silence the transport asks whether the peer's device lives; 0: never, so that only a send notices
+  // that a host has vanished.
   Duration keepalive = std::chrono::seconds(10);
   RdmaPath path;
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host
@@ -86,20 +86,20 @@ struct VerbsSettings {
 struct VerbsStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
   std::uint64_t messages_sent = 0, messages_received = 0;
-  std::uint64_t bytes_fetched = 0;    // by RDMA READ, straight to their place
-  std::uint64_t bytes_written = 0;    // by RDMA WRITE, to a place that the peer had told, or into its room
-  std::uint64_t frames_in_place = 0;  // the handler took their payloads where the peer had written them
-  std::uint64_t bytes_copied = 0;     // of payloads, out of and into the rings on this side
+  std::uint64_t bytes_fetched = 0;    // bytes fetched by RDMA READ, straight to their place
+  std::uint64_t bytes_written = 0;    // bytes written by RDMA WRITE, to a place that the peer told, or its room
+  std::uint64_t frames_in_place = 0;  // frames whose payloads the handler took where the peer had written them
+  std::uint64_t bytes_copied = 0;     // bytes of payloads copied out of and into the rings on this side
   std::uint64_t posts = 0;            // lists of work requests handed to the device
   std::uint64_t sleeps = 0;           // poll() asked the system to wait
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;             // because of connections_max
-  std::uint64_t refused_unproved = 0;         // they did not prove what they claimed
+  std::uint64_t refused_full = 0;             // connections refused because of connections_max
+  std::uint64_t refused_unproved = 0;         // connections refused because they did not prove their claim
   std::array<std::uint64_t, 9> rejects{};     // channels closed for a bad header, by FrameReject
-  std::uint64_t queue_pairs_extended = 0;     // queue pairs made that work is posted to by ibv_wr_*
+  std::uint64_t queue_pairs_extended = 0;     // queue pairs to which work is posted by ibv_wr_*
   std::uint64_t registrations = 0;            // made
-  std::uint64_t registrations_on_demand = 0;  // of these, on demand
-  std::uint64_t registration_hits = 0;        // uses of a registration that was there already
+  std::uint64_t registrations_on_demand = 0;  // registrations made on demand
+  std::uint64_t registration_hits = 0;        // times that an earlier registration served again
   // now
   std::size_t connections = 0;
   std::size_t queue_pairs = 0;
@@ -115,15 +115,15 @@ struct VerbsClaim {
   std::uint32_t lane = 0;
 };
 
-/// Whether RDMA verbs can be used: this build has them, and this host has a device. The error says why not.
+/// Checks whether RDMA verbs can be used: this build has them, and this host has a device. The error says why not.
 [[nodiscard]] Status verbs_available();
 /// This host's active RDMA ports, one entry for each IP address by which a port is reached, in the order of the
 /// devices. Only RoCE version 2 ports: those of InfiniBand and iWARP have the addresses of their network interfaces,
 /// and are left out.
 [[nodiscard]] std::vector<Rail> verbs_rails();
 
-/// Whether connections can come in by this numeric address: an RDMA device is behind it, and the port is active. Names,
-/// and the addresses that mean every address, always count as such. Errc::unreachable says why not.
+/// Checks whether connections can come in by this numeric address: an RDMA device is behind it, and its port is active.
+/// Names, and the addresses that mean every address, always count as such. Errc::unreachable says why not.
 [[nodiscard]] Status verbs_address_lives(const std::string& host);
 
 class VerbsTransport final : public Transport, public TakesDeviceMemory {
@@ -166,8 +166,8 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
   /// wait while that one has something to do. While that one is quiet, it costs no system call. Called once, before the
   /// first poll().
   void drive(std::shared_ptr<SocketCore> beside);
-  /// Whether there is still a device behind this address, or, if the address is empty, behind one of those that
-  /// connections leave by. The error says why not. Asks the system.
+  /// Checks whether there is still a device behind this address, or, if the address is empty, behind one by which
+  /// connections leave. The error says why not. Asks the system.
   [[nodiscard]] Status device_at(const std::string& own_address) const;
 
   /// For a listener of another transport: runs `take` on this transport's thread.
