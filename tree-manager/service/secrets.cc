@@ -34,11 +34,16 @@ std::string why() {
   return std::strerror(errno);
 }
 
-Result<std::string> read_secret(const std::string& path, int fd) {
+/// Bits of a file's mode: those that a secret file may not have. A group may read tokens, as orchestrators mount them for
+/// the group of the process, and nobody but the manager's user the signing key.
+constexpr mode_t kTokenForbidden = 037;
+constexpr mode_t kKeyForbidden = 077;
+
+Result<std::string> read_secret(const std::string& path, int fd, mode_t forbidden) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return fail(Errc::bad_config, "the secret file " + path + ": " + why());
   if (!S_ISREG(status.st_mode)) return fail(Errc::bad_config, "the secret file " + path + " is no regular file");
-  if ((status.st_mode & 077U) != 0) {
+  if ((status.st_mode & forbidden) != 0) {
     return fail(Errc::bad_config,
                 "the secret file " + path + " can be used by others than its owner; run: chmod 600 " + path);
   }
@@ -76,9 +81,9 @@ Result<std::string> random_hex(std::size_t bytes) {
 
 /// Returns the file's text; without a file, makes one with the text of `make`.
 template <class Make>
-Result<std::string> load_or_make(const std::string& path, const Make& make) {
+Result<std::string> load_or_make(const std::string& path, mode_t forbidden, const Make& make) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd() >= 0) return read_secret(path, file.fd());
+  if (file.fd() >= 0) return read_secret(path, file.fd(), forbidden);
   if (errno != ENOENT) return fail(Errc::bad_config, "the secret file " + path + " cannot be opened: " + why());
   Result<std::string> text = make();
   if (!text) return text;
@@ -87,7 +92,7 @@ Result<std::string> load_or_make(const std::string& path, const Make& make) {
 }
 
 Result<std::string> load_token(const std::string& path) {
-  auto token = load_or_make(path, [] { return random_hex(kTokenRandomBytes); });
+  auto token = load_or_make(path, kTokenForbidden, [] { return random_hex(kTokenRandomBytes); });
   if (!token) return token;
   bool good = token->size() >= 16 && token->size() <= 1024;
   for (const char c : *token) good = good && c > ' ' && c < 127;
@@ -105,7 +110,7 @@ int hex_digit(char c) {
 }
 
 Result<SigningKey> load_key(const std::string& path) {
-  const auto text = load_or_make(path, []() -> Result<std::string> {
+  const auto text = load_or_make(path, kKeyForbidden, []() -> Result<std::string> {
     const auto key = SigningKey::generate();
     if (!key) return std::unexpected(key.error());
     return to_hex(key->seed());

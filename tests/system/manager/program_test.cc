@@ -53,15 +53,25 @@ TEST(Program, KeepsItsKeyAndTokensOverARestart) {
   EXPECT_EQ(key(), key());
 }
 
+TEST(Program, TakesTokensThatItsGroupMayRead) {
+  const Folder folder;
+  {
+    ManagerProcess::serving(folder.path());
+  }
+  for (const char* name : {"aggregator.token", "job.token"}) ::chmod(folder.file(name).c_str(), 0440);
+  EXPECT_TRUE(ManagerProcess::serving(folder.path())->client("").get("/v1/version"));
+}
+
 TEST(Program, RefusesASecretThatOthersCanRead) {
   const Folder folder;
   {
     ManagerProcess::serving(folder.path());
   }
-  for (const char* name : {"aggregator.token", "job.token", "signing.key"}) {
-    ::chmod(folder.file(name).c_str(), 0640);
+  for (const auto& [name, mode] :
+       {std::pair{"aggregator.token", 0644U}, {"job.token", 0604U}, {"job.token", 0660U}, {"signing.key", 0640U}}) {
+    ::chmod(folder.file(name).c_str(), mode);
     const Ended ended = run_manager({"--listen", "127.0.0.1:0", "--state-dir", folder.path()});
-    EXPECT_EQ(ended.exit_code, kConfiguration);
+    EXPECT_EQ(ended.exit_code, kConfiguration) << name;
     EXPECT_THAT(ended.standard_error, HasSubstr("run: chmod 600 " + folder.file(name)));
     ::chmod(folder.file(name).c_str(), 0600);
   }
