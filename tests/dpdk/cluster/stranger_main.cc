@@ -1,10 +1,11 @@
-// Somebody on an Ethernet who means no good: sends frames of one kind, from addresses that he makes up, for so long.
+// An attacker on an Ethernet: sends frames of one kind for a time, from addresses that it makes up.
 //   tributary_dpdk_stranger INTERFACE TARGET_IP TARGET_MAC PORT KIND SECONDS RATE [PEER_IP]
-// Prints how many were sent. RATE 0: as fast as he can. PEER_IP: to whom the target is to have sent what ICMP quotes.
-// KIND cookie_open: not by raw frames, but by the kernel's sockets, which get what is sent to them: cookies.
+// Prints how many it has sent. RATE 0 means as fast as it can. PEER_IP is the host to which the target is supposed to
+// have sent the packet that ICMP quotes. KIND cookie_open uses the kernel's sockets instead of raw frames, because
+// these receive the cookies that are sent to them.
 //   tributary_dpdk_stranger TARGET_IP DOOR_PORT GROUP LANE
-// Prints the port of the worker that serves a lane: what its door answers. It replays and changes frames that it
-// has overheard at this host's interfaces before.
+// Prints the port of the worker that serves a lane, as the door answers it. It also replays and changes frames that it
+// has overheard at this host's interfaces.
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -74,7 +75,7 @@ class Frames {
     ethernet::store16(ip + 10, 0);
     ethernet::store_checksum(ip + 10, ethernet::finish(ethernet::partial_sum({ip, ethernet::kIpv4Bytes})));
   }
-  /// From a station that claims another address each time.
+  /// Makes a frame from a station that claims another address each time.
   hostile::Datagram arp() {
     hostile::Datagram frame(64);
     ethernet::IpAddress claimed = flow_.from;
@@ -91,7 +92,8 @@ class Frames {
     return frame;
   }
 
-  /// A router, or a host, that says of a packet which the target never sent that it went nowhere.
+  /// Makes the message of a router or host which says that a packet went nowhere, although the target never sent that
+  /// packet.
   hostile::Datagram quoting() {
     const ethernet::UdpFlow quoted{.from = flow_.to,
                                    .to = peer_,
@@ -121,7 +123,7 @@ class Frames {
   Random random_{7};
 };
 
-/// At a rate, for some seconds; 0: as fast as `send` does it.
+/// Sends at a rate, for some seconds; 0 means as fast as `send` returns.
 template <class Send>
 std::uint64_t flood(double seconds, double rate, const Send& send) {
   constexpr std::uint64_t kAtOnce = 64;
@@ -158,7 +160,7 @@ hostile::Datagram open_packet(const packet::Handshake& handshake) {
   return bytes;
 }
 
-/// The answer of this kind that came to the socket, if one did.
+/// Returns the answer of this kind that came to the socket, if there is one.
 std::optional<packet::Handshake> answer_at(int socket, packet::PacketType type) {
   std::array<std::byte, 2048> bytes;
   const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -170,7 +172,7 @@ std::optional<packet::Handshake> answer_at(int socket, packet::PacketType type) 
   return told ? std::optional(*told) : std::nullopt;
 }
 
-/// Connections that are really there, for groups that are not: each costs the listener memory.
+/// Opens real connections for groups that do not exist: each costs the listener memory.
 int open_with_cookies(char** a) {
   const hostile::Socket socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const sockaddr_in to = kernel_address(a[2], a[4]);

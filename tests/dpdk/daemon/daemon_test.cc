@@ -1,5 +1,5 @@
-// An aggregator with two workers over one device: a door that sends each connection to the worker of its lane, a queue
-// for each of the three, and datagrams that come by whichever queue they like.
+// An aggregator with two workers over one device. A door sends each connection to the worker of its lane, the door and
+// the workers have a queue each, and a datagram may come by any queue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ constexpr std::uint16_t kPort = 7471;
 class DpdkDaemon : public ::testing::Test {
  protected:
   void SetUp() override {
-    // A wire's queues stay apart: what the daemon sends by its second one must be taken from ours.
+    // The queues of a wire stay apart: this test takes what the daemon sends by its second queue from its own second
+    // queue.
     const auto names = transport::dpdk::test::wired_devices(kQueues);
     auto device = transport::DpdkDevice::open(
         {.device = names[1], .addresses = {"10.7.0.2/24"}, .queues = kQueues, .descriptors = 256});
@@ -58,8 +59,8 @@ class DpdkDaemon : public ::testing::Test {
     ASSERT_TRUE(eventually([&] { return metric("manager_key_known") == 1; }));
   }
 
-  /// Rings hand over buffers themselves, so either side holds some of the other's pool: the daemon gives ours back when
-  /// it ends, and we, who may have some of its, are never asked again.
+  /// Rings hand over the buffers themselves, so either side holds some buffers of the other's pool. The daemon gives
+  /// ours back when it ends; nobody asks for those of its buffers that this test may still hold.
   void TearDown() override {
     children_.clear();
     listeners_.clear();
@@ -88,7 +89,7 @@ class DpdkDaemon : public ::testing::Test {
     return encode(TokenChain{*manager_.key().sign(c)});
   }
 
-  /// A child whose first frame names a group and a lane: by them the door chooses.
+  /// A child whose first frame names a group and a lane, by which the door chooses a worker.
   Child& child(std::uint64_t group, std::uint8_t lane, Bytes join) {
     Child& made =
         *children_.emplace_back(std::make_unique<Child>(*transports_[0], Endpoint{"10.7.0.1", kPort}, Bytes{}, kEpoch));
@@ -137,7 +138,7 @@ class DpdkDaemon : public ::testing::Test {
   std::vector<std::unique_ptr<Child>> children_;
 };
 
-// The first frame of a connection says for whom it is, and is believed for no more than the way to a worker.
+// The first frame of a connection names its group and lane. The door believes this only for the choice of a worker.
 TEST_F(DpdkDaemon, RefusesWhoCameToAWorkerByAnotherClaimThanItsCredential) {
   std::vector<Child*> all;
   for (std::uint8_t lane = 0; lane < 2; ++lane) all.push_back(&child(0, 0, join_of(lane, 0, 2)));
@@ -171,14 +172,14 @@ TEST_F(DpdkDaemon, ServesEachLaneAtItsOwnWorker) {
   ASSERT_TRUE(run_until([&] { return std::ranges::all_of(all, [](Child* c) { return c->results.size() == 1; }); }));
   EXPECT_EQ(all[1]->results[0].payload, bytes_of(sum_of({floats(0, 16), floats(1, 16)})));
   EXPECT_EQ(all[2]->results[0].payload, bytes_of(sum_of({floats(2, 16), floats(3, 16)})));
-  // All that our first transport sends comes by the first queue; what is for the others is handed over.
+  // All that our first transport sends comes by the first queue, whose port hands over what is for the others.
   EXPECT_GT(metric("dpdk_frames_handed_over_total", R"(worker="0")"), 0);
 }
 
 TEST_F(DpdkDaemon, TellsOfItsDeviceAndOfWhatItDropped) {
   Child& only = child(kGroup, 0, join_of(0, 0, 1));
   ASSERT_TRUE(run_until([&] { return only.ready; })) << only.refused.value_or("");
-  // To a port where nobody is, by each queue: the workers', and the door's.
+  // Sends to a port where nobody listens, by each queue: the workers' and the door's.
   for (std::uint16_t queue = 0; queue < kQueues; ++queue) {
     children_.push_back(std::make_unique<Child>(*transports_[queue], Endpoint{"10.7.0.1", 9}, Bytes{}, kEpoch));
   }
@@ -195,7 +196,7 @@ TEST_F(DpdkDaemon, TellsOfItsDeviceAndOfWhatItDropped) {
   EXPECT_EQ(metric("dpdk_packets_unsent_no_buffer_total"), 0);
   EXPECT_EQ(metric("dpdk_link_up"), 1);
   EXPECT_GT(metric("dpdk_buffers_in_use"), 0);
-  // Rings have no rules: two for each of three ports are wanted.
+  // Rings have no rules; two rules for each of three ports are wanted.
   EXPECT_EQ(metric("dpdk_rules_wanted"), 2 * kQueues);
   EXPECT_EQ(metric("dpdk_rules_in_place"), 0);
   for (const char* worker : {"0", "1", "door"}) {

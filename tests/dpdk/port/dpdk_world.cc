@@ -1,5 +1,5 @@
-// The conformance suite over two devices that are wired to each other. They stay for all its tests: DPDK has names for
-// a few of them only; each test has transports of its own.
+// The conformance suite over two devices that are wired to each other. The devices stay for all tests, because DPDK has
+// names for only a few of them; each test has transports of its own.
 #include <cstdlib>
 
 #include "tests/dpdk/port/rings.h"
@@ -28,7 +28,7 @@ Wire& wire() {
   return one;
 }
 
-/// After all tests: worlds that were to lose packets did.
+/// Checks after all tests that worlds that were to lose packets did lose some.
 class FaultsHappened final : public ::testing::Environment {
  public:
   void TearDown() override {
@@ -45,7 +45,7 @@ FaultsHappened& faults_happened() {
 }
 class DpdkWorld final : public World {
  public:
-  /// `faults`: as TRIBUTARY_TEST_PACKET_FAULTS has them; ports read it when they are opened.
+  /// `faults` has the form of TRIBUTARY_TEST_PACKET_FAULTS, which ports read when they are opened.
   DpdkWorld(std::string host, const std::string& faults, const DpdkSettings& settings)
       : host_(std::move(host)), server_(wire().server, settings), client_(wire().client, settings) {
     ::setenv(kFaults, faults.c_str(), 1);
@@ -89,7 +89,7 @@ class DpdkWorld final : public World {
 }  // namespace
 
 std::vector<NamedWorld> worlds() {
-  static_cast<void>(faults_happened());  // before the tests begin
+  static_cast<void>(faults_happened());  // made before the tests begin
   const auto world = [](const char* host, const std::string& faults, std::shared_ptr<LinkKeys> keys) {
     const DpdkSettings settings{
         .frames_queued_max = kFramesQueuedMax, .sleep_max = std::chrono::milliseconds(1), .keys = std::move(keys)};

@@ -1,5 +1,5 @@
-// A DPDK transport sets congestion marks in the IP header and understands those that it finds there, and the sender
-// reacts to them, as over the kernel's UDP.
+// A DPDK transport sets congestion marks in the IP header and understands those that it finds there. The sender reacts
+// to them as over the kernel's UDP.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using dpdk::test::MarkingWire;
 
 constexpr std::size_t kServer = 0, kClient = 1;
 
-/// The devices stay for all tests: DPDK has names for a few of them only.
+/// The devices stay for all tests, because DPDK has names for only a few of them.
 struct Rig {
   static std::shared_ptr<DpdkDevice> open(const std::string& name, const char* ipv4, const char* ipv6) {
     return DpdkDevice::open({.device = name, .addresses = {ipv4, ipv6}, .descriptors = 512}).value();
@@ -45,16 +45,16 @@ struct Case {
 class DpdkEcn : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    // Carries the last words of the last test's connections.
+    // Carries the last packets of the previous test's connections.
     rig().wire.carry(kClient, Mark::capable);
     rig().wire.carry(kServer, Mark::capable);
     rig().wire.said.clear();
     listener_ = server_.listen({GetParam().host, 0}, taker_).value();
     giver_.channel = client_.connect(listener_->local(), giver_, 10s);
   }
-  /// Both have their turn, and the wire theirs. How many datagrams the client had sent.
+  /// Gives both transports and the wire a turn. Returns how many datagrams the client had sent.
   std::size_t turn(Mark mark) {
-    // A poll() takes and sends a burst: all that the window allows is some of them.
+    // One poll() takes and sends one burst; the whole window is several bursts.
     for (int burst = 0; burst < 8; ++burst) client_.poll({});
     const std::size_t sent = rig().wire.carry(kClient, mark);
     for (int burst = 0; burst < 8; ++burst) server_.poll({});
@@ -68,8 +68,8 @@ class DpdkEcn : public ::testing::TestWithParam<Case> {
     for (const TimePoint end = Clock::now() + 20s; taker_.frames < kFrames && Clock::now() < end;) turn(mark);
     EXPECT_EQ(taker_.frames, kFrames);
   }
-  /// The client has always more to send; until `good` is what it thinks of the most that it sent in each of the last
-  /// ten turns, which the window allowed, or for too long.
+  /// Keeps the client sending. Ends when `good` accepts the most that it sent in each of the last ten turns, which is
+  /// what the window allowed, or after too long.
   bool flood_until(Mark mark, const std::function<bool(std::size_t)>& good) {
     const std::vector<std::byte> payload(1000, std::byte{1});
     std::deque<std::size_t> sent;
@@ -83,7 +83,7 @@ class DpdkEcn : public ::testing::TestWithParam<Case> {
   }
 
   static DpdkSettings settings() {
-    // Delay, which is the machine's here, has no say.
+    // Delay must not count here, because it is this machine's delay.
     return {.delay_target = 10s, .window_initial = 10, .ecn = GetParam().ecn};
   }
   DpdkTransport server_{rig().server, settings()};
@@ -108,7 +108,7 @@ TEST_P(DpdkEcn, TheSenderAnswersThemWithItsWindow) {
   ASSERT_TRUE(flood_until(Mark::capable, [](std::size_t most) { return most >= 25; }))
       << "it grows without marks, as far as credit goes";
   EXPECT_EQ(server_.statistics().marked, 0U);
-  // To two, of which two may leave in one turn.
+  // The window falls to two packets, and a turn may send it twice.
   ASSERT_TRUE(flood_until(Mark::congested, [](std::size_t most) { return most <= 4; })) << "all marked: it shrinks";
   ASSERT_TRUE(flood_until(Mark::capable, [](std::size_t most) { return most >= 20; })) << "and grows again";
 }

@@ -1,5 +1,5 @@
-// rte_gpudev of a host with one GPU, in the place of DPDK's own. Its memory is a file in memory that is mapped twice:
-// as a device has it, and, somewhere else, as the processor sees it.
+// Stands in for DPDK's rte_gpudev on a host with one GPU. The GPU's memory is a file in memory that is mapped twice: at
+// the address that a device uses, and at another address for the processor.
 #include <rte_errno.h>
 #include <rte_gpudev.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ void* rte_gpu_mem_alloc(std::int16_t, std::size_t bytes, unsigned) {
   return at;
 }
 void* rte_gpu_mem_cpu_map(std::int16_t, std::size_t bytes, void* memory) {
-  // Never at the same distance twice.
+  // The distance between the two is never the same twice.
   static std::size_t apart = 0;
   ::mmap(nullptr, (apart += 1U << 20U), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   void* const at = map(memories()[memory].file, bytes);

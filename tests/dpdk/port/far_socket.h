@@ -1,5 +1,5 @@
 #pragma once
-// A datagram socket of the kernel's at the far end of a pair of interfaces.
+// A datagram socket of the kernel at the far end of a pair of interfaces.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-/// A socket in the far namespace.
+/// Opens a socket in the far namespace.
 class FarSocket {
  public:
   FarSocket(const Veth& veth, int family, int type, int protocol) {

@@ -1,5 +1,5 @@
-// Packets that a device writes to the memory of a GPU, where this processor sees them somewhere else: the GPU is made
-// up (fake_gpu.cc), the device the kernel's.
+// A device writes packets to the memory of a GPU, which this processor sees at another address. The GPU is made up
+// (fake_gpu.cc), and the device is the kernel's.
 #include <gmock/gmock.h>
 
 #include "tests/dpdk/port/far_socket.h"
@@ -29,8 +29,8 @@ TEST(GpuMemory, OfADeviceOfNoPciBusIsRefused) {
   EXPECT_THAT(device.error().message, HasSubstr("is no PCI device"));
 }
 
-// A packet that came to one queue and is for the other is read by the other's port, in the memory of the queue to which
-// it came.
+// The port of one queue reads a packet that came to the other queue in the memory of that other
+// queue.
 TEST(GpuMemory, IsReadRightByEveryPortWhicheverQueueAPacketCameBy) {
   const auto started = eal();
   std::string missing;
@@ -50,7 +50,7 @@ TEST(GpuMemory, IsReadRightByEveryPortWhicheverQueueAPacketCameBy) {
   }
   unsigned sent = 0;
   unsigned shown = 0;
-  for (std::uint16_t from = 5000; from < 5032; ++from) {  // the kernel spreads them by their ports
+  for (std::uint16_t from = 5000; from < 5032; ++from) {  // the kernel spreads datagrams by their ports
     const FarSocket socket(*veth, AF_INET, SOCK_DGRAM, 0);
     ASSERT_TRUE(socket.bind("10.6.0.2", from));
     for (std::uint16_t queue = 0; queue < kQueues; ++queue, ++sent) {

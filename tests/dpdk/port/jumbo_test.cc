@@ -1,4 +1,4 @@
-// Links of an MTU of 9000, and longer ones than there are.
+// Links with an MTU of 9000, and with a longer one than any link has.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

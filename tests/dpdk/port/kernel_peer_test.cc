@@ -1,4 +1,4 @@
-// DPDK's host and a kernel's on one wire: each must find the other, and believe its checksums.
+// A host of DPDK and a host of the kernel on one wire: each must find the other and accept its checksums.
 #include <arpa/inet.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
@@ -20,7 +20,7 @@ using packet::PacketAddress;
 using packet::ReceivedPacket;
 
 constexpr auto kLimit = 10s;
-constexpr std::uint16_t kDescriptors = 2048;  // AF_XDP keeps so many buffers, whatever it is told
+constexpr std::uint16_t kDescriptors = 2048;  // AF_XDP keeps this many buffers, whatever it is told
 
 struct Far {
   int family;
@@ -71,7 +71,7 @@ class KernelPeer : public ::testing::TestWithParam<std::string> {
     bool marked = false;
     bool refused = false;
   };
-  /// Polls until something is shown, or `over`.
+  /// Polls until the port shows something, or `over` is true.
   std::optional<Shown> poll_until(const std::function<bool()>& over) {
     for (const TimePoint end = Clock::now() + kLimit; Clock::now() < end;) {
       std::array<ReceivedPacket, 1> into;
@@ -90,7 +90,7 @@ class KernelPeer : public ::testing::TestWithParam<std::string> {
   std::optional<Shown> poll_one() {
     return poll_until([] { return false; });
   }
-  /// The datagram that the socket gets while the port is polled.
+  /// Returns the datagram that the socket gets while this thread polls the port.
   std::vector<std::byte> poll_for(const FarSocket& socket) {
     std::optional<std::vector<std::byte>> got;
     const auto shown = poll_until([&] { return (got = socket.receive()).has_value(); });
@@ -159,10 +159,11 @@ TEST_P(KernelPeer, IsAnsweredWhenItPings) {
     std::vector<std::byte> echo = pattern(64, 5);
     echo[0] = static_cast<std::byte>(four ? ICMP_ECHO : ICMP6_ECHO_REQUEST);
     echo[1] = echo[2] = echo[3] = std::byte{0};
-    // The kernel makes ICMPv6's checksum.
+    // The kernel computes ICMPv6's checksum.
     if (four) ethernet::store_checksum(echo.data() + 2, ethernet::finish(ethernet::partial_sum(echo)));
     ASSERT_TRUE(socket.send(far.ours, 0, echo));
-    const std::size_t header = four ? 20 : 0;  // a raw socket shows IPv4's, and also what is not for it
+    const std::size_t header = four ? 20 : 0;  // a raw socket also shows IPv4's header, and others'
+                                               // messages
     std::vector<std::byte> answer;
     do {
       answer = poll_for(socket);

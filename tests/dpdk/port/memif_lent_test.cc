@@ -1,11 +1,12 @@
-// The same with buffers that one lends to the other. A program of its own: DPDK's memory must be one file then.
+// Two processes on one wire of shared memory, one of which lends its packet buffers to the other. This is a program of
+// its own, because DPDK's memory must then be one file.
 #include "tests/dpdk/port/memif_wire.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {
 
-/// The ring is filled while the other side sleeps, with packets of one buffer and of two, to each of the ways in which
-/// a few places may be left.
+/// Fills the ring while the other side sleeps, with packets of one buffer and of two, so that a few places are left in
+/// each of the possible ways.
 TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFull) {
   ASSERT_NO_FATAL_FAILURE(connect(",zero-copy=yes"));
   const auto number_of = [](std::span<const std::byte> bytes) {
@@ -15,7 +16,7 @@ TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFu
   };
   std::vector<std::byte> payload(512);
   for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 7);
-  constexpr unsigned kAtOnce = 61;  // so that the ring is full in the middle of a call
+  constexpr unsigned kAtOnce = 61;  // fills the ring in the middle of a call
   std::uint64_t next = 1;
   std::uint64_t last = 0;
   const auto send = [&](bool large) {
@@ -27,8 +28,8 @@ TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFu
     return true;
   };
   for (unsigned round = 0; round < 14; ++round) {
-    const unsigned alone = round / 2;                 // packets of one buffer at the beginning, and then
-    const unsigned every = round % 2 == 0 ? 4 : ~0U;  // one of them among so many
+    const unsigned alone = round / 2;                 // packets of one buffer at the beginning
+    const unsigned every = round % 2 == 0 ? 4 : ~0U;  // after these, one packet of one buffer among this many
     drain();
     std::vector<bool> large(next + 4096);
     echo->signal(SIGSTOP);

@@ -1,4 +1,4 @@
-// Two processes on one wire of shared memory, each with its own packet buffers.
+// Two processes on one wire of shared memory, each with packet buffers of its own.
 #include "tests/dpdk/port/memif_wire.h"
 
 namespace tributary::transport::dpdk::test {

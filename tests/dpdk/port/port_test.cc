@@ -48,7 +48,7 @@ class DpdkPortTest : public ::testing::Test {
     }
     return shown;
   }
-  /// Lets both work until `port` shows something.
+  /// Lets both ports work until `port` shows something.
   std::vector<Shown> take_soon(DpdkPort& port, std::size_t count = 1) {
     DpdkPort& other = &port == a.get() ? *b : *a;
     std::vector<Shown> all;
@@ -73,7 +73,7 @@ TEST_F(DpdkPortTest, CarriesDatagramsOfEveryLengthBothWaysOverBothFamilies) {
     const std::size_t most = a->datagram_bytes_max(to_b);
     EXPECT_EQ(most, a_ip[0] == 'f' ? 1452U : 1472U);
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{1024}, most - 33}) {
-      const auto header = pattern(33, 1);  // odd, so that the payload's checksum is turned
+      const auto header = pattern(33, 1);  // an odd length, so that the payload's sum is turned
       const auto payload = pattern(size, 2);
       ASSERT_TRUE(b->send(to_a, header, payload));
       b->flush();
@@ -112,7 +112,7 @@ TEST_F(DpdkPortTest, CountsWhatItCannotSend) {
 TEST_F(DpdkPortTest, IsFullWhenTheDeviceIsAndTakesMoreLater) {
   ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
   ASSERT_EQ(take_soon(*a).size(), 1U);
-  unsigned sent = 0;  // nobody takes it out of the ring
+  unsigned sent = 0;  // nobody takes anything out of the ring
   while (sent < 2000 && b->send(at("10.7.0.1", 7471), pattern(8, sent), {})) ++sent;
   EXPECT_EQ(sent, 255U + 64U) << "the ring and what is staged";
   EXPECT_EQ(take_soon(*a, sent).size(), sent);
@@ -154,21 +154,21 @@ TEST_F(DpdkPortTest, CopiesAPayloadForSeveralDestinationsOnce) {
   ASSERT_EQ(take_soon(*a).size(), 1U);
   ASSERT_TRUE(b_device->sends_pieces());
   for (unsigned round = 0; round < 3; ++round) {
-    auto payload = pattern(1024, round);  // perhaps where the last one was
+    auto payload = pattern(1024, round);  // perhaps in the memory of the last one
     const auto other = pattern(300, round + 50);
     for (unsigned i = 0; i < 5; ++i) ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(33 + i, i), payload));
     ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(4, 9), other));
     b->flush();
     const auto sent = payload;
-    std::ranges::fill(payload, std::byte{0xEE});  // from here on it may be anything
+    std::ranges::fill(payload, std::byte{0xEE});  // from here on the memory may hold anything
     const auto shown = take_soon(*a, 6);
-    ASSERT_EQ(shown.size(), 6U) << "round " << round;  // wrong checksums would be dropped
+    ASSERT_EQ(shown.size(), 6U) << "round " << round;  // datagrams with wrong checksums would be dropped
     for (unsigned i = 0; i < 5; ++i) {
       auto whole = pattern(33 + i, i);
       whole.insert(whole.end(), sent.begin(), sent.end());
       EXPECT_EQ(shown[i].bytes, whole) << i << " in round " << round;
     }
-    // The first packet of the first round could not know.
+    // The first packet of the first round could not know that more would follow.
     EXPECT_EQ(b->statistics().sent_shared, round == 0 ? 4U : 4 + round * 6);
   }
   a.reset();
@@ -216,10 +216,11 @@ TEST_F(DpdkPortTest, LendsWhatWasGivenBackUntilTheNextReceive) {
   b->flush();
   std::array<ReceivedPacket, 64> into;
   ASSERT_EQ(a->receive(into), 3U);
-  const std::size_t in_use = b_device->mbufs_in_use();  // rings pass the sender's buffers on
-  ASSERT_TRUE(a->keep(into[0].buffer));                 // given back at once: whoever was shown it may go on reading
+  const std::size_t in_use = b_device->mbufs_in_use();  // rings pass on the sender's buffers
+  ASSERT_TRUE(a->keep(into[0].buffer));                 // given back at once: a reader may go on reading
+                                                        // it
   a->give_back(into[0].buffer);
-  ASSERT_TRUE(a->keep(into[2].buffer));  // twice, as two payloads of one packet are
+  ASSERT_TRUE(a->keep(into[2].buffer));  // kept twice, as for two payloads of one packet
   ASSERT_TRUE(a->keep(into[2].buffer));
   ASSERT_TRUE(a->keep(into[1].buffer));  // out of turn
   a->give_back(into[2].buffer);
@@ -324,7 +325,7 @@ TEST(Device, SaysWhatIsWrong) {
   wrong.gateways = {ethernet::parse_ip("10.8.0.1").value()};
   EXPECT_THAT(why(wrong), HasSubstr("outside of the network"));
   auto gpu = device_settings(wired_devices()[0], "10.7.0.1/24", "fd07::1/64");
-  gpu.gpu = "ffff:ff:1f.7";  // none has this number
+  gpu.gpu = "ffff:ff:1f.7";  // no device has this number
   EXPECT_THAT(why(gpu), HasSubstr("GPU"));
 }
 

@@ -1,5 +1,5 @@
-// Several queues, each with a port and a UDP port of its own, or several ports at one queue: a datagram reaches its
-// port whichever queue it comes by, and whoever takes it from there.
+// Several queues, each with a port and a UDP port of its own, or several ports at one queue. A datagram reaches its
+// port, whichever queue it comes by and whichever port takes it from there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(Queues, HandOverWhatCameToTheWrongOne) {
         DpdkPort::open(server, {.udp_port = static_cast<std::uint16_t>(7000 + queue), .queue = queue}).value();
     clients[queue] = DpdkPort::open(client, {.queue = queue}).value();
   }
-  // Rings keep their queue: what client 0 sends comes to server 0, whatever its port.
+  // A frame stays in its ring: what client 0 sends comes to server 0, whatever the UDP port.
   std::array<unsigned, 2> got{};
   const packet::PacketAddress to_other{ethernet::parse_ip("10.8.0.1").value(), 7001};
   const std::array<std::byte, 4> word{};
@@ -46,7 +46,7 @@ TEST(Queues, HandOverWhatCameToTheWrongOne) {
   EXPECT_EQ(servers[0]->statistics().handed_over, 20U);
 }
 
-/// Two hosts on a wire, whose one queue each is shared by so many ports.
+/// Two hosts on a wire. Each has one queue, which this many ports share.
 struct SharedQueues {
   static constexpr std::uint16_t kSharers = 3;
   static constexpr std::uint16_t kFirstPort = 7000;
@@ -81,7 +81,7 @@ TEST(SharedQueues, HaveAsManyPortsAsTheyMayAndRoomAgainWhenOneHasGone) {
 
 TEST(SharedQueues, GiveEachPortItsOwnWhoeverReceives) {
   SharedQueues rig;
-  std::array<std::array<unsigned, 3>, 3> got{};  // by server, by client
+  std::array<std::array<unsigned, 3>, 3> got{};  // datagrams by server and client
   constexpr unsigned kEach = 20;
   for (unsigned sent = 0; sent < kEach; ++sent) {
     for (std::size_t from = 0; from < 3; ++from) {
@@ -112,7 +112,7 @@ TEST(SharedQueues, AreUsedByOneAtATime) {
     for (const auto end = Clock::now() + limit; Clock::now() < end;) {
       if (rig.servers[0]->receive(into) > 0) return true;
       rig.servers[0]->flush();
-      static_cast<void>(rig.clients[1]->receive(into));  // the neighbour's answer is for all
+      static_cast<void>(rig.clients[1]->receive(into));  // the neighbour's answer is for all ports
     }
     return false;
   };
@@ -129,7 +129,7 @@ TEST(SharedQueues, AreUsedByOneAtATime) {
     rig.clients[0]->flush();
   }
 
-  std::unique_lock receiving(rig.server->turns(0)->receive);  // as if another port's thread were at it
+  std::unique_lock receiving(rig.server->turns(0)->receive);  // as if another port's thread were receiving
   send();
   EXPECT_FALSE(arrives(kNever));
   receiving.unlock();
@@ -143,12 +143,12 @@ TEST(SharedQueues, AreUsedByOneAtATime) {
   sender.join();
 }
 
-// A thread for each port, as communicators have them. Every datagram comes once or not at all (a ring may be full), at
-// the port that it was sent to, and whole; most of them come.
+// Runs a thread for each port, as communicators do. Every datagram comes once or not at all (a ring may be full), at
+// the port to which it was sent, and whole; most of them come.
 TEST(SharedQueues, ServePortsOfSeveralThreadsAtOnce) {
   SharedQueues rig;
   constexpr std::uint32_t kEach = 20'000;
-  constexpr std::uint32_t kUnderWay = 32;  // so that hardly anything is lost
+  constexpr std::uint32_t kUnderWay = 32;  // few enough that hardly any is lost
   std::array<std::atomic<std::uint32_t>, 3> received{};
   std::atomic<std::size_t> sending = 3;
   std::vector<std::thread> threads;
@@ -208,7 +208,7 @@ TEST(SharedQueues, TellAPortOfARefusalThatAnotherOneTook) {
   bool refused = false;
   for (const auto end = Clock::now() + std::chrono::seconds(5); !refused && Clock::now() < end;) {
     rig.clients[2]->flush();
-    EXPECT_EQ(rig.clients[0]->receive(into), 0U);  // first: takes what has come
+    EXPECT_EQ(rig.clients[0]->receive(into), 0U);  // the first to take what has come
     rig.clients[0]->flush();
     const std::size_t count = rig.clients[2]->receive(into);
     for (const auto& one : std::span(into).first(count)) refused = refused || one.refused;

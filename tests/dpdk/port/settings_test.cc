@@ -91,7 +91,7 @@ TEST(AfPacket, HasBuffersOfASizeOfTheirOwnThatSayWhichMtuFits) {
   EXPECT_EQ(AfPacket("0000:3b:00.0").mtu_max(), UINT32_MAX);
   EXPECT_EQ(AfPacket::advice(9000), "framesz=12288,blocksz=12288");
   EXPECT_GE(AfPacket("net_af_packet0" + ("," + AfPacket::advice(9000))).mtu_max(), 9000U);
-  // The driver asks for room for framesz less 32 bytes.
+  // The driver asks for room of framesz minus 32 bytes.
   EXPECT_GE(data_room(AfPacket("net_af_packet0,framesz=12288").mtu_of_buffers(9000)), 12288U - 32 + 128);
   EXPECT_EQ(AfPacket("net_memif0").mtu_of_buffers(9000), 9000U);
 }

@@ -1,6 +1,7 @@
 #pragma once
-// A wire of the kernel: a pair of interfaces in two network namespaces that nobody else sees and that go with this
-// process. The calling thread lives in the first one, where DPDK takes its end; the kernel is the host at the other.
+// A wire of the kernel: a pair of interfaces in two network namespaces, which nobody else sees and which end with this
+// process. The calling thread lives in the first namespace, where DPDK takes one end; the kernel is the host at the
+// other end.
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,15 +10,15 @@ namespace tributary::transport::dpdk::test {
 
 class Veth {
  public:
-  static constexpr const char* kNear = "dpdk-near";  // for DPDK
+  static constexpr const char* kNear = "dpdk-near";  // DPDK's end
   static constexpr const char* kFar = "dpdk-far";    // the kernel's: 10.6.0.2/24, fd06::2/64
-  /// nullptr: `why` says what is missing here.
+  /// Makes the wire; nullptr: `why` says what is missing here.
   static std::unique_ptr<Veth> make(std::string& why);
   ~Veth();
   Veth(const Veth&) = delete;
   Veth& operator=(const Veth&) = delete;
 
-  /// Runs it in the far namespace, on another thread, and waits. Sockets that it makes stay there.
+  /// Runs a function in the far namespace, on another thread, and waits. Sockets that the function makes stay there.
   void far(const std::function<void()>& call) const;
 
  private:

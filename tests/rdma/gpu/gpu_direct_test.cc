@@ -1,6 +1,6 @@
 // GPU memory over RDMA, end to end: ranks whose buffers are memory of the fake CUDA driver, which the processor cannot
-// touch, and real aggregators. The RDMA device reads and writes it by what stands in for the kernel's part
-// (device_registration.h): every byte of a result was put there by it, or by a copy that is counted.
+// touch, and real aggregators. The RDMA device reads and writes this memory by way of stand-ins for the kernel's part
+// (device_registration.h). Every byte of a result was put there by the device, or by a copy that is counted.
 #include <errno.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ class GpuDirect : public fake_cuda::WithDriver {
     token_file_ = cluster_->job_token_file();
     setenv("TRIBUTARY_TOKEN_FILE", token_file_.c_str(), 1);
   }
-  /// Ranks as threads of this process; what the library says in its log.
+  /// Ranks as threads of this process, and the library's log.
   template <class Body>
   std::string run(Body body) {
     testing::internal::CaptureStderr();
@@ -82,7 +82,8 @@ tributary_status all_reduce(const DeviceBytes& send, const DeviceBytes& recv, st
   return tributary_all_reduce(send.pointer(), recv.pointer(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr);
 }
 
-/// Inputs and results of call_everything(), made before the ranks begin: they wait for each other.
+/// Inputs and results of call_everything(). They are made before the ranks begin, because the ranks wait for each
+/// other.
 struct Everything {
   explicit Everything(std::size_t elements) : count(elements) {
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
@@ -95,11 +96,12 @@ struct Everything {
     sum_of_parts = reduced(DType::float32, ReduceOp::sum, parts);
   }
   std::size_t count;
-  std::vector<Bytes> inputs, parts;  // by rank; parts for each
+  std::vector<Bytes> inputs, parts;  // by rank; each has parts
   Bytes all, sum, sum_of_parts;
 };
 
-/// All-reduces of both kinds, and the other collectives of trees; everything is checked, and the inputs are intact.
+/// Calls all-reduces of both kinds and the other collectives of trees. Checks all results, and that the inputs are
+/// intact.
 void call_everything(tributary_comm* comm, std::uint32_t rank, const Everything& with) {
   const std::size_t count = with.count;
   const Bytes& mine = with.inputs[rank];
@@ -133,7 +135,7 @@ TEST_F(GpuDirect, LeavesTheGpuAndLandsThereWithoutTheHost) {
   const Everything with(1 << 20);
   const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
   EXPECT_EQ(staged(), 0U) << log;
-  EXPECT_EQ(fake_cuda::counts().flushes, 0U);  // this GPU sees what others wrote
+  EXPECT_EQ(fake_cuda::counts().flushes, 0U);  // this GPU sees the writes of others
   EXPECT_GT(device_registration().by_peer_memory, 0U);
   EXPECT_EQ(device_registration().by_dma_buf + device_registration().dma_bufs_refused, 0U);
   EXPECT_THAT(log, HasSubstr("not as a dma-buf: TRIBUTARY_GPUDIRECT=peer-memory forbids it"));
@@ -179,7 +181,7 @@ TEST_F(GpuDirect, IsStagedWhereNoWayIsOpenAndSaysWhy) {
   EXPECT_EQ(device_registration().by_dma_buf + device_registration().by_peer_memory, 0U);
   EXPECT_THAT(log, HasSubstr("not by nvidia_peermem: the kernel module nvidia_peermem is not loaded"));
   EXPECT_THAT(log, HasSubstr("not as a dma-buf: ibv_reg_dmabuf_mr says: "));
-  if (std::getenv("RDMA_VIRTUAL") != nullptr) {  // whose device is known
+  if (std::getenv("RDMA_VIRTUAL") != nullptr) {  // the virtual machine's device is known
     EXPECT_EQ(device_registration().refusal, EOPNOTSUPP);
   }
 }
@@ -210,7 +212,7 @@ TEST_F(GpuDirect, RegistersAnAllocationOnceForManyCalls) {
   EXPECT_EQ(staged(), 0U);
 }
 
-// Again and again other memory, mostly at addresses that were somebody else's before.
+// Uses other memory in each round, mostly at addresses that belonged to other memory before.
 TEST_F(GpuDirect, KnowsMemoryThatWasFreedFromOtherAtItsAddress) {
   constexpr std::size_t kCount = 1 << 16;
   run([&](tributary_comm* comm, std::uint32_t rank) {
@@ -223,7 +225,7 @@ TEST_F(GpuDirect, KnowsMemoryThatWasFreedFromOtherAtItsAddress) {
   EXPECT_EQ(staged(), 0U);
 }
 
-/// Host memory at these addresses, if they are free still.
+/// Maps host memory at these addresses, if they are still free.
 class HostMemoryAt {
  public:
   HostMemoryAt(std::byte* where, std::size_t bytes)
@@ -242,8 +244,8 @@ class HostMemoryAt {
   void* memory_;
 };
 
-// Nobody says when memory of a GPU is freed: what was registered of it must not be taken for the host's, neither where
-// it is sent from nor where results land.
+// Nobody says when memory of a GPU is freed. Its registrations must not serve host memory at the same addresses,
+// neither for sending nor for results.
 TEST_F(GpuDirect, KnowsHostMemoryFromMemoryOfTheGpuThatWasThereBefore) {
   constexpr std::size_t kDeviceBytes = 1 << 18;
   std::atomic<int> met{0};
@@ -280,7 +282,7 @@ TEST_F(GpuDirect, AKilledAggregatorInMidOperationCostsNoBitAndNoError) {
   });
   run([&](tributary_comm* comm, std::uint32_t rank) {
     const Bytes mine = input(kCount, rank), expected = sum(kCount);
-    for (int round = 0; round < kCalls; round += 2) {  // one in place and one not, at once
+    for (int round = 0; round < kCalls; round += 2) {  // one call in place and one not, at once
       DeviceBytes send(mine), recv(Bytes(mine.size())), both(mine);
       tributary_request* requests[2] = {};
       ASSERT_EQ(tributary_all_reduce(send.pointer(), recv.pointer(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm,

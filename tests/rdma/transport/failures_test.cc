@@ -1,5 +1,5 @@
-// Failures around a connection, of which nothing stays: a peer that is killed, a port that goes down, a device
-// that is taken away. Counted by the system (`rdma resource`, /proc/self/fd), not by the transport.
+// Failures around a connection that must leave nothing behind: a peer that is killed, a port that goes down, a device
+// that is taken away. The system counts what is left (`rdma resource`, /proc/self/fd), not the transport.
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -18,7 +18,7 @@ namespace tributary::transport::test {
 namespace {
 
 constexpr std::size_t kPayloadBytes = 256U << 10;
-constexpr auto kLimit = std::chrono::seconds(60);  // a peer that is silent costs all of a queue pair's retries
+constexpr auto kLimit = std::chrono::seconds(60);  // with a silent peer, a queue pair uses all its retries
 
 int run(const std::string& command) {
   return std::system(("PATH=$PATH:/usr/sbin:/sbin; " + command).c_str());
@@ -27,7 +27,7 @@ bool may_break_things() {
   return std::getenv("RDMA_VIRTUAL") != nullptr && rdma_hosts().size() >= 3;
 }
 
-/// The number of each resource of all processes, by a name like "rxe0 qp", and of this process's descriptors.
+/// Counts each resource of all processes, under a name like "rxe0 qp", and the descriptors of this process.
 std::map<std::string, long> resources() {
   std::map<std::string, long> counts;
   FILE* const shown = ::popen("PATH=$PATH:/usr/sbin:/sbin rdma resource", "r");
@@ -48,7 +48,7 @@ std::map<std::string, long> resources() {
   return counts;
 }
 
-/// Sends large frames until somebody ends it.
+/// Sends large frames until the test ends it.
 int endless_sender(const Endpoint& to) {
   auto transport = VerbsTransport::create({.bind_address = rdma_hosts().back()}).value();
   Peer peer;
@@ -88,7 +88,7 @@ class Failures : public testing::Test {
     }
     return true;
   }
-  /// The client connects and sends, so that payloads are under way; the first `frames` have arrived.
+  /// Lets the client connect and send, so that payloads are under way. Returns when the first `frames` have arrived.
   void stream(std::size_t frames) {
     client_peer_ = std::make_unique<Peer>();
     client_peer_->channel = client_->connect(listener_->local(), *client_peer_, std::chrono::seconds(30));
@@ -99,7 +99,7 @@ class Failures : public testing::Test {
     }));
     ASSERT_FALSE(client_peer_->closed) << client_peer_->closed->message;
   }
-  /// Another process that sends from the last host; some of it has arrived.
+  /// Starts another process, which sends from the last host. Returns when some frames have arrived.
   pid_t start_sender() {
     const std::size_t accepted = acceptor_.accepted;
     std::string program = std::filesystem::read_symlink("/proc/self/exe");
@@ -118,7 +118,7 @@ class Failures : public testing::Test {
     client_peer_.reset();
     acceptor_.peers.clear();
   }
-  /// Both ends have heard of it.
+  /// Waits until both ends have heard of it.
   void expect_both_closed() {
     EXPECT_TRUE(run_until([&] { return client_peer_->closed.has_value(); })) << "the client waits for ever";
     EXPECT_TRUE(run_until([&] { return acceptor_.peers.back()->closed.has_value(); })) << "the server waits for ever";
@@ -168,12 +168,12 @@ TEST_F(Failures, ALinkThatFallsEndsTheConnectionsOfItsPort) {
   expect_both_closed();
   ASSERT_EQ(run("ip link set port1 up"), 0);
   expect_nothing_left();
-  // No new connection here: what soft-RoCE's connection manager sends while the link is down stops its queue pair for
-  // good.
+  // No new connection is tried here: if soft-RoCE's connection manager sends while the link is down, its queue pair
+  // stops for good.
 }
 
-/// The last test: soft-RoCE lets a device go only when every process that has opened it has ended, so the command waits
-/// for this one.
+/// This must be the last test: soft-RoCE removes a device only when every process that has opened it has ended, so the
+/// command waits for this process.
 TEST_F(Failures, ADeviceThatIsTakenAwayEndsItsConnections) {
   if (!may_break_things()) GTEST_SKIP() << "this machine's devices are not ours to take away";
   ASSERT_NO_FATAL_FAILURE(begin(2));

@@ -1,5 +1,5 @@
-// A peer that keeps no rule uses the keys that it was told, or could guess. It can reach its own payloads, as long as
-// they are offered to it, and nothing else. Each attempt costs it its connection, and nobody else anything.
+// A peer that breaks the rules uses the keys that it was told, or could guess. It can reach its own payloads as long as
+// they are offered to it, and nothing else. Each attempt costs the peer its connection, and costs nobody else anything.
 #include <map>
 #include <set>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Every registration of this process, as the device's library made it: the worst that a peer could have guessed.
+/// Every registration of this process, as the device's library made it. Its keys are the worst that a peer could guess.
 std::map<ibv_mr*, ibv_mr>& registrations() {
   static std::map<ibv_mr*, ibv_mr> all;
   return all;
@@ -21,7 +21,7 @@ ibv_mr* note(ibv_mr* region) {
 
 }  // namespace
 
-extern "C" {  // the linker puts these in the place of the library's (--wrap)
+extern "C" {  // the linker calls these in place of the library's functions (--wrap)
 ibv_mr* __real_ibv_reg_mr(ibv_pd* domain, void* at, std::size_t bytes, int access);
 ibv_mr* __real_ibv_reg_mr_iova2(ibv_pd* domain, void* at, std::size_t bytes, std::uint64_t iova, unsigned access);
 int __real_ibv_dereg_mr(ibv_mr* region);
@@ -40,7 +40,7 @@ int __wrap_ibv_dereg_mr(ibv_mr* region) {
 namespace tributary::transport::test {
 namespace {
 
-constexpr std::uint64_t kGroup = 77;  // header_of()'s
+constexpr std::uint64_t kGroup = 77;  // the group of header_of()
 constexpr std::size_t kSecretBytes = 64U << 10;
 
 struct Mode {
@@ -98,7 +98,7 @@ class Hostile : public testing::TestWithParam<Mode> {
     if (acceptor_.peers.size() > before) pair.server = acceptor_.peers[before].get();
     return pair;
   }
-  /// The server sends it this, which is offered to be fetched.
+  /// Lets the server send the peer this payload, which it offers to be fetched.
   RawPeer::Offer offer(Pair& pair, std::span<const std::byte> secret) {
     EXPECT_TRUE(pair.server->channel->send(header_of(2, FrameType::result), secret, 2));
     const auto offered = pair.raw->next_offer();
@@ -106,8 +106,8 @@ class Hostile : public testing::TestWithParam<Mode> {
     return offered.value_or(RawPeer::Offer{});
   }
 
-  /// The attempt's result, and what it cost: its own connection, and nothing else.
-  /// The server makes room for four payloads of it, or expects a frame of it at this place, and tells it.
+  /// Checks the result of the attempt, and that it cost the peer its own connection and nothing else. The server first
+  /// makes room for four of its payloads, or expects a frame of it at this place, and tells it so.
   RawPeer::Told room(Pair& pair) {
     pair.server->channel->make_room(4, kSecretBytes);
     return told(pair, verbs::RecordKind::room);
@@ -200,7 +200,7 @@ TEST_P(Hostile, CannotReadAPayloadOnceItsNextFrameIsServed) {
   const auto offered = offer(thief, secret);
   ibv_wc_status status = IBV_WC_SUCCESS;
   bool tried = false;
-  // The engine writes the memory of a result when the contribution comes that follows it: the key must be dead then.
+  // The engine writes to the memory of a result when the next contribution comes, so the key must be dead by then.
   thief.server->when_frame = [&](Channel&, const Received&) { tried = true; };
   thief.raw->send_frame(header_of(3), {}, 1);
   ASSERT_TRUE(run_until([&] { return tried; }));
@@ -221,7 +221,7 @@ TEST_P(Hostile, CannotUseTheKeyOfAnyRegistration) {
   Pair sibling = connect();
   const auto secret = pattern(kSecretBytes, 11);
   const auto kept = server_->keep_registered(secret);
-  ASSERT_NE(offer(sibling, secret).bytes, 0U);  // it stays offered
+  ASSERT_NE(offer(sibling, secret).bytes, 0U);  // this payload stays offered
   ibv_context* const device = [&] {
     for (const auto& [region, copy] : registrations()) {
       if (copy.addr == secret.data()) return copy.context;
@@ -254,7 +254,7 @@ TEST_P(Hostile, CannotUseAGuessedKey) {
   }
 }
 
-// ---- what it may write
+// ---- what the peer may write
 
 TEST_P(Hostile, WritesIntoItsRoomAndIsBelievedOnlyWhatItHas) {
   Pair pair = connect();
@@ -284,7 +284,7 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfItsRoomCannotBe) {
     const auto told = room(thief);
     const std::uint32_t message = thief.raw->make_cell(header_of(10), std::span(payload).first(64));
     ASSERT_EQ(message, 96U);
-    // The message is where it should be, so that nothing else is wrong.
+    // Puts the message where it should be, so that nothing else is wrong.
     const std::size_t at =
         verbs::kCellMessageBytes - std::min<std::size_t>(lie.message_bytes, verbs::kCellMessageBytes);
     static_cast<void>(
@@ -296,7 +296,7 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfItsRoomCannotBe) {
   }
 }
 
-// All of it fits together, but the payload reaches into the next cell.
+// The lengths agree, but the payload reaches into the next cell.
 TEST_P(Hostile, IsClosedWhenItsPayloadIsLargerThanItsCell) {
   Pair thief = connect();
   const auto told = room(thief);
@@ -423,7 +423,7 @@ TEST_P(Hostile, CannotWriteAgainWhatItSaidItHasWritten) {
   Pair thief = connect();
   const auto told = place(thief, memory);
   bool tried = false;
-  // The memory is the application's from on_frame on: the key must be dead before.
+  // From on_frame on the memory belongs to the application, so the key must be dead before.
   thief.server->when_frame = [&](Channel&, const Received&) { tried = true; };
   std::ranges::fill(thief.raw->scratch(), std::byte{0x11});
   ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes,
@@ -456,7 +456,7 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfPlacesCannotBe) {
 
 TEST_P(Hostile, IsClosedWhenItsNumbersCannotBe) {
   std::vector<std::byte> memory(kSecretBytes);
-  // Beyond all that there are receives for, by a message and by a write; one whose turn has passed.
+  // Tries numbers beyond all receives, with a message and with a write, and a number whose turn has passed.
   for (const std::uint32_t skipped : {32U, 64U, 1000U, static_cast<std::uint32_t>(-1)}) {
     for (const bool writes : {false, true}) {
       Pair thief = connect();
@@ -503,14 +503,14 @@ TEST_P(Hostile, CannotUseTheSamePlaceTwice) {
   const auto word = verbs::PlaceImmediate{.place = told.where.number};
   ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes, word), IBV_WC_SUCCESS);
   ASSERT_TRUE(run_until([&] { return thief.server->frames.size() == 2; }));
-  // A write of nothing needs no key: only the word comes.
+  // A write of no bytes needs no key; only its immediate arrives.
   static_cast<void>(thief.raw->write_and_tell(0, 0, 0, word));
   EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
   EXPECT_EQ(thief.server->frames.size(), 2U);
   expect_honest_works();
 }
 
-// Its room takes any write of its own, whatever that says it is.
+// The peer may write to its room, whatever its message says.
 TEST_P(Hostile, CannotNameAPlaceThatItHasNotByAWriteIntoItsRoom) {
   for (const bool used : {false, true}) {
     std::vector<std::byte> memory(kSecretBytes);
@@ -545,7 +545,7 @@ TEST_P(Hostile, CannotGuessTheKeyOfARoomOrAPlace) {
   }
 }
 
-// A peer has fewer receives than it says: the device tries again as often as it is told, then the connection ends.
+// A peer has fewer receives than it says. The device tries again as often as it is told, and then the connection ends.
 TEST_P(Hostile, IsClosedWhenItHasNotTheReceivesThatItSaysItHas) {
   Pair liar = connect(0);
   ASSERT_NE(liar.server, nullptr);

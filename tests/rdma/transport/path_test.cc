@@ -1,4 +1,4 @@
-// Queue pairs, the connection manager's first and further ones, are made with the settings of the path.
+// All queue pairs, the connection manager's own and the further ones, are made with the settings of the path.
 #include <gmock/gmock.h>
 #include <infiniband/verbs.h>
 
@@ -19,7 +19,7 @@ std::vector<Step>& steps() {
 
 }  // namespace
 
-extern "C" {  // the linker puts it in the place of the library's (--wrap)
+extern "C" {  // the linker calls it in place of the library's function (--wrap)
 int __real_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask);
 int __wrap_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask);
 int __wrap_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask) {
@@ -40,7 +40,7 @@ class Path : public VerbsPair {
   void connect(const RdmaPath& servers, const RdmaPath& clients) {
     VerbsPair::connect({.queue_pairs = 2, .path = servers}, {.queue_pairs = 2, .path = clients});
   }
-  /// The steps of all queue pairs that lead to this state.
+  /// The attributes with which all queue pairs went to this state.
   [[nodiscard]] static std::vector<Step> steps_to(ibv_qp_state state) {
     std::vector<Step> found;
     for (const Step& step : steps()) {
@@ -48,7 +48,7 @@ class Path : public VerbsPair {
     }
     return found;
   }
-  /// Payloads of every kind still get there.
+  /// Payloads of every kind still arrive.
   void exchange() {
     std::vector<std::byte> payload(1U << 20, std::byte{7});
     ASSERT_TRUE(client_peer.channel->send(header_of(1), payload, 1));
@@ -71,7 +71,7 @@ TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
   ASSERT_NO_FATAL_FAILURE(connect(path, path));
   ASSERT_FALSE(client_peer.closed) << client_peer.closed->message;
   const auto receiving = steps_to(IBV_QPS_RTR), sending = steps_to(IBV_QPS_RTS);
-  ASSERT_EQ(receiving.size(), 4U);  // two queue pairs of either side
+  ASSERT_EQ(receiving.size(), 4U);  // two queue pairs on each side
   ASSERT_EQ(sending.size(), 4U);
   for (const Step& step : receiving) {
     EXPECT_EQ(step.attributes.path_mtu, IBV_MTU_512);
@@ -88,7 +88,7 @@ TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
 }
 
 TEST_F(Path, IsTheConnectionManagersWhereNothingIsSaid) {
-  ASSERT_NO_FATAL_FAILURE(connect({}, {.mtu = 4096}));  // which is more than an Ethernet of 1500 bytes takes
+  ASSERT_NO_FATAL_FAILURE(connect({}, {.mtu = 4096}));  // more than an Ethernet with an MTU of 1500 takes
   ASSERT_FALSE(client_peer.closed) << client_peer.closed->message;
   const auto receiving = steps_to(IBV_QPS_RTR);
   ASSERT_EQ(receiving.size(), 4U);

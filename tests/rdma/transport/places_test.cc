@@ -1,5 +1,5 @@
-// Payloads that the other side writes: expected frames straight to their places, others into the room that was made
-// for them, and what happens where neither fits.
+// Payloads that the other side writes: those of expected frames go straight to their places, others go into the room
+// that was made for them, and some fit neither.
 #include <map>
 
 #include "tests/rdma/transport/verbs_world.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kBytes = 32U << 10;
 constexpr std::uint32_t kCells = 4;
 
-/// Takes contributions where they lie, if told to.
+/// A handler that takes contributions where they lie, if told to.
 class Taker : public Peer {
  public:
   bool takes_in_place(Channel&, const FrameHeader&) override { return takes; }
@@ -62,7 +62,7 @@ class Places : public testing::TestWithParam<Mode> {
     ASSERT_TRUE(run_until([&] { return client_peer_.opened && taker().channel != nullptr; }));
     settle();
   }
-  /// Every right that was given has ended again, with the channels.
+  /// Checks that every right that was given has ended with the channels.
   void TearDown() override {
     if (IsSkipped()) return;
     EXPECT_FALSE(client_peer_.closed) << client_peer_.closed->message;
@@ -71,7 +71,8 @@ class Places : public testing::TestWithParam<Mode> {
     taker().channel.reset();
     for (const auto& figures : {server_->statistics(), client_->statistics()}) {
       EXPECT_EQ(figures.memory_regions + figures.memory_windows + figures.queue_pairs, 0U);
-      const bool known = std::getenv("RDMA_VIRTUAL") != nullptr;  // whose library has the extended calls
+      const bool known = std::getenv("RDMA_VIRTUAL") != nullptr;  // its library has the extended
+                                                                  // calls
       EXPECT_EQ(figures.queue_pairs_extended > 0, GetParam().extended && (known || figures.queue_pairs_extended > 0));
     }
   }
@@ -92,7 +93,7 @@ class Places : public testing::TestWithParam<Mode> {
       client_->poll(std::chrono::milliseconds(1));
     }
   }
-  /// Waits until `to` knows all that `from` has told by now.
+  /// Waits until `to` knows all that `from` has told so far.
   void arrives(Peer& from, Peer& to) {
     const std::size_t before = to.frames.size();
     send(from, header_of(1000), {});
@@ -107,7 +108,7 @@ class Places : public testing::TestWithParam<Mode> {
     header.payload_bytes = static_cast<std::uint32_t>(bytes);
     return header;
   }
-  /// The client says where this result is to land, and the handler agrees.
+  /// Lets the client say where this result is to land, and the handler agree.
   void expect(std::uint64_t sequence, std::span<std::byte> place) {
     const FrameHeader header = expected(sequence, place.size());
     places_[sequence] = place;
@@ -146,7 +147,7 @@ TEST_P(Places, MoreThanTheNumberOfPlacesComeOneAfterTheOther) {
   for (std::uint64_t i = 0; i < 200; ++i) {
     const auto payload = pattern(kBytes, i);
     expect(i, memory);
-    send(client_peer_, header_of(i), {});  // carries the word of it
+    send(client_peer_, header_of(i), {});  // carries the record of the place
     ASSERT_TRUE(run_until([&] { return taker().frames.size() == i + 1; }));
     send(taker(), header_of(i, FrameType::result), payload);
     ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == i + 1; }));
@@ -163,7 +164,7 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
   const std::size_t regions = client_->statistics().memory_regions;
   expect(5, memory);
-  arrives(client_peer_, taker());  // it is told, too late
+  arrives(client_peer_, taker());  // the place is told, but too late
   EXPECT_EQ(client_->statistics().memory_regions, regions + 1);
   client_peer_.place = [&](Channel&, const FrameHeader&) -> Placement {
     EXPECT_EQ(client_->statistics().memory_regions, regions) << "nobody else may write there any more";
@@ -173,7 +174,7 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
   EXPECT_EQ(memory, payload);
   EXPECT_EQ(client_->statistics().bytes_fetched, kBytes);
-  // The next one with its place, whose number may be the withdrawn one's.
+  // Expects the next frame, whose place may have the number of the withdrawn one.
   expect(6, memory);
   arrives(client_peer_, taker());
   send(taker(), header_of(6, FrameType::result), payload);
@@ -218,7 +219,7 @@ TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
   std::vector<std::vector<std::byte>> payloads;
   for (std::uint64_t i = 0; i < 50; ++i) payloads.push_back(pattern(i % 5 == 4 ? 100 : kBytes - 64 * (i % 3), i));
   std::uint64_t next = 0;
-  // Two behind, and in the wrong order.
+  // Sends two frames later than expected, and in the wrong order.
   taker().when_frame = [&](Channel& of, const Received&) {
     if (taker().kept.size() < 3) return;
     of.give_back(taker().kept[1]);
@@ -242,7 +243,7 @@ TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
   taker().kept.clear();
 }
 
-// Cells are freed in the order of their writing: one that is held keeps those behind it, too.
+// Cells are freed in the order in which they were written, so a cell that is held keeps those behind it, too.
 TEST_P(Places, WhatIsHeldIsNotWrittenOver) {
   taker().takes = true;
   taker().channel->make_room(kCells, kBytes);
@@ -294,7 +295,7 @@ TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
     ASSERT_TRUE(run_until([&] { return taker().frames.size() == i + 1 && client_peer_.sent.size() == i + 1; }));
     EXPECT_EQ(taker().frames.back().payload, payload);
   }
-  // A payload that goes before the sender hears that a cell is free again is fetched instead.
+  // If the sender sends a payload before it hears that a cell is free again, the receiver fetches the payload instead.
   EXPECT_EQ(server_->statistics().bytes_copied + server_->statistics().bytes_fetched, 20 * kBytes);
   EXPECT_GE(server_->statistics().bytes_copied, 10 * kBytes);
   EXPECT_EQ(client_->statistics().bytes_copied, 0U);

@@ -1,5 +1,5 @@
-// Memory of the user's and what the device knows of it: the end of a promise counts from the next frame on, and memory
-// that may only be read is sent all the same.
+// The user's memory, and its registrations at the device. The end of a promise counts from the next frame on; memory
+// that may only be read can be sent all the same.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace tributary::transport::test {
 namespace {
 
-constexpr std::size_t kBytes = 1U << 18;  // registered, not copied
+constexpr std::size_t kBytes = 1U << 18;  // long enough to be registered, not copied
 
 class Promises : public VerbsPair {
  protected:
@@ -38,15 +38,15 @@ class Promises : public VerbsPair {
   }
 };
 
-// Both ways that large payloads go: written by us, and fetched by the other side.
+// Sends large payloads in both ways: we write them, and the other side fetches them.
 TEST_F(Promises, EndBeforeTheNextFrameIsSent) {
   ASSERT_NO_FATAL_FAILURE(connect());
   std::span<std::byte> memory = map(std::byte{1});
   for (std::uint64_t i = 1; i < 6; ++i) {
     auto kept = client->keep_registered(memory);
     ASSERT_NO_FATAL_FAILURE(expect_arrival(memory, 3 * i));
-    ASSERT_NO_FATAL_FAILURE(expect_arrival(memory, 3 * i + 1));  // by what the device knows of it now
-    // No turn of the transport from here to the next send.
+    ASSERT_NO_FATAL_FAILURE(expect_arrival(memory, 3 * i + 1));  // by the registration that the device has now
+    // The transport gets no turn from here to the next send.
     kept.reset();
     ASSERT_EQ(::munmap(memory.data(), kBytes), 0);
     memory = map(static_cast<std::byte>(10 + i), memory.data());

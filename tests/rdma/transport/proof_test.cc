@@ -24,14 +24,14 @@ class Proof : public VerbsPair {
  protected:
   void SetUp() override {
     VerbsPair::SetUp();
-    // An aggregator's: every place's secret follows from one of its own.
+    // Makes an aggregator's keys, in which every place's secret follows from one secret.
     keys_there_->set_peers(secret_of(1));
     keys_there_->set_derive([](const LinkName& name) -> std::optional<LinkSecret> {
       if (name.group != kPlace.group) return std::nullopt;
       return secret_of(static_cast<std::uint8_t>(10 + name.child));
     });
   }
-  /// With a first frame, that of a lane.
+  /// Connects; `lane`: with a lane's first frame.
   void connect(std::shared_ptr<LinkKeys> here, bool lane = false, std::uint64_t group = kPlace.group) {
     FrameHeader join = header_of(1, FrameType::join);
     join.group = group;

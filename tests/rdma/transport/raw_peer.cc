@@ -11,7 +11,7 @@
 namespace tributary::transport::test {
 namespace {
 
-using namespace verbs;  // NOLINT(google-build-using-namespace): what it plays with is all from there
+using namespace verbs;  // NOLINT(google-build-using-namespace): all that it uses is from there
 
 constexpr auto kLimit = std::chrono::seconds(60);
 

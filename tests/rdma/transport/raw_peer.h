@@ -1,6 +1,6 @@
 #pragma once
-// A peer made by hand from a queue pair: it speaks the protocol as far as a test wants, and reads and writes wherever a
-// test says.
+// A peer that is made by hand from a queue pair. It speaks the protocol as far as a test wants, and reads and writes
+// wherever the test says.
 #include <array>
 #include <functional>
 #include <optional>
@@ -17,8 +17,8 @@ namespace tributary::transport::test {
 class RawPeer {
  public:
   static constexpr std::uint32_t kDepth = 16;
-  /// Connects, claiming `group`. `pump` lets the other side work while this one waits.
-  /// `receives`: that it posts, of those that it says it has.
+  /// Connects and claims `group`. `pump` lets the other side work while this one waits. `receives` is how many receives
+  /// it posts, of those that it says it has.
   RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump,
           std::uint32_t receives = kDepth);
   ~RawPeer();
@@ -26,9 +26,10 @@ class RawPeer {
   RawPeer& operator=(const RawPeer&) = delete;
 
   [[nodiscard]] bool connected() const noexcept { return connected_; }
-  /// One frame with its payload in it; `fetched`: so many payloads of the other side were.
+  /// Sends a message with one frame and its payload; `fetched` is the count of the other side's payloads that it has
+  /// fetched.
   void send_frame(const FrameHeader& header, std::span<const std::byte> payload, std::uint32_t fetched = 0);
-  /// An acknowledgement and nothing else.
+  /// Sends an acknowledgement and nothing else.
   void acknowledge(std::uint32_t fetched);
 
   struct Offer {
@@ -36,9 +37,9 @@ class RawPeer {
     verbs::RemotePayload where;
     std::uint32_t bytes = 0;
   };
-  /// The next payload that the other side offers.
+  /// Returns the next payload that the other side offers.
   [[nodiscard]] std::optional<Offer> next_offer();
-  /// The next place for a frame, or room, that the other side tells of: its kind is `told`'s.
+  /// Returns the next place for a frame, or room, that the other side tells; `told` says which of the two.
   struct Told {
     verbs::RecordKind kind{};
     FrameHeader header;
@@ -47,20 +48,20 @@ class RawPeer {
   };
   [[nodiscard]] std::optional<Told> next_told();
 
-  /// The status of the completion; IBV_WC_GENERAL_ERR: none came within the limit.
+  /// Returns the status of the completion; IBV_WC_GENERAL_ERR if none came within the limit.
   [[nodiscard]] ibv_wc_status read(std::uint64_t address, std::uint32_t key, std::size_t bytes);
   [[nodiscard]] ibv_wc_status write(std::uint64_t address, std::uint32_t key, std::size_t bytes);
-  /// The same, and a word to the other side, as the protocol has it or not.
+  /// Does the same, and tells the other side so, as the protocol says or not.
   [[nodiscard]] ibv_wc_status write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
                                              verbs::CellImmediate said);
   [[nodiscard]] ibv_wc_status write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
                                              verbs::PlaceImmediate said);
-  /// The next message, or write that tells, has a number that is so much greater than it should be.
+  /// Makes the number of the next message or reported write greater than it should be, by this much.
   void skip_numbers(std::uint32_t count) noexcept { messages_ += count; }
-  /// At the beginning of scratch(), what is to be written to a cell: a message with this frame, then its payload. How
-  /// long the message is.
+  /// Puts the bytes for a cell at the beginning of scratch(): a message with this frame, then its payload. Returns the
+  /// length of the message.
   [[nodiscard]] std::uint32_t make_cell(const FrameHeader& header, std::span<const std::byte> payload);
-  /// The bytes that read() has brought, and that write() takes.
+  /// The bytes that read() has brought, or that write() is to write.
   [[nodiscard]] std::span<std::byte> scratch() noexcept { return scratch_; }
 
  private:
@@ -73,7 +74,7 @@ class RawPeer {
   void send_message(std::span<const std::byte> records, std::uint32_t fetched);
   [[nodiscard]] ibv_wc_status one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key,
                                         std::size_t bytes, std::uint32_t immediate = 0);
-  /// The completion with this number; others are taken on the way.
+  /// Waits for the completion with this number, and drops those before it.
   [[nodiscard]] std::optional<ibv_wc> wait_for(std::uint64_t number);
   void take(const ibv_wc& completion);
   void wait_until(const std::function<bool()>& done);

@@ -1,6 +1,6 @@
-// Two transports that answer each other: small payloads and large ones, busy polling; beside them TCP, with an idle
-// connection. A tracer (steady_state_test.py) counts the system calls between the two calls of getppid(). Prints the
-// counts of the transports.
+// Two transports that answer each other with small and large payloads, and poll without sleeping. Beside them is TCP,
+// with an idle connection. A tracer (steady_state_test.py) counts the system calls between the two calls of getppid().
+// The program prints the counts of the transports.
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kSmallBytes = 64, kLargeBytes = 64U << 10;
 
-/// Answers each frame by one from the other's memory, which is kept registered. The asking side expects the answers;
-/// the other one takes questions where they were written.
+/// Answers each frame with one from memory that stays registered. The side that asks expects the answers; the other one
+/// takes questions where they were written.
 class Answerer final : public ChannelHandler {
  public:
   explicit Answerer(Transport& transport)
@@ -37,7 +37,7 @@ class Answerer final : public ChannelHandler {
     std::fprintf(stderr, "%s\n", error.message.c_str());
     std::exit(1);
   }
-  /// Small and large by turns.
+  /// Small and large frames take turns.
   void say(std::uint64_t sequence) {
     const std::size_t bytes = sequence / 2 % 2 == 0 ? kSmallBytes : kLargeBytes;
     if (!answers) {
@@ -116,7 +116,7 @@ int run(std::size_t operations) {
       }
     }
   };
-  run_some(400);  // until every memory window has been used, and every receive
+  run_some(400);  // by then every memory window and every receive has been used
   const VerbsStatistics before[] = {server->statistics(), client->statistics()};
   static_cast<void>(::getppid());
   run_some(operations);
@@ -130,7 +130,7 @@ int run(std::size_t operations) {
     written += after[i].bytes_written - before[i].bytes_written;
     registrations += after[i].registrations - before[i].registrations;
   }
-  // Each small payload is copied into a ring and out of one; a large one by nobody.
+  // Each small payload is copied into a ring and out of one; nobody copies a large one.
   std::printf("operations %zu posts %llu sleeps %llu registrations %llu written %llu copied %llu small %zu\n",
               operations, static_cast<unsigned long long>(posts), static_cast<unsigned long long>(sleeps),
               static_cast<unsigned long long>(registrations), static_cast<unsigned long long>(written),

@@ -10,7 +10,8 @@ class VerbsPair : public testing::Test {
   void SetUp() override {
     if (rdma_hosts().empty()) GTEST_SKIP() << "RDMA_HOSTS names no address: tests/rdma/rdma-vm sets it";
   }
-  /// Until the connection is open at both ends, or has failed. `first`: the frame that is queued at once, if any.
+  /// Waits until the connection is open at both ends, or has failed. `first` is the frame that is queued at once, if
+  /// any.
   void connect(VerbsSettings there, VerbsSettings here, const std::optional<FrameHeader>& first = {}) {
     there.bind_address = rdma_hosts().front();
     here.bind_address = rdma_hosts().back();

@@ -27,7 +27,7 @@ class VerbsWorld : public World {
     class Nobody : public Acceptor {
       ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }
     } nobody;
-    return server().listen({host_, 0}, nobody).value()->local();  // which is free again at once
+    return server().listen({host_, 0}, nobody).value()->local();  // its address is free again at once
   }
   bool run_until(const std::function<bool()>& done) override {
     const TimePoint limit = Clock::now() + std::chrono::minutes(4);  // an emulated machine on a busy host

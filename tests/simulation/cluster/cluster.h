@@ -45,7 +45,7 @@ class Cluster {
     transport::Transport* const instead = settings_.in_between ? settings_.in_between(host, network) : nullptr;
     return instead != nullptr ? *instead : network;
   }
-  /// The time of this process's wall clock. Everything except tokens goes by steady time, which is the network's.
+  /// The time of this process's wall clock. Everything except tokens uses steady time, which is the network's.
   [[nodiscard]] std::int64_t unix_seconds(const std::string& process) const;
   /// Sets the process's clock forward or back.
   void step_clock(const std::string& process, std::chrono::seconds by) { clock_steps_[process] += by; }

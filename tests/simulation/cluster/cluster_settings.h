@@ -25,7 +25,7 @@ struct ClusterSettings {
   std::uint32_t lease_seconds = 15;
   std::uint32_t advice_percent = 0;  // percent of a lease's renewals at which the manager advises better trees
   transport::SimSettings network;
-  PathRates rates{};                    // that the manager tells with its trees
+  PathRates rates{};                    // rates that the manager tells with its trees
   std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever there is one
   /// For every rank 0: asked for an amendment of the policy after each operation.
   std::function<std::optional<tuning::Amendment>()> amendments;

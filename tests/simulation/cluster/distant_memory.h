@@ -35,7 +35,7 @@ class DistantDevice final : public client::DirectDevice,
   [[nodiscard]] bool idle() const { return works_.empty(); }
   /// Does this many copies.
   void advance(std::size_t works);
-  /// The host is gone: copies under way never end. They hold this device, which holds them, so drop them.
+  /// Drops copies under way, which never end because the host is gone. They hold this device, and it holds them.
   void abandon() { const auto works = std::exchange(works_, {}); }
   void after_all(std::function<void()> done) { works_.push_back({.done = std::move(done)}); }
   [[nodiscard]] bool refuses() const { return settings_.refuses; }

@@ -48,7 +48,7 @@ class SimRank {
   transport::Duration distant_pause_max = std::chrono::microseconds(50);  // between a few of its copies and the next
   /// Counts its calls that went through trees in place, and those that became staged before they ended.
   std::uint64_t went_direct = 0, materialized = 0;
-  /// Replaces the call that this rank makes as its n-th operation.
+  /// Replaces the n-th call that this rank makes.
   std::map<std::size_t, Call> other_calls;
 
  private:

@@ -93,8 +93,8 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     // Slow links, so that many operations are under way; unequal ones, so that some ranks have results that others
     // still need.
     settings.network.link = {.latency = 20us, .jitter = 200us, .bytes_per_second = 100'000'000};
-    // Either a segment or two, so that operations which others need have ended here; or longer than the kept window, so
-    // that none has.
+    // Lengths of a segment or two, so that operations which others need have ended here; or longer than the kept
+    // window, so that none has.
     static constexpr std::uint32_t kCountsMax[] = {200, 8000, 60'000};
     Cluster cluster(settings);
     cluster.manager().levels = 1;
@@ -155,7 +155,7 @@ TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
   }
 }
 
-// Groups that went on without an aggregator use it again when it is back. Also if another one dies just then.
+// Groups that went on without an aggregator use it again when it is back, also if another one dies just then.
 TEST(Cluster, MovesToBetterTreesWhileItRuns) {
   std::uint64_t moves = 0, moved = 0, lost_besides = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
@@ -314,7 +314,8 @@ TEST(Cluster, NamesAHungRankThoughOthersExchangeMessages) {
 }
 
 // A machine that stops with all its processes for longer than the time-out, and goes on, costs no error: a process that
-// was away cannot tell which rank was late. At any moment: while ranks meet, in operations, while they finalize.
+// was away cannot tell which rank was late. This holds at any moment: while ranks meet, in operations, and while they
+// finalize.
 TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
   for (const bool trees : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 160; ++seed) {

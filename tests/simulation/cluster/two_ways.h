@@ -25,7 +25,7 @@ class TwoWays final : public transport::Transport, public transport::HasSecondWa
           transport::Transport& first, transport::Transport& second)
       : network_(network), host_(host), first_(first), second_(second), early_bytes_max_(early_bytes_max) {}
 
-  /// Breaks its connections; new ones are refused or, if `silent`, not answered.
+  /// Breaks its connections; new ones are refused, or not answered if `silent`.
   void lose_device(const std::vector<std::string>& devices_of_others, bool silent) {
     lost_ = true;
     *listening_ = nullptr;

@@ -20,7 +20,7 @@ struct Call {
 struct WorkloadSettings {
   std::uint32_t calls = 20;
   std::uint64_t count_max = 3000;
-  bool direct = true;  // all_to_all, gather and scatter, too
+  bool direct = true;  // also draws all_to_all, gather and scatter
   std::optional<Collective> only;
   bool always_in_place = false;
 };

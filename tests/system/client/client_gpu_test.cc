@@ -213,7 +213,7 @@ TEST_F(Gpu, NoPinnedMemoryIsAnErrorOfTheCallAlone) {
     EXPECT_EQ(tributary_all_reduce(large.data(), large.data(), 2 << 20, TRIBUTARY_UINT8, TRIBUTARY_SUM, comm, nullptr),
               TRIBUTARY_ERROR_EXHAUSTED);
     EXPECT_THAT(last_error(), HasSubstr("pinning 2097152 bytes of host memory for data of GPU 0"));
-    // Nothing was called, and every rank knows it: the communicator goes on.
+    // No call was begun, and every rank knows it, so the communicator goes on.
     EXPECT_EQ(tributary_all_reduce(small.data(), small.data(), 1, TRIBUTARY_INT32, TRIBUTARY_SUM, comm, nullptr),
               TRIBUTARY_OK)
         << last_error();

@@ -241,7 +241,7 @@ TEST(Lifecycle, AbortEndsWhatIsOutstandingHereAndElsewhere) {
         EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_ERROR_ABORTED) << last_error();
       });
       while (waiting < 3) std::this_thread::yield();
-      std::this_thread::sleep_for(patience(Milliseconds(20)));  // until the waiter has looked its request up
+      std::this_thread::sleep_for(patience(Milliseconds(20)));  // by then the waiter has looked its request up
       EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK) << last_error();
       waiter.join();
       EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);

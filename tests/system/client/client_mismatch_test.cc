@@ -91,7 +91,7 @@ TEST(Mismatch, IsFoundEvenWhenNobodyCallsAnythingAfterwards) {
   run_ranks_without_end(
       2,
       [](tributary_comm* comm, int rank) {
-        float value = 1;  // both believe that they are the root, so both only send
+        float value = 1;  // each rank believes that it is the root, so both only send
         // In shared memory, before a call ends, it compares the calls of all ranks.
         ASSERT_EQ(tributary_broadcast(&value, &value, 1, TRIBUTARY_FLOAT32, rank, comm, nullptr),
                   shares_memory() ? TRIBUTARY_ERROR_MISMATCH : TRIBUTARY_OK);

@@ -7,7 +7,7 @@
 //   late    one barrier, once it was stopped and goes on (SIGCONT)
 //   absent  nothing: waits to be killed
 //   other   as "reduce", but with another count than the other ranks
-//   mixed   collectives and messages by several threads on two communicators; prints "path PATH PATH" of both before
+//   mixed   collectives and messages by several threads on two communicators; first prints both paths: "path PATH PATH"
 #include <signal.h>
 #include <unistd.h>
 

@@ -148,7 +148,7 @@ TEST(Connections, DeliverWhatWasSentBeforeTheyWereClosed) {
   }
 }
 
-// The same as NCCL's own socket net promises: a message that was not tested to its end has no such promise.
+// NCCL's own socket net promises the same; a message that was not tested to its end has no such promise.
 TEST(Connections, DeliverLargeMessagesThatWereTestedToTheirEndBeforeTheClose) {
   Listening at;
   const Pair pair(at);

@@ -85,7 +85,7 @@ TEST(NcclLoader, TakesTheNetAndTheCollNetTableOfOneVersionAndUsesThem) {
   if (loaded == 0) GTEST_SKIP() << "no NCCL that shows its symbols: " << reasons;
 }
 
-// Versions that compare the numbers of CollNet devices end a job if one host has none.
+// A version that compares the numbers of CollNet devices ends a job if one host has none.
 TEST(NcclLoader, KeepsCollNetWhereNoManagerAnswers) {
   chaos::Workshop workshop;
   int loaded = 0;

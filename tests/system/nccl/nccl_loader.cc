@@ -64,7 +64,7 @@ int load_plugins(const Nccl& nccl, OfComm net_init, void* comm) {
   if (const int result = net_init(comm); result != 0) return result;
   if (const auto tuner = nccl.find<OfComm>(kTunerLoad); tuner != nullptr) return tuner(comm);
   const auto old = nccl.find<OfComm>(kTunerLoadOld);
-  return old != nullptr ? old(comm) : 0;  // it takes the address of a place for the table's address: any place will do
+  return old != nullptr ? old(comm) : 0;  // it takes the address where it writes the table's address; any will do
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 using HandleBytes = std::array<std::byte, abi::kHandleBytes>;
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::chrono::seconds kLimit{60};  // long after everything has happened
+constexpr std::chrono::seconds kLimit{60};  // far longer than everything takes
 constexpr SocketCounts kCounts{.threads = 2, .sockets = 4};
 
 template <class Step>
@@ -195,7 +195,7 @@ TEST(Sockets, EndAllThatIsUnderWayAtBothEndsWhenTheFirstOneBreaks) {
     for (Ending* one : {&sent, &lost, &refused}) all &= one->ended();
     return all;
   });
-  // Its header had come, and its bytes come on the other sockets: whole, or not at all.
+  // The message's header had come, and its bytes come on the other sockets: all of them, or none.
   EXPECT_TRUE(posted.result == remote_error || into == data);
   EXPECT_EQ(lost.result, remote_error);
   EXPECT_EQ(refused.result, remote_error);

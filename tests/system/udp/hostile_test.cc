@@ -23,8 +23,8 @@ using chaos::number_from_environment;
 constexpr std::uint32_t kRanks = 4;
 constexpr std::size_t kSeenMax = 500;
 
-/// Packets a second. Under ThreadSanitizer an aggregator takes so much longer for each that a flood as for the others
-/// would leave none of its processor to the heartbeats of lanes.
+/// Packets a second. Under ThreadSanitizer an aggregator takes much longer for each packet, and the usual flood would
+/// leave no time for the heartbeats of lanes.
 #ifdef __SANITIZE_THREAD__
 constexpr std::uint64_t kRate = 4'000;
 #else
@@ -152,7 +152,7 @@ TEST_F(HostileTraffic, IsCountedAndDroppedAndTheGroupGoesOn) {
     std::printf("%-16s %10.1f rounds a second, %llu sent, %llu dropped and counted\n",
                 std::string(to_string(kind)).c_str(), flooded, static_cast<unsigned long long>(sent.load()),
                 static_cast<unsigned long long>(counted));
-    // A job that goes on, not its speed: flood, job and other tests share the machine's cores.
+    // Demands that the job goes on, and no speed, because flood, job and other tests share the machine's cores.
     EXPECT_GT(flooded, quiet / 20) << to_string(kind);
     EXPECT_TRUE(fleet_->all_in_network()) << to_string(kind) << ": the group lost its tree";
     ASSERT_EQ(fleet_->trouble(30s), "") << to_string(kind);

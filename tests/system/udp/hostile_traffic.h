@@ -30,14 +30,14 @@ class Socket {
 
 enum class Kind : std::uint8_t {
   garbage,         // bytes without a meaning
-  wrong_checksum,  // a right packet but for one bit
+  wrong_checksum,  // a right packet except for one bit
   guessed_name,    // data for a connection that may exist
   unsealed,        // data in clear for a connection that exists
   foreign_group,   // an open without a cookie, for a group that does not exist
   wrong_seal,      // a sealed open with a wrong authenticator
   guessed_end,     // close and reset for connections that may exist
   replay,          // a packet of a rank, unchanged
-  changed,         // the same but for one bit, with its checksum made right if it has one
+  changed,         // a packet of a rank with one bit changed, and its checksum made right if it has one
   fragment,        // the first part of a datagram, never the rest; needs raw sockets, so root
 };
 inline constexpr std::size_t kKinds = 10;

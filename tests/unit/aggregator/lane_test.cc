@@ -250,7 +250,7 @@ TEST(Lane, ManySegmentsRunThroughAWindowWithChildrenAheadOfOneAnother) {
 TEST(Lane, SumsContributionsWhereTheyLieAndGivesThemBackOnce) {
   // Every second child's contribution lies elsewhere, and there are so many that a part is summed early.
   constexpr std::uint32_t kChildren = 9;
-  for (const std::uint32_t parity : {0U, 1U, 2U}) {  // 2: every child's
+  for (const std::uint32_t parity : {0U, 1U, 2U}) {  // 2: the contributions of all children
     LaneDriver driver(root_of(kChildren, 2));
     const Signature sum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
     for (std::uint64_t sequence = 0; sequence < 6; ++sequence) {

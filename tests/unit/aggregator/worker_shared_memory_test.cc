@@ -135,7 +135,7 @@ TEST_F(WorkerSharedMemory, ABufferThatAChildHasTakenBackIsInNoResult) {
   contribute(1, 4);
   ranks_.poll({});
   children_[0]->close();
-  buffers_[0]->scribble();  // it is the program's own again
+  buffers_[0]->scribble();  // the buffer is the program's own again
   ASSERT_TRUE(run_until([&] { return children_[1]->failed || children_[1]->result_of(4) != nullptr; }));
   EXPECT_EQ(children_[1]->result_of(4), nullptr);
   EXPECT_TRUE(children_[1]->failed.has_value());

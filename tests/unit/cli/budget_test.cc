@@ -30,7 +30,7 @@ TEST(Budget, GivesEachWayItsBytesAndItsTime) {
   EXPECT_DOUBLE_EQ(budget.ring.bytes, 3e9);
   EXPECT_DOUBLE_EQ(budget.ring.seconds, 1.5);
   EXPECT_DOUBLE_EQ(budget.tree.bytes, 2e9);
-  EXPECT_DOUBLE_EQ(budget.tree.seconds, 2);  // limited by the aggregators
+  EXPECT_DOUBLE_EQ(budget.tree.seconds, 2);  // the aggregators are the limit
   EXPECT_DOUBLE_EQ(budget.split.bytes, 2.4e9);
   EXPECT_DOUBLE_EQ(budget.split.seconds, 1.2);
   EXPECT_DOUBLE_EQ(budget.tree_share, 0.6);
@@ -55,7 +55,8 @@ TEST(Budget, SaysWhatEachNumberOfAggregatorsBuys) {
   const Budget budget = budget_of(one_second());
   for (const Purchase& p : budget.purchases) counts.push_back(p.aggregators);
   EXPECT_THAT(counts, ElementsAre(1, 2, 4));
-  // c = 1/4: 1.5 / 1.125 = 4/3 s. From there to 1.2 s by one more, and to 1 s by two more.
+  // With one aggregator c = 1/4, and the time is 1.5 / 1.125 = 4/3 s. One more aggregator makes it 1.2 s, and two more
+  // make it 1 s.
   EXPECT_NEAR(budget.purchases[0].seconds, 4.0 / 3, 1e-12);
   EXPECT_NEAR(budget.purchases[0].tree_share, 1.0 / 3, 1e-12);
   EXPECT_NEAR(budget.purchases[0].gain, 1.125, 1e-12);

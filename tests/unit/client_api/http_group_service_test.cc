@@ -134,7 +134,7 @@ void get_group(HttpGroupService& service, transport::TcpTransport& transport, Po
 }
 
 TEST(HttpGroupService, AGroupThatTheManagerHasLostIsShownToItWithItsRecord) {
-  for (const char* first : {"404 Not Found", "200 OK"}) {  // forgotten, or known with older trees
+  for (const char* first : {"404 Not Found", "200 OK"}) {  // the group is forgotten, or known with older trees
     transport::TcpTransport transport;
     Port port;
     const auto service = make(port.url(), transport);
@@ -233,7 +233,7 @@ TEST(HttpGroupService, GivesAGroupBackSoon) {
   Port port;
   auto service = make(port.url(), transport);
   service->release(41);
-  const std::string asked = port.answer("204 No Content", "");  // while the service goes on
+  const std::string asked = port.answer("204 No Content", "");  // meanwhile the service goes on
   EXPECT_TRUE(asked.starts_with("DELETE ")) << asked;
   EXPECT_NE(asked.find("/41 "), std::string::npos) << asked;
   port.shut();  // it asks once more if that answer was not read yet

@@ -11,7 +11,7 @@
 namespace tributary::client {
 namespace {
 
-/// TCP until it is told to fail, as in a process without memory.
+/// A transport over TCP until the test makes it fail, as in a process without memory.
 class FailingTransport final : public transport::Transport {
  public:
   explicit FailingTransport(std::atomic<bool>& fails) : fails_(fails) {}
@@ -44,7 +44,7 @@ ProgressThread::Events events_of(Outcome& outcome) {
           .over = [&](const Error& why) { outcome.over.set_value(why); }};
 }
 
-/// The parts of a lone rank: rank 0 without a meeting.
+/// The parts of a lone rank, which is rank 0 without a meeting.
 ProgressParts alone(std::unique_ptr<transport::Transport> transport) {
   ProgressParts parts;
   parts.transport = std::move(transport);

@@ -261,7 +261,7 @@ TEST(Settings, TheStructMayBeOfAnotherVersion) {
   EXPECT_EQ(unknown.error().code, Errc::unsupported);
 
   tributary_config older = TRIBUTARY_CONFIG_INITIALIZER;
-  older.lanes = 5;  // beyond the end of an older struct
+  older.lanes = 5;  // this member lies beyond the end of an older struct
   older.struct_bytes = offsetof(tributary_config, lanes);
   const auto cut = load({}, &older);
   ASSERT_TRUE(cut) << cut.error().message;

@@ -46,7 +46,7 @@ struct Case {
   std::uint64_t kind;
   std::array<Answer, kRanks> answers;
   const char* said;
-  const char* body;  // somewhere in the message
+  const char* body;  // a part of the message
 };
 
 std::vector<Case> cases() {
@@ -102,7 +102,7 @@ std::vector<Case> cases() {
        {with(tree, kSum), with(busy(1), kMax), {with(tree, kSum)}},
        "abort: mismatch; releases 77",
        "rank 1"},
-      // a disagreement: it only matters which rank called what
+      // a disagreement: only the ranks' calls matter
       {"disagreement indeed",
        At::resting,
        kDisagreement,
@@ -158,7 +158,7 @@ TEST(Inquiry, WhoHoldsUpAnEarlierOperationIsAskedAboutThat) {
   rig.from(2, Rig::progress(kOperation, held_up_in(1)));
   EXPECT_EQ(rig.said(), "inquiry 3; inquiry 1");
   rig.from(0, Rig::progress(1, has_it()));
-  rig.from(1, Rig::progress(kOperation, waiting_for_tree()));  // a late answer to the inquiry before
+  rig.from(1, Rig::progress(kOperation, waiting_for_tree()));  // a late answer to the previous inquiry
   rig.from(1, Rig::progress(1, has_it()));
   EXPECT_EQ(rig.said(), "");
   rig.from(2, Rig::progress(1, {.called = true, .oldest = 1, .steps = 4, .waits_for = "rank 0 in round 4"}));

@@ -18,7 +18,7 @@ struct Limit {
   std::function<void(Rig&)> begin;
   transport::Duration after;
   const char* said;
-  const char* body;  // somewhere in the message
+  const char* body;  // a part of the message
 };
 
 std::vector<Limit> every_limit() {
@@ -158,7 +158,7 @@ TEST(Coordinator, ARankZeroThatStoodStillDoesNotBlameThoseThatDidNotWaitForIt) {
 }
 
 TEST(Coordinator, ARankThatIsGoneLongAfterRankZeroStoodStillIsNamed) {
-  // Or the pause was too short to matter.
+  // Second case: the pause was too short to matter.
   for (const auto& [absence, then] : {std::pair{20s, 31s}, std::pair{1s, 0s}}) {
     Rig rig;
     rig.bring_to(At::in_network);

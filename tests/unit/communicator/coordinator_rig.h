@@ -1,6 +1,6 @@
 #pragma once
-// A coordinator of three ranks whose output is recorded, whose manager answers when the test says so, and whose time is
-// the test's. Each message and request is one line of text, so that a table can hold it.
+// A coordinator of three ranks. The rig records its output, the manager answers when the test says so, and the test
+// owns the time. Each message and request is one line of text, so that a table can hold it.
 #include <deque>
 #include <initializer_list>
 #include <string>
@@ -14,7 +14,7 @@ namespace tributary::client {
 inline constexpr std::uint32_t kRanks = 3;
 inline constexpr std::uint64_t kGroup = 77;
 inline constexpr std::uint64_t kLinkRate = 25'000'000'000;
-/// The line by which it asks for new trees after it has lost the first.
+/// The line of its request for new trees after it has lost the first ones.
 inline constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without aggregator1";
 
 /// Records everything that a coordinator has said and asked since the last take(), separated by "; ".
@@ -55,7 +55,7 @@ class ManagerOnDemand final : public GroupService {
   std::deque<std::function<void(Result<GroupLease>)>> leases;
   std::deque<PageAnswer> pages;
   std::vector<std::uint64_t> attempts;  // attempt numbers of the requests
-  std::uint64_t link_rate = 0;          // of the last request
+  std::uint64_t link_rate = 0;          // link rate in the last request
 
  private:
   Record& record_;
@@ -90,7 +90,7 @@ class Rig {
   void jump(transport::Duration time) { coordinator.tick(now += time); }
   [[nodiscard]] std::string said() { return record.take(); }
 
-  // messages of the present generation, or of another
+  // These make messages of the present generation, or of another
   [[nodiscard]] ControlMessage joined(int stale = 0) const { return of(FrameType::joined, stale); }
   [[nodiscard]] ControlMessage not_joined(int stale = 0) const;
   [[nodiscard]] ControlMessage cannot_join(int stale = 0) const;
@@ -104,7 +104,7 @@ class Rig {
   RecordingOutput output{record};
   ManagerOnDemand manager{record};
   transport::TimePoint now = transport::TimePoint(std::chrono::hours(1));
-  std::uint32_t generation = 0;  // of the last descriptor that was sent to the ranks
+  std::uint32_t generation = 0;  // generation of the last descriptor that was sent to the ranks
   Coordinator coordinator;
 
  private:

@@ -42,7 +42,7 @@ std::vector<Arriving> every_message() {
        }},
       {"gone", [](Rig& r) { r.coordinator.on_rank_gone(1, "its connection broke"); }},
   };
-  // Messages of another generation, and messages that only rank 0 sends, or no process.
+  // Messages of another generation, messages that only rank 0 sends, and messages that no process sends.
   for (const int stale : {-1, +1}) {
     const auto add = [&](const char* name, ControlMessage (*make)(Rig&, int)) {
       all.push_back({name, [make, stale](Rig& r) { r.from_all(make(r, stale)); }});
@@ -69,7 +69,7 @@ struct Reaction {
   const char* message;
   At state;
   const char* said;     // said at once
-  const char* follows;  // said within kSoon, beyond what the state does by itself
+  const char* follows;  // said within kSoon, except for what the state does by itself
 };
 
 constexpr Reaction kReactions[] = {
@@ -200,7 +200,7 @@ TEST(Coordinator, AnAmendmentHoldsFromTheGreatestNextOperationOn) {
   EXPECT_FALSE(rig.coordinator.amend("second")) << "one at a time";
   EXPECT_EQ(rig.coordinator.unanswered(), "rank 0 on host alpha, rank 1 on host beta, rank 2 on host gamma");
   rig.from(0, rig.next_operation(12));
-  rig.from(0, rig.next_operation(99));  // counted once, and the greatest holds all the same
+  rig.from(0, rig.next_operation(99));  // counts once, and the greatest answer holds all the same
   rig.from(1, rig.next_operation(14));
   EXPECT_EQ(rig.said(), "");
   rig.from(2, rig.next_operation(13));
@@ -260,7 +260,7 @@ TEST(Coordinator, HoldingsOfTheTreesBeforeAreNotCountedForTheseTrees) {
   EXPECT_EQ(rig.said(), std::string(kAsksAgain) + "; descriptor to each; propose; commit 20; freeze");
   rig.from(0, rig.holdings({8}));
   rig.from(1, rig.holdings({8}));
-  rig.from(2, rig.holdings({500}, -1));  // late, for the trees before
+  rig.from(2, rig.holdings({500}, -1));  // a late message about the previous trees
   EXPECT_EQ(rig.said(), "");
   rig.from(2, rig.holdings({9}));
   EXPECT_EQ(rig.said(), "recover to each");
@@ -285,7 +285,7 @@ TEST(Coordinator, GenerationsCountDescriptorsWhateverEpochTheManagerGivesThem) {
   const std::uint32_t first = rig.generation;
   rig.from(1, rig.not_joined());
   rig.wait(kSoon);
-  rig.answer(descriptor_of(1));  // a new group there, which begins with epoch 1 again
+  rig.answer(descriptor_of(1));  // a new group at the manager, which begins with epoch 1 again
   EXPECT_EQ(rig.generation, first + 1);
   (void)rig.said();
   rig.from_all(rig.joined(-1));
@@ -538,7 +538,7 @@ TEST(Coordinator, AsksForBetterTreesMoreAndMoreRarely) {
   settings.move_pause_last = 60s;
   Rig rig(settings);
   with_lease(rig, 3);
-  std::vector<int> asked;  // seconds after the start
+  std::vector<int> asked;  // when it asked, in seconds after the start
   for (int second = 1; second <= 300; ++second) {
     rig.wait(1s);
     while (!rig.manager.leases.empty()) rig.answer_lease(GroupLease{.better_trees = true, .why = ""});

@@ -43,7 +43,7 @@ TEST(Directory, AsksOnceForEachAndForMoreTheMoreItAsks) {
   d.want(4);
   EXPECT_EQ(d.take_wanted(), Ranks{}) << "it is on its way";
   std::uint32_t questions = 1, known = 2;
-  for (std::uint32_t rank = 4999; rank > 0; --rank) {  // asks for one after the other, as an all_to_all does
+  for (std::uint32_t rank = 4999; rank > 0; --rank) {  // asks for one rank after the other, as an all_to_all does
     d.want(rank);
     const Ranks asked = d.take_wanted();
     if (asked.empty()) continue;

@@ -29,7 +29,7 @@ class DivisionTest : public testing::TestWithParam<std::uint32_t> {
   const DivisionTerms terms_{.policy = &policy_, .nranks = 4, .segment_bytes = 1024, .lanes = 3};
 };
 
-// The two parts are the whole, once, whatever the share and the length.
+// The two parts cover the whole exactly once, whatever the share and the length.
 TEST_P(DivisionTest, TheTwoPartsAreTheWhole) {
   std::array<std::byte, 8> buffer{};
   for (const std::uint64_t count : {1U, 255U, 256U, 257U, 1000U, 25'600U, 1'000'003U}) {

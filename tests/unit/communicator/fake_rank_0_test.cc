@@ -160,7 +160,7 @@ TEST_F(FakeRank0, ThatTurnsRanksAwayIsAskedAgainUntilTheTimeOut) {
   EXPECT_LE(fake.came, 20) << "ever more rarely";
 }
 
-/// Passes every frame on between a rank and the true rank 0, changed as a test says.
+/// A relay that passes every frame on between a rank and the true rank 0, changed as a test says.
 class Relay final : public transport::Acceptor {
  public:
   explicit Relay(SimNetwork& network) : network_(network) {
@@ -225,7 +225,7 @@ TEST_F(FakeRank0, ThatPassesMessagesOnReadsNothingOfTheStar) {
   Relayed group(nullptr);
   ASSERT_TRUE(
       group.network.run_until([&] { return group.rank_1->ready && group.rank_0->ready; }, group.network.now() + 2s));
-  EXPECT_TRUE(*group.rank_1->ready);  // the relay was a wire, and no more
+  EXPECT_TRUE(*group.rank_1->ready);  // the relay has changed nothing
   for (const char* secret : {"host_id", "rank1", "members", "tuning"})
     EXPECT_EQ(group.relay.read.find(secret), std::string::npos) << secret;
 }

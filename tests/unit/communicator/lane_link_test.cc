@@ -55,7 +55,7 @@ class LyingAggregator final : public transport::Acceptor, public transport::Chan
   std::unique_ptr<transport::Channel> channel_;
 };
 
-/// Operations of one segment each, all started.
+/// Starts operations of one segment each.
 class Caller final : public LaneUser {
  public:
   explicit Caller(std::size_t operations) {
@@ -169,7 +169,7 @@ TEST_F(LaneLinkTest, EveryLieAboutAResultEndsTheLaneAndIsNoResult) {
   const std::size_t honest = 5;
   for (const Lie& lie : lies()) {
     SCOPED_TRACE(lie.name);
-    // Each in a lane of its own.
+    // Each case has a lane of its own.
     struct One : LaneLinkTest {
       void TestBody() override {}
       using LaneLinkTest::aggregator_;
@@ -200,8 +200,8 @@ TEST_F(LaneLinkTest, AResultThatNobodyContributedToIsRefused) {
   EXPECT_NE(caller_.failed->find("a result out of sequence"), std::string::npos) << *caller_.failed;
 }
 
-/// An aggregator of another protocol version, as a rank sees it: it closes the connection when it reads the join, or
-/// answers in frames of its own version.
+/// An aggregator of another protocol version closes the connection when it reads the join, or answers in frames of its
+/// own version.
 class OtherVersion final : public transport::Acceptor, public transport::ChannelHandler {
  public:
   explicit OtherVersion(bool answers) : answers_(answers) {}
@@ -224,7 +224,7 @@ class OtherVersion final : public transport::Acceptor, public transport::Channel
   std::unique_ptr<transport::Channel> channel_;
 };
 
-/// The reason that a rank gives for a lane to an aggregator of another version.
+/// Returns the reason that a rank gives for losing a lane to such an aggregator.
 std::string lane_ends_because(bool answers) {
   transport::SimNetwork network;
   OtherVersion aggregator(answers);

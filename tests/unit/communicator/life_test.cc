@@ -1,4 +1,4 @@
-// The states of a communicator, and the clock that its limits go by.
+// The states of a communicator, and the clock that measures its limits.
 #include "client/communicator/life.h"
 
 #include <gtest/gtest.h>

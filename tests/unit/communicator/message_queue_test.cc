@@ -1,4 +1,4 @@
-// Which receive gets which message: of named ranks, of any rank, of this rank itself.
+// The choice of the receive that gets a message: from a named rank, from any rank, from this rank itself.
 #include "client/communicator/message_queue.h"
 
 #include "tests/unit/communicator/scripted_peers.h"
@@ -28,7 +28,7 @@ TEST_F(MessageQueueTest, ReceivesFromAnyRankWhatComesNext) {
 TEST_F(MessageQueueTest, ReceivesFromAnyRankWhatCameFirst) {
   message(3, 0);
   message(1, 0);
-  message(3, 1);  // waits behind the first in its own connection
+  message(3, 1);  // waits behind the first message on its connection
   for (const char* name : {"a", "b", "c"}) receive(name, kAny);
   EXPECT_EQ(ended(), (Ends{"a: from 3, 150", "b: from 1, 50", "c: from 3, 151"}));
 }
@@ -48,7 +48,7 @@ TEST_F(MessageQueueTest, AMessageIsReceivedWholeThoughAnotherComesInBetween) {
   EXPECT_EQ(ended(), (Ends{"b: from 1, 50"}));
 }
 
-// An earlier call gets its message first, as in MPI.
+// The earlier call gets its message first, as in MPI.
 TEST_F(MessageQueueTest, AReceiveThatNamesItsRankWaitsBehindOneFromAnyRank) {
   receive("any", kAny);
   receive("of 1", 1);
@@ -128,7 +128,7 @@ TEST_F(MessageQueueTest, SaysWhoSentAnotherCount) {
 TEST_F(MessageQueueTest, EndsWhatWaitsWithItsName) {
   receive("any", kAny);
   receive("of 2", 2, 0, 3);
-  send("to 1", 1);  // its connection is not there yet
+  send("to 1", 1);  // the connection to rank 1 is not there yet
   EXPECT_EQ(queue_.overdue(transport::TimePoint(std::chrono::seconds(1))), "send of 4 uint8 to rank 1");
   queue_.fail_all({Errc::peer_gone, "rank 3 is gone"});
   EXPECT_EQ(ended(), (Ends{"to 1: send of 4 uint8 to rank 1: rank 3 is gone",

@@ -138,7 +138,7 @@ TEST(MutualProof, WithoutTheSecretNeitherSideProvesAnything) {
   }
 }
 
-// Our own words come back: as an answer to us, or over another connection on which we are the other side.
+// Our own messages come back to us, as an answer, or over another connection on which we are the other side.
 TEST(MutualProof, ReflectedWordsProveNothing) {
   AcceptingProof accepting(secret(1), make_nonce().value());
   EXPECT_EQ(accepting.check(scope(), {.nonce = accepting.nonce(), .proof = std::string(64, '0')}).error().code,

@@ -1,5 +1,6 @@
 #pragma once
-// One part of a communicator by itself: a network of virtual time, and a recorder in place of the other parts.
+// Tests one part of a communicator by itself, on a network of virtual time, with a recorder in place of the other
+// parts.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -46,7 +47,7 @@ class PartTest : public testing::Test {
     shared_.life.meet();
     shared_.life.begin();
   }
-  /// Lets `time` pass, at most a second at once, as in a process that runs.
+  /// Lets `time` pass in steps of at most a second, as for a process that runs.
   void pass(transport::Duration time) {
     for (; time > transport::Duration::zero(); time -= std::chrono::milliseconds(500)) {
       now_ += std::min<transport::Duration>(time, std::chrono::milliseconds(500));
@@ -60,7 +61,7 @@ class PartTest : public testing::Test {
   transport::TimePoint now_{std::chrono::hours(1)};
 };
 
-/// Ways that record what they start, and end nothing by themselves.
+/// Stands in for the paths of operations: records what is started, and ends nothing by itself.
 class ManualWays final : public OperationWays {
  public:
   [[nodiscard]] bool may_begin() const override { return open; }
@@ -87,11 +88,11 @@ class ManualWays final : public OperationWays {
   void after_end() override { ++ends; }
 
   bool open = true, busy = false, shares_run = false;
-  std::vector<Operation::State> ways;  // by number
-  std::vector<bool> split;             // by number
-  std::vector<std::uint64_t> shares;   // that have begun
+  std::vector<Operation::State> ways;  // by the operation's number
+  std::vector<bool> split;             // by the operation's number
+  std::vector<std::uint64_t> shares;   // numbers of the shares that have begun
   std::vector<std::uint64_t> begun;
-  std::vector<std::pair<std::uint64_t, std::size_t>> remainders;  // numbers, and their pieces
+  std::vector<std::pair<std::uint64_t, std::size_t>> remainders;  // numbers of operations, and of their pieces
   int ends = 0;
 };
 

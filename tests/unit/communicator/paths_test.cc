@@ -1,4 +1,4 @@
-// Shared memory and hosts: a rank that has no part in them when rank 0 says that all have one; and the texts about
+// Shared memory and hosts: a rank that takes no part in them although rank 0 says that all do; and the texts about
 // paths.
 #include "client/communicator/host_path.h"
 #include "client/communicator/local_path.h"

@@ -70,7 +70,7 @@ TEST(RepairPlan, GivesEachRankWhatItLacksOnceAndInFewSteps) {
 
 TEST(RepairPlan, TellsARankNoMoreThanTheLogarithmOfAllRanks) {
   std::vector<Holdings> holdings(32768, Holdings{1000});
-  holdings[12345] = Holdings{1032};  // only this rank has a window of results
+  holdings[12345] = Holdings{1032};  // only this rank has a whole window of results
   const auto plan = RepairPlan::make(holdings);
   ASSERT_TRUE(plan);
   std::size_t bytes = 0, most = 0;

@@ -1,5 +1,6 @@
 #pragma once
-// A rank's mesh, and the other ends of its connections played frame by frame: this rank is 0, so the others connect.
+// A rank's mesh, and the other ends of its connections, which the test plays frame by frame. The rank is 0, so the
+// others connect.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -20,7 +21,7 @@ struct ScriptedFrame {
   std::vector<std::byte> payload;
 };
 
-/// Takes what is sent, and hands on what comes when it is let.
+/// Records what is sent, and hands on what comes when the test lets it.
 class ScriptedChannel final : public transport::Channel {
  public:
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
@@ -42,7 +43,7 @@ class ScriptedChannel final : public transport::Channel {
     coming_.push_back(std::move(frame));
     run();
   }
-  /// All that can be read now; and what was sent is said to be.
+  /// Reads all that can be read now, and reports all frames as sent.
   void run() {
     while (!closed_ && !unsaid_.empty()) {
       const std::uint64_t cookie = unsaid_.front();
@@ -72,7 +73,7 @@ class ScriptedChannel final : public transport::Channel {
   [[nodiscard]] bool unread() const { return !coming_.empty(); }
 
   transport::ChannelHandler* handler = nullptr;
-  std::deque<ScriptedFrame> sent;  // by this rank, and not looked at yet
+  std::deque<ScriptedFrame> sent;  // frames that this rank has sent and the test has not looked at yet
 
  private:
   std::deque<ScriptedFrame> coming_;
@@ -84,7 +85,7 @@ class ScriptedPeers : public testing::Test {
  protected:
   ScriptedPeers() { queue_.use(mesh_); }
 
-  /// The other end of a connection, which is made when it is first asked for.
+  /// Returns the other end of a connection. The first call makes the connection.
   ScriptedChannel& channel(PeerClass peer_class, std::uint32_t peer) {
     auto& known = channels_[{peer_class, peer}];
     if (known != nullptr) return *known;
@@ -94,7 +95,7 @@ class ScriptedPeers : public testing::Test {
     known->handler = mesh_.accept(peer_class, peer, {}, channel);
     return *known;
   }
-  /// Until nothing moves any more.
+  /// Runs until nothing moves any more.
   void settle() {
     for (int round = 0; round < 10; ++round) {
       for (auto& [key, channel] : channels_) channel->run();
@@ -113,7 +114,7 @@ class ScriptedPeers : public testing::Test {
         {.collective = Collective::all_to_all, .dtype = DType::uint8, .op = {}, .root = 0, .count = count});
     return header;
   }
-  /// A message of `count` bytes, in its frames.
+  /// Sends a message of `count` bytes in its frames.
   void comes(PeerClass peer_class, std::uint32_t from, std::uint64_t number, std::uint64_t count = 4) {
     for (std::uint64_t frame = 0, left = count; frame == 0 || left > 0; ++frame) {
       const std::uint64_t length = std::min<std::uint64_t>(left, kPieceBytes);
@@ -130,7 +131,7 @@ class ScriptedPeers : public testing::Test {
     channel(PeerClass::tagged, from).comes({header_of(FrameType::want, number, 0, 0), {}});
     settle();
   }
-  /// The numbers that this rank has said it wants of that one, since the last look.
+  /// Returns the numbers that this rank has wanted from the other one since the last call.
   std::vector<std::uint64_t> wanted(std::uint32_t of) {
     std::vector<std::uint64_t> numbers;
     for (const ScriptedFrame& frame : std::exchange(channel(PeerClass::tagged, of).sent, {})) {
@@ -140,7 +141,7 @@ class ScriptedPeers : public testing::Test {
     return numbers;
   }
 
-  /// A receive of `count` bytes, which writes down its end as "name: from r" and looks at the bytes.
+  /// Makes a receive of `count` bytes, which records its end as "name: from r" and checks the bytes.
   void receive(const std::string& name, std::optional<std::uint32_t> source, std::uint32_t tag = 0,
                std::uint64_t count = 4, const std::function<void()>& then = nullptr) {
     struct Call {

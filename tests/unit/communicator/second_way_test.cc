@@ -1,5 +1,5 @@
-// Two ranks that talk over devices. A device fails, or a connection breaks, after each event of the same run: so at
-// every border between frames and within them, in either direction and from either side.
+// Two ranks that talk over devices. A device fails, or a connection breaks, after each event of the same run. This
+// covers every border between frames and every point within them, in either direction and from either side.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -230,7 +230,7 @@ TEST(SentFrames, RefusesACountThatWouldLoseAFrame) {
   SentFrames sent(0);
   std::array<std::byte, 64> large{};
   for (std::uint64_t i = 0; i < 2; ++i) sent.handed_over({.header = {}, .payload = large, .cookie = i});
-  EXPECT_EQ(sent.sent(), 0U);  // so the other side has it
+  EXPECT_EQ(sent.sent(), 0U);  // so the other side has the frame
   std::deque<PeerFrame> pending;
   EXPECT_FALSE(sent.go_on_from(0, pending));
 }

@@ -124,7 +124,7 @@ TEST_F(StallWatchTest, TheEndHasALimitThatAnInquiryPutsOff) {
 TEST_F(StallWatchTest, TimeAwayIsNoWaiting) {
   call(Operation::State::fallback);
   wait(60s);
-  now_ += 300s;  // stopped
+  now_ += 300s;  // the process was stopped
   (void)shared_.clock.look(now_);
   watch_.tick();
   EXPECT_TRUE(whole_.errors.empty());
@@ -139,7 +139,7 @@ TEST_F(StallWatchTest, AMessageWithoutAPartnerEndsALittleAfterTheTimeOut) {
   message.dtype = DType::uint8;
   message.on_done = [](const Status&) {};
   message.called_at = now_;
-  messages_.receive(1, std::move(message));  // of this rank's own
+  messages_.receive(1, std::move(message));  // a message of this rank itself
   wait(104s);
   EXPECT_EQ(told(FrameType::abort), 0U);
   wait(2s);
@@ -174,7 +174,7 @@ TEST_F(StallWatchTest, TellsWhoCalledWhat) {
   EXPECT_EQ(static_cast<Errc>(whole_.to_rank_0.back().value), Errc::mismatch);
   EXPECT_NE(whole_.to_rank_0.back().body.find("(max)"), std::string::npos) << whole_.to_rank_0.back().body;
 
-  theirs.operation = 7;  // the peer is past our operation: rank 0 finds out what it called instead
+  theirs.operation = 7;  // the peer has passed our operation: rank 0 finds out what it called instead
   watch_.on_mismatch(2, {.operation = 3, .signature = mine}, theirs);
   ASSERT_EQ(told(FrameType::stalled), 1U);
   EXPECT_EQ(whole_.to_rank_0.back().operation, 3U);

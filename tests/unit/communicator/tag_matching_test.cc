@@ -17,7 +17,7 @@ Offer offer(std::uint32_t from, std::uint32_t tag, std::uint64_t number) {
   return {.from = from, .tag = tag, .number = number, .signature = {}};
 }
 
-/// `count` distinguishes receives.
+/// Makes a receive; `count` tells receives apart.
 Message receive(std::uint32_t tag, std::uint64_t count) {
   return {.count = count, .tag = tag, .on_done = [](const Status&) {}};
 }
@@ -86,7 +86,7 @@ TEST(TagMatching, EndsReceivesWithWhatTheyWaitedFor) {
   EXPECT_FALSE(matching.receives_wait());
 }
 
-/// Does the same as TagMatching by searching everything.
+/// A second TagMatching that searches everything, for comparison.
 class Lists {
  public:
   std::optional<std::uint64_t> offered(const Offer& offer) {

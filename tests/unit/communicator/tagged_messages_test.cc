@@ -1,4 +1,4 @@
-// Messages with tags: offers, wants and data, and what a rank may not say of them.
+// Messages with tags: offers, wants and data, and the frames that a rank must not send about them.
 #include "client/communicator/tagged_messages.h"
 
 #include "tests/unit/communicator/scripted_peers.h"

@@ -1,4 +1,4 @@
-// The states of trees: the effect of rank 0's messages in each, late and senseless ones included.
+// The states of trees, and the effect of rank 0's messages in each, late and senseless ones included.
 #include "client/communicator/tree_life.h"
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ class User final : public TreeUser {
 
 class TreeLifeTest : public PartTest {
  protected:
-  TreeLifeTest() : PartTest(0, 1) {  // alone, so that a repair has nothing to move
+  TreeLifeTest() : PartTest(0, 1) {  // this rank is alone, so that a repair has nothing to move
     begin();
     pass(std::chrono::seconds(1));
     trees_.use(mesh_);

@@ -23,7 +23,7 @@ TEST(PathMtu, IsTheLinksUntilARouterSaysLessAndAgainAfterAWhile) {
 TEST(PathMtu, IsNeverTooSmallForTheProtocol) {
   PathMtu paths;
   const TimePoint now{1h};
-  // The packet protocol's least datagram, if it has so much to send.
+  // The length of the packet protocol's shortest full datagram.
   const std::size_t datagram = 1232;
   for (const std::uint32_t said : {0U, 68U, 552U, 576U, 1259U}) {
     EXPECT_FALSE(paths.told(ip("10.9.0.1"), said, now));

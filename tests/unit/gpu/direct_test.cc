@@ -29,7 +29,7 @@ using transport::DeviceWay;
 constexpr std::size_t kChunk = StagedCall::kChunkBytes;
 constexpr std::size_t kBytes = 4 * kChunk + 4096;
 
-/// Registers device memory, and does nothing else.
+/// A transport that registers device memory and does nothing else.
 class NotingTransport final : public test::NoTransport, public transport::TakesDeviceMemory {
  public:
   class Kept final : public transport::KeptMemory {
@@ -373,7 +373,7 @@ TEST_F(DirectCalls, BringTheirInputAndTheResultsSoFarToTheHost) {
     EXPECT_EQ(recv.content(), last);
     EXPECT_EQ(send.content(), input);
   }
-  EXPECT_TRUE(lines.empty());  // nothing was wrong with the path
+  EXPECT_TRUE(lines.empty());  // the log is empty, because nothing was wrong with the path
 }
 
 TEST_F(DirectCalls, BringThemAfterWhatWasStillBeingCopiedThere) {

@@ -197,7 +197,7 @@ TEST(HostRunner, EveryCollectiveGivesWhatItDoesWithoutHosts) {
   }
 }
 
-// Every rank has 60,000: the sum of two does not fit into float16.
+// Every rank has 60,000, and the sum of two does not fit into float16.
 TEST(HostRunner, AverageOfLargeFloat16IsFiniteWhateverTheSizesOfTheHosts) {
   constexpr std::uint16_t k60000 = 0x7B53;
   constexpr std::size_t kCount = 3'000;

@@ -50,7 +50,7 @@ void run_sharing_ranks(GroupSettings settings, const std::function<void(LocalGro
   for (auto& thread : threads) thread.join();
 }
 
-/// int32 elements that the ranks of the group may map.
+/// Memory of int32 elements that the ranks of the group may map.
 class SharedVector {
  public:
   SharedVector(LocalGroup& group, std::size_t count) : count_(count) {
@@ -203,7 +203,7 @@ TEST(LocalDirect, OneRankWithoutMappedMemoryMakesAllRanksCopy) {
 
 TEST(LocalDirect, ARangeThatIsTakenBackIsDroppedByAllAndItsPlaceUsedAgain) {
   run_sharing_ranks(settings_of(3), [](LocalGroup& group) {
-    for (int round = 0; round < 50; ++round) {  // more than there are places
+    for (int round = 0; round < 50; ++round) {  // more rounds than there are places
       SharedVector memory(group, 5000);
       let_all_map(group);
       EXPECT_EQ(group.regions()->mapped(), 2U);

@@ -1,4 +1,4 @@
-// Groups that the manager has lost, and that prove by the manager's own record that they exist.
+// Groups that the manager has lost, and that prove their existence by the manager's own record.
 #include <gmock/gmock.h>
 
 #include "tests/unit/manager/cluster_fixture.h"

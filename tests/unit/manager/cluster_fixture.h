@@ -24,7 +24,7 @@ class ManualClock final : public Clock {
   std::int64_t wall_ = 0;
 };
 
-/// Keeps the store in memory, and can be full.
+/// A store in memory, which can be full.
 class MemoryStore final : public Store {
  public:
   bool full = false;

@@ -107,7 +107,7 @@ TEST(Planner, YieldsTwoLevelsForTwoLeavesAndASpine) {
   }
 }
 
-/// Hosts at one switch, with links of one rate; the last ones are for aggregators.
+/// Hosts at one switch, with links of one rate; the last hosts are for aggregators.
 std::string star_yaml(std::uint32_t ranks, std::uint32_t aggregators) {
   std::string yaml = "fabric: fat-tree\nswitches:\n  - {name: tor, level: 1}\nhosts:\n";
   std::string links = "links:\n";
@@ -120,7 +120,7 @@ std::string star_yaml(std::uint32_t ranks, std::uint32_t aggregators) {
   return yaml + links;
 }
 
-// Aggregators with links as wide as the ranks': every one of them adds its own.
+// Aggregators whose links are as wide as the ranks' links: each aggregator adds the rate of its own link.
 TEST(Planner, TakesAsManyLanesAsPay) {
   const auto hosts = nodes(8);
   for (const std::uint32_t available : {1U, 2U, 4U, 8U}) {

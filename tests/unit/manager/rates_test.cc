@@ -74,7 +74,8 @@ TEST(Rates, AnAggregatorOnTheRanksHostTakesNothingFromTheCountOfTheRing) {
 
 TEST(Rates, MembersThatLeaveTheHostOfAnIdleAggregatorLoadItsLink) {
   std::vector<PlanAggregator> aggregators{aggregator_on("agg-a"), aggregator_on("a")};
-  aggregators[1].memory_free_bytes = lane_reservation_bytes(2, 32, 64U << 10);  // of its own host's four ranks
+  aggregators[1].memory_free_bytes = lane_reservation_bytes(2, 32, 64U << 10);  // for its own host's four
+                                                                                // ranks
   const std::vector<std::string> hosts{"a", "a", "a", "a", "b"};
   const Plan plan = make_fabric(two_leaves())
                         ->plan({.hosts = hosts,

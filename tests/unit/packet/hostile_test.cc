@@ -131,7 +131,7 @@ TEST_P(Hostile, RepeatedPacketsAreCountedAndDropped) {
   serve(source);
   const std::uint64_t marked = server_->statistics().marked;
   const std::uint64_t sent = server_->statistics().packets_sent;
-  // Each comes with the mark that slows the sender down.
+  // Each packet comes with the mark that slows the sender down.
   network_.link().mark_bytes = 0;
   std::uint64_t repeated = 0;
   for (const Datagram& bytes : wire_.seen) {

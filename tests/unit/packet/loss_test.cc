@@ -1,5 +1,5 @@
-// Bounds how long a connection stands still under heavy loss. Time is virtual and seeds are fixed: every run is the
-// same.
+// A connection under heavy loss stands still only for a bounded time. Time is virtual and seeds are fixed, so every run
+// is the same.
 #include "tests/unit/packet/ends.h"
 #include "transport/packet/receive_stream.h"
 

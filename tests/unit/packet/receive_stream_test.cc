@@ -1,4 +1,4 @@
-// A stream keeps as many bytes as were promised, whenever that was, and none once it is over.
+// A stream keeps as many bytes as were ever promised, and none once it is over.
 #include "transport/packet/receive_stream.h"
 
 #include <gtest/gtest.h>

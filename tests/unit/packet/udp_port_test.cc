@@ -1,4 +1,4 @@
-// The port on the kernel's sockets by itself: shrinking paths, messages of several datagrams, refusals.
+// Tests the port on the kernel's sockets by itself: shrinking paths, messages of several datagrams, refusals.
 #include "transport/udp/udp_port.h"
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ TEST(UdpPort, SendsSingleDatagramsToAPeerWhosePathRefusesJoinedOnes) {
     const auto from = open_at("");
     expect_all(*from, *far, 10);
     ASSERT_EQ(from->counts().joined_sent, 10U);
-    // Shrink the route: then not even one datagram is sent.
+    // Shrinks the route, so that not even one datagram is sent.
     ASSERT_EQ(std::system("ip link set lo mtu 2000"), 0);
     send(*from, far->local(), Bytes(4000, std::byte{1}), 5);
     EXPECT_EQ(from->counts().joined_refused, 5U);

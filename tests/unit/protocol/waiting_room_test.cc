@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr Source kFlood{1}, kHonest{2};
 
-/// Lets `id` in as listeners do. Returns the id that had to make room.
+/// Lets `id` in as a listener does. Returns the id that had to make room.
 std::optional<WaitingRoom::Id> come(WaitingRoom& room, WaitingRoom::Id id, Source from, std::int64_t now = 0) {
   const auto displaced = room.makes_room();
   EXPECT_TRUE(!displaced || room.leave(*displaced));

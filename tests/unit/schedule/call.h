@@ -18,7 +18,7 @@ struct Call {
   std::uint32_t piece_elements = 7;
   ReduceOp op = ReduceOp::sum;
   std::vector<bool> in_place{};  // by rank
-  std::uint64_t seed = 0;        // of the inputs and of the order of progress
+  std::uint64_t seed = 0;        // seed of the inputs and of the order of progress
 
   [[nodiscard]] Parameters at(std::uint32_t rank, std::uint32_t element_bytes) const {
     return {.collective = collective,
@@ -51,7 +51,7 @@ struct Call {
          collective == Collective::reduce_scatter;
 }
 
-/// The number of elements of the array that the API gives a rank.
+/// Returns the number of elements of the array that a rank passes to the API.
 [[nodiscard]] inline std::uint64_t send_extent(const Call& call, std::uint32_t rank) {
   switch (call.collective) {
     case Collective::barrier:

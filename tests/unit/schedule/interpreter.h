@@ -1,5 +1,5 @@
 #pragma once
-// Runs the schedules of all ranks of one call in memory, one random action at a time, and watches every access.
+// Runs the schedules of all ranks of one call in memory, one random action at a time, and checks every access.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -89,7 +89,8 @@ class Memory {
   std::vector<std::optional<T>> cells_;
 };
 
-/// How much a channel holds before its receiver asks for it: nothing (a send waits for its receive), or any amount.
+/// The amount that a channel holds before its receiver asks for it: nothing (a send waits for its receive), or any
+/// amount.
 enum class Channels : std::uint8_t { rendezvous, unbounded };
 
 template <class T>

@@ -99,7 +99,8 @@ TEST(ScheduleShape, RingSendsTwoNMinusOneNthsOfTheVector) {
     for (const std::uint64_t sent : elements_sent({.algorithm = Algorithm::ring, .ranks = ranks, .count = count})) {
       EXPECT_EQ(sent, 2 * (ranks - 1) * (count / ranks));
     }
-    // Not divisible: all ranks together send the same, each rank at most one element per step more than its share.
+    // If the count is not divisible, all ranks together send as much, and each rank at most one element per step more
+    // than its share.
     const std::vector<std::uint64_t> uneven =
         elements_sent({.algorithm = Algorithm::ring, .ranks = ranks, .count = count + 1});
     EXPECT_EQ(total(uneven), 2 * (ranks - 1) * (count + 1));
@@ -132,7 +133,7 @@ TEST(ScheduleShape, DoublingSendsTheVectorLogNTimesAndHalvingDoublingLikeTheRing
       EXPECT_EQ(sent, 2 * (ranks - 1) * (count / ranks));
     }
   }
-  // 7 ranks: 3 fold. They send the vector once; the cores that took them in send it once more.
+  // With 7 ranks, 3 fold: they send the vector once, and the ranks that took them in send it once more.
   EXPECT_EQ(total(elements_sent({.algorithm = Algorithm::recursive_doubling, .ranks = 7, .count = 64})),
             4 * 2 * 64 + 2 * 3 * 64U);
   EXPECT_EQ(total(elements_sent({.algorithm = Algorithm::halving_doubling, .ranks = 7, .count = 64})),
@@ -181,7 +182,7 @@ TEST(ScheduleShape, TreesSendTheVectorToOrFromEveryRankOnce) {
                                                               .count = count});
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
       EXPECT_EQ(reduced[rank], (ranks - 1 + (rank == 0 ? 0 : 1)) * (count / ranks));
-    // The root of a large broadcast sends all it has once, and no more.
+    // The root of a large broadcast sends all that it has once, and no more.
     const std::vector<std::uint64_t> sent = elements_sent({.collective = Collective::broadcast,
                                                            .algorithm = Algorithm::scatter_all_gather,
                                                            .ranks = ranks,

@@ -1,5 +1,5 @@
 #pragma once
-// How often operator new has been called in this program (allocations.cc replaces it).
+// Counts the calls of operator new in this program (allocations.cc replaces it).
 #include <cstdint>
 
 namespace tributary::transport::test {

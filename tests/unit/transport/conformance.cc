@@ -1,4 +1,5 @@
-// Duties of every transport: frames, borrowed memory, flow control. conformance_failures.cc: how connections end.
+// Duties of every transport: frames, borrowed memory, flow control. The ends of connections are in
+// conformance_failures.cc.
 #include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {
@@ -208,7 +209,7 @@ TEST_P(TransportConformance, RefusesSendsWhenTheQueueIsFullAndTakesThemAgainAfte
     if (!ready) return NotYet{};
     return server().accept(header);
   };
-  const auto payload = pattern(kSegmentBytesMax, 1);  // more than any socket buffer swallows, all together
+  const auto payload = pattern(kSegmentBytesMax, 1);  // all frames together are more than any socket buffer takes
   std::uint64_t taken = 0;
   while (taken < 1000) {
     if (!client_.channel->send(header_of(taken), payload, taken)) {

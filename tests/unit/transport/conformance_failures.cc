@@ -101,7 +101,7 @@ TEST_P(TransportConformance, TellsTheOtherSideOfACloseAfterAllFrames) {
   EXPECT_TRUE(client_.sent.empty());
 }
 
-// A receiver that has what it wanted may go at once, and its last word and its going may be heard of together.
+// A receiver that has what it wanted may go at once, so its last frame and its end may arrive together.
 TEST_P(TransportConformance, TellsThatAFrameWasTakenBeforeItsTakerIsGone) {
   connect();
   const auto payload = pattern(100'000, 1);

@@ -1,5 +1,5 @@
 #pragma once
-// Either side of one connection, which takes whatever comes and counts it.
+// One side of a connection, which takes all frames that come and counts them.
 #include <cstdint>
 #include <memory>
 #include <vector>

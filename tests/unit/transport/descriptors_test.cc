@@ -1,4 +1,4 @@
-// The limit of descriptors: raised where it is needed, and named where it is not enough.
+// The limit of descriptors, which is raised where more are needed, and named where it is not enough.
 #include "tributary/transport/descriptors.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 namespace tributary::transport {
 namespace {
 
-/// A soft limit for as long as it lives.
+/// Sets a soft limit as long as it lives.
 class SoftLimit {
  public:
   explicit SoftLimit(rlim_t soft) {

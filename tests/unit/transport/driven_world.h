@@ -1,5 +1,5 @@
 #pragma once
-// A world whose transports are driven from outside, as another transport drives the one beside it: they are polled only
+// A world whose transports are driven from outside, as a transport drives another one beside it. They are polled only
 // when they have said that there is something to do, and never wait.
 #include <poll.h>
 

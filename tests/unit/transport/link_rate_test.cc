@@ -1,4 +1,4 @@
-// The rate of an interface, asked of real drivers of the kernel in a network of the test's own.
+// The rate of an interface, from real drivers of the kernel in a network of the test's own.
 #include "tributary/transport/link_rate.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #pragma once
-// A world on a SimNetwork, and the same with faults on both sides.
+// A world on a SimNetwork, and another with faults on both sides.
 #include "tests/unit/transport/world.h"
 #include "tributary/transport/fault.h"
 #include "tributary/transport/sim_network.h"

@@ -1,4 +1,4 @@
-// Two transports of one host, with shared memory between them, and with none on one side or both.
+// Two transports of one host with shared memory between them, or without it on one side or both.
 #include "tributary/transport/near.h"
 
 #include "tests/unit/transport/world.h"
@@ -17,7 +17,7 @@ class NearWorld final : public World {
     class Nobody : public Acceptor {
       ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }
     } nobody;
-    return server().listen({host_, 0}, nobody).value()->local();  // which is free again at once
+    return server().listen({host_, 0}, nobody).value()->local();  // its address is free again at once
   }
   bool run_until(const std::function<bool()>& done) override {
     const TimePoint limit = Clock::now() + std::chrono::seconds(30);

@@ -1,5 +1,5 @@
 #pragma once
-// A handler that records what it is told and does what the test says, and the payloads it works with.
+// A handler that records its callbacks and does what the test says, and the payloads that it works with.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace tributary::transport::test {
 
-/// Bytes that differ from frame to frame and from place to place.
+/// Makes bytes that differ from frame to frame and from place to place.
 inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed) {
   std::vector<std::byte> bytes(size);
   std::uint64_t x = seed * 0x9E3779B97F4A7C15ULL + 1;
@@ -65,7 +65,7 @@ class Peer : public ChannelHandler {
     if (when_closed) when_closed();
   }
 
-  /// The default placement: a buffer of its own for each frame.
+  /// Places each frame in a buffer of its own, unless the test says otherwise.
   Placement accept(const FrameHeader& header) {
     buffer.assign(header.payload_bytes, std::byte{0xEE});
     return Accept{buffer};
@@ -84,7 +84,7 @@ class Peer : public ChannelHandler {
   std::function<void(std::uint64_t)> when_sent;
   std::function<void()> when_closed;
 
-  std::unique_ptr<Channel> channel;  // last: a device may write to `buffer` as long as it is open
+  std::unique_ptr<Channel> channel;  // destroyed first: a device may write to `buffer` as long as it is open
 };
 
 /// Gives every accepted connection to a Peer of its own.

@@ -1,4 +1,4 @@
-// Which RDMA ports are chosen, on hosts that the tests make: two sockets, a GPU and two adapters below each.
+// The choice of RDMA ports on hosts that the tests make: two sockets, with a GPU and two adapters below each.
 #include "tributary/transport/rails.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Payloads that the other side reads where they are: what travels, when the memory is free again, and that neither a
-// hostile owner nor a hostile reader harms anybody but itself.
+// Payloads that the other side reads where they are: the lines that travel, and when the memory is free again. A
+// hostile owner or reader harms nobody except itself.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kPayload = 20'000;
 
-/// Memory of this process that others may map.
+/// A block of this process's memory that others may map.
 class Block {
  public:
   explicit Block(std::size_t bytes) : bytes_(allocate_shared(bytes).value(), bytes) {}
@@ -40,7 +40,7 @@ class Block {
   std::span<std::byte> bytes_;
 };
 
-/// Takes contributions as they lie, and keeps them.
+/// A handler that takes contributions where they lie, and keeps them.
 class Keeper final : public ChannelHandler {
  public:
   bool takes_in_place(Channel&, const FrameHeader& header) override { return header.type == FrameType::contribution; }
@@ -77,19 +77,19 @@ class ShmLentMemoryTest : public ShmPair {
   std::unique_ptr<KeptMemory> lend(ShmTransport& transport, const Block& block) {
     return transport.lend(block.bytes().data(), find_shared(block.bytes()).value());
   }
-  /// The other side has it mapped: a first payload, which is copied, tells of it.
+  /// Makes the other side map the block: a first payload, which is copied, tells of it.
   void make_known(const Block& block) {
     const std::size_t before = server().frames.size();
     const std::uint64_t mapped = server_.statistics().regions_mapped;
     ASSERT_TRUE(peer_.channel->send(header_of(1000), block.bytes().first(kPayload), 1000));
     ASSERT_TRUE(
         run_until([&] { return server().frames.size() > before && server_.statistics().regions_mapped > mapped; }));
-    run_until([] { return false; }, 2ms);  // its answer
+    run_until([] { return false; }, 2ms);  // until its answer has come
     peer_.sent.clear();
   }
 };
 
-// ---- what travels
+// ---- the lines that travel
 
 TEST_F(ShmLentMemoryTest, PayloadsAreReadWhereTheyAreOnceTheOtherSideHasThemMapped) {
   const Block block(1 << 20);
@@ -99,7 +99,7 @@ TEST_F(ShmLentMemoryTest, PayloadsAreReadWhereTheyAreOnceTheOtherSideHasThemMapp
   for (std::uint64_t i = 0; i < 40; ++i) {
     const auto payload = block.fill(i * 24'000, kPayload + i, i);
     ASSERT_TRUE(peer_.channel->send(header_of(i), payload, i));
-    peer_.channel->send_copy(header_of(i + 100), pattern(5000, i));  // what is copied stands in the same order
+    peer_.channel->send_copy(header_of(i + 100), pattern(5000, i));  // copied frames keep their order, too
   }
   ASSERT_TRUE(run_until([&] { return server().frames.size() == 81 && peer_.sent.size() == 40; }));
   for (std::uint64_t i = 0; i < 40; ++i) {
@@ -145,7 +145,7 @@ TEST_F(ShmLentMemoryTest, IsNotSentBeforeTheOtherSideHasGivenItBack) {
   for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(newest().channel->send(header_of(i), block.fill(i * kPayload / 8 * 8, kPayload, i), i));
   }
-  const auto unlent = pattern(10, 1);  // borrowed until it is sent
+  const auto unlent = pattern(10, 1);  // not lent, but borrowed until it is sent
   ASSERT_TRUE(newest().channel->send(header_of(4), unlent, 4));
   ASSERT_TRUE(run_until([&] { return keeper.kept.size() == 4; }));
   run_until([] { return false; }, 10ms);
@@ -204,7 +204,7 @@ TEST_F(ShmLentMemoryTest, AFlushWaitsUntilTheOtherSideHasReadAll) {
   EXPECT_EQ(server().frames.back().payload, pattern(kPayload, 3));
 }
 
-// ---- what must not be taken for a payload
+// ---- bytes that must not be taken for a payload
 
 TEST_F(ShmLentMemoryTest, WhatItsOwnerHasClosedOverIsNoPayload) {
   const Block block(1 << 20);
@@ -213,9 +213,9 @@ TEST_F(ShmLentMemoryTest, WhatItsOwnerHasClosedOverIsNoPayload) {
   make_known(block);
   const std::size_t before = server().frames.size();
   ASSERT_TRUE(peer_.channel->send(header_of(0), block.fill(0, kPayload, 3), 0));
-  client_.poll({});  // written; not read yet
+  client_.poll({});  // its frame is written, but not read yet
   peer_.channel->close();
-  static_cast<void>(block.fill(0, kPayload, 4));  // the memory is its owner's again
+  static_cast<void>(block.fill(0, kPayload, 4));  // the memory belongs to its owner again
   ASSERT_TRUE(run_until([&] { return server().closed.has_value(); }));
   EXPECT_EQ(server().closed->code, Errc::peer_gone);
   EXPECT_EQ(server().frames.size(), before);
@@ -247,7 +247,7 @@ TEST_F(ShmLentMemoryTest, WhoGivesBackWhatItsOwnerHasClosedOverIsToldAtOnce) {
 
 namespace {
 
-/// A stranger who speaks of memory.
+/// A stranger that sends lines about memory.
 struct Liar : ShmStranger {
   using ShmStranger::ShmStranger;
   void write_line(const RegionLine& line) {
@@ -264,7 +264,7 @@ struct Liar : ShmStranger {
     ring();
   }
   void pass(int file) { (void)send_message(socket.get(), std::as_bytes(std::span("\1", 1)), file); }
-  /// The listener's answer of this number; each has 64 bytes.
+  /// Returns the listener's answer with this number; each has 64 bytes.
   [[nodiscard]] std::optional<RegionWord> answer(std::size_t number) const {
     if (memory->theirs().written.load() < (number + 1) * kLineBytes) return std::nullopt;
     RegionLine line;
@@ -334,7 +334,7 @@ TEST_F(ShmLentMemoryTest, ClosesOnPayloadsThatAreNotWhereTheyAreSaidToBe) {
     liar.write_line(told(0, 65536));
     ASSERT_TRUE(run_until([&] { return liar.answer(0) == RegionWord::mapped; }));
     liar.write_line(line);
-    liar.write_header(header_of(0), 4096);  // of which one says another length
+    liar.write_header(header_of(0), 4096);  // the line before says another length
     ASSERT_TRUE(run_until([&] { return newest().closed.has_value(); }));
     EXPECT_EQ(newest().closed->code, Errc::corrupt);
     EXPECT_TRUE(newest().frames.empty());
@@ -351,7 +351,7 @@ TEST_F(ShmLentMemoryTest, ClosesOnWordsThatNobodyAskedFor) {
   }
   Liar liar(name());
   let_in(liar);
-  liar.memory->mine().payloads_read.store(1);  // of none
+  liar.memory->mine().payloads_read.store(1);  // it has read none
   newest().channel->send_copy(header_of(0), {});
   run_until([] { return false; }, 5ms);
   EXPECT_FALSE(newest().closed.has_value()) << "nothing hangs on it";
@@ -473,7 +473,7 @@ TEST_F(ShmLentMemoryTest, RandomWordsAndFilesHarmNobodyElse) {
   EXPECT_EQ(mapped_blocks(), 2U) << "what strangers lent has gone with them";
 }
 
-// ---- how much
+// ---- bounds
 
 class ShmLittleLentMemoryTest : public ShmLentMemoryTest {
  protected:

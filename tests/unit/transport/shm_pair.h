@@ -1,6 +1,6 @@
 #pragma once
-// Two transports in shared memory, one of which listens, for tests that are about one connection between them, or about
-// a stranger's to the one that listens.
+// Two transports over shared memory, one of which listens. Tests use one connection between them, or a stranger's
+// connection to the one that listens.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -29,7 +29,7 @@ class ShmPair : public ::testing::Test {
     peer_.channel = client_.connect(listener_->local(), peer_, std::chrono::seconds(5));
     ASSERT_TRUE(run_until([&] { return peer_.opened && acceptor_.peers.size() == 1; }));
   }
-  /// Comes as far as being an open connection.
+  /// Runs until the connection is open.
   void let_in(ShmStranger& stranger) {
     const std::size_t before = acceptor_.peers.size();
     ASSERT_TRUE(stranger.socket.is_open());

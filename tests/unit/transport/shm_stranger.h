@@ -1,5 +1,5 @@
 #pragma once
-// A process that has been let in, but not with our code: it maps the memory by itself and writes to it what it likes.
+// A process that was let in, but runs other code: it maps the memory by itself and writes anything to it.
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -13,7 +13,7 @@ namespace tributary::transport::test {
 class ShmStranger {
  public:
   explicit ShmStranger(const std::string& endpoint) : socket(connect_to_name(shared_name(endpoint))) {}
-  /// Each step must be let through by the listener; false: not yet.
+  /// Does one step; the listener must allow each of them. False: not yet.
   [[nodiscard]] bool take_offer() {
     std::byte offer[8];
     OwnedDescriptor descriptor;
@@ -31,7 +31,7 @@ class ShmStranger {
     std::byte go[4];
     return receive_message(socket.get(), go) == sizeof go;
   }
-  /// One line of the ring and the position behind it.
+  /// Writes one line of the ring, and the position behind it.
   void write(const FrameHeader& header) {
     encode(header, std::span<std::byte, kFrameHeaderBytes>(memory->outgoing() + written_, kFrameHeaderBytes));
     written_ += kFrameHeaderBytes;
@@ -42,7 +42,7 @@ class ShmStranger {
     written_ += lines * kLineBytes;
     memory->mine().written.store(written_);
   }
-  /// Writes a lawful frame, at most to the ring's end. Its last `lines_short` lines are never told.
+  /// Writes a correct frame, at most to the ring's end. It does not publish the frame's last `lines_short` lines.
   void write_frame(FrameHeader header, std::span<const std::byte> payload, std::size_t lines_short = 0) {
     header.payload_bytes = static_cast<std::uint32_t>(payload.size());
     std::memcpy(memory->outgoing() + written_ + kFrameHeaderBytes, payload.data(), payload.size());
@@ -52,7 +52,7 @@ class ShmStranger {
     ring();
   }
   void ring() { (void)send_message(socket.get(), std::as_bytes(std::span("\1", 1))); }
-  /// Also into what only the other side may write.
+  /// Writes anywhere, also where only the other side may write.
   [[nodiscard]] Side& their_side() { return const_cast<Side&>(memory->theirs()); }
 
   OwnedDescriptor socket;

@@ -38,7 +38,7 @@ std::size_t mapped_rings() {
 
 using ShmTransportTest = ShmPair;
 
-// ---- what the other side writes
+// ---- the other side's writes to the memory
 
 TEST_F(ShmTransportTest, ClosesOnAPositionThatCannotBe) {
   const std::uint64_t ring = ShmSettings{}.ring_bytes;
@@ -148,7 +148,7 @@ TEST_F(ShmTransportTest, TakesNoMemoryThatIsNotSealedOrTooShort) {
             Errc::corrupt);
 }
 
-// ---- what it does to the socket
+// ---- its use of the socket
 
 TEST_F(ShmTransportTest, LosesStrangersThatSpeakAnotherLanguageOrGo) {
   ShmStranger silent(name());
@@ -266,7 +266,7 @@ TEST_F(ShmTransportTest, LeavesPayloadsWhereTheyWereWrittenUntilTheyAreGivenBack
   std::mt19937 random(7);
   ASSERT_TRUE(run_until([&] {
     feed();
-    while (!keeper.kept.empty()) {  // in any order
+    while (!keeper.kept.empty()) {  // gives them back in any order
       std::swap(keeper.kept[random() % keeper.kept.size()], keeper.kept.back());
       const auto payload = keeper.kept.back();
       EXPECT_TRUE(std::ranges::equal(payload, payloads[payload.size() - 40'000])) << payload.size();
@@ -317,7 +317,7 @@ TEST_F(ShmTransportTest, KeptPayloadsOutliveTheDeathOfTheirSender) {
 TEST_F(ShmTransportTest, TellsAStalledHandlerOfTheDeathOfAProcessAtOnce) {
   const std::string at = name();
   const pid_t child = ::fork();
-  if (child == 0) {  // only what a forked process may do: its own transport, and then it is killed
+  if (child == 0) {  // does only what a forked process may do: uses its own transport until it is killed
     ShmTransport own;
     Peer peer;
     peer.channel = own.connect(parse_endpoint(at).value(), peer, 5s);

@@ -15,7 +15,8 @@ class ShmWorld final : public World {
     class Nobody : public Acceptor {
       ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }
     } nobody;
-    return server().listen({"127.0.0.1", 0}, nobody).value()->local();  // which is free again at once
+    return server().listen({"127.0.0.1", 0}, nobody).value()->local();  // its address is free again at
+                                                                        // once
   }
   bool run_until(const std::function<bool()>& done) override {
     const TimePoint limit = Clock::now() + std::chrono::seconds(30);

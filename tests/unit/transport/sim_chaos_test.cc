@@ -1,5 +1,5 @@
-// Hosts that talk at random while connections are cut, hosts killed, hung and cut off at random: from every seed the
-// contract must hold to the last callback, and nothing that was freed may be touched (the address sanitizer watches).
+// Hosts talk at random while connections break, and hosts die, hang and lose the network at random. For every seed the
+// contract must hold to the last callback, and nobody may touch what was freed (the address sanitizer watches).
 #include <map>
 
 #include "tests/unit/transport/peer.h"
@@ -16,7 +16,7 @@ std::string name_of(int host) {
   return "host" + std::to_string(host);
 }
 
-/// One end of a connection that sends numbered frames from memory which it frees with on_sent, and checks what comes.
+/// One end of a connection. It sends numbered frames from memory that it frees with on_sent, and checks what comes.
 class End : public ChannelHandler {
  public:
   End(SimNetwork& network, int host) : network_(network), host_(host) {}
@@ -83,10 +83,10 @@ class End : public ChannelHandler {
   std::uint64_t told_ = 0;
   bool closed_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
-  std::unique_ptr<Channel> channel_;  // the first to go
+  std::unique_ptr<Channel> channel_;  // destroyed first
 };
 
-/// All that a process on a host owns.
+/// The objects that a process on a host owns.
 class Process : public Acceptor {
  public:
   Process(SimNetwork& network, int host) : network_(network), host_(host) {

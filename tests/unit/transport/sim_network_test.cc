@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A server and clients on hosts of their own, each of which has a request answered again and again.
+/// A server and clients on hosts of their own; each client has a request answered again and again.
 struct PingPong {
   explicit PingPong(SimNetwork& net, int count, std::uint64_t rounds) : network(net) {
     acceptor.prepare = [](Peer& peer) {
@@ -184,7 +184,7 @@ TEST_F(SimNetworkTest, NeverCallsAKilledHostAgainAndTellsTheOthers) {
     for (std::uint64_t i = 0; i < seed; ++i) network.step();
     network.kill("victim");
     std::ranges::fill(*buffer, std::byte{0});
-    victim.reset();  // handlers, channels and buffers of the dead go at once
+    victim.reset();  // handlers, channels and buffers of the killed process go at once
     buffer.reset();
     listener.reset();
     EXPECT_FALSE(network.alive("victim"));

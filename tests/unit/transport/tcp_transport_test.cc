@@ -61,12 +61,12 @@ class RawSocket {
   int socket_;
 };
 
-/// While it lives, the process can open no descriptor.
+/// Keeps the process from opening any descriptor as long as it lives.
 class NoDescriptors {
  public:
   NoDescriptors() {
     EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const rlimit none{3, before_.rlim_max};  // all numbers below are taken
+    const rlimit none{3, before_.rlim_max};  // all lower numbers are taken
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   }
   ~NoDescriptors() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0); }
@@ -103,7 +103,7 @@ class TcpTransportTest : public ::testing::Test {
     peer_.channel = client_.connect(listener_->local(), peer_, 5s);
     ASSERT_TRUE(run_until([&] { return peer_.opened && acceptor_.peers.size() == 1; }));
   }
-  /// Accepts a stranger's connection.
+  /// Opens and accepts a stranger's connection.
   Peer& accept() {
     const std::size_t before = acceptor_.peers.size();
     EXPECT_TRUE(run_until([&] { return acceptor_.peers.size() == before + 1; }));
@@ -229,7 +229,7 @@ TEST_F(TcpTransportTest, ServesWhatStandsBehindUrgentDataThatCameAlong) {
   ASSERT_EQ(server_.poll(5ms), 0U);
   stranger.write(header_of(0));
   stranger.write_urgent();
-  stranger.write(header_of(1));  // and nothing more comes that would wake the server again
+  stranger.write(header_of(1));  // nothing more comes that would wake the server again
   ASSERT_TRUE(run_until([&] { return peer.frames.size() == 2; }));
 }
 
@@ -356,12 +356,12 @@ TEST_F(TcpTransportTest, WritesNoMoreInATurnThanItsShareHoweverMuchThereIs) {
   ASSERT_TRUE(run_until([&] { return writer.poll(0ns), sender.opened && acceptor_.peers.size() == 1; }));
   const auto payload = pattern(40'000, 1);
   for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(sender.channel->send(header_of(i), payload, i));
-  // A frame that is cut, within its header or its payload, is whole on the other side.
+  // A frame that is cut within its header or its payload arrives whole on the other side.
   while (sender.sent.size() < 3) {
     const std::uint64_t before = writer.statistics().bytes_sent;
     writer.poll(0ns);
     server_.poll(0ns);
-    // One turn for what has happened to it, one for what was queued since.
+    // One turn serves what has happened, and one sends what was queued since.
     ASSERT_LE(writer.statistics().bytes_sent - before, 2 * kShare);
   }
   ASSERT_TRUE(run_until([&] { return server().frames.size() == 3; }));
@@ -389,7 +389,8 @@ TEST_F(TcpTransportTest, SaysThatANameIsUnknown) {
 }
 
 TEST_F(TcpTransportTest, GivesUpConnectingAtTheLimit) {
-  const int silent = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // listens, never accepts, and its queue is full
+  const int silent = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // it never accepts, and its queue is
+                                                                        // full
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -403,7 +404,7 @@ TEST_F(TcpTransportTest, GivesUpConnectingAtTheLimit) {
     waiting.back()->channel = client_.connect({"127.0.0.1", ntohs(address.sin_port)}, *waiting.back(), 150ms);
   }
   const TimePoint before = Clock::now();
-  while (!waiting.back()->closed) client_.poll(20s);  // sleeps no longer than to the limit
+  while (!waiting.back()->closed) client_.poll(20s);  // sleeps until the limit at most
   EXPECT_LT(Clock::now() - before, 10s);
   EXPECT_EQ(waiting.back()->closed->code, Errc::unreachable);
   EXPECT_NE(waiting.back()->closed->message.find("within 150 ms"), std::string::npos)
@@ -573,7 +574,7 @@ TEST_F(TcpTransportTest, BringsLastWordsOfAChannelThatIsDestroyedOnceTheyAreWrit
   connect();
   const auto payload = pattern(1000, 1);
   for (std::uint64_t i = 0; i < 20; ++i) peer_.channel->send_copy(header_of(i), payload);
-  client_.poll(0ns);  // the server has bytes to read, which would make a plain close a reset
+  client_.poll(0ns);  // the server has unread bytes, with which a plain close would become a reset
   server().channel->send_copy(header_of(0, FrameType::refuse), pattern(10, 2));
   server().channel->close_after_flush(5s);
   while (server_.statistics().frames_sent == 0) server_.poll(0ns);

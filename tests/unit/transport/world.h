@@ -1,6 +1,6 @@
 #pragma once
-// The things that the conformance suite needs from each transport: two processes that can reach each other, and a way
-// to let time pass.
+// A world has what the conformance suite needs of a transport: two processes that can reach each other, and a way to
+// let time pass.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,20 +11,20 @@
 
 namespace tributary::transport::test {
 
-inline constexpr std::uint32_t kFramesQueuedMax = 64;  // of every world's transports
+inline constexpr std::uint32_t kFramesQueuedMax = 64;  // for the transports of every world
 
 class World {
  public:
   virtual ~World() = default;
   virtual Transport& server() = 0;
   virtual Transport& client() = 0;
-  /// Where the server can listen, with the given port (0: any).
+  /// Returns an endpoint at which the server can listen, with the given port (0: any).
   virtual Endpoint server_address(std::uint16_t port) = 0;
-  /// An address where nobody listens.
+  /// Returns an endpoint at which nobody listens.
   virtual Endpoint nowhere() = 0;
   /// Polls both sides until `done`; false after a generous limit.
   virtual bool run_until(const std::function<bool()>& done) = 0;
-  /// Polls both sides until what was under way has arrived, to show that something does not happen.
+  /// Polls both sides until everything under way has arrived, to show that something does not happen.
   virtual void settle() = 0;
 };
 

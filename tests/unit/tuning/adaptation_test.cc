@@ -20,8 +20,8 @@ constexpr std::uint32_t kRanks = 8;
 struct World {
   double trees_us = 1;
   double ranks_us = 1;
-  double link_us = 0;  // the whole vector once
-  double noise = 0;    // up to this part of a time is added
+  double link_us = 0;  // time to send the whole vector once
+  double noise = 0;    // adds up to this part of each time
 
   [[nodiscard]] double best_us() const {
     double best = std::min(trees_us, ranks_us);
@@ -105,7 +105,7 @@ TEST(Adaptation, LeavesAChoiceThatIsRight) {
 }
 
 TEST(Adaptation, FindsThatTheRanksAreQuickerAlone) {
-  // The links are as the topology says, but the processors are full.
+  // The links have the topology's rates, but the processors are full.
   Job job({.trees_us = 400'000, .ranks_us = 240'000, .link_us = 134'000}, kWide);
   ASSERT_EQ(job.path(), Path::tree);
   job.run(60);
@@ -154,7 +154,7 @@ TEST(Adaptation, NoticesAtOnceThatTheTreesOfASplitBecomeSlow) {
 }
 
 TEST(Adaptation, MovesTheShareOfASplitUntilBothPartsEndTogether) {
-  // The topology says that the aggregators carry half of what the links do; they carry less.
+  // The topology says that the aggregators carry half as much as the links; they carry less.
   const PathRates narrow{.links = 1'000'000'000, .trees = 500'000'000, .ranks = 1'000'000'000};
   for (const double trees_us : {270'000.0, 350'000.0, 600'000.0, 1'200'000.0}) {
     Job job({.trees_us = trees_us, .ranks_us = 237'000, .link_us = 134'000}, narrow);
@@ -175,7 +175,7 @@ TEST(Adaptation, IsNotMisledByNoise) {
 }
 
 TEST(Adaptation, KnowsNoRatesAndFindsTheQuickestPathAllTheSame) {
-  // No topology: the model takes every link for 1 Gbit/s, and these are a hundred times as wide.
+  // Without a topology the model takes every link for 1 Gbit/s, and these are a hundred times as wide.
   Job quick_trees({.trees_us = 1'400, .ranks_us = 2'400, .link_us = 1'340}, {});
   quick_trees.run(100);
   EXPECT_LT(quick_trees.run(20), 20 * 1'400 * 1.01);

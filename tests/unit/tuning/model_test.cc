@@ -6,7 +6,7 @@
 namespace tributary::tuning {
 namespace {
 
-constexpr Figures kOneMachine{.cores = 2, .ranks_per_host = 1U << 20};  // for any number of ranks
+constexpr Figures kOneMachine{.cores = 2, .ranks_per_host = 1U << 20};  // on one host, for any number of ranks
 constexpr Figures kLoopback{.link_gbits = 0, .cores = 2, .ranks_per_host = 1U << 20};
 
 Estimate best(const Figures& figures, Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
@@ -20,7 +20,7 @@ Estimate best_between_ranks(const Figures& figures, Collective collective, std::
   return {};
 }
 
-// The ranges are the times measured on two cores.
+// The ranges contain the times measured on two cores.
 TEST(CostModel, SaysWhatWasMeasuredOfFourBytesOnTwoCores) {
   const auto tree = [](std::uint32_t ranks) {
     return estimate_tree(kLoopback, {Collective::all_reduce, ranks, 4}).time_us();

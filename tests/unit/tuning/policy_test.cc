@@ -111,7 +111,7 @@ TEST(Policy, SplitsByTheRatesOfTheTrees) {
   const GroupShape shape{.ranks = 8};
   constexpr std::uint64_t kGbit = 1'000'000'000;
   constexpr std::uint64_t kLarge = 64 << 20;
-  // Links of aggregators that are together as wide as 1/8, 1/2 and all of the ranks' own.
+  // The links of all aggregators together have 1/8, 1/2 and all of the rate of the ranks' links.
   const auto at = [&](std::uint64_t trees) {
     const Policy policy = default_policy(shape, 64, {.rates = {.links = kGbit, .trees = trees, .ranks = kGbit}});
     const auto arrived = decode_policy(encode(policy));

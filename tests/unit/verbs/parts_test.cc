@@ -1,4 +1,4 @@
-// The parts of a connection over queue pairs that need no device: credit, the inbox, a payload that is fetched.
+// The parts of a connection over queue pairs that need no device: credit, inbox, and the fetch of a payload.
 #include <gtest/gtest.h>
 
 #include <array>

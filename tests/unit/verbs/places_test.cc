@@ -1,5 +1,5 @@
-// Places that a peer may write to: which of its claims are believed, and when its right ends. There are no windows;
-// this program defines the registration calls itself (device_memory_test.cc).
+// Places that a peer may write to: which of its claims this side believes, and when its right ends. There are no
+// windows; this program defines the registration calls itself, as device_memory_test.cc does.
 #include "transport/verbs/places.h"
 
 #include <gtest/gtest.h>

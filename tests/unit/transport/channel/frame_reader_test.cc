@@ -1,4 +1,4 @@
-// The dialogue with a handler about one frame after the other, without any transport around it.
+// The dialogue with a handler about one frame after another, without any transport.
 #include "transport/channel/frame_reader.h"
 
 #include <gtest/gtest.h>
@@ -15,14 +15,14 @@
 namespace tributary::transport::test {
 namespace {
 
-/// A connection that only keeps what it is told.
+/// A connection that only records what happens to it.
 class Script final : public ChannelHandler {
  public:
-  // ---- what the handler answers
+  // ---- the handler's answers
   std::function<Placement(const FrameHeader&)> answer;
   std::function<void()> on_frame_runs = [] {};
 
-  // ---- what has happened
+  // ---- the record
   std::vector<FrameHeader> shown, delivered;
   int callbacks = 0, turns = 0;
   std::optional<Error> closed;

@@ -1,4 +1,4 @@
-// The loop of every poll(), over a core that plays on a clock of its own.
+// The loop of every poll(), over a core with a script and a clock of its own.
 #include "transport/turn/engine.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ class PlayedCore : public Engine<PlayedCore> {
  public:
   explicit PlayedCore(Duration busy_poll = {}, Duration spin_max = {}) : Engine(busy_poll, spin_max) {}
 
-  // ---- what it plays
-  /// Something comes at this time, and is for a handler.
+  // ---- the script
+  /// Lets something come at this time that is for a handler.
   void comes_at(Duration since_start) { comes_ = TimePoint{} + since_start; }
   int looks = 0, spun_looks = 0, sleeps = 0, wakes = 0;
   bool busy = false;

@@ -1,4 +1,4 @@
-// Lists of items that have a turn, and their order.
+// The lists of items that want a turn, and their order.
 #include <gtest/gtest.h>
 
 #include <chrono>

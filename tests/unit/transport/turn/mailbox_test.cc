@@ -1,4 +1,4 @@
-// Messages that other threads post are taken once, in order, and never overslept.
+// The owner takes each message that other threads post once, in order, and never sleeps through one.
 #include "transport/turn/mailbox.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(Mailbox, MayBeTakenFromWhileItIsTakenFrom) {
   EXPECT_EQ(taken, std::vector{2});
 }
 
-/// Posts when it is destroyed, as what a posted call holds may.
+/// Posts when it is destroyed, as an object that a posted call holds may do.
 struct LastWord {
   Mailbox<std::shared_ptr<LastWord>>* box;
   ~LastWord() { static_cast<void>(box->post(nullptr)); }
@@ -100,13 +100,13 @@ TEST(Mailbox, EndsAWaitWhenSomethingIsPosted) {
   EXPECT_EQ(taken_from(box), std::vector{1});
 }
 
-/// Sleeps at every chance, on a bell that only a post() that says so rings.
+/// Sleeps whenever it can, on a bell that rings only if a post() says so.
 class Sleeper {
  public:
   void post(int message) {
     if (box_.post(message)) bell_.release();
   }
-  /// Takes so many messages. False: one of them was overslept.
+  /// Takes this many messages. False: it slept through one of them.
   bool run(int messages) {
     for (int taken = 0; taken < messages;) {
       if (box_.fall_asleep() && !bell_.try_acquire_for(60s)) return false;
@@ -140,7 +140,7 @@ TEST(Mailbox, NeverSleepsThroughAPostOfAnyThread) {
   EXPECT_EQ(sleeper.sum(), std::uint64_t{kThreads} * kEach * (kEach + 1) / 2);
 }
 
-/// One message at a time, so that nearly every one of them meets the other thread on its way to sleep.
+/// Posts one message at a time, so that nearly every one meets the other thread on its way to sleep.
 TEST(Mailbox, NeverSleepsThroughAnAnswer) {
   constexpr int kRounds = 5000;
   Sleeper here;

@@ -1,4 +1,4 @@
-// When a wait is spun for, and when no more.
+// The waits in which a thread spins, and those in which it no longer does.
 #include "transport/turn/spin_estimate.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kNever = Duration::max();
 
-/// A thread and its clock: every wait is played on it.
+/// A thread with a clock on which the test plays every wait.
 class Waiter {
  public:
   explicit Waiter(Duration spin_max = 20us) : estimate_(spin_max) {}
@@ -39,7 +39,7 @@ class Waiter {
   void wait_often(int times, Duration length, Duration slice = 0us) {
     for (int i = 0; i < times; ++i) wait(length, slice);
   }
-  /// How many of so many waits began awake.
+  /// Returns how many of this many waits began awake.
   int trials(int times, Duration length, Duration slice) {
     int count = 0;
     for (int i = 0; i < times; ++i) {
@@ -105,7 +105,7 @@ TEST(SpinEstimate, LeavesTheCoreToOthersThatKeepIt) {
 
 TEST(SpinEstimate, TriesMoreAndMoreSeldomWhatWasInVain) {
   Waiter waiter;
-  // Woken from sleep after 100 us, but who offers the core is without it for 3 ms.
+  // A sleeper is woken after 100 us, but a thread that offers its core loses it for 3 ms.
   const int early = waiter.trials(1000, 100us, 3ms);
   waiter.wait_often(30'000, 100us, 3ms);
   const int late = waiter.trials(10'000, 100us, 3ms);
