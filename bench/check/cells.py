@@ -25,7 +25,7 @@ MANAGER = "bench/manager/manager_bench"
 
 MIB = 1 << 20
 TREE_RANKS, TREE_SECONDS = 4, 0.7
-CORE = 0  # of the programs that run on one core
+CORE = 0  # the core of the programs that run on one core
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ def _by_hand(command: list[str], on_core: int | None = None) -> str:
 
 
 def _kernel(name: str, words: str, benchmark: str, counter: str) -> Cell:
-    command = _benchmarks(KERNELS, [benchmark], 0.1)[:3]  # it has a number of rounds of its own
+    command = _benchmarks(KERNELS, [benchmark], 0.1)[:3]  # this benchmark has a number of rounds of its own
     return Cell(name, words, _by_hand(command),
                 lambda bench: programs.counter(programs.run(bench.build, command), benchmark, counter))  # fmt: skip
 
 
 def _transport(name: str, words: str, ours: str, yardstick: str) -> Cell:
-    """Both benchmarks move as many bytes an iteration."""
+    """Both benchmarks move the same number of bytes in an iteration."""
     command = _benchmarks(TRANSPORT, [ours, yardstick], 0.2)
 
     def ratio(bench: Bench) -> float:

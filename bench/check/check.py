@@ -8,7 +8,7 @@ exceeds 5 % by more than two standard errors of both medians; a cell whose error
 exit codes:
   0   no cell fell
   1   a cell fell, or a program failed or gave a wrong sum
-  2   it cannot be judged: the machine is too busy, a cell is noisy or missing, or there is no baseline
+  2   the run cannot be judged: the machine is too busy, a cell is noisy or missing, or there is no baseline
   64  the command line is wrong
 """
 
@@ -35,7 +35,7 @@ import processes  # noqa: E402
 from cells import CELLS, TREE_RANKS, TREE_SECONDS, Bench, Cell  # noqa: E402
 from programs import ProgramError  # noqa: E402
 
-BUSY_CORES = 0.3  # when other processes use more than this much of a core, nothing is judged
+BUSY_CORES = 0.3  # the check judges nothing when other processes use more than this much of a core
 BASELINE = ROOT / "bench/baseline.json"
 COMMAND_FAILED, UNCLEAR, USAGE = 1, 2, 64
 
@@ -85,13 +85,13 @@ class Load:
         return sum(it.ru_utime + it.ru_stime for it in used)
 
     def other_cores(self) -> float:
-        """Call it when all children have ended: until then their time counts as that of others."""
+        """Call it when all children have ended, because until then their time counts as that of others."""
         others = processes.machine_cpu_seconds() - self._machine - (self._own_seconds() - self._own)
         return max(0.0, others / (time.monotonic() - self._began))
 
 
 def progress(line: str) -> None:
-    """Replaces the line of a terminal; a file of logs gets none."""
+    """Replaces the present line of a terminal; a file of logs gets no such line."""
     if sys.stderr.isatty():
         print(f"\r{line}\r", end="", file=sys.stderr, flush=True)
 
@@ -116,7 +116,7 @@ def measure(cells: list[Cell], build: Path, alternations: int) -> tuple[dict[str
 
 
 def read_baseline(path: Path) -> dict | None:
-    """The document, checked; None where there is no file."""
+    """Reads and checks the document; None if there is no file."""
     if not path.exists():
         return None
     try:

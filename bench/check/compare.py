@@ -12,7 +12,7 @@ import statistics
 from dataclasses import dataclass
 
 FALL = 0.05  # a fall by more than this part of the baseline is reported
-ERRORS = 2.0  # standard errors that a fall must exceed FALL by
+ERRORS = 2.0  # the number of standard errors by which a fall must exceed FALL
 NOISE_MAX = 0.10  # beyond this uncertainty a cell cannot be judged: a fall of 15 % would go unnoticed
 ALTERNATIONS_MIN = 5
 
@@ -25,8 +25,8 @@ class BaselineError(Exception):
 
 @dataclass(frozen=True)
 class Figure:
-    """One cell's ratio: the median, half of the distance between the quartiles as a part of it, and the number of
-    alternations."""
+    """One cell's ratio: the median, half of the distance between the quartiles (as a part of the median), and the
+    number of alternations."""
 
     ratio: float
     spread: float

@@ -55,7 +55,7 @@ def seconds(output: str, name: str) -> float:
 
 
 def column(output: str, index: int) -> float:
-    """A figure of the last line of a table; columns are apart by spaces and count from 0."""
+    """Reads a figure from the last line of a table; spaces separate the columns, which count from 0."""
     figures = (output.strip().splitlines() or [""])[-1].split()
     try:
         return float(figures[index])
@@ -64,7 +64,7 @@ def column(output: str, index: int) -> float:
 
 
 def labelled(output: str, word: str) -> float:
-    """The number that follows a word."""
+    """Reads the number that follows a word."""
     found = re.search(rf"\b{re.escape(word)} ([0-9.]+)", output)
     if not found:
         raise ProgramError(f"the program does not print {word}")

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint64_t kFirstName = 0x10001;  // of a connection
+constexpr std::uint64_t kFirstName = 0x10001;  // first name of a connection
 constexpr std::size_t kInDevice = 2048;        // packets that the device and the other side may hold
 constexpr std::size_t kHeads = kPacketHeaderBytes + kFrameHeaderBytes;
 
@@ -40,7 +40,7 @@ Children::Children(dpdk::Device& device, std::size_t count, const ChildrenSettin
   write_payloads();
 }
 
-/// Write each payload once: it never changes, and nobody else writes to these buffers.
+/// Writes each payload only once, because it never changes, and nobody else writes to these buffers.
 void Children::write_payloads() {
   const std::size_t under_way = all_.size() * setting_.window;
   const auto mbufs = static_cast<std::uint32_t>(under_way + kInDevice + kBurst + 2 * dpdk::kCache);
@@ -61,7 +61,7 @@ bool Children::knows_mac() const noexcept {
   return setting_.flow.to_mac != ethernet::MacAddress{};
 }
 
-/// From any answer to who asks all.
+/// Reads the aggregator's MAC address from any answer to an ARP request.
 void Children::learn_mac(const rte_mbuf* mbuf) {
   std::memcpy(setting_.flow.to_mac.bytes.data(), rte_pktmbuf_mtod(mbuf, const std::byte*) + RTE_ETHER_ADDR_LEN,
               RTE_ETHER_ADDR_LEN);
@@ -145,10 +145,10 @@ void Children::open(Child& child) {
   stage(mbuf, headers_.bytes() + bytes);
 }
 
-/// One each in turn, as what many hosts send comes together at a port; `in_rows`: as much as the window allows of one,
-/// then of the next.
+/// Sends one packet of each child in turn, as the packets of many hosts mix at a port; `in_rows`: sends as much as the
+/// window allows of one child, then of the next.
 void Children::contribute() {
-  std::size_t full = 0;  // children in a row whose windows are
+  std::size_t full = 0;  // children in a row whose windows are full
   while (full < all_.size() && staged_count_ < kBurst) {
     Child& child = all_[next_];
     const bool open = child.sequence < child.results + setting_.window;
@@ -213,7 +213,7 @@ void Children::take(const rte_mbuf* mbuf) {
   if (header.payload_bytes == 0) return;
   const std::uint64_t offset = expand(header.offset, child.received);
   if (header.payload_bytes != kFrameHeaderBytes + payload_.size() || offset != child.received) {
-    wrong_ |= offset >= child.received;  // else it was sent again for nothing
+    wrong_ |= offset >= child.received;  // otherwise it was sent again for nothing
     return;
   }
   child.received += header.payload_bytes;
@@ -221,7 +221,7 @@ void Children::take(const rte_mbuf* mbuf) {
   ++results_;
 }
 
-/// The first result of each child: the payload may lie in a buffer of its own.
+/// Checks the first result of each child, whose payload may lie in a buffer of its own.
 void Children::check(const rte_mbuf* mbuf) {
   std::vector<float> room(payload_.size() / sizeof(float));
   const auto* const numbers =

@@ -1,7 +1,7 @@
 #pragma once
-// All children of one lane in one thread, with the least that speaks the packet protocol: the network loses nothing, so
-// nothing is sent again. The thread spends less on a packet than an aggregator does, so it never slows one down:
-// payloads never change, lie in their packets already, and have checksums computed beforehand.
+// All children of one lane in one thread, with the least code that can speak the packet protocol: the network loses
+// nothing, so nothing is sent again. The thread spends less on a packet than an aggregator does, so it never slows one
+// down: payloads never change, lie in their packets already, and have checksums computed beforehand.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace tributary::bench {
 
 struct ChildrenSetting {
   std::uint32_t window = 0, segment_bytes = 0;
-  transport::ethernet::UdpFlow flow;  // to_mac: none if it is to be asked for
-  std::uint16_t queue = 0;            // that they receive from,
-  std::uint16_t send_queue = 0;       // and send by
-  bool in_rows = false;               // a window of one child, then of the next; else one packet of each in turn
-  std::uint32_t lane_children = 0;    // 0: all are of one lane
+  transport::ethernet::UdpFlow flow;  // no to_mac: the children ask for it by ARP
+  std::uint16_t queue = 0;            // queue from which they receive
+  std::uint16_t send_queue = 0;       // queue by which they send
+  bool in_rows = false;               // sends a window of one child, then of the next; else one packet of each in turn
+  std::uint32_t lane_children = 0;    // children of each lane; 0: all are of one lane
 };
 
 class Children {
@@ -33,7 +33,8 @@ class Children {
   using Clock = std::chrono::steady_clock;
   Children(transport::dpdk::Device& device, std::size_t count, const ChildrenSetting& setting);
 
-  /// `meanwhile` is called over and over: for an aggregator in the same thread. False: no answer.
+  /// Connects all children. Calls `meanwhile` over and over, for an aggregator in the same thread. False: there was no
+  /// answer.
   template <class Meanwhile>
   bool connect(Meanwhile meanwhile) {
     for (const auto end = Clock::now() + std::chrono::seconds(5); Clock::now() < end;) {
@@ -46,21 +47,21 @@ class Children {
     }
     return false;
   }
-  /// Contributes as far as the windows go, and takes what has come.
+  /// Contributes as far as the windows allow, and takes the results that have come.
   void turn();
-  /// Announce our addresses: the peer must know them to answer, and forgets them after a while.
+  /// Announces our addresses, which the peer must know to answer, and forgets after a while.
   void tell_where_we_are();
-  /// turn() for so long; returns how many results came.
+  /// Calls turn() for this long; returns how many results came.
   std::uint64_t exchange(Clock::duration time);
   [[nodiscard]] std::uint64_t results() const noexcept { return results_; }
   [[nodiscard]] bool wrong() const noexcept { return wrong_; }
 
  private:
   struct Child {
-    std::uint64_t ours = 0, theirs = 0;  // names of the connection
+    std::uint64_t ours = 0, theirs = 0;  // each side's name of the connection
     std::uint64_t cookie = 0;
-    std::uint64_t number = 0, largest = 0, came = 0;  // of packets
-    std::uint64_t received = 0;                       // bytes of the aggregator's stream
+    std::uint64_t number = 0, largest = 0, came = 0;  // packet numbers
+    std::uint64_t received = 0;                       // received bytes of the aggregator's stream
     std::uint64_t sequence = 0, results = 0;
   };
   static constexpr std::uint16_t kBurst = 32;
@@ -88,7 +89,7 @@ class Children {
   transport::packet::Crc32cSuffix suffix_;
   FrameHeader frame_;
   std::vector<Child> all_;
-  std::unique_ptr<transport::dpdk::PacketPool> contributions_;  // whose payloads are in them already
+  std::unique_ptr<transport::dpdk::PacketPool> contributions_;  // buffers that already hold the payloads
   std::size_t next_ = 0;
   std::array<rte_mbuf*, kBurst + 8> staged_{};
   std::uint16_t staged_count_ = 0;

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# The port with a sum on it, and a whole aggregator's data path, against testpmd, over net_memif on the same two cores, by turns in the same
-# run. The same generator sends datagrams to testpmd and to the port as fast as they are taken, and counts what comes back; to testpmd once
-# more with as many under way as the aggregator's children have (`windowed`), and once more with its `csum` engine (`testpmd_csum`), which
-# parses each frame and reads the payload for UDP's checksum, as whoever ends a connection must where the device does not. The aggregator has
-# eight children that speak the packet protocol, whose contributions come one of each in turn, or (`in_rows`) a window of one child, then of
-# the next.
-# Beside each rate stands what a packet has cost whoever served, in cycles, idle turns left out.
-# Huge pages are used where 512 MiB of them are free.
+# Compares the port with a sum on it, and a whole aggregator's data path, with testpmd, over net_memif on the same two
+# cores, by turns in one run. The same generator sends datagrams to testpmd and to the port as fast as they take them,
+# and counts what comes back. It also runs against testpmd with as many datagrams under way as the aggregator's children
+# have (`windowed`), and against testpmd's `csum` engine (`testpmd_csum`), which parses each frame and reads the payload
+# for UDP's checksum, as the end of a connection must where the device does not. The aggregator has eight children that
+# speak the packet protocol. Their contributions come one of each child in turn, or (`in_rows`) a window of one child,
+# then of the next.
+# Beside each rate stand the cycles that a packet cost the serving side, without idle turns.
+# The script uses huge pages if 512 MiB of them are free.
 #   [DRIVER=net_af_packet|net_af_xdp] [MEMIF=copying|lent] [ONLY="testpmd aggregator ..."] compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
-# DRIVER: over a veth pair instead, in a network namespace of the run's own.
-# MEMIF=lent: whoever serves, testpmd too, is a memif client that lends its buffers (zero-copy=yes): the generator's end copies both ways.
+# DRIVER: runs over a veth pair instead, in a network namespace of its own.
+# MEMIF=lent: the serving side, also testpmd, is a memif client that lends its buffers (zero-copy=yes), so the
+# generator's end copies in both directions.
 set -euo pipefail
 build=${1:?which build folder} rounds=${2:-5} seconds=${3:-2} payload=${4:-1024} burst=${5:-64}
 children=8 window=32 driver=${DRIVER:-net_memif} memif=${MEMIF:-copying}
 read -ra programs <<<"${ONLY:-testpmd windowed testpmd_csum echo sum1 sum8 aggregator in_rows}"
 if [[ $driver != net_memif && ${INSIDE:-} != yes ]]; then INSIDE=yes exec unshare --net "$0" "$@"; fi
-bytes=$((payload + 64))  # with the protocol's header
+bytes=$((payload + 64))  # the protocol's header included
 mac=02:00:00:00:00:51
 folder=$(mktemp -d)
 server= generator=
@@ -33,7 +35,7 @@ if [[ $driver != net_memif ]]; then
   ip link set client up
   for end in server client; do ethtool -K $end tx off rx off >/dev/null; done
 fi
-device() {  # device END NAME: END serves, or loads
+device() {  # device END NAME: END is `serves` or `loads`
   if [[ $driver != net_memif ]]; then
     [[ $1 == serves ]] && echo "${driver}0,iface=server" || echo "${driver}0,iface=client"
     return

@@ -1,9 +1,9 @@
-// Sends one datagram over and over, as fast as the device takes it, and counts what comes back: the same for every
-// program at the other end.
+// Sends one datagram over and over, as fast as the device takes it, and counts what comes back. It does the same for
+// every program at the other end.
 //   dpdk_load_bench DEVICE CORE SECONDS BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC [WINDOW]
-// WINDOW: so many at most are under way, as with children of an aggregator; else as many as the device takes.
-// Prints millions of packets a second that came back, after a second in which they find each other, and stays for two
-// more, unless it is ended.
+// WINDOW is the most datagrams under way, as with children of an aggregator; without it, as many as the device takes.
+// After a second in which the two ends find each other, it prints how many million packets a second came back, and
+// stays for two more seconds, unless it is ended.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -45,7 +45,7 @@ struct Counts {
   std::uint64_t sent = 0, back = 0;
 };
 
-/// Announce our addresses, as any host does: the peer must know them to answer, and forgets them after a while.
+/// Announces our addresses, as any host does: the peer must know them to answer, and forgets them after a while.
 void tell_where_we_are(dpdk::Device& device, const ethernet::UdpFlow& flow) {
   const ethernet::Station us{flow.from_mac, flow.from};
   for (const auto operation : {ethernet::ArpOperation::request, ethernet::ArpOperation::reply}) {

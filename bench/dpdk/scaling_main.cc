@@ -1,10 +1,10 @@
-// An aggregator's data path on one or more cores, without a network: each core has a queue of one device (net_ring),
-// with a DpdkTransport and lanes of its own, as the daemon's workers have, and on the same core, by turns, the children
-// of these lanes at the other end of the ring. Nothing is copied on the way, so what is told is what the aggregator
-// itself spends: cycles of its turns, by packets received.
+// An aggregator's data path on one or more cores, without a network. Each core has a queue of one device (net_ring),
+// with a DpdkTransport and lanes of its own, as the daemon's workers have. The children of these lanes, at the other
+// end of the ring, run on the same core by turns. Nothing is copied on the way, so the figure is what the aggregator
+// itself spends: the cycles of its turns, divided by the packets received.
 //   dpdk_scaling_bench CORES SECONDS CHILDREN WINDOW SEGMENT_BYTES LANES [crossed]
-// LANES: on each core. crossed: every packet comes to another core's queue, and is handed over, as with a device that
-// spreads packets without knowing whose they are.
+// LANES is the number of lanes on each core. crossed: every packet comes to another core's queue and is handed over, as
+// with a device that spreads packets without knowing their port.
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_ring.h>
@@ -72,7 +72,7 @@ void run_core(std::uint16_t number, const Setting& setting, const std::shared_pt
       .send_queue = setting.crossed ? static_cast<std::uint16_t>((number + 1) % setting.cores) : number,
       .lane_children = setting.children};
   bench::Children children(client, std::size_t{setting.lanes} * setting.children, its);
-  // After the children, whose packets they may hold to their end.
+  // Destroyed after the children, whose packets they may hold to their end.
   bench::Roots roots({.children = setting.children,
                       .window = setting.window,
                       .segment_bytes = setting.segment_bytes,

@@ -1,8 +1,8 @@
-// The least that an aggregator does: receives contributions of float32, adds up those of all its children, and answers
-// each child with the sum. At the end it tells what each step has cost.
+// Does the least that an aggregator must do: receives contributions of float32, adds up those of all its children, and
+// answers each child with the sum. At the end it prints what each step cost.
 //   dpdk_sum_bench DEVICE ADDRESS/PREFIX PORT CORE CHILDREN [BURST]
-// CHILDREN: a power of two up to BURST; each datagram counts as the next child's. 0: nothing is added, and the datagram
-// goes back as it is.
+// CHILDREN is a power of two up to BURST; each datagram counts as the next child's. With 0 nothing is added, and the
+// datagram goes back as it is.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -22,7 +22,7 @@ using namespace tributary::transport;
 
 volatile std::sig_atomic_t over = 0;
 constexpr std::size_t kSlots = 64;
-constexpr std::size_t kHeaderBytes = 64;  // of the protocol above, which names the slot
+constexpr std::size_t kHeaderBytes = 64;  // header of the protocol above, which names the slot
 constexpr std::size_t kFloatsMax = 2048;
 
 std::uint64_t cycles() noexcept {
@@ -35,7 +35,7 @@ struct Step {
   std::uint64_t spent = 0;
 };
 
-/// Contributions of `children` are collected where they lie in one burst, and added when all are there.
+/// Collects the contributions of `children` where they lie in one burst, and adds them when all are there.
 class Slots {
  public:
   explicit Slots(std::size_t children) : children_(children) {}
@@ -88,7 +88,7 @@ int serve(const char* name, const char* address, std::uint16_t udp_port, int cor
     for (std::size_t i = 0; i < burst.size(); ++i) {
       results[i] = std::span<const std::byte>(burst[i].bytes).subspan(kHeaderBytes);
     }
-    // Those that are left over at a burst's end, which only a short burst has, go back as they are.
+    // Contributions that are left over at the end of a burst, which only a short burst has, go back as they are.
     for (std::size_t i = 0; children > 0 && i + together <= burst.size(); i += together) {
       std::ranges::fill(std::span(results).subspan(i, together), slots.add(burst.subspan(i, together)));
     }

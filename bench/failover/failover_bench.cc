@@ -1,6 +1,6 @@
 // Measures the price of an aggregator's end to real ranks: the longest pause between two operations, and how long it
-// takes until all ranks are on trees again. Each time one that carries a tree in use is killed (SIGKILL) or stopped
-// (SIGSTOP), and comes back afterwards. `--spinners N` adds N processes that do nothing but take processor time;
+// takes until all ranks are on trees again. Each time it kills (SIGKILL) or stops (SIGSTOP) an aggregator that carries
+// a tree in use, which comes back afterwards. `--spinners N` adds N processes that do nothing but take processor time;
 // `--watch SECONDS` disturbs nothing and counts the trees that are given up all the same: false alarms.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -131,7 +131,7 @@ class FailoverBench {
       throw std::runtime_error(ok.error().message);
     }
     if (const auto ok = cluster_->wait_until_serving(); !ok) throw std::runtime_error(ok.error().message);
-    fleet_->listen(milliseconds(1500));  // until it may be planned with again
+    fleet_->listen(milliseconds(1500));  // until the manager may plan with it again
   }
 
   void check() {
@@ -157,7 +157,7 @@ class FailoverBench {
   std::unique_ptr<cli::LocalCluster> cluster_;
   std::unique_ptr<RankFleet> fleet_;
   std::string stop_file_;
-  std::vector<Seen> seen_;  // by rank, while one is away
+  std::vector<Seen> seen_;  // by rank, while an aggregator is away
   std::uint64_t gap_us_ = 0;
   std::ptrdiff_t turn_ = 0;
   std::vector<double> pauses_, returns_;

@@ -27,7 +27,7 @@ enum class Direction : std::uint8_t { narrow, widen, accumulate };
 
 struct ConvertCase {
   Direction direction;
-  DType small;         // int8: quantized, with scales
+  DType small;         // int8 means quantized, with scales
   std::size_t floats;  // elements, a multiple of 1024
 };
 
@@ -43,7 +43,7 @@ class Converter {
       std::memcpy(floats_.data() + i * sizeof(float), &value, sizeof(value));
     }
     scales_.resize(kernels::scales_count(case_.floats, kScaleBlock));
-    narrow();  // what widen reads; and the accumulator stays the floats
+    narrow();  // makes what widen() reads
   }
 
   [[nodiscard]] bool is_right() {
@@ -129,8 +129,8 @@ void convert_benchmark(benchmark::State& state, ConvertCase the_case) {
   const std::size_t moved = groups * 64 * (shape.read + shape.written * (shape.reads_out ? 2 : 1));
   const std::size_t calls = std::max<std::size_t>(1, (std::size_t{16} << 20) / moved);
   const PlainConvert plain = converter.plain();
-  // An accumulator must not run away, so probes and plain loops write elsewhere; each to an array of its own, or what
-  // one wrote would still be in the last cache when the next one reads it.
+  // An accumulator must not grow without end, so probes and plain loops write elsewhere. Each writes to an array of its
+  // own; otherwise what one wrote would still be in the last cache when the next one reads it.
   const HugeArray probed(groups * 64 * shape.written), looped(groups * 64 * shape.written);
 
   const ConvertProbe* best = nullptr;

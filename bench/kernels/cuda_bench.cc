@@ -56,14 +56,14 @@ void compare(benchmark::State& state, std::size_t bytes, DeviceAddress copy_to, 
   state.counters["of_copy"] = median(ratio);
 }
 
-/// Device to device: a copy reads and writes, so that half of the bytes are copied.
+/// Copies half of the bytes from device to device, because a copy reads and writes.
 template <class Work>
 void compare_on_device(benchmark::State& state, std::size_t bytes, Work work) {
   const DeviceArray from(*device, bytes / 2), to(*device, bytes / 2);
   compare(state, bytes, to.address(), from.address(), bytes / 2, bytes / 2 * 2, work);
 }
 
-/// Different in every array, and neither NaN nor negative in any float format.
+/// Fills arrays with bytes that differ in every array, and are neither NaN nor negative in any float format.
 std::vector<DeviceArray> arrays(std::size_t count, std::size_t bytes) {
   constexpr std::size_t kArraysMax = 64;
   static std::vector<std::uint32_t> pattern;
@@ -146,7 +146,7 @@ void quantize_benchmark(benchmark::State& state, bool back, std::size_t count) {
   back ? compare_on_device(state, bytes, and_back) : compare_on_device(state, bytes, there);
 }
 
-/// 500 tensors of 1 KiB to 4 MiB, as many of each order of magnitude.
+/// Makes 500 tensors of 1 KiB to 4 MiB, as many of each order of magnitude.
 void pack_benchmark(benchmark::State& state, bool unpacks) {
   constexpr std::size_t kTensors = 500;
   std::vector<DeviceArray> tensors;
@@ -167,7 +167,7 @@ void pack_benchmark(benchmark::State& state, bool unpacks) {
   });
 }
 
-/// Bytes that cross the bus, beside the driver's copy of as many.
+/// Measures bytes that cross the bus, beside the driver's copy of as many.
 void stage_benchmark(benchmark::State& state, DType to, bool from_host) {
   constexpr std::size_t kCount = 16 * kMiB;
   const std::size_t bytes = kCount * size_of(to);

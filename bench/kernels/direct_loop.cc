@@ -12,7 +12,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Elements that are added as they are.
+/// Types whose elements are added as they are.
 template <class T>
 struct Same {
   using Stored = T;
@@ -24,7 +24,7 @@ struct Same {
   static void store(Sum sum, T* to) { hn::StoreU(sum, kTag, to); }
 };
 
-/// A vector of them is two of float32: the even elements, and the odd ones.
+/// Types of which a vector becomes two of float32: one of the even elements, and one of the odd ones.
 struct Brain {
   using Stored = std::uint16_t;
   static constexpr hn::ScalableTag<std::uint16_t> kTag{};

@@ -17,7 +17,7 @@ class HugeArray {
   explicit HugeArray(std::size_t bytes) : bytes_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes) {
     data_ = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, bytes_));
     if (data_ == nullptr) std::abort();
-    madvise(data_, bytes_, MADV_HUGEPAGE);  // advice: where it is not taken, small pages do
+    madvise(data_, bytes_, MADV_HUGEPAGE);  // this is only advice: small pages do, too
     std::memset(data_, 0, bytes_);
   }
   HugeArray(HugeArray&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}

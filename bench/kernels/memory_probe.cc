@@ -58,7 +58,7 @@ void stream(std::byte* to, Block block) {
 void fence() {}
 #endif
 
-/// kBlocks of each input in turn, then as many of the result.
+/// Reads kBlocks of each input in turn, then writes as many of the result.
 template <std::size_t kBlocks, bool kStream>
 void walk(std::span<const std::byte* const> inputs, std::byte* out, std::size_t bytes) {
   for (std::size_t offset = 0; offset < bytes; offset += kBlocks * sizeof(Block)) {
@@ -87,7 +87,7 @@ constexpr MemoryProbe kProbes[] = {
 constexpr std::size_t kGroupBlockBytes = 64;
 constexpr std::size_t kPerBlock = kGroupBlockBytes / sizeof(Block);
 
-/// kTimes groups are read before any is written.
+/// Reads kTimes groups before it writes any.
 template <std::size_t kRead, std::size_t kWritten, bool kReadsOut, std::size_t kTimes, bool kStream>
 void walk_converting(const std::byte* in, std::byte* out, std::size_t groups) {
   constexpr std::size_t kIn = kRead * kPerBlock * kTimes;

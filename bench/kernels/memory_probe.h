@@ -1,6 +1,6 @@
 #pragma once
-// The rate at which one core of this machine reads some arrays and writes another, with next to no arithmetic between:
-// the yardstick for kernels of the same shape.
+// The rate at which one core of this machine reads some arrays and writes another, with almost no arithmetic. It is the
+// yardstick for kernels of the same shape.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace tributary::bench {
 
-/// One way to walk the arrays. None is the fastest for every shape, so a benchmark takes the best of all of them for
-/// its own.
+/// One way to walk through the arrays. None is the fastest for every shape, so a benchmark takes the best one for its
+/// shape.
 struct MemoryProbe {
   std::string_view name;
-  /// Reads `bytes` of every input and writes their bitwise or to `out`. Arrays are 64-byte aligned, bytes a multiple of
-  /// 4096.
+  /// Reads `bytes` of every input, and writes their bitwise "or" to `out`. Arrays are 64-byte aligned, and `bytes` is a
+  /// multiple of 4096.
   void (*run)(std::span<const std::byte* const> inputs, std::byte* out, std::size_t bytes);
 };
 
@@ -29,11 +29,12 @@ struct ConvertShape {
 
 struct ConvertProbe {
   std::string_view name;
-  /// `groups` groups of the shape's blocks, each of 64 bytes. Arrays are 64-byte aligned.
+  /// Walks through `groups` groups of the shape's blocks, each of 64 bytes. Arrays are 64-byte aligned.
   void (*run)(const std::byte* in, std::byte* out, std::size_t groups);
 };
 
-/// For 4 to 1, 4 to 2, 1 to 4 and 2 to 4, without and, for the latter two, with the result read. Empty for others.
+/// Returns the probes for 4 to 1, 4 to 2, 1 to 4 and 2 to 4; for the last two also those that read the result. Empty
+/// for other shapes.
 [[nodiscard]] std::span<const ConvertProbe> convert_probes(ConvertShape shape);
 
 }  // namespace tributary::bench

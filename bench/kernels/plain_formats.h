@@ -1,6 +1,7 @@
 #pragma once
-// How an element is stored and the number it stands for, in the plainest code: for the loops that kernels are compared
-// with. Only for sources that are compiled for the machine at hand, hence the namespace without a name.
+// The stored form of an element and the number that it stands for, in the plainest code, for the loops with which
+// kernels are compared. Only sources that are compiled for the machine at hand include it, so its namespace has no
+// name.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -45,8 +46,8 @@ struct Half {
 };
 #endif
 
-/// float8 by a table of its 256 values, and by a search for the code nearest to a value, halving the interval each
-/// time.
+/// Reads float8 by a table of its 256 values, and finds the code nearest to a value by a binary
+/// search.
 template <int kExponentBits, int kMantissaBits, bool kInfinity>
 struct Tiny {
   using Stored = std::uint8_t;

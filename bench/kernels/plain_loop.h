@@ -1,5 +1,5 @@
 #pragma once
-// The reduction that anyone would write first, as the compiler makes it with -O3 -march=native.
+// The reduction that anybody would write first, as the compiler makes it with -O3 -march=native.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,13 +8,15 @@
 
 namespace tributary::bench {
 
-/// out = inputs[0] op inputs[1] op ..., count elements. Small floats are combined in float32; the divisor is for avg.
+/// Computes out = inputs[0] op inputs[1] op ... for count elements. It combines small floats in float32; the divisor is
+/// for avg.
 using PlainReduce = void (*)(std::span<const void* const> inputs, void* out, std::size_t count, std::uint32_t divisor);
 
-/// For 2, 4 or 8 inputs; null for another number, and where this CPU has no conversion of float16.
+/// Returns the loop for 2, 4 or 8 inputs; null for another number, and where this CPU has no conversion of float16.
 [[nodiscard]] PlainReduce plain_reduce(DType dtype, ReduceOp op, std::size_t inputs);
 
-/// out = in in the other format, or out += in; null where this CPU has no conversion of float16.
+/// Returns the loop that writes `in` to `out` in the other format, or adds it to `out`; null where this CPU has no
+/// conversion of float16.
 using PlainConvert = void (*)(const void* in, void* out, std::size_t count);
 
 [[nodiscard]] PlainConvert plain_narrow(DType to);

@@ -31,8 +31,8 @@ struct Shape {
   std::size_t input_bytes;
 };
 
-/// Random bits become 64 bits of elements: of a float values from 1/2 to 1, so that neither a sum nor a product of a
-/// few takes a special path; of an integer anything.
+/// Makes 64 bits of elements from random bits. Floats lie between 1/2 and 1, so that neither a sum nor a product of a
+/// few takes a special path; integers are arbitrary.
 std::uint64_t elements_of(DType dtype, std::uint64_t random) {
   const auto floats = [random](std::uint64_t fraction, std::uint64_t half) { return (random & fraction) | half; };
   switch (dtype) {
@@ -74,7 +74,7 @@ class Arrays {
   [[nodiscard]] std::byte* out() const { return out_.data(); }
   [[nodiscard]] std::size_t count() const { return shape_.input_bytes / size_of(shape_.dtype); }
 
-  /// Before anything is timed, the first and the last elements are compared with the reference.
+  /// Compares the first and the last elements with the reference, before any time is taken.
   [[nodiscard]] bool reduce_is_right() {
     kernels::reduce(shape_.dtype, shape_.op, inputs(), out(), count(), divisor());
     const std::size_t part = std::min<std::size_t>(count(), 4099);
@@ -180,7 +180,7 @@ void add(std::string_view place, Shape shape, int rounds) {
       ->Unit(benchmark::kMicrosecond);
 }
 
-/// `total` bytes in all: the inputs and the result.
+/// `total` is the bytes of the inputs and the result together.
 Shape in_cache(DType dtype, ReduceOp op, std::size_t inputs, std::size_t total) {
   return {dtype, op, inputs, total / (inputs + 1) / 512 * 512};
 }

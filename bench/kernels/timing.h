@@ -13,7 +13,7 @@ inline double median(std::vector<double> samples) {
   return samples[samples.size() / 2];
 }
 
-/// Seconds per call of `body`, over so many calls.
+/// Returns the seconds per call of `body`, over this many calls.
 template <class Body>
 double seconds_per_call(std::size_t calls, Body&& body) {
   const auto start = std::chrono::steady_clock::now();

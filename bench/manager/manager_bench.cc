@@ -38,7 +38,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// One answer: its body, and what it took.
+/// One answer: its body, and the time it took.
 struct Answer {
   std::string body;
   double milliseconds = 0;
@@ -70,7 +70,7 @@ void enlist(Cluster& cluster, const std::string& host, std::uint16_t port) {
   std::exit(1);
 }
 
-/// A manager over its real store, with an aggregator at each switch of a leaf-spine fabric for so many ranks.
+/// A manager over its real store, with an aggregator at each switch of a leaf-spine fabric for this many ranks.
 class Fabric {
  public:
   explicit Fabric(int ranks) {
@@ -114,8 +114,8 @@ json grant_of(const Answer& granted, int ranks) {
   std::exit(1);
 }
 
-/// Prints the median time of a grant, and of the same JSON read and written 20 times, which no code of ours takes part
-/// in. The two take turns, each time with a new group.
+/// Prints the median time of a grant, and of reading and writing the same JSON 20 times, which uses no code of ours.
+/// The two take turns, each time with a new group.
 void compare_with_yardstick(int ranks) {
   constexpr int kRounds = 9;
   constexpr int kCopies = 20;

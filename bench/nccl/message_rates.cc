@@ -1,9 +1,9 @@
-// How fast two net plugins move messages over one connection each, turn and turn about:
+// Measures how fast two net plugins move messages over one connection each, by turns:
 //
 //     nccl_message_rates MODE ROUNDS PLUGIN.so OTHER.so [SIZE...]
 //
-// Both libraries are loaded by their newest table. Eight requests are under way, each with a buffer of its own up to
-// 4 MiB, as NCCL's steps have; the oldest is asked for by test(), and where it has not ended the processor is yielded,
+// Both libraries are loaded by their newest table. Eight requests are under way, each with a buffer of its own up to 4
+// MiB, as NCCL's steps have. The program asks for the oldest by test(), and yields the processor if that has not ended,
 // as NCCL's progress thread does.
 //
 // MODE two: two processes, one for each end, measured by the clock. On a busy machine single turns differ widely, so
@@ -51,7 +51,7 @@ double seconds_of(clockid_t clock) {
 
 void quiet(abi::LogLevel, unsigned long, const char*, int, const char*, ...) {}
 
-/// A plugin, loaded and asked for its devices.
+/// A plugin that was loaded and has told its devices.
 class Plugin {
  public:
   explicit Plugin(const std::string& path) : library_(path), net_(library_.net(kNewestVersion, &version_)) {
@@ -85,7 +85,7 @@ class End {
     require_success(net_.listen(context_, 0, handle.data(), &listening_), "listen");
     return handle;
   }
-  /// True once the connection stands.
+  /// True once the connection is made.
   [[nodiscard]] bool accept() {
     if (comm_ == nullptr) require_success(net_.accept(listening_, &comm_), "accept");
     return comm_ != nullptr;
@@ -160,11 +160,11 @@ double gigabytes(std::size_t bytes) {
   return static_cast<double>(bytes * messages_of(bytes)) / 1e9;
 }
 
-/// One plugin's connection, as a mode has it.
+/// One plugin's connection in one of the modes.
 class Line {
  public:
   virtual ~Line() = default;
-  /// Gigabytes a second.
+  /// Returns gigabytes a second.
   virtual double turn(std::size_t bytes) = 0;
 };
 
@@ -194,7 +194,7 @@ class LineInOneThread final : public Line {
   End sends_, receives_;
 };
 
-/// To the other process.
+/// Sends a number to the other process.
 class Pipe {
  public:
   explicit Pipe(int socket) : socket_(socket) {}
@@ -224,7 +224,7 @@ class LineBetweenProcesses final : public Line {
     }
     end_.make_buffers();
   }
-  /// As the sender sees it: to the receiver's word that it has all.
+  /// Measures at the sender, until the receiver says that it has all.
   double turn(std::size_t bytes) override {
     pipe_.put('g');
     (void)pipe_.get<char>();
@@ -262,7 +262,7 @@ Rates measure(Line& ours, Line& theirs, std::size_t bytes, int rounds) {
     if (round % 2 == 0) a = ours.turn(bytes);
     b = theirs.turn(bytes);
     if (round % 2 != 0) a = ours.turn(bytes);
-    if (round < 0) continue;  // to warm up
+    if (round < 0) continue;  // the first rounds warm up
     rates.ours.push_back(a);
     rates.theirs.push_back(b);
     rates.ratio.push_back(a / b);

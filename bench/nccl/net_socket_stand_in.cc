@@ -1,5 +1,5 @@
-// Everything that NCCL's socket transport needs of the rest of NCCL and of CUDA: a log that warns, the environment as
-// it is, and a device 0 that nobody asks anything of. bench/nccl/net-socket compiles it together with NCCL's own
+// Everything that NCCL's socket transport needs of the rest of NCCL and of CUDA: a log for warnings, the unchanged
+// environment, and a device 0 that nobody uses. bench/nccl/net-socket compiles it together with NCCL's own
 // sources.
 #include <cstdarg>
 #include <cstdio>

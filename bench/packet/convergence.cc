@@ -1,6 +1,6 @@
-// How senders come to share a port, on virtual time: rates by time as CSV. bench/packet/plot draws them.
-//   packet_convergence groups   two groups of four senders; the second comes half a second later, and goes again
-//   packet_convergence incast   64 senders that all begin at once
+// Shows how senders come to share a port, on virtual time: prints rates by time as CSV, which bench/packet/plot draws.
+//   packet_convergence groups   two groups of four senders; the second comes half a second later, and leaves again
+//   packet_convergence incast   64 senders that all begin at the same time
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint8_t kReceiver = 1;
-constexpr std::size_t kFrameBytes = 1280;  // with its header in one packet
+constexpr std::size_t kFrameBytes = 1280;  // one packet, with its header
 constexpr double kRate = 1.25e8;           // 1 Gbit/s
 
 class Sender final : public ChannelHandler {
@@ -34,7 +34,7 @@ class Sender final : public ChannelHandler {
     while (channel && channel->send(header, payload_, 0)) {
     }
   }
-  std::uint64_t bytes = 0;  // acknowledged
+  std::uint64_t bytes = 0;  // acknowledged bytes
   std::unique_ptr<Channel> channel;
 
  private:
@@ -74,7 +74,7 @@ class Port {
     senders_.back()->channel = transports_.back()->connect(listener_->local(), *senders_.back(), 20s);
   }
   void remove(std::size_t which) { senders_[which]->channel->close(); }
-  /// Bit/s of each sender in the next `time`.
+  /// Returns the bit/s of each sender in the next `time`.
   std::vector<double> rates(Duration time) {
     std::vector<std::uint64_t> before;
     for (const auto& sender : senders_) before.push_back(sender->bytes);
@@ -143,7 +143,7 @@ void incast() {
   Port port({.bytes_per_second = kRate, .queue_bytes = 150'000, .mark_bytes = 40'000});
   for (int i = 0; i < 64; ++i) port.add();
   std::puts("seconds,bits_per_second,least_share,most_share,fairness,queued_bytes");
-  constexpr Duration kSlice = 50ms;  // some packets of each
+  constexpr Duration kSlice = 50ms;  // enough for some packets of each sender
   for (int slice = 0; slice < 40; ++slice) {
     const auto rates = port.rates(kSlice);
     const double all = sum(rates, 0, 64);

@@ -1,5 +1,5 @@
-// One stream of frames from here to there, over the packet protocol or TCP, for so many seconds: what arrives, once
-// each second and in all. Two processes, so that each may be in a network namespace of its own (bench/packet/loss).
+// Sends one stream of frames over the packet protocol or TCP for some seconds, and prints what arrives, each second and
+// in all. It is two processes, so that each may be in a network namespace of its own (bench/packet/loss).
 //   packet_goodput serve udp|tcp ADDRESS:PORT
 //   packet_goodput send udp|tcp ADDRESS:PORT SECONDS
 #include <csignal>
@@ -19,10 +19,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kFrameBytes = 65536;
-constexpr std::uint64_t kWindow = 64;  // frames in the queue: more than any path here holds
+constexpr std::uint64_t kWindow = 64;  // frames in the queue, more than any path here holds
 
 std::unique_ptr<Transport> make(const std::string& name) {
-  // Turn offloads off: a lossy link must drop single packets, not batches that an offload has joined.
+  // Turns offloads off, because a lossy link must drop single packets, not batches that an offload has joined.
   if (name == "udp") return std::make_unique<UdpTransport>(UdpSettings{.datagram_bytes_max = 1472, .offloads = false});
   return std::make_unique<TcpTransport>();
 }
@@ -89,14 +89,14 @@ int send(const std::string& name, const Endpoint& to, double seconds) {
       transport->poll(1ms);
     }
   };
-  feed_until(Clock::now() + 500ms);  // until it has found its rate
+  feed_until(Clock::now() + 500ms);  // by then the sender has found its rate
   const TimePoint begin = Clock::now();
   const std::uint64_t before = stream.arrived;
   feed_until(begin + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
   std::printf("%.0f\n", static_cast<double>(stream.arrived - before) * 8 / took);  // bit/s
   std::fflush(stdout);
-  std::_Exit(0);  // what is still queued is not waited for
+  std::_Exit(0);  // does not wait for frames that are still queued
 }
 
 }  // namespace

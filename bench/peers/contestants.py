@@ -26,9 +26,9 @@ class Stage:
     setting: Setting
     ranks: int
     place: Place
-    build: Path  # Tributary's
-    peers_build: Path  # the MPI drivers
-    python: Path  # with PyTorch
+    build: Path  # Tributary's build folder
+    peers_build: Path  # the build folder of the MPI drivers
+    python: Path  # an interpreter with PyTorch
     mark: str
     tributary_environment: dict[str, str] = field(default_factory=dict)
     aggregator_settings: list[str] = field(default_factory=list)
@@ -58,19 +58,19 @@ class Contestant:
     name: str
     words: str
     launch: Launcher
-    path: str  # what its ranks must say they use
-    levels: int = 0  # of aggregators
-    aggregators: int = 0  # with links like the ranks', for the planner to use as it finds best
+    path: str  # the path that its ranks must report
+    levels: int = 0  # levels of aggregators
+    aggregators: int = 0  # aggregators with links like the ranks', which the planner uses as it finds best
     ours: bool = True
     shared_memory: bool = False
     network: bool = True
 
     def hosts(self) -> list[str]:
-        """Those that it needs beside the workers'."""
+        """The hosts that it needs beside those of the workers."""
         return service.hosts_of(self.levels) if self.levels else service.equal_hosts(self.aggregators)
 
     def why_not(self, setting: Setting, ranks: int) -> str:
-        """Why it takes no part there; empty if it does."""
+        """The reason why it takes no part there; empty if it does."""
         if setting.shared_memory and not self.shared_memory:
             return "it has no path through shared memory"
         if not setting.shared_memory and not self.network:
@@ -123,7 +123,7 @@ def _tributary_registered(stage: Stage, folder: Path) -> Iterator[Launch]:
 
 def _tributary_here(stage: Stage, folder: Path) -> Iterator[Launch]:
     for launch in _tributary(stage, folder):
-        apart = {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_HOST_ID": launch.host}  # hosts of the topology
+        apart = {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_HOST_ID": launch.host}  # the hosts of the topology
         yield replace(launch, environment=launch.environment | apart)
 
 
@@ -313,7 +313,7 @@ class Running:
         return self._ranks.measure(size, samples, batch, limit_seconds)
 
     def stop(self) -> None:
-        """Closing the ranks' sockets is the end of their loop."""
+        """Ends the ranks: they leave their loop when their sockets are closed."""
         if self._ranks:
             self._ranks.close()
         deadline = time.monotonic() + 10

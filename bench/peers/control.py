@@ -14,7 +14,7 @@ class ContestantError(Exception):
 
 
 class WrongSum(ContestantError):
-    """It reduced to something else than the sum."""
+    """The contestant's result was not the sum."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Rank:
 
 @dataclass
 class Measurement:
-    seconds: list[list[float]]  # by rank, then by sample: of one batch
+    seconds: list[list[float]]  # times of one batch, by rank, then by sample
     rank_cpu_seconds: float
 
 

@@ -1,4 +1,4 @@
-"""Cleans up when this process cannot: after SIGKILL nothing of it runs any more."""
+"""Cleans up when this process cannot, because after SIGKILL none of its code runs any more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Guardian:
 
     def __init__(self, mark: str, folder: Path) -> None:
         owner = os.getpid()
-        waiting, self._held = os.pipe()  # not inherited by programs that are started later
+        waiting, self._held = os.pipe()  # programs that are started later do not inherit it
         self._child = os.fork()
         if self._child == 0:
             os.close(self._held)
@@ -24,7 +24,7 @@ class Guardian:
         os.close(waiting)
 
     def dismiss(self) -> None:
-        """All is cleaned up."""
+        """Tells the guardian that all is cleaned up."""
         os.write(self._held, b"x")
         os.close(self._held)
         os.waitpid(self._child, 0)
@@ -36,7 +36,7 @@ def _stand_guard(waiting: int, owner: int, mark: str, folder: Path) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         nowhere = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):  # whoever waits for the end of our output does not wait for this process
+        for descriptor in (0, 1, 2):  # a process that waits for the end of our output does not wait for this one
             os.dup2(nowhere, descriptor)
         if os.read(waiting, 1) == b"":
             processes.end_all(mark)

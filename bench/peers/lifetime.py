@@ -28,7 +28,7 @@ def _no_sockets(folder: str, names: list[str]) -> list[str]:
 @contextlib.contextmanager
 def of_a_run(keep_logs: Path | None) -> Iterator[tuple[str, Path]]:
     """Gives the mark that the run's processes carry, and its folder, which is copied to `keep_logs` in the end."""
-    for number in _ENDINGS:  # SIGINT too: a shell starts what runs in its background with it ignored
+    for number in _ENDINGS:  # also SIGINT, which a shell makes its background processes ignore
         signal.signal(number, _interrupted)
     mark = processes.new_mark()
     folder = Path(tempfile.mkdtemp(prefix="peers-"))
@@ -47,7 +47,7 @@ def of_a_run(keep_logs: Path | None) -> Iterator[tuple[str, Path]]:
 
 
 def attempt(work: Callable[[], None]) -> int:
-    """The exit status: 1 without the hosts, 130 after an interrupt."""
+    """Returns the exit status: 1 without the hosts, 130 after an interrupt."""
     try:
         work()
     except NamespaceError as error:

@@ -13,19 +13,19 @@ from contestants import Running
 from control import ContestantError, WrongSum
 from places import Setting
 
-LIMIT_SECONDS = 300.0  # for one answer
-DISTURBED_CORES = 0.3  # when others use more than this much of a core, a turn is called disturbed
+LIMIT_SECONDS = 300.0  # seconds for one answer
+DISTURBED_CORES = 0.3  # a turn counts as disturbed when others use more than this much of a core
 
 
 @dataclass
 class Turn:
     """One contestant's part of one alternation."""
 
-    seconds: float  # per operation: median over samples of the slowest rank
+    seconds: float  # seconds per operation: the median over samples of the slowest rank
     operations: int
     rank_cpu_seconds: float
     aggregator_cpu_seconds: float
-    other_cores: float  # what the rest of the machine used meanwhile, in cores
+    other_cores: float  # cores that the rest of the machine used meanwhile
 
 
 @dataclass
@@ -105,7 +105,7 @@ def measure_size(
     runners: list[Running], setting: Setting, ranks: int, size: int, alternations: int, seconds: float,
     say: Callable[[Cell], None],
 ) -> list[Cell]:  # fmt: skip
-    """All contestants at one size. One that fails takes no further part: it leaves `runners`."""
+    """Measures all contestants at one size. One that fails leaves `runners`, and takes no further part."""
     cells = {it.contestant.name: Cell(setting, ranks, size, it.contestant.name) for it in runners}
 
     def attempt(running: Running, step: Callable[[Cell], None]) -> None:

@@ -1,8 +1,8 @@
 """Hosts on one machine: network namespaces around a bridge, their links shaped in both directions.
 
-Fixed MAC addresses and permanent neighbour entries, so that no ARP falls into a measurement. Shaping: htb with a
-bfifo below it, on the host's interface and on its bridge port; a burst of two frames or 125 us of the rate, a queue of
-4 ms of it. gso_max_size is 0.5 ms of the rate, or one segment would overshoot the bucket.
+MAC addresses are fixed and neighbour entries permanent, so that no ARP falls into a measurement. Links are shaped by
+htb with a bfifo below it, on the host's interface and on its bridge port; the burst is two frames or 125 us of the
+rate, and the queue 4 ms of it. gso_max_size is 0.5 ms of the rate, or one segment would overshoot the bucket.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Host:
     address: str
 
     def enter(self) -> list[str]:
-        """The words before a command that make it run there. They set the host's name too: Open MPI compares names."""
+        """The words before a command that make it run on this host, under its name: Open MPI compares names."""
         return [
             "nsenter",
             f"--net=/run/netns/{self.namespace}",
@@ -72,7 +72,7 @@ class Host:
                     return
             try:
                 outcome.append(function())
-            except BaseException as error:  # handed to the caller
+            except BaseException as error:  # the caller gets the exception
                 failure.append(error)
 
         thread = threading.Thread(target=run)
@@ -84,7 +84,7 @@ class Host:
 
 
 def why_not() -> str:
-    """Why this process cannot make namespaces; empty if it can."""
+    """Returns the reason why this process cannot make namespaces; empty if it can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     try:
@@ -96,7 +96,7 @@ def why_not() -> str:
 
 
 def remove_of(owner: int) -> None:
-    """All namespaces of a process that has ended."""
+    """Removes all namespaces of a process that has ended."""
     try:
         lines = _ip("netns", "list").splitlines()
     except (NamespaceError, FileNotFoundError):
@@ -106,7 +106,7 @@ def remove_of(owner: int) -> None:
 
 
 class Network:
-    """Hosts by name, one link each; rate None: as fast as the machine. Use as a context."""
+    """Hosts by name, with one link each; rate None means as fast as the machine. Use it as a context."""
 
     def __init__(self, rates: dict[str, float | None], congestion_control: str = "") -> None:
         self._rates, self._congestion_control = rates, congestion_control

@@ -107,7 +107,7 @@ def compare(options: Namespace) -> int:
 
 
 def verdict(document: dict) -> int:
-    """1 where a sum was wrong or a contestant failed while it was measured; 77 where nothing could be measured."""
+    """Returns 1 if a sum was wrong or a contestant failed while it was measured; 77 if nothing could be measured."""
     for cell in document["cells"]:
         if cell["failure"]:
             print(f"{cell['setting']}, {cell['ranks']} ranks: {cell['contestant']}: {cell['failure']}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Where a cell is measured: this one host, or hosts in network namespaces with shaped links."""
+"""Places in which a cell is measured: this one host, or hosts in network namespaces with shaped links."""
 
 from __future__ import annotations
 

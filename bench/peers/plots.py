@@ -75,7 +75,7 @@ def _finish(axes, cells: list[dict]) -> None:
 
 
 def _legend(panels) -> None:
-    """One for all panels: not every contestant is in each."""
+    """Draws one legend for all panels, because not every contestant is in each."""
     entries = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -87,8 +87,8 @@ def draw(cells: list[dict], words: dict[str, str], ours: set[str], folder: Path)
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
-    matplotlib.rcParams["svg.hashsalt"] = "peers"  # the same data give the same file
+    matplotlib.rcParams["svg.fonttype"] = "none"  # keeps text as text
+    matplotlib.rcParams["svg.hashsalt"] = "peers"  # makes the same file from the same data
     from matplotlib import pyplot
 
     made = []

@@ -1,4 +1,4 @@
-"""Processes that end when this one ends, however it ends, and the processor time they took."""
+"""Processes that end when this one ends, however it ends, and the processor time that they took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
-MARK = "PEERS_RUN"  # a variable that every process of a run inherits: so all of them can be found again
+MARK = "PEERS_RUN"  # every process of a run inherits this variable, so that all of them can be found
 
 
 def new_mark() -> str:
@@ -20,7 +20,7 @@ def new_mark() -> str:
 
 
 def marked(mark: str) -> list[int]:
-    """Every living process of the run but this one."""
+    """Yields every living process of the run except this one."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -51,7 +51,7 @@ def _begin_child() -> None:
 
 
 def spawn(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """In a session of its own, so that the terminal's interrupt reaches this process alone, which then ends them."""
+    """Starts a process in a session of its own, so that an interrupt reaches this process alone; it ends the others."""
     with log.open("ab") as out:
         return subprocess.Popen(
             command,
@@ -70,8 +70,8 @@ def tail(log: Path, lines: int = 8) -> str:
 
 
 def cpu_seconds(process: int) -> float:
-    """All threads of another process, in user and kernel mode, to the nanosecond: the clock that
-    clock_getcpuclockid(3) names."""
+    """Returns the time of all threads of another process, in user and kernel mode, to the nanosecond, by the clock of
+    clock_getcpuclockid(3)."""
     try:
         return time.clock_gettime((~process << 3) | 2)
     except OSError:
@@ -79,6 +79,6 @@ def cpu_seconds(process: int) -> float:
 
 
 def machine_cpu_seconds() -> float:
-    """Processor time of all processes since the machine started, without interrupts: shaped links cause those."""
+    """Processor time of all processes since the machine started, without interrupts, as shaped links cause those."""
     user, nice, system, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")

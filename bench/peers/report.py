@@ -27,7 +27,7 @@ def fastest_peer(cells: Iterable[dict], ours: set[str]) -> float | None:
 
 
 def grouped(cells: list[dict]) -> list[list[dict]]:
-    """Cells that compare: of one setting, number of ranks and size; in the order in which they came."""
+    """Groups cells that can be compared, of one setting, number of ranks and size, in the order in which they came."""
     groups: dict[tuple, list[dict]] = {}
     for cell in cells:
         groups.setdefault((cell["setting"], cell["ranks"], cell["bytes"]), []).append(cell)
@@ -52,8 +52,8 @@ def row(cell: dict, peer: float | None) -> list[str]:
     if cell["disturbed_turns"]:
         notes.append(f"{cell['disturbed_turns']} of {len(cell['turns'])} turns disturbed by other load")
     cpu = cell["cpu_seconds_per_gb"]
-    large = cell["bytes"] >= 1 << 16  # below it, links and processors are not what bounds
-    if "memory_seconds" in of and cell["bytes"] >= 1 << 24:  # below that, caches help
+    large = cell["bytes"] >= 1 << 16  # below this size, other things than links and processors are the bound
+    if "memory_seconds" in of and cell["bytes"] >= 1 << 24:  # below this size, caches help
         notes.append(f"{_part(of['memory_seconds'], seconds)} of the memory limit")
     return [
         cell["contestant"],
@@ -89,7 +89,7 @@ def table(cells: list[dict], ours: set[str]) -> str:
     return "\n\n".join(parts)
 
 
-EXPLANATION = """time: of one allreduce, median over alternations; +-: half of the distance between the quartiles.
+EXPLANATION = """time: of one allreduce, the median over alternations; +-: half of the distance between the quartiles.
 algbw, busbw: GB/s. cpu s/GB: processor seconds of all ranks, and of all aggregators, for 10^9 bytes of the vector.
 of tree, of ring: the part of bytes / rate, and of 2(N-1)/N of it, that the time is at. peer/this: above 1 is faster
 than the fastest peer."""

@@ -1,4 +1,4 @@
-"""From what the ranks measured to one figure and its spread, and how many samples to take."""
+"""Turns the ranks' measurements into one figure and its spread, and decides how many samples to take."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ import statistics
 from dataclasses import dataclass
 
 SAMPLES_MAX = 400
-BATCH_SECONDS = 0.02  # a sample is at least so long where that is allowed: its first operation may start unevenly
+BATCH_SECONDS = 0.02  # the least length of a sample, where that is allowed, because its first operation may start
+                      # unevenly
 
 
 @dataclass(frozen=True)
 class Plan:
     samples: int
-    batch: int  # allreduces a sample
+    batch: int  # allreduces in a sample
 
 
 def batch_max(ranks: int) -> int:
-    """Each allreduce in place multiplies the sum by the number of ranks, and that must stay exact in float32: powers of
-    two only move the exponent, other factors fill the 24 bits of the fraction (sums begin below 61 x ranks)."""
+    """Returns the longest batch. Each allreduce in place multiplies the sum by the number of ranks, and that must stay
+    exact in float32: powers of two only move the exponent; other factors fill the 24 bits of the fraction (sums begin
+    below 61 x ranks)."""
     if ranks & (ranks - 1) == 0:
         return 1 + 100 // max(1, ranks.bit_length() - 1)
     return max(1, int((24 - math.log2(61 * ranks)) / math.log2(ranks)) + 1)
 
 
 def plan(seconds_per_operation: float, seconds: float, ranks: int) -> Plan:
-    """How to fill about `seconds`."""
+    """Chooses samples and batch so that they fill about `seconds`."""
     batch = min(batch_max(ranks), max(1, math.ceil(BATCH_SECONDS / seconds_per_operation)))
     return Plan(min(SAMPLES_MAX, max(1, round(seconds / (batch * seconds_per_operation)))), batch)
 
 
 def slowest(by_rank: list[list[float]]) -> list[float]:
-    """An operation has ended when its last rank has it: of each sample the greatest time."""
+    """Returns the greatest time of each sample, because an operation has ended when its last rank has the result."""
     return [max(of_sample) for of_sample in zip(*by_rank, strict=True)]
 
 
@@ -46,7 +48,7 @@ class Spread:
 
     @property
     def relative(self) -> float:
-        """Half of the distance between the quartiles, as a part of the median."""
+        """Returns half of the distance between the quartiles, as a part of the median."""
         return (self.quartile_high - self.quartile_low) / 2 / self.median if self.median else 0.0
 
 

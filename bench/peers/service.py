@@ -1,5 +1,5 @@
-"""Tributary's manager and aggregators at a place: for one tree of a shape that is wanted, or as many aggregators as
-are wanted, at one switch.
+"""Starts Tributary's manager and aggregators at a place, for one tree of a given shape, or with a given number of
+aggregators at one switch.
 
 one level:        root                 two levels:        root
                 /  ..  \\                                /      \\
@@ -21,27 +21,27 @@ import processes
 from places import Place, worker
 
 START_SECONDS = 30.0
-# The planner is to find that every switch must reduce what comes from below: an uplink carries one rank's traffic, and
-# an aggregator's own link never decides.
+# With these rates the planner must find that every switch reduces what comes from below: an uplink carries one rank's
+# traffic, and an aggregator's own link never decides.
 _RANK_RATE, _AGGREGATOR_RATE = "100Gbit/s", "200Tbit/s"
 
 
 class ServiceError(Exception):
-    """The service did not start; the text says what was seen."""
+    """The service did not start; the text says why."""
 
 
 def hosts_of(levels: int) -> list[str]:
-    """The root's is first; the manager stands there too."""
+    """The root's host is first; the manager runs there, too."""
     return [f"tree{levels}-root", *(f"tree{levels}-leaf-{leaf}" for leaf in range(2 if levels == 2 else 0))]
 
 
 def equal_hosts(aggregators: int) -> list[str]:
-    """The manager stands on the first."""
+    """The manager runs on the first host."""
     return [f"equal{aggregators}-{index}" for index in range(aggregators)]
 
 
 def equal_topology(ranks: int, aggregators: int, bits_per_second: float) -> str:
-    """YAML for the manager: all at one switch, with links of one rate."""
+    """Returns YAML for the manager: all hosts at one switch, with links of one rate."""
     hosts = [worker(rank) for rank in range(ranks)] + equal_hosts(aggregators)
     lines = ["fabric: fat-tree", "switches:", "  - {name: switch, level: 1}"]
     lines += ["hosts:", *(f"  - {it}" for it in hosts), "links:"]
@@ -50,7 +50,7 @@ def equal_topology(ranks: int, aggregators: int, bits_per_second: float) -> str:
 
 
 def topology(ranks: int, levels: int, bits_per_second: float | None = None) -> str:
-    """YAML for the manager, with the rate of the ranks' links, which says how much is in flight."""
+    """Returns YAML for the manager. The rate of the ranks' links tells it how much must be in flight."""
     rank_rate = f"{bits_per_second / 1e6:.0f}Mbit/s" if bits_per_second else _RANK_RATE
     root, *leaves = hosts_of(levels)
     at_rank = [f"switch-{leaf}" for leaf in range(len(leaves))] or ["switch-root"]
@@ -146,7 +146,7 @@ class Service:
         return [it.pid for name, it in self._daemons.items() if name != "manager"]
 
     def stop(self) -> None:
-        """Aggregators first, so that they can say goodbye to their manager."""
+        """Stops the aggregators first, so that they can take leave of their manager."""
         for name in sorted(self._daemons, key=lambda it: it == "manager"):
             self._daemons[name].terminate()
             try:

@@ -29,7 +29,7 @@ from control import ContestantError, WrongSum
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER = contestants.DRIVERS / "training_driver.py"
-LIMIT_SECONDS = 300.0  # for one answer
+LIMIT_SECONDS = 300.0  # seconds for one answer
 
 
 def _ranks_of(backend: str, model: list[str]) -> Launcher:
@@ -58,8 +58,8 @@ class Course:
 
     turns: list[figures.Turn] = field(default_factory=list)
     failure: str = ""
-    difference: float | None = None  # from the first contestant's parameters, in the end, relative to these
-    difference_of_change: float | None = None  # the same, relative to what training has changed
+    difference: float | None = None  # difference from the first contestant's parameters in the end, relative to these
+    difference_of_change: float | None = None  # the same difference, relative to what training has changed
 
 
 class Training:
@@ -72,7 +72,7 @@ class Training:
         self.compute: list[figures.Turn] = []
 
     def why_not(self) -> str:
-        """Why nothing can be measured here; empty if it can."""
+        """Returns the reason why nothing can be measured here; empty if it can."""
         if self._setting.hosts and (why := namespaces.why_not()):
             return why
         if not self._python.exists():
@@ -103,7 +103,7 @@ class Training:
             self._train(runners)
 
     def _each(self, runners: list[Running], work) -> None:
-        """One that fails takes no further part: it leaves `runners`."""
+        """Runs one alternation. A contestant that fails leaves `runners`, and takes no further part."""
         for running in list(runners):
             course = self.courses[running.contestant.name]
             try:
@@ -118,7 +118,7 @@ class Training:
         # A first step opens connections, and DistributedDataParallel orders its buckets by it.
         self._each(runners, lambda running, _: self._turn(running, "train", 1))
         for alternation in range(self._options.alternations):
-            if runners:  # all have the same model: they take turns with its computing too
+            if runners:  # all have the same model, so they also take turns in computing alone
                 computing = [runners[alternation % len(runners)]]
                 self._each(computing, lambda running, _: self.compute.append(self._turn(running, "compute", steps)))
             self._each(runners, lambda running, course: course.turns.append(self._turn(running, "train", steps)))
@@ -148,7 +148,7 @@ class Training:
             return
         answers = [tuple(map(float, it.split())) for it in running.ask(f"compare {file}", LIMIT_SECONDS)]
         course.difference, course.difference_of_change = max(answers)
-        if not course.difference <= figures.DIFFERENCE_MAX:  # a NaN is no agreement
+        if not course.difference <= figures.DIFFERENCE_MAX:  # also false for a NaN
             raise WrongSum(f"its parameters differ from the first contestant's by {course.difference:.1e}")
 
     def _link_seconds(self, tree: bool) -> float | None:
@@ -186,7 +186,7 @@ class Training:
         }
 
     def verdict(self) -> int:
-        """1 where a contestant failed or parameters differed; 77 where nothing was measured."""
+        """Returns 1 if a contestant failed or parameters differed; 77 if nothing was measured."""
         if any(it.failure for it in self.courses.values()):
             return 1
         return 0 if any(it.turns for it in self.courses.values()) else 77

@@ -1,4 +1,4 @@
-"""From what the ranks of a training say to its table."""
+"""Turns what the ranks of a training report into its table."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import limits
 import report
 import samples
 
-DIFFERENCE_MAX = 1e-4  # between two backends' parameters, relative to these
+DIFFERENCE_MAX = 1e-4  # greatest difference between two backends' parameters, relative to these
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One rank's word on a number of steps; times are sums."""
+    """One rank's report on a number of steps; times are sums."""
 
     cpu_seconds: float
     seconds: float
@@ -32,15 +32,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Turn:
-    """All ranks' steps of one contestant in one alternation; seconds of one step."""
+    """The steps of all ranks of one contestant in one alternation; times are seconds of one step."""
 
-    seconds: float  # of the slowest rank
-    forward_seconds: float  # these three: means over the ranks
+    seconds: float  # time of the slowest rank
+    forward_seconds: float  # these three are means over the ranks
     backward_seconds: float
     optimizer_seconds: float
-    rank_cpu_seconds: float  # of all ranks together
+    rank_cpu_seconds: float  # processor time of all ranks together
     aggregator_cpu_seconds: float
-    other_cores: float  # what the rest of the machine used meanwhile, in cores
+    other_cores: float  # cores that the rest of the machine used meanwhile
     loss: float
 
     @staticmethod
@@ -61,7 +61,7 @@ class Turn:
 
 
 def why_wrong(answers: list[Answer], path: str) -> str:
-    """Why these answers are not those of one training over `path`; empty if they are."""
+    """Returns the reason why these answers are not those of one training over `path`; empty if they are."""
     if digests := {it.digest for it in answers} - {answers[0].digest}:
         return f"the ranks' parameters differ: {len(digests) + 1} different sets on {len(answers)} ranks"
     if others := {it.path for it in answers} - {path}:
@@ -70,7 +70,7 @@ def why_wrong(answers: list[Answer], path: str) -> str:
 
 
 def parameters(layers: int, width: int, characters: int) -> int:
-    """How many drivers/training_driver.py's model has: embeddings, layers, norm and output."""
+    """Returns the number of parameters of drivers/training_driver.py's model: embeddings, layers, norm and output."""
     attention, feed_forward, norms = 4 * (width * width + width), 8 * width * width + 5 * width, 4 * width
     return (256 + characters) * width + layers * (attention + feed_forward + norms) + 2 * width + 256 * (width + 1)
 
@@ -104,7 +104,7 @@ HEADINGS = (
 
 
 def row(name: str, turns: list[Turn], compute: list[Turn], link: float | None, peer: float | None, note: str) -> list[str]:
-    """`link`: what the gradients need on their links; `peer`: gloo's step."""
+    """Makes a row. `link` is the time that the gradients need on their links; `peer` is gloo's step."""
     if not turns:
         return [name, *[""] * (len(HEADINGS) - 2), note]
     step = samples.spread([it.seconds for it in turns])

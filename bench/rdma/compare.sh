@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# All-reduce over RDMA beside perftest's figures for the same devices, in the same run.
+# Measures all-reduce over RDMA beside perftest's figures for the same devices, in the same run.
 #   tests/rdma/rdma-vm --hosts 4 --memory 3072 -- bench/rdma/compare.sh build/release
 # On a machine with RDMA devices of its own, without the virtual machine: RDMA_HOSTS="ADDRESS ADDRESS" bench/rdma/compare.sh BUILD
 #
-# How to read it. In the virtual machine the processors do the devices' work, and every byte that moves anywhere costs
-# the same few cores. A tree of 4 ranks under 2 leaves under a root moves a tensor over 6 links, up and down: 12 times its
-# size; ib_write_bw moves it once. So the bound is ib_write_bw / 12 there, and ib_write_bw itself where links are independent.
-# The latency's bound is 2 x depth x ib_write_lat, with as many cores as processes.
+# To read the figures: in the virtual machine the processors do the devices' work, and every byte that moves anywhere
+# costs the same few cores. A tree of 4 ranks under 2 leaves under a root moves a tensor over 6 links, up and down: 12
+# times its size; ib_write_bw moves it once. So the bound is ib_write_bw / 12 there, and ib_write_bw itself where links
+# are independent. The latency's bound is 2 x depth x ib_write_lat, with as many cores as processes.
 set -euo pipefail
 program=$(realpath "$1")/client/cli/tributary
 export TRIBUTARY_TRANSPORT=verbs TRIBUTARY_LOCAL=off TRIBUTARY_PATH=in-network
 read -r -a hosts <<< "$RDMA_HOSTS"
-device_of() { # the one whose GIDs hold this address
+device_of() { # prints the device whose GIDs hold this address
   local device
   for device in /sys/class/infiniband/*; do
     if grep -qi "$(printf 'ffff:%02x%02x:%02x%02x' ${1//./ })" "$device"/ports/*/gids/* 2>/dev/null; then basename "$device"; return; fi
@@ -27,7 +27,7 @@ perftest() { # PROGRAM OPTION...
   "$tool" -F -d "$last" "$@" "${hosts[0]}" | awk '/^ *[0-9]+ +[0-9]+ / { print }'
   wait
 }
-gid=1 # of the IPv4 address in the virtual machine
+gid=1 # index of the IPv4 address's GID in the virtual machine
 echo "ib_write_bw (bytes, iterations, peak, average MB/s, Mmsg/s):"
 perftest ib_write_bw -x $gid -s 65536 -n 1000
 echo "ib_write_lat (bytes, iterations, min, max, typical us ...):"

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Where the time of an 8-byte all-reduce over RDMA goes where processes share processors: by number of links and levels,
-# beside ib_write_lat alone and beside two busy loops, with what the processors did meanwhile.
+# Shows where the time of an 8-byte all-reduce over RDMA goes when processes share processors: by number of links and
+# levels, beside ib_write_lat alone and with two busy loops, and with what the processors did meanwhile.
 #   tests/rdma/rdma-vm --hosts 4 --memory 3500 -- bench/rdma/latency.sh build/release
 # On a machine with RDMA devices of its own: RDMA_HOSTS="ADDRESS ADDRESS" bench/rdma/latency.sh BUILD
 #
-# An all-reduce over a tree of L links is 2 L messages. Where processors are few, their work is the bound, so the time is
-# that of 2 L messages; where each process has one, it is that of 2 x depth.
+# An all-reduce over a tree of L links is 2 L messages. If processors are few, their work is the bound, and the time is
+# that of 2 L messages; if each process has a processor, it is that of 2 x depth.
 set -euo pipefail
 program=$(realpath "$1")/client/cli/tributary
 export TRIBUTARY_TRANSPORT=verbs TRIBUTARY_LOCAL=off
 read -r -a hosts <<< "$RDMA_HOSTS"
 mapfile -t devices < <(basename -a /sys/class/infiniband/*)
-gid=1 # of the IPv4 address in the virtual machine
+gid=1 # index of the IPv4 address's GID in the virtual machine
 
 write_latency() { # ITERATIONS
   ib_write_lat -F -d "${devices[0]}" -x $gid -s 8 -n "$1" >/dev/null 2>&1 &

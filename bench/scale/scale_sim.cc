@@ -1,5 +1,6 @@
-// Simulates one allreduce on SimGrid's flow model: every host has one link in each direction, and all links meet at one switch that never
-// is the bound. SimGrid shares the links between the flows of a moment; what is above that is ours: segments, windows, lanes, and rounds.
+// Simulates one allreduce on SimGrid's flow model: every host has one link in each direction, and all links meet at one
+// switch that never is the bound. SimGrid shares the links between the flows of a moment; this program does the rest:
+// segments, windows, lanes, and rounds.
 //
 //   scale_sim PATH RANKS AGGREGATORS RATE AGGREGATOR_RATE BYTES SEGMENT WINDOW HOP
 //

@@ -1,5 +1,5 @@
-// Within one host, over TCP on loopback (shm:0) and through shared memory (shm:1), one transport and thread on each
-// side: how many bytes a second in segments, how long a small frame takes there and back.
+// Measures within one host, over TCP on loopback (shm:0) and through shared memory (shm:1), with one transport and
+// thread on each side: the bytes a second in segments, and the time of a small frame there and back.
 #include <benchmark/benchmark.h>
 
 #include "bench/transport/loopback.h"
@@ -20,7 +20,7 @@ void throughput(benchmark::State& state) {
 }
 BENCHMARK(throughput)->ArgNames({"bytes", "shm"})->ArgsProduct({{64, 4096, 65536, 1 << 20}, {0, 1}})->UseRealTime();
 
-/// Spinning or sleeping in poll().
+/// The two sides spin or sleep in poll().
 void round_trip(benchmark::State& state) {
   run_round_trips<NearTransport>(state, static_cast<std::size_t>(state.range(0)),
                                  NearSettings{.tcp = {.busy_poll = std::chrono::microseconds(state.range(1))},

@@ -28,7 +28,7 @@ inline std::vector<std::byte> pattern(std::size_t bytes) {
   return filled;
 }
 
-/// Takes frames into one place, and sends each back if it is told to.
+/// Takes frames into one place, and sends each back if asked to.
 class Receiver : public ChannelHandler, public Acceptor {
  public:
   Receiver(std::size_t payload_bytes, bool echoes)
@@ -68,7 +68,7 @@ class Sender : public ChannelHandler {
   std::vector<std::byte> place_;
 };
 
-/// The other side, on its own thread.
+/// The other side, on a thread of its own.
 template <class Transport, class Settings>
 class Server {
  public:
@@ -90,8 +90,8 @@ class Server {
 
 constexpr std::uint64_t kWindow = 32;  // frames in the queue
 
-/// One stream of frames, as many as the window lets: sets how many bytes of payload a second. `then` sees the transport
-/// and the channel when all is sent.
+/// Sends one stream of frames, as many at once as the window allows, and sets the bytes of payload a second. `then`
+/// sees the transport and the channel when all is sent.
 template <class T, class Settings, class Then>
 void run_stream(benchmark::State& state, std::size_t bytes, const Settings& settings, Then then) {
   Server<T, Settings> server(bytes, false, settings);
@@ -110,7 +110,7 @@ void run_stream(benchmark::State& state, std::size_t bytes, const Settings& sett
   then(transport, *channel);
 }
 
-/// One frame at a time, there and back.
+/// Sends one frame at a time, there and back.
 template <class T, class Settings>
 void run_round_trips(benchmark::State& state, std::size_t bytes, const Settings& settings) {
   Server<T, Settings> server(bytes, true, settings);

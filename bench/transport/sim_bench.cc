@@ -1,4 +1,4 @@
-// How many events a second SimNetwork takes, with 100 hosts that talk to one another through small frames.
+// Measures how many events a second SimNetwork handles, with 100 hosts that exchange small frames.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Answers every frame with one.
+/// Answers every frame with a frame.
 class Talker : public ChannelHandler {
  public:
   Placement on_header(Channel&, const FrameHeader&) override { return Accept{place_}; }

@@ -1,6 +1,6 @@
-// Whether MSG_ZEROCOPY pays on a path: the same bytes over one TCP connection by send() and by send(MSG_ZEROCOPY), by
-// turns. The system says afterwards whether it copied all the same, as it does wherever the receiver is on this
-// machine.
+// Finds out whether MSG_ZEROCOPY pays on a path: sends the same bytes over one TCP connection by send() and by
+// send(MSG_ZEROCOPY), by turns. The system says afterwards whether it copied all the same, as it does wherever the
+// receiver is on this machine.
 //
 //   tcp_zero_copy [BYTES_OF_A_SEND [MIB]]             both ends here, over the loopback
 //   tcp_zero_copy BYTES MIB listen PORT               the receiving end, in one namespace or host
@@ -86,7 +86,7 @@ Figure send_all(int socket, std::span<const std::byte> from, std::size_t total, 
     std::size_t offset = 0;
     while (offset < from.size()) {
       const ssize_t wrote = ::send(socket, from.data() + offset, from.size() - offset, flags);
-      if (wrote < 0 && errno == ENOBUFS) {  // too many notices wait
+      if (wrote < 0 && errno == ENOBUFS) {  // too many notices are waiting
         read_notices(socket, notices);
         continue;
       }

@@ -1,4 +1,4 @@
-// The same over UDP, in packets of Ethernet and in the longest ones, and with packets lost on purpose.
+// Measures channels over UDP, in Ethernet's packets and in the longest ones, and with packets lost on purpose.
 #include <benchmark/benchmark.h>
 
 #include "bench/transport/loopback.h"
@@ -29,7 +29,7 @@ BENCHMARK(udp_throughput)
     ->ArgsProduct({{65536}, {1472, 16384}, {1, 10, 20, 50, 100}})
     ->UseRealTime();
 
-/// The same with what packets are sealed with; off is the protocol's checksum.
+/// Measures with each kind of seal; off means the protocol's checksum.
 void udp_sealed(benchmark::State& state) {
   UdpSettings settings = settings_of(state.range(1), 0);
   const auto security = static_cast<PacketSecurity>(state.range(2));
@@ -47,7 +47,7 @@ BENCHMARK(udp_sealed)
     ->ArgsProduct({{65536}, {1472, 8972, 16384}, {0, 1, 2}})
     ->UseRealTime();
 
-/// Spinning or sleeping in poll().
+/// The two sides spin or sleep in poll().
 void udp_round_trip(benchmark::State& state) {
   UdpSettings settings;
   settings.busy_poll = std::chrono::microseconds(state.range(1));

@@ -18,7 +18,7 @@ struct pattern {
   float values[kPeriod * kPeriodsAtOnce];
 };
 
-/* Small whole numbers: every sum of them is exact. The same in gloo_driver.py. */
+/* Fills with small whole numbers, whose sums are all exact; gloo_driver.py uses the same. */
 static float input_of(int rank, size_t i) {
   return (float)(1 + (i * 7 + (size_t)rank * 13) % 61);
 }
@@ -27,7 +27,8 @@ static void make_input(struct pattern* pattern, int rank) {
   for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) pattern->values[i] = input_of(rank, i % kPeriod);
 }
 
-/* After `batch` allreduces in place: the first makes the sum, each later one multiplies it by the number of ranks. */
+/* Computes the value after `batch` allreduces in place: the first makes the sum, and each later one multiplies it by the
+   number of ranks. */
 static void make_expected(struct pattern* pattern, int ranks, int batch) {
   const float factor = powf((float)ranks, (float)(batch - 1));
   for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) {
@@ -44,7 +45,7 @@ static void fill(float* values, size_t count, const struct pattern* pattern) {
   }
 }
 
-/* The index of the first element that is not what it must be, or count. Bit by bit: all of these sums are exact. */
+/* Returns the index of the first wrong element, or count. Compares bit by bit, because all of these sums are exact. */
 static size_t first_wrong(const float* values, size_t count, const struct pattern* expected) {
   const size_t step = kPeriod * kPeriodsAtOnce;
   for (size_t i = 0; i < count; i += step) {
@@ -94,7 +95,8 @@ static void take_samples(const struct contestant* self, float* values, size_t co
   outcome->wrong_at = count;
   for (int sample = 0; sample < samples && !outcome->failed; ++sample) {
     fill(values, count, &input);
-    /* Not timed: filling and checking take the ranks different times, and this brings them together again. */
+    /* This allreduce is not timed: filling and checking take the ranks different times, and it brings
+       them together again. */
     float together = 1;
     outcome->failed = self->all_reduce(self->context, &together, 1);
     const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), begin = seconds_of(CLOCK_MONOTONIC);
@@ -102,7 +104,7 @@ static void take_samples(const struct contestant* self, float* values, size_t co
       outcome->failed = self->all_reduce(self->context, values, count);
     outcome->seconds[sample] = seconds_of(CLOCK_MONOTONIC) - begin;
     outcome->cpu_seconds += seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    /* Nor does one that has ended take the processors for its checking from those that have not. */
+    /* So a rank that has finished does not take the processors for its checking from those that have not. */
     if (!outcome->failed) outcome->failed = self->all_reduce(self->context, &together, 1);
     if (outcome->wrong_at == count) outcome->wrong_at = first_wrong(values, count, &expected);
     if (together != (float)self->ranks * (float)self->ranks) outcome->wrong_at = 0;
@@ -127,7 +129,7 @@ static void* allocate(const struct contestant* self, size_t bytes) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* 0, or not when the rank cannot go on. */
+/* Returns 0, or another number when the rank cannot go on. */
 static int measure(int bench, const struct contestant* self, size_t bytes, int samples, int batch) {
   const size_t count = bytes / sizeof(float);
   float* values = allocate(self, bytes);

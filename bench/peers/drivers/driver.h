@@ -1,6 +1,6 @@
 /* One rank of one contestant, as bench/peers drives it: the part that is the same for all of them.
  *
- * A rank connects to the Unix socket that PEERS_CONTROL names (a path: so it works from inside a network namespace) and
+ * A rank connects to the Unix socket that PEERS_CONTROL names (a path, so it works from inside a network namespace) and
  * speaks lines:
  *
  *   rank -> bench   hello RANK PID PATH            PATH: how this contestant reduces, in one word
@@ -10,7 +10,7 @@
  *   rank -> bench   failed SENTENCE                then the rank ends
  *   bench -> rank   end
  *
- * Between commands a rank sleeps in read(2), so that contestants that wait cost the one that is measured nothing.
+ * Between commands a rank sleeps in read(2), so contestants that wait cost nothing to the one that is measured.
  */
 #ifndef TRIBUTARY_BENCH_PEERS_DRIVER_H_
 #define TRIBUTARY_BENCH_PEERS_DRIVER_H_
@@ -21,11 +21,12 @@ struct contestant {
   int rank;
   int ranks;
   const char* path;
-  /* The float32 sum over all ranks, in place, done when it returns. 0, or a failure that `why` explains. */
+  /* Makes the float32 sum over all ranks, in place, and returns when it is done. Returns 0, or another number after a
+     failure that `why` explains. */
   int (*all_reduce)(void* context, float* values, size_t count);
   const char* (*why)(void* context);
   void* context;
-  /* Memory for the values, NULL if there is none, and its end. Both NULL: anonymous memory. */
+  /* Return memory for the values (NULL if there is none), and free it. Both NULL: anonymous memory. */
   void* (*allocate)(void* context, size_t bytes);
   void (*release)(void* context, void* memory);
 };

@@ -1,4 +1,4 @@
-"""One rank of gloo, through PyTorch. Speaks the lines of driver.h, in which everything is said."""
+"""One rank of gloo, through PyTorch. Speaks the lines that driver.h explains."""
 
 import os
 import socket

@@ -1,16 +1,19 @@
 # shellcheck shell=bash
-# A cluster for the tests of this folder, to be sourced: a manager, an aggregator whose device DPDK drives, and ranks in network namespaces of
-# their own, which have begun when this returns. Arguments: those of the test, MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]].
-# RANKS dpdk: each rank has a device of its own, by DPDK, to which its kernel has no address; that one is reached by another bridge.
-# TRIBUTARY_TEST_WORKERS (1): of the aggregator; with several, its device has a queue for each and one for their door.
+# A cluster for the tests of this folder, which source this file: a manager, an aggregator whose device DPDK drives, and
+# ranks in network namespaces of their own, which have started when this returns. It takes the test's arguments: MANAGER
+# AGGREGATOR CHAOS_RANK [RANKS [COUNT]]. RANKS dpdk: each rank has a DPDK device of its own, for which its kernel has no
+# address; another bridge leads to the kernel.
+# TRIBUTARY_TEST_WORKERS (1): the aggregator's workers; with several, its device has a queue for each and one for their
+# door.
 # TRIBUTARY_TEST_KERNEL_LOSS=N: each host's kernel and each port of the bridge lose N packets in a thousand, before the kernel cuts long ones;
 # one in a hundred is sent twice, and one in twenty overtaken.
-# TRIBUTARY_TEST_JOBS (1): so many jobs of as many ranks each, of hosts in a row; start_job starts one more.
-# TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three communicators.
+# TRIBUTARY_TEST_JOBS (1): the number of jobs, which share the ranks' hosts evenly, in a row; start_job starts one more.
+# TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three
+# communicators.
 set -euo pipefail
 manager=$1 aggregator=$2 rank=$3 over=${4:-udp} ranks=${5:-4}
 
-# All of it in namespaces that go with this script, however it ends.
+# Everything runs in namespaces that end with this script, however it ends.
 if [[ ${DPDK_CLUSTER_INSIDE:-} != yes ]]; then
   if ((EUID != 0)) || ! unshare --net --mount --pid --fork --kill-child true 2>/dev/null; then
     echo 'skipped: namespaces need root'
@@ -23,7 +26,7 @@ fi
 folder=$(mktemp -d)
 trap 'status=$?; ((status == 0)) || { tail -n 25 "$folder"/*.log >&2 || true; }; rm -rf "$folder"; exit $status' EXIT
 fail() { printf 'failed: %s\n' "$*" >&2; exit 1; }
-# within SECONDS COMMAND...: until it succeeds
+# within SECONDS COMMAND...: repeats the command until it succeeds
 within() {
   local end=$((SECONDS + $1))
   shift
@@ -38,7 +41,7 @@ mkdir -p /run/netns && mount -t tmpfs none /run/netns
 ip link set lo up
 ip link add bridge0 type bridge forward_delay 0 && ip link set bridge0 up && ip addr add 10.6.0.254/24 dev bridge0
 ip link add bridge1 type bridge forward_delay 0 && ip link set bridge1 up && ip addr add 10.5.0.254/24 dev bridge1
-ethtool -K bridge0 tx off >/dev/null  # else this kernel leaves its checksums to the wire, too
+ethtool -K bridge0 tx off >/dev/null  # otherwise this kernel, too, would leave its checksums to the wire
 plug() { ip link set "$1" master bridge0 up; }
 ip link add agg-wire type veth peer name agg-port && ip link set agg-wire up && plug agg-port
 ethtool -K agg-wire tx off rx off >/dev/null
@@ -56,22 +59,22 @@ for ((i = 0; i < ranks; ++i)); do
     ip netns exec "host$i" ip addr add "10.6.0.1$i/24" dev eth0
   fi
   ip netns exec "host$i" ip link set eth0 up
-  # Else the kernel leaves the checksum to a wire that has none.
+  # Otherwise the kernel would leave the checksum to a wire that computes none.
   ip netns exec "host$i" ethtool -K eth0 tx off >/dev/null
 done
 
 # ---- faults that the kernel makes: its packet filter draws a number for each packet
 if [[ -n ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]]; then
-  # drawn PERMILLE YES NO: a program that returns YES for so many packets, else NO
+  # drawn PERMILLE YES NO: prints a program that returns YES for this share of the packets, else NO
   drawn() { echo "4,32 0 0 4294963256,53 1 0 $(($1 * 4294967)),6 0 0 $2,6 0 0 $3"; }
-  # spoil INTERFACE [IN_NAMESPACE...]: what leaves it
+  # spoil INTERFACE [IN_NAMESPACE...]: makes faults in what leaves the interface
   spoil() {
     local at=$1
     shift
     "$@" tc qdisc add dev "$at" clsact || return 1
     "$@" tc filter add dev "$at" egress prio 1 bpf bytecode "$(drawn 10 4294967295 0)" action mirred egress mirror dev "$at" continue || return 1
     "$@" tc filter add dev "$at" egress prio 2 bpf da bytecode "$(drawn "$TRIBUTARY_TEST_KERNEL_LOSS" 2 4294967295)" || return 1
-    # The slow class is a way that takes longer.
+    # The slow class delays its packets.
     "$@" tc qdisc add dev "$at" root handle 1: htb default 1 || return 1
     "$@" tc class add dev "$at" parent 1: classid 1:1 htb rate 10gbit burst 1m cburst 1m quantum 60000 || return 1
     "$@" tc class add dev "$at" parent 1: classid 1:2 htb rate 30mbit burst 2k cburst 2k quantum 1514 || return 1
@@ -83,7 +86,7 @@ if [[ -n ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]]; then
     ip netns exec "host$i" ethtool -K eth0 gro on >/dev/null
   done
 fi
-# kernel_faults: what the kernel has lost, sent twice, and sent by the slow way, to the aggregator
+# kernel_faults: prints how many packets to the aggregator the kernel has lost, sent twice, and sent by the slow class
 kernel_faults() {
   local lost twice slow
   lost=$(tc -s qdisc show dev agg-port clsact | sed -n 's/.*dropped \([0-9]*\).*/\1/p' | head -n 1)
@@ -101,7 +104,7 @@ cat >"$folder/manager.yaml" <<EOF
 listen: "0.0.0.0:7470"
 state_directory: $folder/state
 ready_file: $folder/manager.ready
-failed_exclusion: 3s  # there is no other aggregator, and one that hung is not to be waited for longer
+failed_exclusion: 3s  # there is no other aggregator, and the ranks must not wait longer for one that hung
 EOF
 cat >"$folder/aggregator.yaml" <<EOF
 name: agg
@@ -147,16 +150,16 @@ start_job() {
   jobs=$((jobs + 1))
 }
 for ((job = 0; job < ${TRIBUTARY_TEST_START_JOBS:-${TRIBUTARY_TEST_JOBS:-1}}; ++job)); do start_job; done
-# The rounds of the first job, or of job number $1.
+# Counts the rounds of the first job, or of job number $1.
 rounds() { grep -c '^round' "$folder/rank$((${1:-0} * per_job)).out" || true; }
 at_least() { (($(rounds) >= $1)); }
 alive() { local p; for p in "${pids[@]}"; do kill -0 "$p" || fail 'a rank has ended'; done; }
-# All groups of rank 0, after its last round.
+# True if all groups of rank 0 were in the network in its last round.
 in_network() { grep '^round' "$folder/rank$((${1:-0} * per_job)).out" | tail -n 1 | grep ' in-network ' | grep -qv ' fallback '; }
 by_fallback() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' fallback ' | grep -qv ' in-network '; }
 
 value() { curl -s http://127.0.0.1:7472/metrics | awk -v name="tributary_aggregator_$1" 'index($1, name) == 1 { sum += $2 } END { printf "%d", sum }'; }
-# Where packets were to be lost or repeated, they were.
+# True if packets were lost or repeated, where that was asked for.
 faults_happened() {
   local told=${TRIBUTARY_TEST_PACKET_FAULTS:-} lost twice slow
   if [[ -n ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]]; then

@@ -7,7 +7,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 
 within 30 in_network || fail 'the ranks do not get to the tree'
-# TRIBUTARY_UDP_DSCP=46: a filter on the way of rank 0's packets counts those that have that code point, and shows them to nobody.
+# TRIBUTARY_UDP_DSCP=46: a filter in the path of rank 0's packets counts those with that code point, and delivers them
+# to nobody.
 filter_code_point() {
   tc qdisc add dev port0 clsact &&
     tc filter add dev port0 ingress prio 1 bpf bytecode '5,48 0 0 15,84 0 0 252,21 0 1 184,6 0 0 4294967295,6 0 0 0' action mirred egress mirror dev lo continue

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Somebody on the aggregator's network floods its device, which DPDK drives, with everything that is wrong: garbage, made-up packets, spoofed
-# groups, replays, fragments, wrong checksums, ARP, pings, forged ICMP errors, and connections that are opened as they should be and come to
-# nothing. Three groups or more are on the aggregator's two workers: at least two at the worker that is flooded, one at the other. All that is
-# sent is counted and dropped; all groups compute right results, stay on their trees, and lose no more speed than the flood's share of what the
-# device takes, as far as it can be told on a machine where the flood itself has a core.
+# A stranger on the aggregator's network floods its device, which DPDK drives, with every kind of wrong frame: garbage,
+# made-up packets, spoofed groups, replays, fragments, wrong checksums, ARP, pings, forged ICMP errors, and connections
+# that open correctly and come to nothing. At least three groups are on the aggregator's two workers: two or more at the
+# worker that is flooded, and one at the other. The aggregator counts and drops all of it. All groups compute right
+# results, stay on their trees, and lose no more speed than the flood's share of what the device takes, as far as a test
+# can tell on a machine where the flood itself uses a core.
 #   hostile_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]; STRANGER in the environment is the program that floods
-# TRIBUTARY_HOSTILE_MILLISECONDS (400: of each measurement), TRIBUTARY_HOSTILE_RATE (20000: frames a second; besides, some kinds come as fast as can be)
+# TRIBUTARY_HOSTILE_MILLISECONDS (400): length of each measurement; TRIBUTARY_HOSTILE_RATE (20000): frames a second;
+# some kinds also come as fast as possible
 set -euo pipefail
-most=5  # jobs: that all are at one worker is rare then
+most=5  # jobs, so many that they are rarely all at one worker
 export TRIBUTARY_TEST_WORKERS=2 TRIBUTARY_TEST_JOBS=$most TRIBUTARY_TEST_START_JOBS=1
 # shellcheck source=tests/dpdk/cluster/cluster.sh
 source "$(dirname "${BASH_SOURCE[0]}")/cluster.sh" "$1" "$2" "$3" "${4:-udp}" "${5:-$((2 * most))}"
@@ -15,8 +17,7 @@ milliseconds=${TRIBUTARY_HOSTILE_MILLISECONDS:-400} rate=${TRIBUTARY_HOSTILE_RAT
 
 seconds=$((milliseconds / 1000)).$(printf '%03d' $((milliseconds % 1000)))
 
-# ---- groups on both workers
-# Lines of group and worker.
+# ---- groups on both workers Prints lines of group and worker.
 lanes() { curl -s http://127.0.0.1:7472/lanes | python3 -c 'import json, sys
 for lane in json.load(sys.stdin)["lanes"]: print(lane["group"], lane["worker"])'; }
 at_worker() { lanes | grep -c " $1\$" || true; }
@@ -27,7 +28,7 @@ until two_and_one || ((jobs == most)); do
   start_job
   within 60 all_in_network || fail 'the ranks do not get to the tree'
 done
-if ! two_and_one; then  # then once more, in other namespaces
+if ! two_and_one; then  # tries once more, in other namespaces
   ((${HOSTILE_TRIES:=0} < 5)) || fail 'all groups are at one worker'
   kill "${pids[@]}" "$aggregator_pid"
   rm -rf "$folder"
@@ -38,16 +39,18 @@ group=$(lanes | grep " $flooded\$" | head -n 1 | cut -d' ' -f1)
 port=$("$STRANGER" 10.6.0.1 7471 "$group" 0) || fail 'the door names no worker'
 printf '%d groups at worker 0, %d at worker 1; worker %d, at port %d, is flooded\n' "$(at_worker 0)" "$(at_worker 1)" "$flooded" "$port"
 
-# The aggregator's end of its wire on this side: what is sent there passes no bridge, which would look at it.
+# The stranger sends at the aggregator's end of the wire, because frames there pass no bridge, which would look at them.
 mac=$(ip -o link show agg-wire | sed "s/.*link.ether \([0-9a-f:]*\).*/\1/")
-# metrics: all that the aggregator and its device have dropped, or answered themselves, and what the device has taken, in one look
+# metrics: in one look, the frames that the aggregator and its device have dropped or answered themselves, and those
+# that the device has taken
 metrics() {
   curl -s http://127.0.0.1:7472/metrics | awk '
     /^tributary_aggregator_dpdk_(packets_(rejected|stray|forged|unsealed|repeated)|frames_dropped|frames_control)_total/ { counted += $2 }
     /^tributary_aggregator_dpdk_device_received_packets_total/ { taken += $2 }
     END { printf "%d %d\n", counted, taken }'
 }
-# speed COMMAND...: while it runs, in `speeds` the rounds of each job in thousandths a second, and in `seen` and `taken` frames a second
+# speed COMMAND...: while the command runs, measures the rounds of each job in thousandths a second (`speeds`), and
+# frames a second (`seen` and `taken`)
 speed() {
   local begin before=() j counted_before taken_before counted_after taken_after time
   for ((j = 0; j < jobs; ++j)); do before+=("$(rounds "$j")"); done
@@ -66,8 +69,8 @@ tell() {
   printf '%-20s rounds a second:%s; %d frames a second sent, %d taken, %d counted\n' "$name" "$line" "$sent" "$taken" "$seen"
 }
 
-# Without a flood: compared with it is only what is measured right before, and what was too slow is measured again, because others have this
-# machine, too.
+# Measures without a flood. The test compares only measurements right after each other, and repeats one that was too
+# slow, because other processes use this machine, too.
 alone() {
   local j
   sent=0
@@ -77,19 +80,20 @@ alone() {
 }
 within 20 alone || fail 'no rounds'
 tell alone
-# The part of a flood, as fast as can be, that the device takes.
+# The part of a flood at full speed that the device takes.
 speed "$STRANGER" agg-port 10.6.0.1 "$mac" "$port" garbage "$seconds" 0
 sent=$(($(<"$folder/told") * 1000 / milliseconds))
 tell 'garbage, all out'
 capacity=$((taken > quiet_taken + 1 ? taken : quiet_taken + 1))
 
-# slow_job KIND RATE: floods; the first job that is slower than it should be, and -1 for none
+# slow_job KIND RATE: floods, and finds the first job that is slower than it should be; -1 for none
 slow_job() {
   local j share
   within 20 alone || fail "$1: no rounds before"
   speed "$STRANGER" agg-port 10.6.0.1 "$mac" "$port" "$1" "$seconds" "$2"
   sent=$(($(<"$folder/told") * 1000 / milliseconds)) slow=-1
-  # The flood's part of what the device can take, in thousandths; of one as fast as can be something is left for others all the same.
+  # The flood's part of what the device can take, in thousandths. A flood at full speed leaves something for others all
+  # the same.
   share=$(((taken > quiet_taken ? taken - quiet_taken : 0) * 1000 / capacity))
   ((share <= 900)) || share=900
   for ((j = 0; j < jobs; ++j)); do ((speeds[j] * 3 > quiet[j] * (1000 - share) / 1000)) || slow=$j; done
@@ -114,7 +118,7 @@ counted=' garbage wrong_checksum guessed_name udp_checksum ip_checksum options a
 [[ ${TRIBUTARY_PACKET_SECURITY:-off} == off ]] || counted+='unsealed changed replay '
 for kind in garbage wrong_checksum guessed_name unsealed foreign_group wrong_seal guessed_end replay changed udp_checksum ip_checksum fragment \
   options arp echo frag_needed unreachable cookie_open; do
-  # In clear, who has seen a connection's name can speak for it: that is what seals are for.
+  # In clear, a stranger that has seen a connection's name can speak for it; seals prevent that.
   [[ $kind != unsealed && $kind != changed || $counted == *" $kind "* ]] || continue
   check "$kind" "$rate"
 done

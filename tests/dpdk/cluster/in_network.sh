@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs a program in a network of its own, where the aggregators of a local cluster have devices that DPDK drives: each one end of a pair of
-# interfaces, whose other end is in one bridge with this host's kernel, by whose UDP the ranks speak.
-#   in_network.sh COMMAND...     TRIBUTARY_TEST_AGGREGATORS (5): that there may be
+# Runs a program in a network of its own, where the aggregators of a local cluster have devices that DPDK drives. Each
+# device is one end of a pair of interfaces, whose other end is in a bridge with this host's kernel. The ranks use this
+# kernel's UDP.
+#   in_network.sh COMMAND... TRIBUTARY_TEST_AGGREGATORS (5): the most aggregators
 set -euo pipefail
 if [[ ${IN_NETWORK_INSIDE:-} != yes ]]; then
   if ((EUID != 0)) || ! unshare --net --mount --pid --fork --kill-child true 2>/dev/null; then
@@ -13,7 +14,7 @@ if [[ ${IN_NETWORK_INSIDE:-} != yes ]]; then
 fi
 ip link set lo up
 ip link add bridge0 type bridge forward_delay 0 && ip addr add 10.6.0.254/24 dev bridge0 && ip link set bridge0 up
-# Else the kernel leaves checksums, and the cutting of long packets, to a wire that does neither.
+# Otherwise the kernel would leave checksums, and the cutting of long packets, to a wire that does neither.
 ethtool -K bridge0 tx off >/dev/null
 for ((i = 1; i <= ${TRIBUTARY_TEST_AGGREGATORS:-5}; ++i)); do
   ip link add "wire$i" type veth peer name "port$i"
@@ -24,7 +25,7 @@ export TRIBUTARY_TRANSPORT=udp TRIBUTARY_IFNAME=bridge0
 export TRIBUTARY_CLUSTER_DPDK_DEVICE=${TRIBUTARY_CLUSTER_DPDK_DEVICE:-net_af_packet0,iface=wire%,qpairs=#}
 export TRIBUTARY_CLUSTER_DPDK_ADDRESSES=10.6.0.%/24
 
-# AF_XDP receives nothing into ordinary memory: huge pages for as long as this runs.
+# AF_XDP receives nothing into ordinary memory, so this script takes huge pages as long as it runs.
 if [[ $TRIBUTARY_CLUSTER_DPDK_DEVICE == *net_af_xdp* ]]; then
   pages=/sys/kernel/mm/hugepages/hugepages-2048kB
   wanted=$((12 * ${TRIBUTARY_TEST_AGGREGATORS:-5}))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An aggregator with two workers goes under the ranks, in each of the ways that there are, while they are on their trees: killed, hung, ended
+# An aggregator with two workers goes away while the ranks are on their trees, in each possible way: killed, hung, ended
 # in good order. The ranks see no error, go on between themselves, and return when it is back.
 #   restart_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]
 set -euo pipefail
@@ -7,7 +7,7 @@ export TRIBUTARY_TEST_WORKERS=${TRIBUTARY_TEST_WORKERS:-2} TRIBUTARY_TEST_GROUPS
 # shellcheck source=tests/dpdk/cluster/cluster.sh
 source "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 
-# come_back HOW: on the tree, and rounds there
+# come_back HOW: waits until the ranks are on the tree, and have done rounds there
 come_back() {
   within 60 in_network || fail "the ranks do not get to the tree $1"
   local first
@@ -15,7 +15,7 @@ come_back() {
   within 60 at_least $((first + 3)) || fail "no rounds on the tree $1"
   alive
 }
-# fall_back HOW: between themselves, and rounds there
+# fall_back HOW: waits until the ranks use the fallback, and have done rounds by it
 fall_back() {
   within 60 by_fallback || fail "the ranks do not fall back: $1"
   local first
@@ -26,7 +26,7 @@ fall_back() {
 
 come_back 'at the start'
 within 20 faults_happened || fail 'no packet was sent again, or none came twice'
-# So many connections come by every queue, whichever worker they are for.
+# With this many connections, some come by every queue, whichever worker they are for.
 (($(value 'dpdk_frames_handed_over_total') > 0)) || fail 'every packet came to its own queue'
 for ((i = 0; i < TRIBUTARY_TEST_WORKERS; ++i)); do
   (($(value "sessions_open{worker=\"$i\"}") > 0)) || fail "worker $i serves nobody"
@@ -51,7 +51,7 @@ fall_back 'ended'
 start_aggregator
 come_back 'after it ended'
 
-# Each of the three starts says once what does not work as well as it could, and what to do.
+# At each of its three starts the aggregator says once what does not work as well as it could, and what to do.
 (($(value dpdk_huge_pages) == 0 && $(value dpdk_rules_wanted) > 0 && $(value dpdk_rules_in_place) == 0)) || fail 'huge pages, or rules'
 for note in "DPDK's memory is in ordinary pages.*echo [0-9]* >" 'does not take all rules for its queues (.*): what comes to another'; do
   (($(grep -c -- "$note" "$folder/aggregator.log") == 3)) || fail "the log says not once at each start: $note"

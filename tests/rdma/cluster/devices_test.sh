@@ -37,10 +37,10 @@ lose() {
 
 for aggregators in 0 1; do
   devices_of=([0]=rxe1 [1]=rxe2 [2]=rxe3 [3]=rxe4)
-  lose rxe3 "$aggregators" # the only one of one rank
-  lose rxe1 "$aggregators" # and rank 0's
+  lose rxe3 "$aggregators" # a rank's only device
+  lose rxe1 "$aggregators" # rank 0's only device
   devices_of=([0]=rxe1 [1]=rxe2 [2]=rxe3,rxe5 [3]=rxe4)
-  lose rxe3 "$aggregators" # the first of two
-  # New trees come by the second.
+  lose rxe3 "$aggregators" # the first of two devices
+  # New trees use the second device.
   ((aggregators == 0)) || grep -q '^# Failovers .*returns [1-9]' "$out" || { echo "the group has not returned to trees"; exit 1; }
 done

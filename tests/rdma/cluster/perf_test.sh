@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Eight ranks, three aggregators, two levels, over RDMA: one collective of each pattern, every value checked; then the same between the
-# ranks alone.
+# Runs one collective of each pattern over RDMA, with eight ranks and three aggregators on two levels, and checks every
+# value; then does the same between the ranks alone.
 #   perf_test.sh TRIBUTARY
 set -euo pipefail
 program=$1

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Lanes by two devices, four queue pairs each; then one of the devices is taken away under operations, which go on with every value right.
+# Lanes use two devices, with four queue pairs each. Then the test takes away one device during operations, which go on
+# with every value right.
 #   rails_test.sh TRIBUTARY
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin

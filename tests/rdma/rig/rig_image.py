@@ -1,4 +1,4 @@
-"""The virtual machine's kernel and initial file system: fetched and made once, kept under build/rdma-vm."""
+"""Fetches the virtual machine's kernel, and makes its initial file system, once. Both are kept under build/rdma-vm."""
 
 import fcntl
 import hashlib
@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-KERNEL_PACKAGE = "linux-image-6.12-amd64"  # its cloud flavour has neither rxe nor 9p
+KERNEL_PACKAGE = "linux-image-6.12-amd64"  # the kernel's cloud flavour has neither rxe nor 9p
 MODULES = (
     "virtio_pci virtio_console 9pnet_virtio 9p overlay crc32_generic crc32c_generic veth bridge dummy sch_netem sch_tbf sch_htb "
     "ib_uverbs rdma_ucm rdma_rxe"
@@ -31,7 +31,7 @@ MAGICS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
 
 
 class Unavailable(Exception):
-    """Why there is no machine."""
+    """There is no machine; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def fetch_kernel(scratch: Path) -> Path:
 
 
 def uncompressed_kernel(vmlinuz: Path) -> bytes:
-    """The ELF file inside, which starts faster than what unpacks itself under emulation."""
+    """Returns the ELF file inside, which starts faster under emulation than a kernel that unpacks itself."""
     data = vmlinuz.read_bytes()
     for magic, form in MAGICS.items():
         at = data.find(magic, VMLINUZ_HEADER_BYTES)
@@ -102,7 +102,8 @@ def uncompressed_kernel(vmlinuz: Path) -> bytes:
                 except lzma.LZMAError:
                     elf = b""
             else:
-                elf = subprocess.run(["zstd", "-dcq"], input=data[at:], capture_output=True).stdout  # complains of what follows
+                elf = subprocess.run(["zstd", "-dcq"], input=data[at:], capture_output=True).stdout  # complains of the
+                                                                                                     # bytes that follow
             if elf.startswith(b"\x7fELF"):
                 return elf
             at = data.find(magic, at + 1)
@@ -110,7 +111,7 @@ def uncompressed_kernel(vmlinuz: Path) -> bytes:
 
 
 def module_files(tree: Path, version: str) -> list[Path]:
-    """In the order of loading; what is built in prints nothing."""
+    """Returns the modules in the order of loading; a module that is built in prints nothing."""
     subprocess.run([which("depmod"), "-b", str(tree), version], check=True)
     files: list[Path] = []
     for module in MODULES:

@@ -343,7 +343,7 @@ def a_receive_that_was_called_later_may_end_first(rank: int, size: int) -> None:
     first, second, answer = torch.empty(9), torch.empty(9), torch.zeros(1)
     if rank == 1:
         dist.send(values(2, 9), 0, tag=2)
-        dist.recv(answer, 0, tag=3)  # rank 0 has the second one by now
+        dist.recv(answer, 0, tag=3)  # rank 0 has received the second message by now
         dist.send(values(1, 9), 0, tag=1)
         return
     works = [dist.irecv(first, 1, tag=1), dist.irecv(second, 1, tag=2)]

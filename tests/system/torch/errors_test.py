@@ -80,7 +80,7 @@ def a_killed_rank_is_an_error_on_the_others(rank: int, size: int) -> None:
 def a_killed_rank_ends_receives_from_any_rank(rank: int, size: int) -> None:
     group(rank, size)
     works = [dist.irecv(torch.empty(3), tag=tag) for tag in (0, 7)]
-    works.append(dist.isend(torch.zeros(3), (rank + 1) % size, tag=8))  # which nobody receives
+    works.append(dist.isend(torch.zeros(3), (rank + 1) % size, tag=8))  # nobody receives this
     meet_by_files(rank, size)
     if rank == size - 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -94,7 +94,7 @@ def a_hung_rank_is_an_error_on_the_others_within_the_time_out(rank: int, size: i
     group(rank, size)
     dist.barrier()
     if rank == size - 1:
-        time.sleep(2 * TIMEOUT.total_seconds())  # the hang itself
+        time.sleep(2 * TIMEOUT.total_seconds())  # this is the hang
         os._exit(0)
     start = time.monotonic()
     text = expect_error(dist.DistBackendError, "tributary", call=lambda: dist.all_reduce(torch.zeros(1000)))
@@ -165,7 +165,7 @@ def info_refuses_groups_of_other_backends(rank: int, size: int) -> None:
 
 
 def an_uncaught_exception_is_heard_of_at_once() -> tuple[int, int]:
-    """Real processes: the interpreter's end is what is looked at."""
+    """Uses real processes, because this is about the end of the interpreter."""
     script = """
 import os, sys, torch, torch.distributed as dist, time, tributary.torch
 from datetime import timedelta
@@ -176,7 +176,7 @@ if rank == 0:
     dist.barrier()
     raise SystemError("a bug in the training script")
 try:
-    dist.barrier()  # rank 0's may end first
+    dist.barrier()  # rank 0's barrier may end first
     dist.all_reduce(torch.zeros(10))
 except dist.DistBackendError as error:
     print("heard:", error)

@@ -20,7 +20,7 @@ from ranks import expect_equal, finish, meet_by_files, run, values, without_serv
 
 PATIENCE = 60.0  # a crowded machine
 HERE = str(Path(__file__).resolve().parent)
-LONG = timedelta(seconds=300)  # nothing may wait for it
+LONG = timedelta(seconds=300)  # no test may wait for this long
 RESTARTS = int(os.environ.get("TRIBUTARY_TEST_RESTARTS", "2"))
 BETWEEN_RANKS = {"TRIBUTARY_LOCAL": "off"}
 
@@ -94,7 +94,7 @@ def a_child_of_fork_ends_though_an_operation_is_under_way(rank: int, size: int) 
                 pass
             import atexit
 
-            atexit._run_exitfuncs()  # those of the interpreter's end
+            atexit._run_exitfuncs()  # texts of the interpreter's end
             dist.destroy_process_group()
             os._exit(5)
         deadline = time.monotonic() + PATIENCE
@@ -126,7 +126,7 @@ def time_outs_are_over_when_they_say(rank: int, size: int) -> None:
     dist.barrier()
     start = time.monotonic()
     if rank == size - 1:
-        meet_by_files(rank, size)  # the rank that is missing, until the others have seen it
+        meet_by_files(rank, size)  # the missing rank waits until the others have noticed
         os._exit(0)
     try:
         dist.all_reduce(torch.zeros(1000))
@@ -145,7 +145,7 @@ def time_outs_are_over_when_they_say(rank: int, size: int) -> None:
 def _second_life(store_port: int, rank: int, generation: int, outcome: object) -> None:
     store = dist.TCPStore("127.0.0.1", store_port, is_master=False, timeout=LONG)
     if generation > 0 and rank == 0:
-        while store.add("others wait", 0) < 2:  # with what the first life left behind
+        while store.add("others wait", 0) < 2:  # with the keys that the first life left behind
             time.sleep(0.01)
     if generation > 0 and rank != 0:
         store.add("others wait", 1)
@@ -206,7 +206,7 @@ if rank == 1:
     sys.exit(2)
 start = time.monotonic()
 try:
-    dist.barrier()  # rank 1's may end first
+    dist.barrier()  # rank 1's barrier may end first
     dist.all_reduce(torch.zeros(10))
     dist.all_reduce(torch.zeros(10))
 except dist.DistBackendError as error:
@@ -216,7 +216,7 @@ except dist.DistBackendError as error:
 
 
 def ends(how: str, environment: dict[str, str]) -> tuple[int, int]:
-    """Real processes: the interpreter's end is what is looked at."""
+    """Uses real processes, because this is about the end of the interpreter."""
     name = f"a rank that {how} is heard of at once {environment or ''}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "script.py")

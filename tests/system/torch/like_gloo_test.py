@@ -244,7 +244,7 @@ def sparse_tensors_are_summed(rank: int, size: int) -> None:
                     results.append(tensor)
                 same(f"{entries} entries of {dtype}, {dense}", results[1], results[0])
     works = []
-    for turn in range(5):  # what is called behind it keeps its place
+    for turn in range(5):  # a later call keeps its place
         tensor, after = sparse(rank, torch.float32, 10 + turn * rank), torch.full((1000,), float(rank + turn))
         works += [(tensor, dist.all_reduce(tensor, group=ours, async_op=True))]
         works += [(after, dist.all_reduce(after, group=ours, async_op=True))]
@@ -305,7 +305,7 @@ def in_inference_mode(rank: int, size: int, group: Group, inside: bool, gloo: Gr
         rooms = iter([t.clone() for t in room] if inside else room)
 
         def change(tensor: torch.Tensor, call: Callable[..., object], *arguments: int) -> None:
-            """Gives gloo dense copies: it would write to other memory than that of a tensor that is not dense."""
+            """Gives gloo dense copies, because it would not write to the memory of a tensor that is not dense."""
             mine = tensor.contiguous().clone() if group is gloo else tensor
             call(mine, *arguments, group=group)
             tensor.copy_(mine)
@@ -333,7 +333,7 @@ def in_inference_mode(rank: int, size: int, group: Group, inside: bool, gloo: Gr
         rows = torch.full((size * (rank + 1), 3), float(rank))
         dist.all_to_all_single(uneven, rows, sizes, [rank + 1] * size, group=group)
         listed = [torch.zeros(r + 1, 2).t() for r in range(size)]
-        if group is not gloo:  # which has no such call
+        if group is not gloo:  # gloo has no such call
             dist.all_to_all(listed, [torch.full((rank + 1, 2), float(rank)).t() for _ in range(size)], group=group)
         listed = [torch.full((2, r + 1), float(r)) for r in range(size)] if group is gloo else listed
         objects: list[object] = [None] * size

@@ -34,7 +34,8 @@ JOIN_SECONDS = 240
 
 def without_service() -> None:
     """The environment of a host that has no Tributary service: everything runs between the ranks."""
-    kept = {"TRIBUTARY_TRANSPORT", "TRIBUTARY_LOCAL", "TRIBUTARY_TEST_PACKET_FAULTS"}  # the test's, where it says so
+    kept = {"TRIBUTARY_TRANSPORT", "TRIBUTARY_LOCAL", "TRIBUTARY_TEST_PACKET_FAULTS"}  # the test's own value, if it
+                                                                                       # sets one
     for name in [name for name in os.environ if name.startswith("TRIBUTARY_") and name not in kept]:
         del os.environ[name]
 
@@ -106,7 +107,7 @@ def _collect(
 
 
 def run(checks: list[Check], size: int, *, bare: bool = False, killed_rank: int | None = None) -> tuple[int, int]:
-    """(passed, failed). With `bare` the checks make their own process group, over os.environ["RENDEZVOUS"].
+    """Returns (passed, failed). With `bare` the checks make their own process group, over os.environ["RENDEZVOUS"].
 
     `killed_rank` may die.
     """
@@ -144,7 +145,7 @@ def finish(results: Iterable[tuple[int, int]]) -> None:
 
 
 def values(rank: int, count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Numbers that differ between elements and between ranks, small enough for exact sums in every dtype."""
+    """Returns numbers that differ between elements and between ranks, small enough for exact sums in every dtype."""
     numbers = (torch.arange(count) * 3 + rank * 5) % 13 - (
         0 if dtype in (torch.uint8, torch.uint32, torch.uint64) else 6
     )
@@ -152,6 +153,6 @@ def values(rank: int, count: int, dtype: torch.dtype = torch.float32) -> torch.T
 
 
 def expect_equal(actual: torch.Tensor, expected: torch.Tensor, what: str = "") -> None:
-    """Same bits, shape and type."""
+    """Demands the same bits, shape and type."""
     assert actual.dtype == expected.dtype, f"{what}: {actual.dtype} instead of {expected.dtype}"
     assert torch.equal(actual, expected), f"{what}: {actual.flatten()[:8]} instead of {expected.flatten()[:8]}"

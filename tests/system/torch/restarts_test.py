@@ -20,8 +20,9 @@ from ranks import finish, without_service
 
 RANKS = 3
 RESTARTS = int(os.environ.get("TRIBUTARY_TEST_RESTARTS", "2"))
-PATIENCE = 120.0  # of one attempt on a crowded machine
-LIFE_SECONDS = 1.0  # the kill comes at any moment from the last rank's init_process_group() until so long after it
+PATIENCE = 120.0  # limit of one attempt on a crowded machine
+LIFE_SECONDS = 1.0  # the kill comes at any moment between the last rank's init_process_group() and this many seconds
+                    # later
 BUILD = Path(os.environ.get("TRIBUTARY_TEST_BUILD", "build/release")).resolve()
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 

@@ -1,12 +1,12 @@
 """Runs PyTorch's own DistributedTest, which is in its wheel, over this backend.
 
-    suite.py name      under the name "tributary": tests made for gloo or NCCL alone leave themselves out
-    suite.py gloo      in gloo's place, under its name
-    suite.py genuine   with gloo itself
-    ... TEST_NAME...   these tests alone
+    suite.py name      runs under the name "tributary"; tests that are made for gloo or NCCL alone leave themselves out
+    suite.py gloo      runs in gloo's place, under its name
+    suite.py genuine   runs with gloo itself
+    ... TEST_NAME...   runs these tests alone
 
-A test that fails here is run once more with gloo itself: nothing may fail that passes there, but what stands in
-suite_exceptions.txt, with the reason.
+A test that fails here is run once more with gloo itself: no test may fail that passes with gloo, except those in
+suite_exceptions.txt, which gives the reasons.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def test_class(mode: str) -> type[unittest.TestCase]:
 
 
 class Results(unittest.TextTestResult):
-    """Says each test's outcome and time on a line."""
+    """Prints each test's outcome and time on a line."""
 
     outcomes: dict[str, str]
 
@@ -131,7 +131,7 @@ class Results(unittest.TextTestResult):
 
 
 def passes_with_gloo(name: str) -> bool:
-    """In another process, as the modules have read by now which backend this one is for."""
+    """Runs gloo in another process, as the modules of this one have already read which backend they are for."""
     command = [sys.executable, __file__, "genuine", name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * TEST_SECONDS, check=False)
     return done.returncode == 0 and f"ok      {name} " in done.stdout

@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 ROWS, FEATURES, CLASSES = 48, 64, 10  # ROWS can be shared evenly by 2, 3 and 4 ranks
 STEPS = 5
-DDP_EXTRA_BYTES = 200  # the indices of rebuilt buckets, once
+DDP_EXTRA_BYTES = 200  # for the indices of rebuilt buckets, once
 
 checks: list[Check] = []
 
@@ -171,7 +171,7 @@ def ddp_synchronises_buffers(rank: int, size: int) -> None:
     torch.manual_seed(1)
     net = DistributedDataParallel(nn.Sequential(nn.Linear(FEATURES, 16), nn.BatchNorm1d(16), nn.Linear(16, CLASSES)))
     train(net, *shard(rank, size), steps=3)
-    net(shard(rank, size)[0])  # a forward pass starts with rank 0's buffers
+    net(shard(rank, size)[0])  # a forward pass starts with a copy of rank 0's buffers
     net.eval()
     for parameter in net.parameters():
         expect_same_on_all_ranks(parameter.detach(), size)
@@ -192,7 +192,7 @@ dist.destroy_process_group()
 
 
 def torchrun(script: str, environment: dict[str, str]) -> str:
-    """Empty if it ran well."""
+    """Runs it. Returns an empty text if it ran well."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "script.py")
         path.write_text(script)

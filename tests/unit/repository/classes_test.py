@@ -6,7 +6,7 @@
 A class has at most 40 data members, and at most 40 functions. The check reads all headers and sources, and classes
 within classes, too. A struct without functions is a list of values, and may be longer.
 
-CLASSES lists the classes that are larger still: a number may fall, and never grows.
+CLASSES lists the classes that are still larger. A number may fall, but must not grow.
 """
 
 import re

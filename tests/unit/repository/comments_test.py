@@ -6,7 +6,7 @@
 No comment or docstring, and no sentence in one, begins with Who, Whoever, Whose, What, Whatever or Of. The check reads
 C and C++, Python, shell scripts, CMake, TOML and YAML.
 
-AT_MOST lists the folders that break the rule still, and how often: a number may fall, and never grows.
+AT_MOST lists the folders that still break the rule, and how often. A number may fall, but must not grow.
 """
 
 import ast

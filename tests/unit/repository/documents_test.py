@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The documents are true of the repository: links lead somewhere, files and tests that are named exist, and the
-protocol's numbers are the code's.
+"""The documents agree with the repository: links lead somewhere, the files and tests that they name exist, and the
+protocol's numbers are those of the code.
 
     documents_test.py REPOSITORY
 """

@@ -73,7 +73,7 @@ PUBLIC = {
     "tributary/tributary.h": "client/include",  # and tributary.hpp
 }
 
-# layer: headers of others, by pattern, that it must do without, and why
+# layer: patterns of headers that it must not include, and why
 BARRED: list[tuple[str, str, str]] = [
     ("aggregator/engine", r"(thread|mutex|shared_mutex|atomic|condition_variable|future|chrono|random|fstream|iostream|filesystem|csignal)$"
                           r"|(sys|netinet|arpa|linux|boost|spdlog)/|(unistd|pthread|fcntl|poll|errno)\.h$",
@@ -84,7 +84,7 @@ BARRED: list[tuple[str, str, str]] = [
     ("client/plugins/nccl", r"client/control/(?!(mutual_proof|unique_id)\.h)", "of the ranks' control connections it has the proofs alone"),
     ("client", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
 ]
-# Headers that cost seconds of compile time in every file that sees them: in .cc files alone.
+# Headers that cost seconds of compile time in every file that sees them; only .cc files may include them.
 HEAVY = re.compile(r"^(nlohmann/json\.hpp|boost/(beast|asio)\.hpp|boost/beast/.*)$")
 HEAVY_ALLOWED = ("service-kit/http/", "tree-manager/api/", "protocol/src/")  # private headers of one small library
 

@@ -40,7 +40,7 @@ NAMESPACES: dict[str, str] = {
     "client/plugins/torch": "tributary::torch",
 }
 ANYTHING = ("tests/", "bench/")
-# Programs that other build systems make: they know their own folder alone.
+# Programs that other build systems make, which know their own folder alone.
 OWN_FOLDER = ("client/plugins/torch/csrc/", "bench/peers/drivers/")
 # Headers of libraries that ask for quotes: Highway's are included once for each instruction set; NCCL's own are private.
 QUOTED_LIBRARIES = re.compile(r"^hwy/|^(?:debug|env)\.h$")
@@ -84,7 +84,7 @@ def wrong_includes(path: str, text: str, files: set[str], public: set[str]) -> l
 
 
 class Rules(unittest.TestCase):
-    """That the checks see what they are for."""
+    """The checks see what they are for."""
 
     def test_a_header_is_named_from_the_root_or_its_include_folder(self) -> None:
         files = {"a/b.h", "a/c.h", "p/include/tributary/p/d.h"}

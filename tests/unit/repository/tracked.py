@@ -1,4 +1,4 @@
-"""The files of the repository: those that git tracks, or all but build outputs where there is no git."""
+"""The files of the repository: those that git tracks, or, where there is no git, all except build outputs."""
 
 import subprocess
 from pathlib import Path
