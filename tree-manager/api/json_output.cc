@@ -37,10 +37,12 @@ json node_json(const LaneTree& tree, std::uint32_t index, const std::vector<std:
 }
 
 json lane_json(const LaneTree& tree, std::size_t lane, const std::vector<std::string>& hosts) {
-  return {{"lane", lane},
-          {"levels", tree.levels},
-          {"aggregators", tree.nodes.size()},
-          {"root", node_json(tree, tree.root, hosts)}};
+  json result = {{"lane", lane},
+                 {"levels", tree.levels},
+                 {"aggregators", tree.nodes.size()},
+                 {"root", node_json(tree, tree.root, hosts)}};
+  if (!tree.rail.empty()) result["rail"] = tree.rail;
+  return result;
 }
 
 json lanes_json(const std::vector<LaneTree>& lanes, const std::vector<std::string>& hosts) {

@@ -21,10 +21,11 @@ bool CandidateBuilder::build(const CandidateShape& shape, std::uint64_t weight, 
   weight_ = weight;
   out_ = &out;
   out.nodes.clear();
+  const std::uint32_t begin = sites_.views[shape.view].sites_begin;
   pending_.resize(sites_.sites.size());
-  for (Items& items : pending_) items.clear();
+  for (std::uint32_t s = begin; s <= shape.scope; ++s) pending_[s].clear();
   used_.assign(sites_.aggregators.size(), false);
-  for (std::uint32_t s = 0; s <= shape.scope; ++s) {
+  for (std::uint32_t s = begin; s <= shape.scope; ++s) {
     const Site& site = sites_.sites[s];
     Items& items = pending_[s];
     if (site.ranks_begin != site.ranks_end) items.push_back({.run = {s, site.ranks_begin, site.ranks_end}});
@@ -43,12 +44,12 @@ bool CandidateBuilder::build(const CandidateShape& shape, std::uint64_t weight, 
 std::uint32_t CandidateBuilder::choose(const Site& site, std::uint32_t wanted, std::uint32_t children_min) {
   chosen_.clear();
   for (std::uint32_t a = site.aggregators_begin; a < site.aggregators_end; ++a) {
-    if (!used_[a] && sites_.aggregators[a].children_max >= children_min) chosen_.push_back(a);
+    if (!used_[a] && children_max(a) >= children_min) chosen_.push_back(a);
   }
   const auto key = [&](std::uint32_t a) {
     const SiteAggregator& it = sites_.aggregators[a];
     const bool further = shape_.own_first && it.domain != site.domain;
-    const double load = static_cast<double>(it.load + weight_ * shape_.fan_in);
+    const double load = static_cast<double>(sites_.budget(it).load + weight_ * shape_.fan_in);
     return std::tuple(further, load / static_cast<double>(rate_or_assumed(it.line_rate_bits_per_second)), a);
   };
   const std::size_t keep = std::min<std::size_t>(wanted, chosen_.size());
@@ -66,7 +67,7 @@ bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t chil
   const std::uint32_t wanted = (left + shape_.fan_in - 1) / shape_.fan_in;
   std::uint32_t aggregators = choose(site, wanted, children_min);
   if (aggregators == 0) return false;
-  const auto room = [&](std::uint32_t a) { return std::min(sites_.aggregators[a].children_max, shape_.fan_in); };
+  const auto room = [&](std::uint32_t a) { return std::min(children_max(a), shape_.fan_in); };
   // The smallest aggregators come first, so that the others share the items that these cannot take.
   std::stable_sort(chosen_.begin(), chosen_.end(), [&](std::uint32_t a, std::uint32_t b) { return room(a) < room(b); });
   Items result;
@@ -112,9 +113,8 @@ void CandidateBuilder::attach(CandidateNode& node, std::uint32_t self, const Ite
 void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, const Items& items, std::size_t& at,
                             std::uint32_t& offset, Items& out) {
   TRIBUTARY_ASSERT(!used_[aggregator], "aggregator {} stands twice in one tree", aggregator);
-  TRIBUTARY_ASSERT(children >= 1 && children <= sites_.aggregators[aggregator].children_max,
-                   "aggregator {} gets {} children, of at most {}", aggregator, children,
-                   sites_.aggregators[aggregator].children_max);
+  TRIBUTARY_ASSERT(children >= 1 && children <= children_max(aggregator),
+                   "aggregator {} gets {} children, of at most {}", aggregator, children, children_max(aggregator));
   used_[aggregator] = true;
   const auto self = static_cast<std::uint32_t>(out_->nodes.size());
   CandidateNode node{.aggregator = aggregator};
@@ -145,10 +145,10 @@ bool CandidateBuilder::adopt(Items& items) {
   const auto room = [&](const Item& item) {
     if (item.node == kNoParent) return 0U;
     const CandidateNode& node = out_->nodes[item.node];
-    const std::uint32_t children_max = sites_.aggregators[node.aggregator].children_max;
-    TRIBUTARY_ASSERT(node.children <= children_max, "aggregator {} has {} children, of at most {}", node.aggregator,
-                     node.children, children_max);
-    return children_max - node.children;
+    const std::uint32_t most = children_max(node.aggregator);
+    TRIBUTARY_ASSERT(node.children <= most, "aggregator {} has {} children, of at most {}", node.aggregator,
+                     node.children, most);
+    return most - node.children;
   };
   const auto host =
       std::max_element(items.begin(), items.end(), [&](const Item& a, const Item& b) { return room(a) < room(b); });

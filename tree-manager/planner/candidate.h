@@ -9,6 +9,7 @@
 namespace tributary::manager {
 
 struct CandidateShape {
+  std::uint32_t view = 0;   // in Sites::views
   std::uint32_t scope = 0;  // the site in which the root is looked for: it holds all members
   // Bit l: sites of level l below the scope reduce what comes from below before it goes up.
   std::uint32_t levels_mask = 0;
@@ -60,6 +61,9 @@ class CandidateBuilder {
   using Items = std::vector<Item>;
 
   [[nodiscard]] static std::uint32_t count(const Items& items) noexcept;
+  [[nodiscard]] std::uint32_t children_max(std::uint32_t aggregator) const {
+    return sites_.budget(sites_.aggregators[aggregator]).children_max;
+  }
   [[nodiscard]] std::uint32_t choose(const Site& site, std::uint32_t wanted, std::uint32_t children_min);
   [[nodiscard]] bool reduce(const Site& site, Items& items, std::uint32_t children_min);
   void give(std::uint32_t aggregator, std::uint32_t children, const Items& items, std::size_t& at,
@@ -82,7 +86,8 @@ class CandidateBuilder {
 /// ring. A rate of 0 is unknown: an estimate takes the assumed rate in its place, and rates() tells nothing of the path.
 class CostModel {
  public:
-  CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request);
+  /// For `lanes` lanes that take the views in turn.
+  CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request, std::uint32_t lanes);
   /// Estimates this lane alone, with `weight` on every edge.
   void estimate(Candidate& candidate, std::uint64_t weight);
   /// Adds the lane to what is allotted, in `sites`.
@@ -114,6 +119,7 @@ class CostModel {
   const PlanRequest& request_;
   double members_floor_ = 0;  // seconds per byte over the members' own links, which no tree changes
   std::vector<std::uint64_t> others_on_hosts_, others_on_uplinks_;  // the load of other groups
+  std::vector<std::uint64_t> share_;        // by host: of one of its ranks' vectors, the part that lanes take this way
   std::vector<std::uint64_t> members_out_;  // by host: what its ranks send to aggregators elsewhere
   std::set<std::uint32_t> used_domains_;    // by the lanes that were committed
   std::set<std::uint32_t> used_aggregators_;

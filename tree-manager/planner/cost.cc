@@ -39,7 +39,7 @@ class Narrowest {
 
 }  // namespace
 
-CostModel::CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request)
+CostModel::CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request, std::uint32_t lanes)
     : domains_(domains), sites_(sites), request_(request) {
   uplinks_.load.assign(domains.domains().size(), 0);
   hosts_.load.assign(sites.hosts.size(), 0);
@@ -50,13 +50,19 @@ CostModel::CostModel(const DomainTree& domains, Sites& sites, const PlanRequest&
   for (const Site& site : sites.sites) {
     if (site.host != kNoHost) has_site[site.host] = true;
   }
+  share_.assign(sites.hosts.size(), 0);
+  const auto views = static_cast<std::uint32_t>(sites.views.size());
+  for (std::uint32_t v = 0; v < std::min(views, lanes); ++v) {
+    const std::uint32_t lanes_here = lanes / views + (v < lanes % views ? 1 : 0);
+    for (const std::uint32_t h : sites.views[v].members) share_[h] += kFullRate * lanes_here / lanes;
+  }
   members_out_.assign(sites.hosts.size(), 0);
   for (std::size_t h = 0; h < sites.hosts.size(); ++h) {
     SiteHost& host = sites.hosts[h];
     // Ranks beside an aggregator of their own host may load no link at all: their edges are counted one by one.
-    if (!has_site[h]) members_out_[h] = kFullRate * host.ranks;
+    if (!has_site[h]) members_out_[h] = share_[h] * host.ranks;
     host.load += members_out_[h];
-    if (host.ranks == 0) continue;
+    if (share_[h] == 0) continue;
     members_floor_ = std::max(members_floor_, seconds_per_byte(host.load, host.place.rate_bits_per_second));
   }
 }
@@ -102,7 +108,8 @@ void CostModel::estimate(Candidate& candidate, std::uint64_t weight) {
   for (const CandidateNode& node : candidate.nodes) {
     const SiteAggregator& at = sites_.aggregators[node.aggregator];
     const std::uint64_t flows = node.children + (node.parent == kNoParent ? 0U : 1U);
-    slowest = std::max(slowest, seconds_per_byte(at.load + weight * flows, at.line_rate_bits_per_second));
+    slowest =
+        std::max(slowest, seconds_per_byte(sites_.budget(at).load + weight * flows, at.line_rate_bits_per_second));
     fill = std::max(fill, seconds_per_byte(kFullRate * flows, at.line_rate_bits_per_second));
   }
   candidate.seconds = static_cast<double>(request_.operation_bytes) * slowest +
@@ -115,15 +122,16 @@ void CostModel::commit(const Candidate& candidate, std::uint64_t weight) {
   for (const std::uint32_t domain : uplinks_.which) sites_.uplink_load[domain] += uplinks_.load[domain];
   for (const std::uint32_t h : hosts_.which) sites_.hosts[h].load += hosts_.load[h];
   for (const CandidateNode& node : candidate.nodes) {
-    SiteAggregator& at = sites_.aggregators[node.aggregator];
+    const SiteAggregator& at = sites_.aggregators[node.aggregator];
+    AggregatorBudget& budget = sites_.budget(at);
     used_aggregators_.insert(node.aggregator);
     for (const RankRun& run : node.runs) {
       const std::uint32_t from = sites_.sites[run.site].host;
       if (from != kNoHost && from != at.host) members_out_[from] += weight * (run.end - run.begin);
     }
-    at.load += weight * (node.children + (node.parent == kNoParent ? 0U : 1U));
-    at.memory_free_bytes -= lane_reservation_bytes(node.children, request_.window, request_.segment_bytes);
-    at.children_max = children_possible(request_.aggregators[at.index], at.memory_free_bytes, request_);
+    budget.load += weight * (node.children + (node.parent == kNoParent ? 0U : 1U));
+    budget.memory_free_bytes -= lane_reservation_bytes(node.children, request_.window, request_.segment_bytes);
+    budget.children_max = children_possible(request_.aggregators[at.index], budget.memory_free_bytes, request_);
   }
 }
 
@@ -131,9 +139,9 @@ std::uint64_t CostModel::links_rate() const {
   Narrowest links;
   for (std::size_t h = 0; h < sites_.hosts.size(); ++h) {
     const SiteHost& host = sites_.hosts[h];
-    if (host.ranks == 0) continue;
+    if (share_[h] == 0) continue;
     // However much the ranks reduce within their host, one vector leaves it.
-    const std::uint64_t members = std::max(members_out_[h], kFullRate);
+    const std::uint64_t members = std::max(members_out_[h], share_[h]);
     links.use(others_on_hosts_[h] + members, host.place.rate_bits_per_second);
   }
   return links.rate();
@@ -147,13 +155,14 @@ std::uint64_t CostModel::trees_rate() const {
   for (const std::uint32_t a : used_aggregators_) {
     const SiteAggregator& at = sites_.aggregators[a];
     const SiteHost& host = sites_.hosts[at.host];
-    trees.use(at.load, at.line_rate_bits_per_second);
+    trees.use(sites_.budget(at).load, at.line_rate_bits_per_second);
     if (host.load > 0) trees.use(host.load, host.place.rate_bits_per_second);
   }
   return trees.rate();
 }
 
-/// The ring goes through all members in the order of ranks: its edges within a host load no link.
+/// The ring goes through all members in the order of ranks: its edges within a host load no link. Ranks listen for one
+/// another at the interface of the first lane.
 std::uint64_t CostModel::ring_rate() const {
   const auto ranks = sites_.host_of_rank.size();
   std::vector<std::uint64_t> crossings(domains_.domains().size(), 0);  // in both directions, which are equal

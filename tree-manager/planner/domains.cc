@@ -24,12 +24,13 @@ class DomainBuilder {
         leader_(topology.switches.size()),
         domain_(topology.switches.size(), kNoDomain),
         home_(topology.switches.size(), kNoDomain),
-        host_level_(topology.hosts.size(), 0),
+        interfaces_(topology.hosts.size()),
         links_at_(kSwitchLevelsMax + 1) {
     std::iota(leader_.begin(), leader_.end(), 0U);
   }
 
   void build() {
+    find_interfaces();
     sort_links();
     for (std::uint32_t level = 1; level <= kSwitchLevelsMax; ++level) {
       add_uplinks(level);
@@ -62,21 +63,43 @@ class DomainBuilder {
     return below.group == above.group ? kLocalLevel : kGlobalLevel;
   }
 
-  /// A host's links belong to the level of the highest switch among them.
-  void sort_links() {
+  /// The links of a host that have one name and lead to one rail.
+  struct Interface {
+    std::uint32_t name = kUnnamed;
+    std::uint32_t rail = kUnnamed;
+    std::uint32_t level = 0;  // of the highest switch among its switches
+    std::uint32_t first_switch = kNoDomain;
+  };
+
+  [[nodiscard]] std::uint32_t interface_of(const Link& link) const {
+    const std::vector<Interface>& all = interfaces_[link.from];
+    const std::uint32_t rail = topology_.switches[link.to].rail;
+    const auto found =
+        std::ranges::find_if(all, [&](const Interface& it) { return it.name == link.interface && it.rail == rail; });
+    return static_cast<std::uint32_t>(found - all.begin());
+  }
+
+  void find_interfaces() {
     for (const Link& link : topology_.links) {
       TRIBUTARY_ASSERT(link.to < topology_.switches.size(), "a link leads to switch {} of {}", link.to,
                        topology_.switches.size());
       if (link.from_kind != Link::End::host) continue;
       TRIBUTARY_ASSERT(link.from < topology_.hosts.size(), "a link comes from host {} of {}", link.from,
                        topology_.hosts.size());
-      host_level_[link.from] = std::max(host_level_[link.from], topology_.switches[link.to].level);
+      const SwitchNode& to = topology_.switches[link.to];
+      const std::uint32_t which = interface_of(link);
+      std::vector<Interface>& all = interfaces_[link.from];
+      if (which == all.size()) all.push_back({.name = link.interface, .rail = to.rail});
+      all[which].level = std::max(all[which].level, to.level);
     }
+  }
+
+  /// An interface's links belong to the level of the highest switch among them.
+  void sort_links() {
     for (const Link& link : topology_.links) {
       const bool host = link.from_kind == Link::End::host;
-      links_at_[host ? host_level_[link.from] : level_of(link)].push_back(&link);
+      links_at_[host ? interfaces_[link.from][interface_of(link)].level : level_of(link)].push_back(&link);
     }
-    first_switch_.assign(topology_.hosts.size(), kNoDomain);
   }
 
   void add_uplinks(std::uint32_t level) {
@@ -105,9 +128,9 @@ class DomainBuilder {
 
   void join(const Link& link) {
     std::uint32_t other = link.from;
-    // A host that is cabled to several switches makes one domain of them.
+    // An interface that is cabled to several switches makes one domain of them.
     if (link.from_kind == Link::End::host) {
-      std::uint32_t& first = first_switch_[link.from];
+      std::uint32_t& first = interfaces_[link.from][interface_of(link)].first_switch;
       if (first == kNoDomain) first = link.to;
       other = first;
     }
@@ -134,54 +157,107 @@ class DomainBuilder {
   void join_rails() {
     const auto parts = components();
     TRIBUTARY_ASSERT(!parts.empty(), "{} switches are in no domain", leader_.size());
-    if (parts.size() == 1) return;
+    tree_.rails_meet_ = parts.size() == 1;
+    if (tree_.rails_meet_) return;
     const auto root = static_cast<std::uint32_t>(tree_.domains_.size());
     tree_.domains_.push_back({.level = kSwitchLevelsMax + 1});
     for (const auto& [member, domain] : parts) tree_.domains_[domain].parent = root;
   }
 
-  /// A host belongs to the domain of its highest switch: by construction this domain holds its other switches, too.
+  /// An interface belongs to the domain of its highest switch: by construction this domain holds its other switches.
   void place_hosts() {
-    tree_.places_.assign(topology_.hosts.size(), {});
+    tree_.places_.resize(topology_.hosts.size());
+    for (std::size_t h = 0; h < interfaces_.size(); ++h) {
+      for (const Interface& it : interfaces_[h]) tree_.places_[h].push_back({.rail = it.rail});
+    }
     for (const Link& link : topology_.links) {
       if (link.from_kind != Link::End::host) continue;
-      HostPlace& place = tree_.places_[link.from];
+      const std::uint32_t which = interface_of(link);
+      HostPlace& place = tree_.places_[link.from][which];
       place.rate_bits_per_second += link.rate_bits_per_second;
-      if (topology_.switches[link.to].level == host_level_[link.from]) place.domain = home_[link.to];
-    }
-    for (std::size_t i = 0; i < tree_.places_.size(); ++i) {
-      TRIBUTARY_ASSERT(tree_.places_[i].domain < tree_.domains_.size(), "host {} has no domain of {}", i,
-                       tree_.domains_.size());
+      if (topology_.switches[link.to].level == interfaces_[link.from][which].level) place.domain = home_[link.to];
     }
     tree_.hosts_.reserve(topology_.hosts.size());
-    for (std::uint32_t i = 0; i < topology_.hosts.size(); ++i) tree_.hosts_.emplace(topology_.hosts[i], i);
+    for (std::uint32_t h = 0; h < topology_.hosts.size(); ++h) {
+      tree_.hosts_.emplace(topology_.hosts[h], h);
+      TRIBUTARY_ASSERT(!tree_.places_[h].empty(), "host {} has no interface", topology_.hosts[h]);
+      for (const HostPlace& place : tree_.places_[h])
+        TRIBUTARY_ASSERT(place.domain < tree_.domains_.size(), "host {} has no domain of {}", h, tree_.domains_.size());
+    }
   }
 
   const Topology& topology_;
   DomainTree& tree_;
-  std::vector<std::uint32_t> leader_;   // union-find over switches
-  std::vector<std::uint32_t> domain_;   // the domain of the component that this switch leads
-  std::vector<std::uint32_t> home_;     // the lowest domain that holds this switch
-  std::vector<std::uint32_t> widened_;  // members of components that grow by links of this level
-  std::vector<std::uint32_t> host_level_;
-  std::vector<std::uint32_t> first_switch_;
+  std::vector<std::uint32_t> leader_;               // union-find over switches
+  std::vector<std::uint32_t> domain_;               // the domain of the component that this switch leads
+  std::vector<std::uint32_t> home_;                 // the lowest domain that holds this switch
+  std::vector<std::uint32_t> widened_;              // members of components that grow by links of this level
+  std::vector<std::vector<Interface>> interfaces_;  // by host
   std::vector<std::vector<const Link*>> links_at_;
 };
 
 DomainTree::DomainTree(const Topology& topology)
-    : open_(topology.fabric == FabricKind::flat), assumed_rate_(topology.assumed_rate_bits_per_second) {
+    : rails_(topology.rails),
+      open_(topology.fabric == FabricKind::flat),
+      assumed_rate_(topology.assumed_rate_bits_per_second) {
   if (open_) {
     domains_.push_back({.level = 1});
   } else {
     DomainBuilder(topology, *this).build();
   }
   number_preorder();
+  count_routes();
+}
+
+std::uint32_t DomainTree::find(const std::string& host) const {
+  const auto found = hosts_.find(host);
+  if (found != hosts_.end()) return found->second;
+  return open_ ? kAnyHost : kUnknownHost;
+}
+
+std::uint32_t DomainTree::interfaces(std::uint32_t host) const {
+  return host < places_.size() ? static_cast<std::uint32_t>(places_[host].size()) : 1;
 }
 
 HostPlace DomainTree::place(const std::string& host) const {
-  if (const auto found = hosts_.find(host); found != hosts_.end()) return places_[found->second];
-  if (open_) return {root(), assumed_rate_};
-  return {};
+  const std::uint32_t number = find(host);
+  return number == kUnknownHost ? HostPlace{} : place(number, 0);
+}
+
+HostPlace DomainTree::place(std::uint32_t host, std::uint32_t interface) const {
+  if (host == kAnyHost) return {root(), assumed_rate_};
+  TRIBUTARY_ASSERT(host < places_.size() && interface < places_[host].size(), "interface {} of host {}, of {}",
+                   interface, host, places_.size());
+  return places_[host][interface];
+}
+
+std::uint32_t DomainTree::interface_of(std::uint32_t host, std::uint32_t route) const {
+  if (host == kAnyHost) return 0;
+  const std::vector<HostPlace>& places = places_[host];
+  if (places.size() == 1 && places[0].rail == kUnnamed) return 0;
+  const std::uint32_t rails = rails_.empty() ? 1 : static_cast<std::uint32_t>(rails_.size());
+  // A link to a switch without a rail stands in for the rails on which the host has no link.
+  for (const std::uint32_t rail : {route % rails, kUnnamed}) {
+    const auto count = static_cast<std::uint32_t>(std::ranges::count(places, rail, &HostPlace::rail));
+    if (count == 0) continue;
+    std::uint32_t turn = route / rails % count;
+    for (std::uint32_t i = 0;; ++i) {
+      if (places[i].rail == rail && turn-- == 0) return i;
+    }
+  }
+  return kNoInterface;
+}
+
+void DomainTree::count_routes() {
+  const std::uint32_t rails = rails_.empty() ? 1 : static_cast<std::uint32_t>(rails_.size());
+  std::uint32_t turns = 1;
+  for (const std::vector<HostPlace>& places : places_) {
+    for (const HostPlace& place : places) {
+      const auto count = static_cast<std::uint32_t>(std::ranges::count(places, place.rail, &HostPlace::rail));
+      turns = std::min(std::lcm(turns, count), kInterfacesMax);
+    }
+  }
+  routes_ = std::min(turns * rails, kInterfacesMax);
 }
 
 void DomainTree::number_preorder() {

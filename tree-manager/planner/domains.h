@@ -33,10 +33,17 @@ struct Domain {
   std::uint32_t preorder_end = 0;
 };
 
+/// The place of one interface of a host.
 struct HostPlace {
   std::uint32_t domain = kNoDomain;
   std::uint64_t rate_bits_per_second = 0;
+  std::uint32_t rail = kUnnamed;
 };
+
+inline constexpr std::uint32_t kUnknownHost = UINT32_MAX;
+inline constexpr std::uint32_t kAnyHost = UINT32_MAX - 1;  // of a flat fabric: it takes names that it does not have
+inline constexpr std::uint32_t kNoInterface = UINT32_MAX;
+inline constexpr std::uint32_t kInterfacesMax = 16;  // of one host, that lanes use
 
 /// Children have lower indices than their parents; the root is the last. A flat fabric is one domain in which every
 /// host name has a place.
@@ -46,8 +53,20 @@ class DomainTree {
 
   [[nodiscard]] const std::vector<Domain>& domains() const noexcept { return domains_; }
   [[nodiscard]] std::uint32_t root() const noexcept { return static_cast<std::uint32_t>(domains_.size() - 1); }
-  /// Returns domain == kNoDomain for a host that the topology does not have.
+  /// Returns the place of the host's first interface; domain == kNoDomain for a host that the topology does not have.
   [[nodiscard]] HostPlace place(const std::string& host) const;
+  /// Returns the host's number, kAnyHost, or kUnknownHost.
+  [[nodiscard]] std::uint32_t find(const std::string& host) const;
+  [[nodiscard]] std::uint32_t interfaces(std::uint32_t host) const;
+  [[nodiscard]] HostPlace place(std::uint32_t host, std::uint32_t interface) const;
+  /// Returns the interface by which the host takes part in the lanes of this route; kNoInterface for a host that is not
+  /// on the route's rail. Route r goes by rail r mod n of n rails, and takes a host's interfaces on that rail in turn.
+  [[nodiscard]] std::uint32_t interface_of(std::uint32_t host, std::uint32_t route) const;
+  /// Returns the number of routes after which every host has the same interfaces again; at most kInterfacesMax.
+  [[nodiscard]] std::uint32_t routes() const noexcept { return routes_; }
+  [[nodiscard]] const std::vector<std::string>& rails() const noexcept { return rails_; }
+  /// Returns whether there is a way from each rail to each other.
+  [[nodiscard]] bool rails_meet() const noexcept { return rails_meet_; }
   /// Calls visit(domain) for every domain whose uplink lies on the way between the two.
   template <class Visit>
   void each_uplink_between(std::uint32_t a, std::uint32_t b, const Visit& visit) const {
@@ -65,9 +84,14 @@ class DomainTree {
   friend class DomainBuilder;
   void number_preorder();
 
+  void count_routes();
+
   std::vector<Domain> domains_;
-  std::vector<HostPlace> places_;
+  std::vector<std::vector<HostPlace>> places_;  // by host, in the order of the host's first links
   std::unordered_map<std::string, std::uint32_t> hosts_;
+  std::vector<std::string> rails_;
+  std::uint32_t routes_ = 1;
+  bool rails_meet_ = true;
   bool open_ = false;  // flat: every host name has a place
   std::uint64_t assumed_rate_ = 0;
 };

@@ -22,6 +22,7 @@ inline constexpr std::uint64_t kFullRate = 720720;
 /// flow at r / (l / kFullRate + 1): flows share fairly.
 struct FabricLoad {
   std::vector<std::uint64_t> uplinks;  // by the strategy's own numbering; empty: no load
+  // By the host's name, for its first interface; further ones have names of their own (load_name() in sites.h).
   std::unordered_map<std::string, std::uint64_t> hosts;
   std::unordered_map<std::string, std::uint64_t> aggregators;
 };
@@ -38,6 +39,8 @@ struct PlanAggregator {
   std::uint32_t data_changes = 0;  // how often this incarnation has said that other addresses live than before
 };
 
+class AggregatorIndex;
+
 struct PlanRequest {
   std::span<const std::string> hosts;  // by rank
   std::span<const PlanAggregator> aggregators;
@@ -50,6 +53,9 @@ struct PlanRequest {
   std::uint64_t operation_bytes = 25ULL << 20;  // the size that the estimate is for; the default is DDP's bucket
   // The rate of each member's host. It counts where no topology gives rates and every aggregator has one. 0: unknown.
   std::uint64_t link_rate_bits_per_second = 0;
+  std::span<const std::uint32_t> avoided{};  // numbers of aggregators that this group saw fail
+  // Made by Fabric::index() for `aggregators`, for many plans; nullptr: the planner makes one.
+  const AggregatorIndex* index = nullptr;
 };
 
 struct Plan {
@@ -69,6 +75,11 @@ class Fabric {
   [[nodiscard]] virtual bool knows_host(const std::string& host) const = 0;
   /// Returns the rate of all links of a host together, in bits per second; 0 for a host without a place.
   [[nodiscard]] virtual std::uint64_t host_rate(const std::string& host) const = 0;
+  /// Returns the number of the address that a host's aggregators use for lanes of this route (address_for_lane()).
+  [[nodiscard]] virtual std::uint32_t address_number(const std::string& host, std::uint32_t route) const = 0;
+  /// Sorts aggregators for plans on this fabric.
+  [[nodiscard]] virtual std::shared_ptr<const AggregatorIndex> index(
+      std::span<const PlanAggregator> aggregators) const = 0;
   /// Plans the same for the same input. Any thread may call it.
   [[nodiscard]] virtual Plan plan(const PlanRequest& request, const FabricLoad& load) const = 0;
   /// Adds what these trees put on links, hosts and aggregators.

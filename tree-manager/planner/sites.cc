@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <tuple>
+#include <unordered_map>
 
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/lane_memory.h"
@@ -10,166 +12,297 @@
 namespace tributary::manager {
 namespace {
 
+// A group has little use for more aggregators than this at one place, or elsewhere below one place: with twice as many
+// as it has ranks, links of its ranks' rate carry all that the ranks can send.
+constexpr std::size_t kKeptAtPlaceMin = 64;
+constexpr std::size_t kSparesMax = 32;
+
 class Layout {
  public:
-  Layout(const DomainTree& domains, const PlanRequest& request, const FabricLoad& load)
-      : domains_(domains), request_(request), load_(load) {}
+  Layout(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request, const FabricLoad& load)
+      : domains_(domains), index_(index), request_(request), load_(load) {}
 
-  Sites make() {
-    add_members();
-    if (!out_.unknown_host.empty()) return std::move(out_);
-    add_aggregators();
-    sort_members();
-    add_host_sites();
-    add_domain_sites();
-    find_lowest_common();
-    out_.host_of_rank = std::move(host_of_rank_);
+  Sites make(std::uint32_t routes) {
+    if (!find_hosts()) return std::move(out_);
+    for (std::uint32_t route = 0; route < routes; ++route) add_view(route);
+    if (out_.views.empty()) return off_all_routes();
     out_.uplink_load = load_.uplinks;
     out_.uplink_load.resize(domains_.domains().size(), 0);
     return std::move(out_);
   }
 
  private:
-  /// Returns kNoHost when the topology has no such host.
-  std::uint32_t host_index(const std::string& name) {
-    if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
-    HostPlace place = domains_.place(name);
-    if (place.domain == kNoDomain) return kNoHost;
-    if (request_.link_rate_bits_per_second != 0) place.rate_bits_per_second = 0;  // the assumed rate
-    const auto index = static_cast<std::uint32_t>(out_.hosts.size());
-    const auto load = load_.hosts.find(name);
-    out_.hosts.push_back({.place = place, .load = load == load_.hosts.end() ? 0 : load->second});
-    by_name_.emplace(name, index);
-    return index;
-  }
+  /// A host of members, by the first of its ranks.
+  struct Host {
+    const std::string* name = nullptr;
+    std::uint32_t number = 0;  // as DomainTree numbers it
+  };
 
-  void add_members() {
+  bool find_hosts() {
     host_of_rank_.reserve(request_.hosts.size());
-    for (const std::string& name : request_.hosts) {
-      const std::uint32_t host = host_index(name);
-      if (host == kNoHost) {
-        out_.unknown_host = name;
-        out_.unknown_rank = static_cast<std::uint32_t>(host_of_rank_.size());
-        return;
+    std::unordered_map<std::string_view, std::uint32_t> known;
+    for (std::size_t rank = 0; rank < request_.hosts.size(); ++rank) {
+      const std::string& name = request_.hosts[rank];
+      if (rank > 0 && name == request_.hosts[rank - 1]) {
+        host_of_rank_.push_back(host_of_rank_.back());
+        continue;
       }
-      ++out_.hosts[host].ranks;
-      if (request_.link_rate_bits_per_second != 0)
-        out_.hosts[host].place.rate_bits_per_second = request_.link_rate_bits_per_second;
-      host_of_rank_.push_back(host);
+      const auto [it, added] = known.emplace(name, static_cast<std::uint32_t>(hosts_.size()));
+      if (added) hosts_.push_back({&name, domains_.find(name)});
+      if (hosts_[it->second].number == kUnknownHost) return tell_unknown(rank), false;
+      host_of_rank_.push_back(it->second);
+    }
+    return true;
+  }
+
+  void tell_unknown(std::size_t rank) {
+    out_.unknown_host = request_.hosts[rank];
+    out_.unknown_rank = static_cast<std::uint32_t>(rank);
+  }
+
+  /// Names a rank whose host is off the first route, for the sentence that says why there is no tree.
+  Sites off_all_routes() {
+    for (std::size_t rank = 0; rank < host_of_rank_.size(); ++rank) {
+      if (domains_.interface_of(hosts_[host_of_rank_[rank]].number, 0) != kNoInterface) continue;
+      tell_unknown(rank);
+      break;
+    }
+    if (out_.unknown_host.empty()) tell_unknown(0);
+    out_.off_all_routes = true;
+    return std::move(out_);
+  }
+
+  /// Returns the index of an interface in Sites::hosts.
+  std::uint32_t entry_of(const std::string& name, std::uint32_t number, std::uint32_t interface) {
+    // An interface whose host has members has a name of theirs; others are found by their own.
+    const auto [it, added] = entries_.emplace(EntryKey{name, interface}, static_cast<std::uint32_t>(out_.hosts.size()));
+    if (!added) return it->second;
+    HostPlace place = domains_.place(number, interface);
+    if (request_.link_rate_bits_per_second != 0) place.rate_bits_per_second = 0;  // the assumed rate
+    has_aggregator_.push_back(false);
+    const auto load = load_.hosts.find(interface == 0 ? name : load_name(name, interface));
+    out_.hosts.push_back({.place = place, .load = load == load_.hosts.end() ? 0 : load->second});
+    return it->second;
+  }
+
+  void add_view(std::uint32_t route) {
+    entry_of_host_.clear();
+    for (const Host& host : hosts_) {
+      const std::uint32_t interface = domains_.interface_of(host.number, route);
+      if (interface == kNoInterface) return;
+      entry_of_host_.push_back(interface);
+    }
+    for (std::size_t h = 0; h < hosts_.size(); ++h)
+      entry_of_host_[h] = entry_of(*hosts_[h].name, hosts_[h].number, entry_of_host_[h]);
+    const bool first = out_.views.empty();
+    count_ranks();
+    out_.views.push_back(
+        {.route = route, .sites_begin = static_cast<std::uint32_t>(out_.sites.size()), .members = entry_of_host_});
+    has_aggregator_.assign(has_aggregator_.size(), false);
+    aggregators_begin_ = out_.aggregators.size();
+    order_begin_ = static_cast<std::uint32_t>(out_.order.size());
+    find_active_domains();
+    add_aggregators(route);
+    sort_members();
+    add_host_sites();
+    add_domain_sites();
+    find_lowest_common();
+    if (first) {
+      out_.host_of_rank.reserve(host_of_rank_.size());
+      for (const std::uint32_t host : host_of_rank_) out_.host_of_rank.push_back(entry_of_host_[host]);
     }
   }
 
-  void add_aggregators() {
-    for (std::uint32_t i = 0; i < request_.aggregators.size(); ++i) {
-      const PlanAggregator& from = request_.aggregators[i];
-      if (!from.unusable.empty() || address_for_lane(from.data, 0) == nullptr) continue;
-      const std::uint32_t host = host_index(from.host);
+  /// Notes the ranks at each interface; one that several views take has them once.
+  void count_ranks() {
+    std::vector<std::uint32_t> ranks(hosts_.size(), 0);
+    for (const std::uint32_t host : host_of_rank_) ++ranks[host];
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      SiteHost& at = out_.hosts[entry_of_host_[h]];
+      at.ranks = ranks[h];
+      if (request_.link_rate_bits_per_second != 0) at.place.rate_bits_per_second = request_.link_rate_bits_per_second;
+    }
+  }
+
+  void find_active_domains() {
+    active_.clear();
+    site_of_.assign(domains_.domains().size(), kNoSite);
+    for (const std::uint32_t entry : entry_of_host_) {
+      std::uint32_t domain = out_.hosts[entry].place.domain;
+      for (; domain != kNoDomain && site_of_[domain] == kNoSite; domain = domains_.domains()[domain].parent) {
+        site_of_[domain] = 0;
+        active_.push_back(domain);
+      }
+    }
+    std::sort(active_.begin(), active_.end());
+  }
+
+  /// An aggregator that may be used, while the best are chosen.
+  struct Usable {
+    const AggregatorIndex::Entry* entry = nullptr;
+    std::uint32_t at = 0;  // the domain at which it is kept: its own, or the lowest domain above it that holds members
+    std::uint32_t children = 0;
+    double busy = 0;
+  };
+
+  void add_aggregators(std::uint32_t route) {
+    std::vector<Usable> usable;
+    std::vector<std::uint32_t> here(domains_.domains().size(), 0), spares(domains_.domains().size(), 0);
+    for (const AggregatorIndex::Entry& entry : index_.on_route(route)) {
+      const PlanAggregator& from = request_.aggregators[entry.index];
+      if (!from.unusable.empty() || is_avoided(entry.index) || address_for_lane(from.data, 0) == nullptr) continue;
       const std::uint32_t children = children_possible(from, from.memory_free_bytes, request_);
-      if (host == kNoHost || children == 0) continue;
-      SiteHost& at = out_.hosts[host];
-      at.has_aggregator = true;
-      const auto load = load_.aggregators.find(from.name);
-      const std::uint64_t line_rate = from.line_rate_bits_per_second;
-      if (request_.link_rate_bits_per_second != 0 && at.ranks == 0)
-        at.place.rate_bits_per_second = std::max(at.place.rate_bits_per_second, line_rate);
-      out_.aggregators.push_back(
-          {.index = i,
-           .host = host,
-           .domain = at.place.domain,
-           .memory_free_bytes = from.memory_free_bytes,
-           .children_max = children,
-           .load = load == load_.aggregators.end() ? 0 : load->second,
-           .line_rate_bits_per_second = line_rate != 0 ? line_rate : at.place.rate_bits_per_second});
+      if (children == 0) continue;
+      std::uint32_t at = entry.domain;
+      while (site_of_[at] == kNoSite) at = domains_.domains()[at].parent;
+      usable.push_back({.entry = &entry, .at = at, .children = children});
+      ++(at == entry.domain ? here : spares)[at];
     }
-    std::sort(out_.aggregators.begin(), out_.aggregators.end(), [&](const SiteAggregator& a, const SiteAggregator& b) {
-      const std::uint32_t place_a = domains_.domains()[a.domain].preorder;
-      const std::uint32_t place_b = domains_.domains()[b.domain].preorder;
-      if (place_a != place_b) return place_a < place_b;
-      const PlanAggregator& named_a = request_.aggregators[a.index];
-      const PlanAggregator& named_b = request_.aggregators[b.index];
-      if (a.host != b.host) return named_a.host < named_b.host;
-      return named_a.name < named_b.name;
-    });
+    keep_best(usable, here, spares);
+    for (const Usable& it : usable) add_aggregator(it);
   }
 
-  [[nodiscard]] bool has_own_site(std::uint32_t host) const {
-    return out_.hosts[host].ranks >= 2 && out_.hosts[host].has_aggregator;
+  [[nodiscard]] bool is_avoided(std::uint32_t index) const {
+    return !request_.avoided.empty() && std::ranges::find(request_.avoided, index) != request_.avoided.end();
+  }
+
+  [[nodiscard]] std::uint64_t load_of(const PlanAggregator& aggregator) const {
+    const auto load = load_.aggregators.find(aggregator.name);
+    return load == load_.aggregators.end() ? 0 : load->second;
+  }
+
+  /// Leaves out the busiest, by link, where a place has more than a group has use for.
+  void keep_best(std::vector<Usable>& usable, const std::vector<std::uint32_t>& here,
+                 const std::vector<std::uint32_t>& spares) const {
+    const std::size_t kept_max = std::max(kKeptAtPlaceMin, 2 * request_.hosts.size());
+    std::vector<std::vector<Usable*>> crowds;
+    std::unordered_map<std::uint64_t, std::size_t> crowd_at;
+    for (Usable& it : usable) {
+      const bool spare = it.at != it.entry->domain;
+      if ((spare ? spares : here)[it.at] <= (spare ? kSparesMax : kept_max)) continue;
+      const PlanAggregator& from = request_.aggregators[it.entry->index];
+      const std::uint64_t rate = rate_or_assumed(from.line_rate_bits_per_second);
+      it.busy = static_cast<double>(load_of(from) + kFullRate) / static_cast<double>(rate);
+      const auto [crowd, added] = crowd_at.emplace(std::uint64_t{it.at} * 2 + (spare ? 1 : 0), crowds.size());
+      if (added) crowds.emplace_back();
+      crowds[crowd->second].push_back(&it);
+    }
+    for (std::vector<Usable*>& crowd : crowds) {
+      const bool spare = crowd[0]->at != crowd[0]->entry->domain;
+      const std::size_t kept = spare ? kSparesMax : kept_max;
+      const auto before = [](const Usable* a, const Usable* b) {
+        return std::pair(a->busy, a->entry) < std::pair(b->busy, b->entry);
+      };
+      std::ranges::nth_element(crowd, crowd.begin() + static_cast<std::ptrdiff_t>(kept), before);
+      for (std::size_t i = kept; i < crowd.size(); ++i) crowd[i]->children = 0;
+    }
+    std::erase_if(usable, [](const Usable& it) { return it.children == 0; });
+  }
+
+  void add_aggregator(const Usable& it) {
+    const PlanAggregator& from = request_.aggregators[it.entry->index];
+    const std::uint32_t host = entry_of(from.host, it.entry->host, it.entry->interface);
+    SiteHost& at = out_.hosts[host];
+    has_aggregator_[host] = true;
+    const std::uint64_t line_rate = from.line_rate_bits_per_second;
+    if (request_.link_rate_bits_per_second != 0 && at.ranks == 0)
+      at.place.rate_bits_per_second = std::max(at.place.rate_bits_per_second, line_rate);
+    const auto [budget, added] = budget_of_.emplace(it.entry->index, static_cast<std::uint32_t>(out_.budgets.size()));
+    if (added) out_.budgets.push_back({it.entry->index, from.memory_free_bytes, it.children, load_of(from)});
+    out_.aggregators.push_back({.index = it.entry->index,
+                                .budget = budget->second,
+                                .host = host,
+                                .interface = it.entry->interface,
+                                .domain = it.entry->domain,
+                                .line_rate_bits_per_second = line_rate != 0 ? line_rate : host_rate(*it.entry)});
+  }
+
+  /// The rate of an aggregator that names none: of all links of its host.
+  [[nodiscard]] std::uint64_t host_rate(const AggregatorIndex::Entry& entry) const {
+    if (request_.link_rate_bits_per_second != 0) return 0;
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < domains_.interfaces(entry.host); ++i) {
+      const std::uint64_t rate = domains_.place(entry.host, i).rate_bits_per_second;
+      if (rate == 0) return 0;
+      sum += rate;
+    }
+    return sum;
+  }
+
+  [[nodiscard]] bool has_own_site(std::uint32_t entry) const {
+    return out_.hosts[entry].ranks >= 2 && has_aggregator_[entry];
   }
 
   void sort_members() {
     TRIBUTARY_ASSERT(host_of_rank_.size() == request_.hosts.size(), "{} of {} ranks have a host", host_of_rank_.size(),
                      request_.hosts.size());
-    out_.order.resize(request_.hosts.size());
-    std::iota(out_.order.begin(), out_.order.end(), 0U);
     // Ranks are sorted by domain, then hosts with a site of their own come last, then by host, which keeps a host's
     // ranks together. Hosts are numbered in the order of their first rank.
-    const auto key = [&](std::uint32_t rank) {
-      const std::uint32_t host = host_of_rank_[rank];
-      return std::tuple(out_.hosts[host].place.domain, has_own_site(host), host, rank);
+    std::vector<std::uint32_t> by_place(hosts_.size());
+    std::iota(by_place.begin(), by_place.end(), 0U);
+    const auto key = [&](std::uint32_t host) {
+      const std::uint32_t entry = entry_of_host_[host];
+      return std::tuple(out_.hosts[entry].place.domain, has_own_site(entry), host);
     };
-    const auto before = [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); };
-    if (!std::is_sorted(out_.order.begin(), out_.order.end(), before)) {
-      std::sort(out_.order.begin(), out_.order.end(), before);
+    std::ranges::sort(by_place, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+    // The ranks of each host, in their order.
+    std::vector<std::uint32_t> next(hosts_.size(), 0);
+    std::uint32_t at = order_begin_;
+    for (const std::uint32_t host : by_place) {
+      next[host] = at;
+      at += out_.hosts[entry_of_host_[host]].ranks;
     }
+    out_.order.resize(at);
+    for (std::uint32_t rank = 0; rank < host_of_rank_.size(); ++rank) out_.order[next[host_of_rank_[rank]]++] = rank;
+    by_place_ = std::move(by_place);
   }
 
   void add_host_sites() {
-    for (std::uint32_t i = 0; i < out_.order.size();) {
-      const std::uint32_t host = host_of_rank_[out_.order[i]];
-      const std::uint32_t end = i + out_.hosts[host].ranks;
-      TRIBUTARY_ASSERT(end > i && end <= out_.order.size() && host_of_rank_[out_.order[end - 1]] == host,
-                       "host {} has {} ranks, and they are not those from {} on, of {}", host, end - i, i,
+    std::uint32_t at = order_begin_;
+    for (const std::uint32_t host : by_place_) {
+      const std::uint32_t entry = entry_of_host_[host];
+      const std::uint32_t end = at + out_.hosts[entry].ranks;
+      TRIBUTARY_ASSERT(end > at && end <= out_.order.size(), "host {} has ranks {} to {}, of {}", host, at, end,
                        out_.order.size());
-      if (has_own_site(host)) {
-        const std::uint32_t domain = out_.hosts[host].place.domain;
-        Site site{.domain = domain, .host = host, .ranks_begin = i, .ranks_end = end};
-        const auto at_host = [&](const SiteAggregator& a) { return a.host == host; };
-        const auto first = std::find_if(out_.aggregators.begin(), out_.aggregators.end(), at_host);
+      if (has_own_site(entry)) {
+        Site site{.domain = out_.hosts[entry].place.domain, .host = entry, .ranks_begin = at, .ranks_end = end};
+        const auto begin = out_.aggregators.begin() + static_cast<std::ptrdiff_t>(aggregators_begin_);
+        const auto at_host = [&](const SiteAggregator& a) { return a.host == entry; };
+        const auto first = std::find_if(begin, out_.aggregators.end(), at_host);
         const auto last = std::find_if_not(first, out_.aggregators.end(), at_host);
         site.aggregators_begin = static_cast<std::uint32_t>(first - out_.aggregators.begin());
         site.aggregators_end = static_cast<std::uint32_t>(last - out_.aggregators.begin());
         TRIBUTARY_ASSERT(site.aggregators_begin < site.aggregators_end, "host {} has a site and no aggregator", host);
         out_.sites.push_back(site);
       }
-      i = end;
+      at = end;
     }
   }
 
   void add_domain_sites() {
-    std::vector<std::uint32_t> site_of(domains_.domains().size(), kNoSite);
-    std::vector<std::uint32_t> active;
-    const auto activate = [&](std::uint32_t domain) {
-      for (; domain != kNoDomain && site_of[domain] == kNoSite; domain = domains_.domains()[domain].parent) {
-        site_of[domain] = 0;
-        active.push_back(domain);
-      }
-    };
-    for (const SiteHost& host : out_.hosts) {
-      if (host.ranks != 0) activate(host.place.domain);
-    }
-    std::sort(active.begin(), active.end());
     const std::size_t host_sites = out_.sites.size();
-    for (const std::uint32_t domain : active) {
-      site_of[domain] = static_cast<std::uint32_t>(out_.sites.size());
+    for (const std::uint32_t domain : active_) {
+      site_of_[domain] = static_cast<std::uint32_t>(out_.sites.size());
       out_.sites.push_back({.domain = domain, .level = domains_.domains()[domain].level});
       set_aggregators(out_.sites.back());
     }
-    for (std::size_t s = 0; s < out_.sites.size(); ++s) {
+    for (std::size_t s = out_.views.back().sites_begin; s < out_.sites.size(); ++s) {
       Site& site = out_.sites[s];
       const std::uint32_t above = s < host_sites ? site.domain : domains_.domains()[site.domain].parent;
-      if (above != kNoDomain) site.parent = site_of[above];
+      if (above != kNoDomain) site.parent = site_of_[above];
       const bool root = s + 1 == out_.sites.size();
       TRIBUTARY_ASSERT(root ? site.parent == kNoSite : site.parent > s && site.parent < out_.sites.size(),
                        "site {} of {} has parent {}", s, out_.sites.size(), site.parent);
     }
-    set_ranks(site_of);
+    set_ranks();
   }
 
   void set_aggregators(Site& site) const {
     const Domain& domain = domains_.domains()[site.domain];
+    const auto begin = out_.aggregators.begin() + static_cast<std::ptrdiff_t>(aggregators_begin_);
     const auto at = [&](std::uint32_t preorder) {
       const auto found = std::lower_bound(
-          out_.aggregators.begin(), out_.aggregators.end(), preorder,
+          begin, out_.aggregators.end(), preorder,
           [&](const SiteAggregator& a, std::uint32_t p) { return domains_.domains()[a.domain].preorder < p; });
       return static_cast<std::uint32_t>(found - out_.aggregators.begin());
     };
@@ -180,36 +313,60 @@ class Layout {
                      site.aggregators_end, out_.aggregators.size());
   }
 
-  void set_ranks(const std::vector<std::uint32_t>& site_of) {
-    for (std::uint32_t i = 0; i < out_.order.size(); ++i) {
-      const std::uint32_t host = host_of_rank_[out_.order[i]];
-      if (has_own_site(host)) continue;
-      Site& site = out_.sites[site_of[out_.hosts[host].place.domain]];
-      if (site.ranks_end == 0) site.ranks_begin = i;
-      site.ranks_end = i + 1;
+  void set_ranks() {
+    std::uint32_t at = order_begin_;
+    for (const std::uint32_t host : by_place_) {
+      const std::uint32_t entry = entry_of_host_[host];
+      const std::uint32_t end = at + out_.hosts[entry].ranks;
+      if (!has_own_site(entry)) {
+        Site& site = out_.sites[site_of_[out_.hosts[entry].place.domain]];
+        if (site.ranks_end == 0) site.ranks_begin = at;
+        site.ranks_end = end;
+      }
+      at = end;
     }
   }
 
   void find_lowest_common() {
-    std::vector<std::size_t> below(out_.sites.size(), 0);
-    for (std::uint32_t s = 0; s < out_.sites.size(); ++s) {
+    const std::uint32_t begin = out_.views.back().sites_begin;
+    const std::size_t ranks = request_.hosts.size();
+    std::vector<std::size_t> below(out_.sites.size() - begin, 0);
+    for (std::uint32_t s = begin; s < out_.sites.size(); ++s) {
       const Site& site = out_.sites[s];
-      below[s] += site.ranks_end - site.ranks_begin;
-      if (below[s] == out_.order.size()) {
-        out_.lowest_common = s;
+      below[s - begin] += site.ranks_end - site.ranks_begin;
+      if (below[s - begin] == ranks) {
+        out_.views.back().lowest_common = s;
         return;
       }
-      TRIBUTARY_ASSERT(site.parent != kNoSite, "the root's site holds {} of {} ranks", below[s], out_.order.size());
-      below[site.parent] += below[s];
+      TRIBUTARY_ASSERT(site.parent != kNoSite, "the root's site holds {} of {} ranks", below[s - begin], ranks);
+      below[site.parent - begin] += below[s - begin];
     }
   }
 
+  using EntryKey = std::pair<std::string_view, std::uint32_t>;
+  struct EntryHash {
+    std::size_t operator()(const EntryKey& key) const noexcept {
+      return std::hash<std::string_view>{}(key.first) + key.second;
+    }
+  };
+
   const DomainTree& domains_;
+  const AggregatorIndex& index_;
   const PlanRequest& request_;
   const FabricLoad& load_;
   Sites out_;
-  std::unordered_map<std::string_view, std::uint32_t> by_name_;  // keys live in the request
-  std::vector<std::uint32_t> host_of_rank_;
+  std::vector<Host> hosts_;                                         // of members, in the order of their first ranks
+  std::vector<std::uint32_t> host_of_rank_;                         // in hosts_
+  std::unordered_map<EntryKey, std::uint32_t, EntryHash> entries_;  // in Sites::hosts; names live in the request
+  std::unordered_map<std::uint32_t, std::uint32_t> budget_of_;      // by index in the request
+  // The view that is being added.
+  std::vector<std::uint32_t> entry_of_host_;  // in Sites::hosts
+  std::vector<std::uint32_t> by_place_;       // hosts_, sorted
+  std::vector<bool> has_aggregator_;          // by entry in Sites::hosts
+  std::vector<std::uint32_t> active_;         // domains that hold members
+  std::vector<std::uint32_t> site_of_;        // by domain
+  std::size_t aggregators_begin_ = 0;
+  std::uint32_t order_begin_ = 0;
 };
 
 }  // namespace
@@ -220,8 +377,13 @@ std::uint32_t children_possible(const PlanAggregator& aggregator, std::uint64_t 
                    children_that_fit(memory_free_bytes, request.window, request.segment_bytes)});
 }
 
-Sites lay_out(const DomainTree& domains, const PlanRequest& request, const FabricLoad& load) {
-  return Layout(domains, request, load).make();
+std::string load_name(const std::string& host, std::uint32_t interface) {
+  return interface == 0 ? host : host + "/" + std::to_string(interface);
+}
+
+Sites lay_out(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request,
+              const FabricLoad& load, std::uint32_t routes) {
+  return Layout(domains, index, request, load).make(routes);
 }
 
 }  // namespace tributary::manager

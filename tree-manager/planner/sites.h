@@ -1,11 +1,13 @@
 #pragma once
-// The layout of one group on the domains, over which the tree builder walks. Each plan makes a layout. It grows with
-// the domains that hold members, not with the fabric, and ranks appear only as runs of a sorted array.
+// The layout of one group on the domains, over which the tree builder walks. It grows with the domains that hold members,
+// not with the fabric, and ranks appear only as runs of a sorted array. Lanes of different routes leave a host by
+// different interfaces, so each route has a view of its own: its sites, its order of the ranks, its aggregators. All
+// views share the loads of interfaces and uplinks, and the aggregators' memory.
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "tree-manager/planner/aggregator_index.h"
 #include "tree-manager/planner/domains.h"
 #include "tree-manager/planner/fabric.h"
 
@@ -19,22 +21,28 @@ inline constexpr std::uint32_t kNoHost = UINT32_MAX;
   return bits_per_second == 0 ? kAssumedRateDefault : bits_per_second;
 }
 
-/// A host of this plan: of members, of aggregators, or both.
+/// An interface of a host of this plan: of members, of aggregators, or both. Most hosts have one.
 struct SiteHost {
   HostPlace place;
   std::uint32_t ranks = 0;
-  bool has_aggregator = false;
-  std::uint64_t load = 0;  // on its links, in kFullRate units, before this plan's lanes
+  std::uint64_t load = 0;  // in kFullRate units, before this plan's lanes
 };
 
-/// An aggregator that may be used.
-struct SiteAggregator {
+/// The room that an aggregator has left as lanes are planned.
+struct AggregatorBudget {
   std::uint32_t index = 0;  // in PlanRequest::aggregators
-  std::uint32_t host = 0;   // in Sites::hosts
+  std::uint64_t memory_free_bytes = 0;
+  std::uint32_t children_max = 0;  // by its own limit and its memory
+  std::uint64_t load = 0;          // flows through it, in kFullRate units
+};
+
+/// An aggregator that may be used on one route.
+struct SiteAggregator {
+  std::uint32_t index = 0;   // in PlanRequest::aggregators
+  std::uint32_t budget = 0;  // in Sites::budgets
+  std::uint32_t host = 0;    // in Sites::hosts
+  std::uint32_t interface = 0;
   std::uint32_t domain = 0;
-  std::uint64_t memory_free_bytes = 0;          // goes down as lanes are planned
-  std::uint32_t children_max = 0;               // by its own limit and its memory
-  std::uint64_t load = 0;                       // flows through it, in kFullRate units
   std::uint64_t line_rate_bits_per_second = 0;  // 0: unknown
 };
 
@@ -50,22 +58,41 @@ struct Site {
   std::uint32_t aggregators_end = 0;
 };
 
-struct Sites {
-  std::vector<SiteHost> hosts;
-  std::vector<SiteAggregator> aggregators;  // sorted by place, then name
-  std::vector<Site> sites;                  // children before parents; the last is the fabric's root
-  std::vector<std::uint32_t> order;         // ranks, sorted by place
-  std::vector<std::uint32_t> host_of_rank;  // in hosts
-  std::vector<std::uint64_t> uplink_load;   // by domain
-  std::uint32_t lowest_common = 0;          // the lowest site that holds all members
-  std::string unknown_host;                 // the first rank's host that has no place; then nothing else is set
-  std::uint32_t unknown_rank = 0;
+/// The part of the sites that lanes of one route see.
+struct RouteView {
+  std::uint32_t route = 0;
+  std::uint32_t sites_begin = 0;       // in Sites::sites: children before parents; the last is the fabric's root
+  std::uint32_t lowest_common = 0;     // the lowest site that holds all members
+  std::vector<std::uint32_t> members;  // in Sites::hosts, one for each host of members
 };
 
-[[nodiscard]] Sites lay_out(const DomainTree& domains, const PlanRequest& request, const FabricLoad& load);
+struct Sites {
+  std::vector<SiteHost> hosts;
+  std::vector<AggregatorBudget> budgets;
+  std::vector<SiteAggregator> aggregators;  // of one view after the other, sorted by place, then name
+  std::vector<Site> sites;                  // the same
+  std::vector<std::uint32_t> order;         // the same: ranks, sorted by place
+  std::vector<RouteView> views;
+  std::vector<std::uint32_t> host_of_rank;  // in hosts, on the first route
+  std::vector<std::uint64_t> uplink_load;   // by domain
+  // The first rank whose host has no place, or is on no route: then nothing else is set.
+  std::string unknown_host;
+  std::uint32_t unknown_rank = 0;
+  bool off_all_routes = false;
+
+  [[nodiscard]] AggregatorBudget& budget(const SiteAggregator& of) { return budgets[of.budget]; }
+  [[nodiscard]] const AggregatorBudget& budget(const SiteAggregator& of) const { return budgets[of.budget]; }
+};
+
+/// Lays the group out on the first `routes` routes, leaving out those on which a member has no interface.
+[[nodiscard]] Sites lay_out(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request,
+                            const FabricLoad& load, std::uint32_t routes);
 
 /// Returns the most children that this aggregator can serve in one more lane.
 [[nodiscard]] std::uint32_t children_possible(const PlanAggregator& aggregator, std::uint64_t memory_free_bytes,
                                               const PlanRequest& request) noexcept;
+
+/// Returns the name under which FabricLoad keeps what lanes put on an interface.
+[[nodiscard]] std::string load_name(const std::string& host, std::uint32_t interface);
 
 }  // namespace tributary::manager

@@ -36,6 +36,8 @@ struct TreeNode {
 };
 
 struct LaneTree {
+  std::string rail;         // its name, where the fabric has rails
+  std::uint32_t route = 0;  // by which hosts choose their interfaces for this lane: the lane's number, or a later one
   std::vector<TreeNode> nodes;
   std::vector<std::uint32_t> leaf_of_rank;  // index into nodes
   // finish() works out the rest.

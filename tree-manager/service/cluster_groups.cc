@@ -463,11 +463,12 @@ std::string Cluster::why_rebuild(const Group& group) const {
 /// Names an aggregator for which the planner would now choose another address: a better address lives again, or the
 /// address in the trees is down.
 std::string Cluster::why_other_addresses(const GroupRecord& record) const {
-  for (std::uint32_t lane = 0; lane < record.lanes.size(); ++lane) {
-    for (const TreeNode& node : record.lanes[lane].nodes) {
+  for (const LaneTree& lane : record.lanes) {
+    for (const TreeNode& node : lane.nodes) {
       const auto known = aggregators_.find(node.aggregator);
       if (known == aggregators_.end() || known->second.record.incarnation != node.incarnation) continue;
-      const Endpoint* const now = address_for_lane(known->second.record.data, lane);
+      const std::uint32_t number = fabric_->address_number(node.host, lane.route);
+      const Endpoint* const now = address_for_lane(known->second.record.data, number);
       if (now != nullptr && *now != node.data) return "aggregator " + node.aggregator + " can be reached otherwise";
     }
   }

@@ -72,6 +72,8 @@ json trees_of(const std::vector<LaneTree>& lanes) {
                        addresses.number(address_of(node.data)), node.parent, addresses.number(address_of(node.up))});
     }
     trees.push_back({{"nodes", std::move(nodes)}, {"leaves", runs_of(lane.leaf_of_rank)}});
+    trees.back()["route"] = lane.route;
+    if (!lane.rail.empty()) trees.back()["rail"] = lane.rail;
   }
   return {{"aggregators", aggregators.list()}, {"addresses", addresses.list()}, {"lanes", std::move(trees)}};
 }
@@ -86,6 +88,8 @@ Result<std::vector<LaneTree>> lanes_from(const json& trees, std::size_t ranks) {
   std::vector<LaneTree> lanes;
   for (const json& from : trees.at("lanes")) {
     LaneTree& lane = lanes.emplace_back();
+    lane.route = from.value("route", static_cast<std::uint32_t>(lanes.size() - 1));
+    lane.rail = from.value("rail", "");
     for (const json& node : from.at("nodes")) {
       const auto& [name, incarnation, host, data_changes] = aggregators.at(node.at(0).get<std::size_t>());
       lane.nodes.push_back({.aggregator = name,

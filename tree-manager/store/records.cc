@@ -20,11 +20,12 @@ json to_json(const LaneTree& lane) {
                      {"up_port", node.up.port},
                      {"data_changes", node.data_changes}});
   }
-  return {{"nodes", std::move(nodes)}, {"leaf_of_rank", lane.leaf_of_rank}};
+  return {{"nodes", std::move(nodes)}, {"leaf_of_rank", lane.leaf_of_rank}, {"route", lane.route}, {"rail", lane.rail}};
 }
 
-Result<LaneTree> lane_from_json(const json& from) {
-  LaneTree lane;
+/// Lanes of older records have their numbers for routes.
+Result<LaneTree> lane_from_json(const json& from, std::uint32_t number) {
+  LaneTree lane{.rail = from.value("rail", ""), .route = from.value("route", number)};
   for (const json& node : from.at("nodes")) {
     lane.nodes.push_back({.aggregator = node.at("aggregator"),
                           .incarnation = node.at("incarnation"),
@@ -178,7 +179,7 @@ Result<GroupRecord> group_from_text(const std::string& text) {
       r.rates = {.links = rates->at(0), .trees = rates->at(1), .ranks = rates->at(2)};
     }
     for (const json& it : from.at("lanes")) {
-      auto lane = lane_from_json(it);
+      auto lane = lane_from_json(it, static_cast<std::uint32_t>(r.lanes.size()));
       if (!lane) return std::unexpected(lane.error());
       r.lanes.push_back(std::move(*lane));
     }

@@ -65,9 +65,10 @@ std::string title(const json& tree) {
   }
   const auto levels = tree.at("levels").get<std::uint64_t>();
   const auto aggregators = tree.at("aggregators").get<std::uint64_t>();
-  return text + fmt::format("lane {}: {} {}, {} {}\n", tree.at("lane").get<std::uint64_t>(), levels,
-                            levels == 1 ? "level" : "levels", aggregators,
-                            aggregators == 1 ? "aggregator" : "aggregators");
+  text += fmt::format("lane {}: {} {}, {} {}", tree.at("lane").get<std::uint64_t>(), levels,
+                      levels == 1 ? "level" : "levels", aggregators, aggregators == 1 ? "aggregator" : "aggregators");
+  if (tree.contains("rail")) text += ", rail " + printable(tree.at("rail").get<std::string>());
+  return text + "\n";
 }
 
 }  // namespace

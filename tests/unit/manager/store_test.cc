@@ -54,7 +54,7 @@ GroupRecord group(std::uint64_t id, std::uint32_t epoch) {
                      .before = {{"y", 8, 9}},
                      .rates = {.links = 10, .trees = 11, .ranks = 12},
                      .link_rate = 13};
-  LaneTree lane;
+  LaneTree lane{.rail = "rail-2", .route = 5};
   lane.nodes = {{.aggregator = "leaf",
                  .incarnation = 3,
                  .host = "h",

@@ -1,0 +1,36 @@
+#pragma once
+// Aggregators by their places. A list of thousands is sorted once for many plans.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tree-manager/planner/domains.h"
+
+namespace tributary::manager {
+
+struct PlanAggregator;
+
+/// Holds for one list of aggregators on one fabric, as long as none comes, goes or gets another host.
+class AggregatorIndex {
+ public:
+  struct Entry {
+    std::uint32_t index = 0;      // in the list
+    std::uint32_t host = 0;       // as DomainTree numbers it
+    std::uint32_t interface = 0;  // of the host
+    std::uint32_t domain = 0;
+  };
+
+  AggregatorIndex(const DomainTree& domains, std::span<const PlanAggregator> aggregators);
+  /// Returns the aggregators that take part in lanes of this route, by the domains' order of visit, then by host and
+  /// name.
+  [[nodiscard]] const std::vector<Entry>& on_route(std::uint32_t route) const {
+    return by_route_[route % by_route_.size()];
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::vector<std::vector<Entry>> by_route_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace tributary::manager
