@@ -1,12 +1,14 @@
 // tributary.h: unique ids and communicators.
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "client/api/arguments.h"
 #include "client/api/guard.h"
 #include "client/api/interfaces.h"
 #include "client/api/meeting.h"
 #include "client/api/transports.h"
+#include "service-kit/variables.h"
 
 using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
 using namespace tributary::client;  // NOLINT(google-build-using-namespace)
@@ -51,6 +53,15 @@ Result<UniqueId> decode(const tributary_unique_id& id) {
   return decode_unique_id(bytes);
 }
 
+/// Warns once in a process of names in the environment that nothing reads. One rank of a job is enough.
+void tell_misspelt_variables(int rank) {
+  static std::once_flag told;
+  if (rank != 0) return;
+  std::call_once(told, [] {
+    for (const std::string& sentence : service::misspelt_variables()) log(LogLevel::warn, "tributary: " + sentence);
+  });
+}
+
 Result<tributary_comm*> make_comm(int nranks, const tributary_unique_id* id, int rank, const tributary_config* config) {
   if (id == nullptr) return null_argument("id");
   if (auto ok = check_group("tributary_comm_init_rank", nranks, rank); !ok) return std::unexpected(ok.error());
@@ -59,6 +70,7 @@ Result<tributary_comm*> make_comm(int nranks, const tributary_unique_id* id, int
   auto settings = load_settings(config);
   if (!settings) return std::unexpected(settings.error());
   set_log_level(settings->log);
+  tell_misspelt_variables(rank);
   auto comm = Comm::create(static_cast<std::uint32_t>(nranks), *decoded, static_cast<std::uint32_t>(rank), *settings);
   if (!comm) return std::unexpected(comm.error());
   tributary_comm* handle = comms().insert(*comm);

@@ -100,8 +100,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
 /// If the fallback is forbidden, a lost tree ends the job: so this rank does not give up an aggregator that merely had
 /// no processor for half a second.
 std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
-  if (settings.path != PathMode::in_network || settings.hang_after == std::chrono::milliseconds::zero())
-    return settings.hang_after;
+  const bool only_trees = settings.path == PathMode::in_network || settings.require_in_network;
+  if (!only_trees || settings.hang_after == std::chrono::milliseconds::zero()) return settings.hang_after;
   return std::max(settings.hang_after, std::chrono::duration_cast<std::chrono::milliseconds>(settings.timeout) / 3);
 }
 
@@ -119,6 +119,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.job = settings.job;
   s.lanes = settings.lanes;
   s.path = settings.path;
+  s.require_trees = settings.require_in_network;
   s.local = settings.local;
   s.attach = settings.attach;
   s.manager_configured = !settings.manager.empty();

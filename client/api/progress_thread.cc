@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/api/log.h"
+#include "client/communicator/path_report.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/transport/blocked_signals.h"
 #include "tributary/transport/shm.h"
@@ -225,7 +226,7 @@ void ProgressThread::run() {
 void ProgressThread::drive() {
   communicator_ = std::make_unique<Communicator>(*transport_, parts_.service.get(), parts_.settings);
   if (parts_.meeting) parts_.meeting->deliver_to(*communicator_);
-  communicator_->on_path_change = [this](const std::string& line) { tell_path(line); };
+  communicator_->on_path_change = [this](const std::string& line, bool unwanted) { tell_path(line, unwanted); };
   communicator_->on_second_way = [](const std::string& line, bool device_gone) {
     const LogLevel level = device_gone ? LogLevel::info : LogLevel::debug;
     if (logs(level)) log(level, line);
@@ -241,6 +242,7 @@ void ProgressThread::drive() {
     turn(transport::TimePoint::max());
   }
   flush();
+  tell_end();
 }
 
 /// One round: does what is due, then takes what arrives within the time.
@@ -305,9 +307,18 @@ void ProgressThread::flush() {
 }
 
 // Rank 0 logs at info, the others at debug: one line for a communicator, not one for each rank.
-void ProgressThread::tell_path(const std::string& line) const {
-  const LogLevel level = parts_.settings.rank == 0 ? LogLevel::info : LogLevel::debug;
+void ProgressThread::tell_path(const std::string& line, bool unwanted) const {
+  const LogLevel level = parts_.settings.rank != 0 ? LogLevel::debug : unwanted ? LogLevel::warn : LogLevel::info;
   if (logs(level)) log(level, line + ", transport " + parts_.transport_name);
+}
+
+void ProgressThread::tell_end() const {
+  const CommunicatorInfo info = communicator_->info();
+  const CommunicatorSettings& settings = parts_.settings;
+  const LogLevel level = settings.rank == 0 && info.operations > 0 ? LogLevel::info : LogLevel::debug;
+  if (!logs(level)) return;
+  log(level, "tributary: rank " + std::to_string(settings.rank) + " of " + std::to_string(settings.nranks) + ": " +
+                 end_line(settings, info));
 }
 
 void ProgressThread::tell_failure() {

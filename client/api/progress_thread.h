@@ -94,7 +94,8 @@ class ProgressThread {
   void attend_to_local();
   void recall();
   void hurry();
-  void tell_path(const std::string& line) const;
+  void tell_path(const std::string& line, bool unwanted) const;
+  void tell_end() const;
   void tell_failure();
   void flush();
 

@@ -55,6 +55,11 @@ bool set_path(ClientSettings& s, std::string_view value) {
   return false;
 }
 
+bool set_require(ClientSettings& s, std::string_view value) {
+  s.require_in_network = value == "in-network";
+  return s.require_in_network || value == "none";
+}
+
 bool set_tuning(ClientSettings& s, std::string_view value) {
   s.tuning = value == "auto"    ? TuningMode::automatic
              : value == "model" ? TuningMode::model
@@ -208,6 +213,9 @@ std::vector<Setting> make_settings() {
       {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
         "auto uses trees if there are any; in-network and fallback allow only that path."},
        set_path},
+      {{"require", "TRIBUTARY_REQUIRE", "none", "none or in-network",
+        "in-network: the ranks wait for trees within the time-out, and end with an error instead of falling back."},
+       set_require},
       {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, model, off or the path of a file",
         "If path is auto and there is a tree: auto lets a cost model choose between tree, fallback and both for each "
         "size, and corrects it by the times that operations take; model leaves out the corrections; off always takes "
@@ -378,7 +386,8 @@ Status apply_config(ClientSettings& settings, const tributary_config& config) {
        {Text{ours->manager, "manager", "manager"}, Text{ours->path, "path", "path"},
         Text{ours->transport, "transport", "transport"}, Text{ours->interface_name, "ifname", "interface_name"},
         Text{ours->host_id, "host_id", "host_id"}, Text{ours->token_file, "token_file", "token_file"},
-        Text{ours->job, "job", "job"}, Text{ours->tuning, "tuning", "tuning"}}) {
+        Text{ours->job, "job", "job"}, Text{ours->tuning, "tuning", "tuning"},
+        Text{ours->require, "require", "require"}}) {
     if (text.value == nullptr) continue;
     const std::string where = "tributary_config." + std::string(text.member);
     if (auto ok = set(settings, text.key, text.value, where); !ok) return ok;
@@ -437,6 +446,11 @@ Result<ClientSettings> load_settings(const tributary_config* config, const Envir
   }
   if (config != nullptr) {
     if (auto ok = apply_config(settings, *config); !ok) return std::unexpected(ok.error());
+  }
+  if (settings.require_in_network && settings.path == PathMode::fallback) {
+    return fail(
+        Errc::bad_config,
+        "TRIBUTARY_REQUIRE=in-network contradicts TRIBUTARY_PATH=fallback, which forbids trees; set one of them");
   }
   // The communicator reports the lost rank first.
   settings.udp.peer_timeout = settings.timeout + std::chrono::seconds(5);

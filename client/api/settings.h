@@ -22,6 +22,7 @@ namespace tributary::client {
 struct ClientSettings {
   std::string manager;                                     // URL; empty: no service, the fallback alone
   PathMode path = PathMode::automatic;                     //
+  bool require_in_network = false;                         // no communicator rather than one that falls back
   TuningMode tuning = TuningMode::automatic;               //
   std::string tuning_file;                                 // for TuningMode::table; read by rank 0 alone
   bool local = true;                                       // all ranks of one host use its memory

@@ -136,10 +136,17 @@ void describe_perf(CLI::App& app, Action& action) {
   sub->add_option("--id-file", options->id_file,
                   "Ranks meet through this file, on a file system that all of them share, rather "
                   "than at MASTER_ADDR:MASTER_PORT");
+  add_parsed(*sub, "--require", options->require_in_network,
+             "in-network: fail, with exit code 69, where there is no tree or no byte goes by it (TRIBUTARY_REQUIRE)",
+             [](const std::string& text) -> Result<bool> {
+               if (text == "in-network") return true;
+               return fail(Errc::bad_argument, "'" + text + "' is not in-network");
+             });
   sub->add_option("--meet-limit", options->meet_seconds, "Seconds that ranks have to meet (60)")
       ->check(CLI::Range(0.1, 86400.0));
   sub->callback([options, sub, &action] {
     if (!options->tune_file.empty()) {
+      if (options->require_in_network) throw CLI::ValidationError("--require", "--tune measures every path");
       if (sub->count("--minbytes") == 0) options->bytes_min = 4;
       if (sub->count("--maxbytes") == 0) options->bytes_max = std::max<std::uint64_t>(options->bytes_min, 16U << 20);
       if (sub->count("--stepfactor") == 0 && sub->count("--stepbytes") == 0) options->factor = 8;

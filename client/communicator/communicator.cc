@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "client/communicator/path_report.h"
+
 namespace tributary::client {
 
 using transport::TimePoint;
@@ -108,6 +110,8 @@ void Communicator::tick(TimePoint now) {
   check_meeting();
   if (shared_.life.fails_by(now)) fail_all(Error(shared_.life.pending()));
   if (!shared_.life.well()) return;
+  const bool may_lack = shared_.life.has_begun() || shared_.settings.require_trees;
+  if (coordinator_ && may_lack && !trees_.in_use() && hosts_.level() == nullptr) watch_for_lack(shared_, *coordinator_);
   traffic_.tick();
   trees_.look();
   stalls_.tick();
@@ -178,8 +182,8 @@ void Communicator::fail_all(Error error) {
 
 // ---- reports ----
 
-void Communicator::path_changed(const std::string& line) {
-  if (on_path_change) on_path_change(line);
+void Communicator::path_changed(const std::string& line, bool unwanted) {
+  if (on_path_change) on_path_change(line, unwanted);
 }
 
 CommunicatorInfo Communicator::info() const {

@@ -95,8 +95,9 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] std::uint64_t disputed() const noexcept { return disputed_; }
   /// Returns whether nothing is queued or running.
   [[nodiscard]] bool idle() const noexcept { return operations_.empty() && traffic_.messages().idle(); }
-  /// Called on every change of path, with the line for the log.
-  std::function<void(const std::string&)> on_path_change;
+  /// Called on every change of path, with the line for the log. `unwanted`: the ranks are on no tree although nobody
+  /// asked for that.
+  std::function<void(const std::string&, bool unwanted)> on_path_change;
   /// Called when connections of this rank go the second way from now on, with the line for the log. `device_gone`: all
   /// of them do, because this rank's first way is gone.
   std::function<void(const std::string&, bool device_gone)> on_second_way;
@@ -127,7 +128,7 @@ class Communicator final : public transport::Acceptor,
   void tell_rank_0(ControlMessage message) override { membership_.tell_rank_0(std::move(message)); }
   void tell(std::uint32_t rank, const ControlMessage& message) override { membership_.tell(rank, message); }
   void begin_failing(Error error) override;
-  void path_changed(const std::string& line) override;
+  void path_changed(const std::string& line, bool unwanted) override;
   void look_at_clock() override { look_at_clock(shared_.transport.now()); }
   void look_at_clock(transport::TimePoint now);
 

@@ -1,6 +1,7 @@
 // Rank 0's messages, by which the ranks get to know each other, agree on a path, and take leave.
 #include "client/communicator/communicator.h"
 #include "client/communicator/host_level.h"
+#include "client/communicator/path_report.h"
 #include "client/control/time_out.h"
 
 namespace tributary::client {
@@ -136,9 +137,14 @@ void Communicator::on_commit(const ControlMessage& message) {
   const bool taken = trees_.on_commit(message);
   if (!shared_.life.well()) return;
   if (message.operation == kNever) {
-    by_hosts ? hosts_.report(message.body) : routes_.report_path(message.body);
+    shared_.looks_for_trees = coordinator_ && coordinator_->search().under_way;
+    by_hosts ? hosts_.report(message.body) : routes_.report_path(message.body, PathEvent::news);
+    if (const std::string unmet = unmet_requirement(shared_.settings, shared_.info); !unmet.empty()) {
+      tell_rank_0(Shared::abort_message({Errc::unreachable, unmet}));
+      return begin_failing({Errc::unreachable, unmet});
+    }
   } else if (taken) {
-    routes_.report_path("");
+    routes_.report_path("", PathEvent::news);
     if (coordinator_ && membership_.all_can_amend()) {
       const tuning::TreeShape shape = tuning::shape_of(trees_.trees()->descriptor);
       routes_.tune_online(figures_for(shared_.settings, membership_.directory(), shape));
@@ -192,6 +198,11 @@ std::string Communicator::missing_ranks() const {
     return shared_.life.has_met() ? "rank 0 did not say how to begin"
                                   : "rank 0 did not answer at " + to_string(shared_.settings.id.root);
   }
+  const bool led = hosts_.level() != nullptr && hosts_.between() != nullptr;
+  const auto& asks = led ? hosts_.between()->coordinator_ : coordinator_;
+  const std::string why_not = asks ? asks->search().why_not : "";
+  if (shared_.settings.require_trees && !why_not.empty())
+    return "TRIBUTARY_REQUIRE=in-network, and there is no tree: " + why_not;
   if (!coordinator_) return membership_.missing();
   const std::string silent = coordinator_->unanswered();
   return silent.empty() ? "the ranks did not begin" : "no answer came from " + silent;

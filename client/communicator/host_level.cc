@@ -45,6 +45,7 @@ std::string encode_between(const CommunicatorInfo& i) {
               {"returns", i.returns},
               {"last_pause_us", i.last_pause_us},
               {"longest_pause_us", i.longest_pause_us},
+              {"lacks_tree", i.lacks_tree},
               {"reason", i.reason}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -67,6 +68,7 @@ void decode_between(const std::string& body, CommunicatorInfo& info) {
     take("returns", info.returns);
     take("last_pause_us", info.last_pause_us);
     take("longest_pause_us", info.longest_pause_us);
+    take("lacks_tree", info.lacks_tree);
     take("reason", info.reason);
   } catch (const json::exception&) {
     info.reason = "rank 0 told something malformed";
@@ -182,7 +184,7 @@ void HostLevel::on_met_here(LocalMeeting::Outcome groups) {
 
 void HostLevel::meet_leaders() {
   if (!between_) between_ = std::make_unique<Communicator>(parts_.transport, nullptr, settings_between());
-  between_->on_path_change = [this](const std::string&) {
+  between_->on_path_change = [this](const std::string&, bool) {
     if (parts_.path_changed) parts_.path_changed();
   };
   between_->on_second_way = parts_.second_way;

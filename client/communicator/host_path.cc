@@ -5,6 +5,7 @@
 #include "client/collectives/hosts/cut.h"
 #include "client/communicator/communicator.h"
 #include "client/communicator/local_path.h"
+#include "client/communicator/path_report.h"
 
 namespace tributary::client {
 
@@ -134,13 +135,11 @@ void HostPath::report(const std::string& body) {
   std::string line =
       shared_.log_prefix() + "each of " + std::to_string(info.hosts) + " hosts reduces in shared memory; between them ";
   if (info.in_network) {
-    line += "in-network reduction in use: epoch " + std::to_string(info.epoch) + ", " + std::to_string(info.lanes) +
-            " lane(s), tree depth " + std::to_string(info.levels) + ", window " + std::to_string(info.window) + " x " +
-            std::to_string(info.segment_bytes) + " bytes";
+    line += (info.reason == "in use" ? "in-network reduction in use: " : "trees are ready: ") + trees_text(info);
   } else {
     line += "in-network reduction not in use: " + info.reason;
   }
-  shared_.whole.path_changed(line);
+  shared_.whole.path_changed(line, info.lacks_tree && !std::exchange(shared_.lack_warned, true));
 }
 
 void HostPath::account(CommunicatorInfo& info) const {

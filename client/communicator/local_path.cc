@@ -26,8 +26,8 @@ bool all_alike(const std::vector<std::string>& all) {
 }  // namespace
 
 void tell_no_local(const Shared& shared, const std::string& why) {
-  shared.whole.path_changed(shared.log_prefix() + "shared memory of host " + shared.settings.host_id +
-                            " not in use: " + why);
+  shared.whole.path_changed(
+      shared.log_prefix() + "shared memory of host " + shared.settings.host_id + " not in use: " + why, false);
 }
 
 local::GroupSettings LocalPath::group_settings() const {

@@ -46,7 +46,8 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
   }
   if (!adaptation_ || way == Operation::State::by_hosts) return;
   const auto amendment = adaptation_->add(measured(o, way), shared_.transport.now());
-  if (const auto news = adaptation_->take_news()) shared_.whole.path_changed(shared_.log_prefix() + line_of(*news));
+  if (const auto news = adaptation_->take_news())
+    shared_.whole.path_changed(shared_.log_prefix() + line_of(*news), false);
   if (amendment && !amend_(tuning::encode(*amendment))) agreed(std::nullopt, kNever);
 }
 

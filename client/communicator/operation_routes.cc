@@ -100,6 +100,7 @@ void OperationRoutes::account(const Operation& o, Operation::State way, bool suc
                                             static_cast<double>(o.segments_all));
   }
   info.bytes_in_network += in_network;
+  if (in_network > 0 && info.in_network && !by_hosts) tell_use(shared_);
   info.bytes_fallback += bytes - in_network;
 }
 
@@ -138,13 +139,16 @@ void OperationRoutes::on_amendment(const ControlMessage& message) {
   parts_.operations.advance();
 }
 
-void OperationRoutes::report_path(const std::string& reason) {
+void OperationRoutes::report_path(const std::string& reason, PathEvent event) {
   const Trees* const in_use = parts_.trees.in_use() ? parts_.trees.trees() : nullptr;
   if (in_use == nullptr) online_tuning_.end();
   CommunicatorInfo& info = shared_.info;
   info.local = parts_.shares_all_memory();
   describe_trees(in_use, reason, info);
-  shared_.whole.path_changed(shared_.log_prefix() + path_line(info, in_use, shared_.settings.host_id));
+  const std::string line = path_line(info, in_use, shared_.settings.host_id);
+  if (in_use == nullptr) return tell_lack(shared_, line, event);
+  shared_.use_told = shared_.lack_told = false;
+  shared_.whole.path_changed(shared_.log_prefix() + line, false);
 }
 
 }  // namespace tributary::client

@@ -40,7 +40,7 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   void prepare_memory(Operation& operation);
 
   [[nodiscard]] Operation::State way_of(const Operation& operation) const override;
-  void report_path(const std::string& reason) override;
+  void report_path(const std::string& reason, PathEvent event) override;
   [[nodiscard]] std::string waits_for(const Operation& operation) const override;
   [[nodiscard]] std::uint64_t steps(const Operation& operation) const override;
   [[nodiscard]] std::string troubles() const override { return parts_.traffic.troubles(); }

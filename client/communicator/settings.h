@@ -36,6 +36,7 @@ struct CommunicatorSettings {
   std::string job = "default";
   std::uint32_t lanes = 1;  // 0: as many as save time
   PathMode path = PathMode::automatic;
+  bool require_trees = false;  // have no communicator rather than one that falls back
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // for TuningMode::table
   /// If set: asked on rank 0 after each operation for an amendment, in place of those that follow from measured times.
@@ -78,6 +79,7 @@ struct CommunicatorInfo {
   std::uint64_t last_pause_us = 0;
   std::uint64_t longest_pause_us = 0;
   std::uint64_t strangers_turned_away = 0;
+  bool lacks_tree = false;  // no tree is in use, although nobody asked for that and none is about to be
   std::string reason;
   std::string transport;  // between hosts; the caller sets it
 };

@@ -62,7 +62,7 @@ class TreeUser {
   /// Moves `operation` to host memory, because the network does not reach its own memory.
   virtual void leave_direct(Operation& operation) = 0;
   /// Reports that operations take another path; `reason`: why they do not use trees, if they do not.
-  virtual void report_path(const std::string& reason) = 0;
+  virtual void report_path(const std::string& reason, PathEvent event) = 0;
 };
 
 class TreeLife final : private LaneUser {

@@ -40,7 +40,7 @@ void TreeLife::on_freeze(const ControlMessage& message) {
   for (auto& lane : trees_->lanes) lane->freeze();
   const Holdings holdings = holdings_of(trees_->links(), shared_.rank());
   bring_down();
-  user_.report_path(message.body);
+  user_.report_path(message.body, message.value == kMoves ? PathEvent::moves : PathEvent::lost);
   shared_.whole.tell_rank_0({.type = FrameType::holdings,
                              .epoch = message.epoch,
                              .operation = operations_.next_to_start(),
@@ -115,8 +115,11 @@ void TreeLife::repaired() {
   info.longest_pause_us = std::max(info.longest_pause_us, info.last_pause_us);
   lost_at_ = {};
   leave_trees();
-  if (shared_.settings.path == PathMode::in_network)
-    return shared_.whole.abort("the tree is lost and TRIBUTARY_PATH=in-network forbids the fallback: " + info.reason);
+  if (shared_.settings.path == PathMode::in_network || shared_.settings.require_trees) {
+    const std::string setting = shared_.settings.require_trees ? "REQUIRE" : "PATH";
+    return shared_.whole.abort("the tree is lost and TRIBUTARY_" + setting +
+                               "=in-network forbids the fallback: " + info.reason);
+  }
   if (const auto propose = std::exchange(waiting_propose_, std::nullopt)) on_propose(*propose);
   operations_.run_remainders();
 }

@@ -93,17 +93,20 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
               : path == FirstPath::local            ? "all ranks are on one host"
               : path == FirstPath::by_hosts         ? between
               : settings.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
-                                                    : "no manager is configured (TRIBUTARY_MANAGER)";
+                                                    : "no manager is configured; set TRIBUTARY_MANAGER to its URL, or "
+                                                      "TRIBUTARY_PATH=fallback if none is wanted";
   c.tuning_of = [&settings, &directory](const GroupDescriptor& trees) {
     if (trees.rates == PathRates{}) return std::string();
     return tuning::encode(policy_for(settings, directory, tuning::shape_of(trees)));
   };
-  c.may_move = settings.path != PathMode::in_network;  // moving takes the fallback for a moment
+  const bool only_trees = settings.path == PathMode::in_network || settings.require_trees;
+  c.may_move = !only_trees;  // moving takes the fallback for a moment
+  c.require_trees = settings.require_trees;
   c.inquiry_limit = settings.timeout / 5;
   c.timeout = c.finalize_limit = settings.timeout;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings.timeout / 3);
   c.answer_limit = std::min<transport::Duration>(c.answer_limit, settings.timeout / 3);
-  c.begin_within = settings.path == PathMode::in_network ? transport::Duration::max() : settings.begin_within;
+  c.begin_within = only_trees ? transport::Duration::max() : settings.begin_within;
   return c;
 }
 

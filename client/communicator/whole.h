@@ -1,5 +1,6 @@
 #pragma once
 // The state that a communicator's parts share, and the calls they make on the whole.
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,9 @@
 #include "client/control/control_message.h"
 
 namespace tributary::client {
+
+/// Why operations take another path: an answer of the manager or of rank 0, a move to better trees, or a lost tree.
+enum class PathEvent : std::uint8_t { news, moves, lost };
 
 /// The communicator as its parts see it.
 class Whole {
@@ -24,8 +28,9 @@ class Whole {
   virtual void begin_failing(Error error) = 0;
   /// Ends all operations of this rank now, and those of all other ranks.
   virtual void abort(const std::string& reason) = 0;
-  /// Logs the line, which says that operations take another path.
-  virtual void path_changed(const std::string& line) = 0;
+  /// Logs the line, which says that operations take another path. `unwanted`: the ranks are on no tree although nobody
+  /// asked for that.
+  virtual void path_changed(const std::string& line, bool unwanted) = 0;
   /// Every handler of an arriving frame calls this first.
   virtual void look_at_clock() = 0;
 };
@@ -37,6 +42,10 @@ struct Shared {
   Clock clock{};
   Life life{};
   CommunicatorInfo info{};
+  bool looks_for_trees = false;  // rank 0: an answer of the manager or of the ranks is still to come
+  bool lack_told = false;        // the log has said, since the last trees, why there are none
+  bool lack_warned = false;      // ever
+  bool use_told = false;         // the log has said that bytes go by these trees
   /// False once the communicator is gone. Calls that were posted to the transport check it.
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 

@@ -13,6 +13,17 @@ namespace tributary::client {
 
 using transport::TimePoint;
 
+namespace {
+
+std::string rank_name(const CoordinatorSettings& settings, std::uint32_t rank) {
+  TRIBUTARY_ASSERT(rank < settings.hosts.size() && rank < settings.nranks, "rank {} of {} on {} hosts", rank,
+                   settings.nranks, settings.hosts.size());
+  const std::uint32_t name = settings.known_as.empty() ? rank : settings.known_as[rank];
+  return "rank " + std::to_string(name) + " on host " + settings.hosts[rank];
+}
+
+}  // namespace
+
 Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, CoordinatorSettings settings)
     : output_(output),
       service_(service),
@@ -29,13 +40,6 @@ Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, Coord
 
 Coordinator::~Coordinator() {
   *alive_ = false;
-}
-
-std::string Coordinator::rank_name(std::uint32_t rank) const {
-  TRIBUTARY_ASSERT(rank < settings_.hosts.size() && rank < settings_.nranks, "rank {} of {} on {} hosts", rank,
-                   settings_.nranks, settings_.hosts.size());
-  const std::uint32_t name = settings_.known_as.empty() ? rank : settings_.known_as[rank];
-  return "rank " + std::to_string(name) + " on host " + settings_.hosts[rank];
 }
 
 void Coordinator::start(TimePoint now) {
@@ -74,15 +78,18 @@ void Coordinator::ask(TimePoint now) {
 void Coordinator::rest(const std::string& reason) {
   state_ = State::resting;
   deadline_ = TimePoint::max();
-  if (settings_.use_trees && !hopeless_) {
+  search_.why_not = reason;
+  if (settings_.use_trees && !search_.hopeless) {
     retry_at_ = now_ + retry_delay_;
     retry_delay_ = std::min(2 * retry_delay_, settings_.retry_last);
   }
   begin_without(generation_, reason);
 }
 
-/// Lets the ranks begin, if they have not, and gives up trees of this generation.
+/// Lets the ranks begin, if they have not, and gives up trees of this generation. Ranks that require trees wait on for
+/// as long as some may come.
 void Coordinator::begin_without(std::uint32_t generation, const std::string& reason) {
+  if (settings_.require_trees && settings_.use_trees && !search_.hopeless) return;
   if (!std::exchange(initial_, false)) return;
   output_.broadcast({.type = FrameType::commit,
                      .epoch = generation,
@@ -98,6 +105,8 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
       group_ = 0;
       ++attempt_;
     }
+    // The ranks that require trees need not wait for a token that they do not have.
+    if (answer.error().code == Errc::denied && settings_.require_trees && initial_) search_.hopeless = true;
     return rest(answer.error().message);
   }
   lost_.answered();
@@ -181,7 +190,7 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
     lost_.note(failure.aggregator);
     if (state_ != State::joining) return;
     if (message.value == kCannotJoin) {  // for good: each new tree would fail alike, and every try costs all ranks time
-      hopeless_ = true;
+      search_.hopeless = true;
       retry_at_ = renew_at_ = TimePoint::max();
       if (group_ != 0) service_->release(std::exchange(group_, 0));
     }
@@ -218,6 +227,7 @@ void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& me
   }
   state_ = State::in_network;
   initial_ = false;
+  search_.why_not.clear();
   retry_delay_ = settings_.retry_first;
   output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = next_operation_});
 }
@@ -243,7 +253,7 @@ void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
 void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message) {
   if (state_ != State::freezing || message.epoch != generation_) return;
   auto holdings = decode_holdings(message.body);
-  if (!holdings) return abort(Errc::corrupt, rank_name(rank) + " sent " + holdings.error().message);
+  if (!holdings) return abort(Errc::corrupt, rank_name(settings_, rank) + " sent " + holdings.error().message);
   holdings_[rank] = std::move(*holdings);
   begun_ = std::max(begun_, message.operation);
   if (!answers_.count(rank)) return;
@@ -299,7 +309,7 @@ std::string Coordinator::unanswered() const {
   std::string names;
   if (state_ != State::joining && state_ != State::proposing && state_ != State::freezing && !amendment_) return names;
   for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
-    if (!answers_.has(r)) names += (names.empty() ? "" : ", ") + rank_name(r);
+    if (!answers_.has(r)) names += (names.empty() ? "" : ", ") + rank_name(settings_, r);
   }
   return names;
 }
@@ -323,14 +333,14 @@ void Coordinator::check_finalize() {
 std::string Coordinator::not_finalized() const {
   std::string names;
   for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
-    if (!finalized_.has(r)) names += (names.empty() ? "" : ", ") + rank_name(r);
+    if (!finalized_.has(r)) names += (names.empty() ? "" : ", ") + rank_name(settings_, r);
   }
   return names;
 }
 
 void Coordinator::on_rank_gone(std::uint32_t rank, const std::string& why) {
   if (finalized_.all()) return;
-  abort_as_gone(rank_name(rank) + " is gone: " + why);
+  abort_as_gone(rank_name(settings_, rank) + " is gone: " + why);
 }
 
 /// Blames rank 0 if it stood still itself: ranks that did not wait for it are gone by its fault, not by theirs.
@@ -338,7 +348,7 @@ void Coordinator::abort_as_gone(const std::string& text) {
   const auto absence = own_absence_.of(now_);
   if (absence == transport::Duration::zero()) return abort(Errc::peer_gone, text);
   abort(Errc::peer_gone,
-        rank_name(0) + " stood still for " + in_seconds(absence) + ", and found when it went on: " + text);
+        rank_name(settings_, 0) + " stood still for " + in_seconds(absence) + ", and found when it went on: " + text);
 }
 
 void Coordinator::abort(Errc code, const std::string& text, std::uint64_t operation) {
@@ -370,7 +380,7 @@ void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message)
   silent_[rank] = false;
   if (!stalled_operation_ || message.operation != *stalled_operation_) return;
   auto progress = decode_progress(message.body);
-  if (!progress) return abort(Errc::corrupt, rank_name(rank) + " sent " + progress.error().message);
+  if (!progress) return abort(Errc::corrupt, rank_name(settings_, rank) + " sent " + progress.error().message);
   progress_[rank] = std::move(*progress);
   if (std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); })) decide();
 }
@@ -398,8 +408,8 @@ void Coordinator::decide() {
   TRIBUTARY_ASSERT(stalled_operation_.has_value(), "no inquiry is under way in state {}", state_);
   const std::uint64_t operation = *stalled_operation_;
   stalled_operation_.reset();
-  const std::string where =
-      "operation " + std::to_string(operation) + ", where " + rank_name(stalled_rank_) + " waits: " + stalled_text_;
+  const std::string where = "operation " + std::to_string(operation) + ", where " +
+                            rank_name(settings_, stalled_rank_) + " waits: " + stalled_text_;
   // A rank that has not called this operation may be held up in an earlier one: then ask about that one.
   const bool all_answered =
       std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); });
@@ -425,7 +435,7 @@ void Coordinator::decide() {
         ++more;
         continue;
       }
-      names += (listed++ == 0 ? "" : ", ") + rank_name(r);
+      names += (listed++ == 0 ? "" : ", ") + rank_name(settings_, r);
     }
     return more == 0 ? names : names + " and " + std::to_string(more) + " more";
   };
@@ -458,7 +468,7 @@ void Coordinator::decide() {
     return std::pair(a->ended, a->steps) < std::pair(b->ended, b->steps);
   });
   abort(Errc::timed_out, timed_out_after(settings_.timeout) +
-                             rank_name(static_cast<std::uint32_t>(behind - progress_.begin())) +
+                             rank_name(settings_, static_cast<std::uint32_t>(behind - progress_.begin())) +
                              ": furthest behind, at " + (*behind)->waits_for + ", in " + where);
 }
 

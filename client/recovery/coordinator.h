@@ -55,7 +55,8 @@ struct CoordinatorSettings {
   transport::Duration retry_last = std::chrono::seconds(5);
   /// After so long, ranks without trees begin without them; Duration::max(): they wait for the limits above.
   transport::Duration begin_within = std::chrono::milliseconds(500);
-  bool may_move = true;  // to better trees
+  bool may_move = true;        // to better trees
+  bool require_trees = false;  // the ranks do not begin before they have trees
   // The pause doubles with each move, so that an aggregator that comes and goes does not move the group again and
   // again.
   transport::Duration move_pause_first = std::chrono::seconds(10);
@@ -92,6 +93,16 @@ class Coordinator {
   void excuse(transport::Duration absence, transport::TimePoint now);
   /// Returns the ranks that have not answered rank 0 yet, for people; empty while no answer is due.
   [[nodiscard]] std::string unanswered() const;
+  struct Search {
+    bool under_way = false;    // an answer is due, of the manager or of the ranks, that may bring trees
+    bool hopeless = false;     // a rank cannot join trees any more, or the manager denies them: none are asked for
+    std::string why_not = {};  // by the last answer; empty while there are trees, or none was asked for yet
+  };
+  /// Returns how the search for trees stands.
+  [[nodiscard]] Search search() const {
+    const bool ends = state_ == State::resting || state_ == State::in_network || state_ == State::stopped;
+    return {!ends, search_.hopeless, search_.why_not};
+  }
   /// Gives the group back, as the communicator ends.
   void stop();
 
@@ -125,14 +136,13 @@ class Coordinator {
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
   void abort_as_gone(const std::string& text);
   void renew(transport::TimePoint now);
-  [[nodiscard]] std::string rank_name(std::uint32_t rank) const;
 
   CoordinatorOutput& output_;
   GroupService* service_;
   const CoordinatorSettings settings_;
   State state_ = State::resting;
-  bool initial_ = true;    // no commit was sent yet
-  bool hopeless_ = false;  // a rank cannot join trees any more: no trees are asked for
+  bool initial_ = true;  // no commit was sent yet
+  Search search_;
   transport::TimePoint now_{};
   transport::TimePoint deadline_ = transport::TimePoint::max();
   transport::TimePoint begin_at_ = transport::TimePoint::max();  // while initial_

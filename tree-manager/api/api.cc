@@ -119,12 +119,15 @@ std::optional<HttpReply> Api::refuse_access(const Route& route, const Shown& sho
   const char* wanted = route.access == Access::job          ? "the job token"
                        : route.access == Access::aggregator ? "the aggregator token"
                                                             : "the job token or the aggregator token";
+  const char* where = route.access == Access::job          ? "set TRIBUTARY_TOKEN_FILE to a file with job.token"
+                      : route.access == Access::aggregator ? "name a file with aggregator.token, in an aggregator's "
+                                                             "token_file or in --token-file,"
+                                                           : "set TRIBUTARY_TOKEN_FILE to a file with either";
   if (aggregator || job) {
     return error_reply(403, std::string("this needs ") + wanted + "; the other one was given");
   }
   HttpReply reply = error_reply(401, std::string(bearer ? "the token is wrong: " : "no token was given: ") +
-                                         "this needs 'Authorization: Bearer' with " + wanted +
-                                         ", which lies in the manager's state directory");
+                                         "this needs " + wanted + "; " + where + " of the manager's state directory");
   reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"tributary-manager\"");
   return reply;
 }

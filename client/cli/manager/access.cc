@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/cli/terminal/exit_code.h"
+#include "service-kit/variables.h"
 
 namespace tributary::cli {
 namespace {
@@ -56,6 +57,8 @@ Result<ManagerClient> connect(const ManagerOptions& options) {
 }
 
 int show(const ManagerOptions& options, const GetDocument& get, const ShowDocument& table) {
+  for (const std::string& sentence : service::misspelt_variables())
+    std::fprintf(stderr, "tributary: %s\n", sentence.c_str());
   auto client = connect(options);
   if (!client) return complain(client.error());
   try {

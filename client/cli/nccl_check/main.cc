@@ -16,6 +16,7 @@
 
 #include "client/cli/nccl_check/collectives.h"
 #include "client/cli/nccl_check/messages.h"
+#include "client/cli/nccl_check/traffic.h"
 #include "client/cli/nccl_check/values.h"
 
 namespace tributary::cli::nccl_check {
@@ -88,10 +89,16 @@ int run_rank(const Options& options, int rank, int ranks) {
             "allowed are at most " + std::to_string(kRanksMax) + " ranks: sums of 8-bit floats must stay exact");
     Bootstrap bootstrap(rank, ranks, host == nullptr ? "127.0.0.1" : host,
                         static_cast<std::uint16_t>(number_from("MASTER_PORT", 29400)), kMeetingLimit);
+    const Traffic traffic;
     {
       Session session(options, bootstrap);
       check(session);
     }
+    const Traffic::Bytes bytes = traffic.read();
+    if (!options.expect_off) say(rank, to_string(bytes));
+    require(!options.require_in_network || bytes.in_network > 0,
+            "--require in-network: no byte went by a tree; NCCL_DEBUG=WARN says why the group has none, and "
+            "TRIBUTARY_LOG=info whether the tuning chose the ranks");
     bootstrap.barrier();
     say(rank, "good");
     return 0;
@@ -104,6 +111,7 @@ int run_rank(const Options& options, int rank, int ranks) {
 int run(int argc, char** argv) {
   CLI::App app("Drives the NCCL plugin as NCCL does, on host memory: no GPU and no NCCL is needed.");
   Options options;
+  std::string required;
   int ranks = 2;
   app.add_option("--plugin", options.plugin, "the plugin, as NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so")
       ->capture_default_str();
@@ -136,7 +144,11 @@ int run(int argc, char** argv) {
   app.add_flag("--measure", options.measure, "measure bandwidth and latency instead of checking");
   app.add_flag("--without-collnet", options.expect_off,
                "expect no service: CollNet must be off, and messages must work");
+  app.add_option("--require", required, "in-network: fail unless bytes went by a tree")
+      ->check(CLI::IsMember({"in-network"}));
   CLI11_PARSE(app, argc, argv);
+  options.require_in_network = !required.empty();
+  if (options.require_in_network) setenv("TRIBUTARY_REQUIRE", required.c_str(), 1);
   const int rank = number_from("RANK", -1);
   return rank < 0 ? run_ranks(ranks, argv) : run_rank(options, rank, number_from("WORLD_SIZE", 1));
 }

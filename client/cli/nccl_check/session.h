@@ -21,7 +21,8 @@ struct Options {
   int message_rounds = 1;
   double seconds = 0;  // seconds of further allreduces
   bool measure = false;
-  bool expect_off = false;  // CollNet must be off here
+  bool expect_off = false;          // CollNet must be off here
+  bool require_in_network = false;  // bytes must go by a tree
 };
 
 /// Prints a line that begins with the rank, so that lines of several ranks can be told apart.

@@ -65,6 +65,10 @@ class Perf {
       return std::unexpected(error_of(s, nullptr));
     show(footer_text(report_));
     if (auto ok = write_json(); !ok) return std::unexpected(ok.error());
+    if (options_.require_in_network && bytes_in_network(report_) == 0) {
+      return fail(Errc::unreachable,
+                  std::string("--require in-network: no byte went by a tree: ") + why_no_byte(report_));
+    }
     return wrong_elements(report_) == 0 ? kExitGood : kExitFailed;
   }
 
@@ -73,8 +77,10 @@ class Perf {
     tributary_unique_id id{};
     if (auto ok = share_id(id); !ok) return std::unexpected(ok.error());
     tributary_comm* comm = nullptr;
-    const auto status =
-        tributary_comm_init_rank(&comm, static_cast<int>(launch_.ranks), &id, static_cast<int>(launch_.rank));
+    tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+    if (options_.require_in_network) config.require = "in-network";
+    const auto status = tributary_comm_init_rank_config(&comm, static_cast<int>(launch_.ranks), &id,
+                                                        static_cast<int>(launch_.rank), &config);
     if (launch_.rank == 0 && !options_.id_file.empty()) unlink(options_.id_file.c_str());  // every rank has read it
     if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, nullptr));
     return OwnedComm(comm);

@@ -17,6 +17,7 @@ struct PerfOptions {
   std::string tune_file;                // the tuning table to write; empty: no tuning
   std::string id_file;
   double meet_seconds = 60;
+  bool require_in_network = false;  // fail unless bytes go by a tree
 };
 
 /// Returns the exit code of the process.

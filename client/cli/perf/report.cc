@@ -108,6 +108,17 @@ std::uint64_t wrong_elements(const PerfReport& report) {
   return sum;
 }
 
+std::uint64_t bytes_in_network(const PerfReport& report) {
+  return bytes_by_path(report).in_network;
+}
+
+std::string why_no_byte(const PerfReport& report) {
+  const tributary_info& info = report.at_end;
+  if (info.path != TRIBUTARY_PATH_IN_NETWORK) return info.reason;
+  return "trees were ready, and the tuning chose the ranks for every operation; tributary explain says why, and "
+         "TRIBUTARY_TUNING=off takes the trees";
+}
+
 std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::uint64_t bytes_max,
                         const std::string& step) {
   const BenchSettings& s = report.settings;
@@ -151,6 +162,8 @@ std::string footer_text(const PerfReport& report) {
   text += fmt::format("# Avg bus bandwidth    : {:.4g}\n", average_bus_bandwidth(report));
   text += fmt::format("# Bytes by path        : in-network {} ({:.1f} %), fallback {}{}\n", in_network, share, fallback,
                       local == 0 ? "" : fmt::format(", shared memory {}", local));
+  if (in_network == 0 && all != 0 && report.at_end.path != TRIBUTARY_PATH_LOCAL)
+    text += fmt::format("# Not in the network   : {}\n", why_no_byte(report));
   if (local != 0 || report.at_end.hosts != 0) {
     const std::string refusal = report.at_end.attach_refusal;
     text += fmt::format("# Shared memory        : {} {} without copies{}\n", report.at_end.direct,

@@ -32,4 +32,8 @@ struct PerfReport {
 /// Counts wrong elements over all rows, in place and out of place.
 [[nodiscard]] std::uint64_t wrong_elements(const PerfReport& report);
 
+[[nodiscard]] std::uint64_t bytes_in_network(const PerfReport& report);
+/// Says why no byte went by a tree.
+[[nodiscard]] std::string why_no_byte(const PerfReport& report);
+
 }  // namespace tributary::cli

@@ -139,13 +139,18 @@ typedef struct tributary_config {
    * TRIBUTARY_ERROR_ABORTED, and nothing is left of the communicator. NULL: the call waits until the time-out. */
   int (*still_wanted)(void* still_wanted_context);
   void* still_wanted_context;
+  /* TRIBUTARY_REQUIRE: "none" or "in-network". With the latter tributary_comm_init_rank waits for trees, within the
+   * time-out, and returns TRIBUTARY_ERROR_UNREACHABLE with the reason where there are none; a communicator that loses
+   * its trees later ends on every rank. */
+  const char* require;
 } tributary_config;
 #define TRIBUTARY_CONFIG_INITIALIZER \
-  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL}
+  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL}
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */
-  tributary_path path; /* in-network: trees are in use; the tuning says which operations take them */
+  tributary_path path; /* in-network: trees are ready; the tuning says which operations take them, the bytes below
+                        * whether some have */
   uint32_t epoch;      /* generation of the trees; 0 before the first */
   uint32_t lanes;      /* 0 on fallback */
   uint32_t levels;     /* aggregators between a rank and the result; 0 on fallback */

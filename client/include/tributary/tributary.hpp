@@ -228,6 +228,7 @@ struct Config {
   int lanes = 0;                         // 1 to 16; 0 everywhere: as many as save time
   std::chrono::milliseconds timeout{0};  // a lost or hung rank becomes an error within this
   std::string tuning;                    // "auto", "model", "off" or the path of a tuning table; rank 0's counts
+  std::string require;                   // "none", or "in-network": no communicator rather than one that falls back
 };
 
 /// Registered memory; the destructor deregisters it.
@@ -292,6 +293,7 @@ class Communicator {
     c.token_file = text(config.token_file);
     c.job = text(config.job);
     c.tuning = text(config.tuning);
+    c.require = text(config.require);
     c.lanes = config.lanes;
     c.timeout_ms = static_cast<std::int64_t>(config.timeout.count());
     detail::check(tributary_comm_init_rank_config(&comm_, nranks, &id.c(), rank, &c));

@@ -31,6 +31,7 @@ struct ClusterSettings {
   std::function<std::optional<tuning::Amendment>()> amendments;
   bool devices = false;  // each rank has a device, and a second way
   client::PathMode path = client::PathMode::automatic;
+  bool require_trees = false;
   /// Returns the transport that a host uses in place of its own, which it is given: for a host that breaks the
   /// protocol. If this is empty, or returns null, the host uses its own.
   std::function<transport::Transport*(const std::string& host, transport::Transport& network)> in_between;

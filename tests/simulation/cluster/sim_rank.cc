@@ -69,6 +69,7 @@ client::CommunicatorSettings SimRank::communicator_settings(const client::Unique
   settings.lanes = lanes;
   settings.manager_configured = true;
   settings.path = cluster_.settings().path;
+  settings.require_trees = cluster_.settings().require_trees;
   settings.timeout = cluster_.settings().timeout;
   if (cluster_.settings().tuning && rank_ == 0) {  // the other ranks must learn it from rank 0
     settings.tuning = client::TuningMode::table;

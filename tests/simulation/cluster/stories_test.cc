@@ -196,6 +196,36 @@ TEST(Cluster, DoesNotMoveWhereOnlyTreesWillDo) {
   EXPECT_EQ(cluster.manager().moves, 0U);
 }
 
+TEST(Cluster, EndsWithTheReasonWhereTreesAreRequiredAndLost) {
+  Cluster cluster({.seed = 7, .require_trees = true});
+  cluster.manager().levels = 2;
+  cluster.add_group(4, 1, {.calls = 200});
+  cluster.network().call_at(cluster.network().now() + 8ms, [&] {
+    for (auto& a : cluster.aggregators()) a->kill();
+  });
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) {
+    ASSERT_TRUE(rank->failure()) << cluster.describe();
+    EXPECT_NE(rank->failure()->message.find("TRIBUTARY_REQUIRE=in-network forbids the fallback"), std::string::npos)
+        << rank->failure()->message;
+    EXPECT_GT(rank->communicator().info().bytes_in_network, 0U);
+  }
+}
+
+TEST(Cluster, BeginsInTheNetworkWhereTreesAreRequired) {
+  Cluster cluster({.seed = 8, .require_trees = true});
+  cluster.manager().levels = 1;
+  cluster.manager().reachable = false;
+  cluster.add_group(3, 1, {.calls = 20, .only = Collective::all_reduce});
+  cluster.network().call_at(cluster.network().now() + 3s, [&] { cluster.manager().reachable = true; });
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) {
+    EXPECT_FALSE(rank->failure()) << cluster.describe();
+    EXPECT_GT(rank->communicator().info().bytes_in_network, 0U);
+    EXPECT_EQ(rank->communicator().info().bytes_fallback, 0U);
+  }
+}
+
 TEST(Cluster, RunsLongRingsBetweenTheRanksWithJitterAndWithTheRemainderOfATree) {
   for (const bool trees : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {

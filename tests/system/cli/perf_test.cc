@@ -1,6 +1,7 @@
 // `tributary run -- tributary perf`: every collective, over one and two levels and without a service, checked.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/system/cli/command.h"
@@ -107,6 +108,45 @@ TEST_F(Perf, ShowsTheColumnsOfNcclTests) {
   EXPECT_THAT(outcome_.output, HasSubstr("# Out of bounds values : 0 OK"));
   EXPECT_THAT(outcome_.output,
               testing::ContainsRegex("# Bytes by path +: in-network [0-9]+ \\(100.0 %\\), fallback 0"));
+}
+
+TEST_F(Perf, MayRequireTheNetwork) {
+  work_.variables["TRIBUTARY_LOG"] = "info";
+  const auto run = [&](const std::string& aggregators, const std::string& variables = "") {
+    return work_.tributary({"run", "--ranks", "3", "--aggregators", aggregators, "--", "sh", "-c",
+                            variables + " exec " TRIBUTARY_PROGRAM " perf all_reduce -b 4K -e 4K -n 2 --require "
+                                        "in-network"});
+  };
+  const Outcome with = run("1");
+  EXPECT_EQ(with.code, 0) << with.error;
+  EXPECT_THAT(with.error, HasSubstr("trees are ready: epoch 1"));
+  EXPECT_THAT(with.error, HasSubstr("in-network reduction in use: epoch 1"));
+  EXPECT_THAT(with.error, testing::ContainsRegex("ends after [0-9]+ operations: bytes in-network [1-9]"));
+  const Outcome without = run("0");
+  EXPECT_EQ(without.code, 69) << without.output;
+  EXPECT_THAT(without.error, HasSubstr("TRIBUTARY_REQUIRE=in-network, and there is no tree: no manager is configured"));
+  const Outcome local = run("1", "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one");
+  EXPECT_EQ(local.code, 69) << local.output;
+  EXPECT_THAT(local.error, HasSubstr("--require in-network: no byte went by a tree"));
+}
+
+TEST_F(Perf, WarnsOfAPathThatNobodyAskedFor) {
+  const auto run = [&](const std::string& aggregators, const std::string& variables = "") {
+    return work_.tributary({"run", "--ranks", "2", "--aggregators", aggregators, "--", "sh", "-c",
+                            variables + " exec " TRIBUTARY_PROGRAM " perf all_reduce -b 4K -e 4K -n 1"});
+  };
+  EXPECT_THAT(
+      run("0").error,
+      testing::ContainsRegex(" warn[a-z]* .*tributary: rank 0 of 2: in-network reduction not in use: no manager is "
+                             "configured; set TRIBUTARY_MANAGER"));
+  std::ofstream(work_.path("no-token")) << "wrong\n";
+  const std::string error = run("1", "TRIBUTARY_LANE=2 TRIBUTARY_TOKEN_FILE=" + work_.path("no-token")).error;
+  EXPECT_THAT(error,
+              testing::ContainsRegex(" warn[a-z]* .*tributary: rank 0 of 2: in-network reduction not in use: .*set "
+                                     "TRIBUTARY_TOKEN_FILE to a file with job.token"));
+  EXPECT_THAT(error, HasSubstr("TRIBUTARY_LANE is set, but nothing reads it: is TRIBUTARY_LANES meant?"));
+  EXPECT_THAT(run("1", "TRIBUTARY_PATH=fallback").error,
+              testing::Not(testing::ContainsRegex(" warn[a-z]* .*tributary: rank 0 of 2: in-network")));
 }
 
 TEST_F(Perf, ComputesBandwidthsFromSizeAndTime) {

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
+
+#include "service-kit/variables.h"
 
 namespace tributary::client {
 namespace {
@@ -87,6 +90,25 @@ TEST(Settings, HaveTheirDefaultsWhenNothingIsSet) {
   EXPECT_EQ(s->log, LogLevel::info);
   EXPECT_EQ(s->job, "default");
   EXPECT_NE(s->host_id, "");
+}
+
+TEST(Settings, HaveVariablesThatTheTableOfNamesKnows) {
+  const auto known = service::known_variables();
+  for (const SettingHelp& help : setting_help())
+    EXPECT_NE(std::ranges::find(known, help.variable), known.end()) << help.variable;
+}
+
+TEST(Settings, MayRequireTheNetwork) {
+  EXPECT_FALSE(load({})->require_in_network);
+  EXPECT_TRUE(load({{"TRIBUTARY_REQUIRE", "in-network"}})->require_in_network);
+  EXPECT_FALSE(load({{"TRIBUTARY_REQUIRE", "none"}})->require_in_network);
+  EXPECT_THAT(error_of(load({{"TRIBUTARY_REQUIRE", "yes"}})),
+              AllOf(HasSubstr("TRIBUTARY_REQUIRE"), HasSubstr("'yes'")));
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  config.require = "in-network";
+  EXPECT_TRUE(load({{"TRIBUTARY_REQUIRE", "none"}}, &config)->require_in_network);
+  EXPECT_THAT(error_of(load({{"TRIBUTARY_PATH", "fallback"}}, &config)),
+              AllOf(HasSubstr("TRIBUTARY_REQUIRE=in-network"), HasSubstr("TRIBUTARY_PATH=fallback")));
 }
 
 TEST(Settings, ComeFromTheEnvironment) {

@@ -64,6 +64,36 @@ TEST(Coordinator, KeepsEachLimitAndNamesWhoIsLate) {
   }
 }
 
+TEST(Coordinator, LetsRanksThatRequireTreesWaitForThem) {
+  CoordinatorSettings settings = Rig::usual();
+  settings.require_trees = true;
+  Rig rig(settings);
+  rig.start();
+  rig.answer(fail(Errc::unreachable, "the manager is away"));
+  EXPECT_EQ(rig.said(), "asks for a group") << "no commit";
+  EXPECT_EQ(rig.coordinator.search().why_not, "the manager is away");
+  EXPECT_FALSE(rig.coordinator.search().under_way);
+  rig.wait(200ms);
+  EXPECT_EQ(rig.said(), "asks for a group");
+  EXPECT_TRUE(rig.coordinator.search().under_way);
+  rig.answer(descriptor_of(1));
+  rig.from_all(rig.joined());
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) rig.from(rank, rig.next_operation(0));
+  EXPECT_EQ(rig.said(), "descriptor to each; propose; commit 0");
+  EXPECT_EQ(rig.coordinator.search().why_not, "");
+}
+
+TEST(Coordinator, DoesNotWaitForTreesThatTheManagerDenies) {
+  CoordinatorSettings settings = Rig::usual();
+  settings.require_trees = true;
+  Rig rig(settings);
+  rig.start();
+  (void)rig.said();
+  rig.answer(fail(Errc::denied, "no token was given"));
+  EXPECT_EQ(rig.said(), "commit never");
+  EXPECT_EQ(rig.output.last.body, "no token was given");
+}
+
 /// The rank that finalizes last is named, unless it waits for another one.
 TEST(Coordinator, FindsOutWhoKeepsTheOthersFromFinalizing) {
   Rig rig;

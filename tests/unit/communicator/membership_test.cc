@@ -42,7 +42,7 @@ class LoneMember final : public MembershipUser, public Whole {
   void tell(std::uint32_t rank, const ControlMessage& message) override { membership_.tell(rank, message); }
   void begin_failing(Error error) override { errors.push_back(std::move(error)); }
   void abort(const std::string&) override {}
-  void path_changed(const std::string&) override {}
+  void path_changed(const std::string&, bool) override {}
   void look_at_clock() override { (void)shared_.clock.look(shared_.transport.now()); }
 
   int came = 0, gone = 0;

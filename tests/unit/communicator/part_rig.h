@@ -19,7 +19,9 @@ class RecordingWhole final : public Whole {
   void tell(std::uint32_t rank, const ControlMessage& message) override { told.emplace_back(rank, message); }
   void begin_failing(Error error) override { errors.push_back(std::move(error)); }
   void abort(const std::string& reason) override { errors.push_back({Errc::aborted, reason}); }
-  void path_changed(const std::string& line) override { lines.push_back(line); }
+  void path_changed(const std::string& line, bool unwanted) override {
+    lines.push_back(unwanted ? "unwanted: " + line : line);
+  }
   void look_at_clock() override {}
 
   std::vector<ControlMessage> to_rank_0;

@@ -74,10 +74,97 @@ TEST(PathLine, SaysWhatIsInUseAndWhyNot) {
   describe_trees(&trees, "", info);
   EXPECT_TRUE(info.in_network);
   EXPECT_EQ(path_line(info, &trees, "node-1"),
-            "in-network reduction in use: epoch 3, 2 lane(s), tree depth 2, window 8 x 4096 bytes, from operation 17");
+            "trees are ready: epoch 3, 2 lane(s), tree depth 2, window 8 x 4096 bytes, from operation 17");
   info.local = true;
   EXPECT_EQ(path_line(info, &trees, "node-1"),
-            "collectives in shared memory of host node-1, in-network reduction not needed: in use");
+            "collectives in shared memory of host node-1, in-network reduction not needed: trees are ready");
+}
+
+class PathLog : public PartTest {
+ protected:
+  PathLog() : PartTest(0, 4) {}
+  void lack(const std::string& why, PathEvent event = PathEvent::news) { tell_lack(shared_, why, event); }
+};
+
+TEST_F(PathLog, WarnsOnceThatThereIsNoTree) {
+  lack("no manager");
+  lack("no aggregator");
+  EXPECT_EQ(whole_.lines, (std::vector<std::string>{"unwanted: tributary: rank 0 of 4: no manager",
+                                                    "tributary: rank 0 of 4: no aggregator"}));
+  EXPECT_TRUE(shared_.info.lacks_tree);
+}
+
+TEST_F(PathLog, DoesNotWarnWhileAnAnswerIsDue) {
+  shared_.looks_for_trees = true;
+  lack("the manager has not answered yet");
+  EXPECT_EQ(whole_.lines.back(), "tributary: rank 0 of 4: the manager has not answered yet");
+  EXPECT_FALSE(shared_.info.lacks_tree);
+  shared_.looks_for_trees = false;
+  lack("it has none");
+  EXPECT_EQ(whole_.lines.back(), "unwanted: tributary: rank 0 of 4: it has none");
+}
+
+TEST_F(PathLog, WarnsOfEachLostTreeButNotOfAMove) {
+  lack("aggregator a", PathEvent::lost);
+  lack("aggregator b", PathEvent::lost);
+  lack("better trees", PathEvent::moves);
+  EXPECT_EQ(whole_.lines, (std::vector<std::string>{"unwanted: tributary: rank 0 of 4: aggregator a",
+                                                    "unwanted: tributary: rank 0 of 4: aggregator b",
+                                                    "tributary: rank 0 of 4: better trees"}));
+  EXPECT_FALSE(shared_.info.lacks_tree) << "rank 0 asks for new ones";
+}
+
+TEST_F(PathLog, DoesNotWarnWhereTheRanksNeedNoTree) {
+  shared_.info.local = true;
+  lack("all ranks are on one host");
+  EXPECT_EQ(whole_.lines.back(), "tributary: rank 0 of 4: all ranks are on one host");
+}
+
+TEST_F(PathLog, SaysOnceThatBytesGoByTheTrees) {
+  shared_.info.epoch = 2;
+  tell_use(shared_);
+  tell_use(shared_);
+  EXPECT_EQ(whole_.lines, (std::vector<std::string>{
+                              "tributary: rank 0 of 4: in-network reduction in use: epoch 2, 0 lane(s), tree depth 0, "
+                              "window 0 x 0 bytes"}));
+  EXPECT_EQ(shared_.info.reason, "in use");
+}
+
+TEST(Requirement, IsBrokenOnlyByRanksThatWouldFallBack) {
+  CommunicatorSettings settings;
+  settings.nranks = 4;
+  CommunicatorInfo info;
+  info.reason = "no aggregator is free";
+  EXPECT_EQ(unmet_requirement(settings, info), "") << "nothing is required";
+  settings.require_trees = true;
+  EXPECT_EQ(unmet_requirement(settings, info),
+            "TRIBUTARY_REQUIRE=in-network, and there is no tree: no aggregator is free");
+  info.in_network = true;
+  EXPECT_EQ(unmet_requirement(settings, info), "");
+  info = {.local = true};
+  EXPECT_EQ(unmet_requirement(settings, info), "") << "one host's memory";
+  settings.nranks = 1;
+  EXPECT_EQ(unmet_requirement(settings, {}), "") << "one rank alone";
+}
+
+TEST(EndLine, ShowsBytesByPath) {
+  CommunicatorSettings settings;
+  settings.nranks = 4;
+  CommunicatorInfo info;
+  info.operations = 12;
+  info.bytes_in_network = 300;
+  info.bytes_fallback = 100;
+  EXPECT_EQ(end_line(settings, info),
+            "ends after 12 operations: bytes in-network 300 (75.0 %), between ranks 100, in shared memory 0");
+  info.failovers = 2;
+  info.returns = 1;
+  EXPECT_EQ(end_line(settings, info),
+            "ends after 12 operations: bytes in-network 300 (75.0 %), between ranks 100, in shared memory 0; "
+            "trees lost: 2, returns: 1");
+  info = {.in_network = true, .operations = 3, .bytes_fallback = 8};
+  EXPECT_EQ(end_line(settings, info),
+            "ends after 3 operations: bytes in-network 0 (0.0 %), between ranks 8, in shared memory 0; trees were "
+            "ready, and the tuning let no operation take them (tributary explain says why)");
 }
 
 }  // namespace

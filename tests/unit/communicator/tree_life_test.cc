@@ -13,7 +13,7 @@ using State = TreeLife::State;
 class User final : public TreeUser {
  public:
   void leave_direct(Operation&) override { ++left; }
-  void report_path(const std::string& reason) override { reasons.push_back(reason); }
+  void report_path(const std::string& reason, PathEvent) override { reasons.push_back(reason); }
   int left = 0;
   std::vector<std::string> reasons;
 };

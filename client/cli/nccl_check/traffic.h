@@ -1,0 +1,31 @@
+#pragma once
+// The plugin's own count of bytes by path. NCCL's tables do not tell it; the file of TRIBUTARY_NCCL_METRICS does.
+#include <cstdint>
+#include <string>
+
+namespace tributary::cli::nccl_check {
+
+class Traffic {
+ public:
+  /// Names a file for the plugin's metrics, unless the environment names one. Call it before the plugin is loaded.
+  Traffic();
+  Traffic(const Traffic&) = delete;
+  Traffic& operator=(const Traffic&) = delete;
+  /// Removes the file, unless the environment named it.
+  ~Traffic();
+
+  struct Bytes {
+    std::uint64_t in_network = 0, between_ranks = 0;
+  };
+  /// Reads what the plugin wrote when its last group ended.
+  [[nodiscard]] Bytes read() const;
+
+ private:
+  std::string file_;
+  bool own_ = false;
+};
+
+/// "bytes in-network 4096 (50.0 %), between ranks 4096"
+[[nodiscard]] std::string to_string(const Traffic::Bytes& bytes);
+
+}  // namespace tributary::cli::nccl_check

@@ -1,0 +1,131 @@
+#include "service-kit/variables.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tributary::service {
+namespace {
+
+constexpr std::string_view kPrefix = "TRIBUTARY_";
+constexpr std::size_t kNameBytesMax = 64;  // a longer name is not compared
+
+// tests/unit/client_api compares this table with the library's settings, tests/unit/repository with the sources.
+constexpr std::array<std::string_view, 45> kKnown{
+    "TRIBUTARY_BEGIN_WITHIN",
+    "TRIBUTARY_CMA",
+    "TRIBUTARY_CONFIG",
+    "TRIBUTARY_DPDK_ADDRESSES",
+    "TRIBUTARY_DPDK_DEVICE",
+    "TRIBUTARY_DPDK_GATEWAYS",
+    "TRIBUTARY_DPDK_GPU",
+    "TRIBUTARY_GPUDIRECT",
+    "TRIBUTARY_HANG_AFTER",
+    "TRIBUTARY_HOST_ID",
+    "TRIBUTARY_IFNAME",
+    "TRIBUTARY_JOB",
+    "TRIBUTARY_LANES",
+    "TRIBUTARY_LINK_RATE",
+    "TRIBUTARY_LOCAL",
+    "TRIBUTARY_LOG",
+    "TRIBUTARY_MANAGER",
+    "TRIBUTARY_NCCL_METRICS",
+    "TRIBUTARY_NCCL_TUNER",
+    "TRIBUTARY_NCCL_TUNER_FILE",
+    "TRIBUTARY_PACKET_SECURITY",
+    "TRIBUTARY_PATH",
+    "TRIBUTARY_RDMA_ACK_TIMEOUT",
+    "TRIBUTARY_RDMA_BUSY_POLL",
+    "TRIBUTARY_RDMA_DEVICES",
+    "TRIBUTARY_RDMA_MTU",
+    "TRIBUTARY_RDMA_ON_DEMAND",
+    "TRIBUTARY_RDMA_PARTITION_KEY",
+    "TRIBUTARY_RDMA_QUEUE_PAIRS",
+    "TRIBUTARY_RDMA_RETRY_COUNT",
+    "TRIBUTARY_RDMA_RNR_RETRY_COUNT",
+    "TRIBUTARY_RDMA_RNR_TIMER",
+    "TRIBUTARY_RDMA_SERVICE_LEVEL",
+    "TRIBUTARY_RDMA_TRAFFIC_CLASS",
+    "TRIBUTARY_REQUIRE",
+    "TRIBUTARY_SHM",
+    "TRIBUTARY_TIMEOUT",
+    "TRIBUTARY_TOKEN_FILE",
+    "TRIBUTARY_TRANSPORT",
+    "TRIBUTARY_TUNING",
+    "TRIBUTARY_UDP_BUSY_POLL",
+    "TRIBUTARY_UDP_DATAGRAM_BYTES_MAX",
+    "TRIBUTARY_UDP_DELAY_TARGET",
+    "TRIBUTARY_UDP_DSCP",
+    "TRIBUTARY_UDP_ECN",
+};
+
+bool continues(std::string_view longer, std::string_view shorter) {
+  return longer.size() > shorter.size() && longer.starts_with(shorter) && longer[shorter.size()] == '_';
+}
+
+/// Kubernetes gives every container the addresses of services, such as one that is called tributary-manager.
+bool of_a_kubernetes_service(std::string_view name) {
+  return name.contains("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.contains("_PORT_") ||
+         name.ends_with("_PORT");
+}
+
+}  // namespace
+
+std::span<const std::string_view> known_variables() {
+  return kKnown;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> table((a.size() + 1) * width);  // row i, column j: of the first i and j letters
+  const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return table[i * width + j]; };
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        at(i, j) = i + j;
+        continue;
+      }
+      const std::size_t changed = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
+      at(i, j) = std::min({changed, at(i - 1, j) + 1, at(i, j - 1) + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
+    }
+  }
+  return table.back();
+}
+
+std::optional<std::string_view> meant_by(std::string_view name) {
+  if (!name.starts_with(kPrefix) || name.size() > kNameBytesMax || of_a_kubernetes_service(name)) return std::nullopt;
+  if (std::ranges::find(kKnown, name) != kKnown.end()) return std::nullopt;
+  const std::string_view own = name.substr(kPrefix.size());
+  const std::size_t distance_max = std::max<std::size_t>(1, own.size() / 4);
+  std::optional<std::string_view> best;
+  std::size_t least = distance_max + 1;
+  for (const std::string_view known : kKnown) {
+    const std::size_t distance = edit_distance(name, known);
+    if (distance < least) best = known, least = distance;
+  }
+  if (best) return best;
+  for (const std::string_view known : kKnown) {
+    if (continues(name, known) || continues(known, name)) return known;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> misspelt_variables(const char* const* environment) {
+  std::vector<std::string> sentences;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (const auto meant = meant_by(name))
+      sentences.push_back(std::string(name) + " is set, but nothing reads it: is " + std::string(*meant) + " meant?");
+  }
+  return sentences;
+}
+
+std::vector<std::string> misspelt_variables() {
+  return misspelt_variables(environ);
+}
+
+}  // namespace tributary::service
