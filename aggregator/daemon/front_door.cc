@@ -134,10 +134,10 @@ class FrontDoor::Reception final : public transport::Acceptor {
   std::mutex closed_mutex_;  // guards closed_because_
   std::string closed_because_;
   WaitingRoom room_;
-  JoinQueue joins_;  // those in the room whose join has come
+  JoinQueue joins_;  // visitors in the room whose join has come
   WaitingRoom::Id next_id_ = 1;
   transport::NearTransport transport_;
-  std::map<WaitingRoom::Id, Visitor> waiting_;  // those in the room
+  std::map<WaitingRoom::Id, Visitor> waiting_;  // visitors in the room
   std::map<WaitingRoom::Id, Visitor> leaving_;
 
  public:

@@ -14,7 +14,7 @@ using manager_client::ManagerClient;
 
 namespace {
 
-// How often a lasting failure is logged again: an hour of the log shows it, and has other lines, too.
+// The time after which a lasting failure is logged again: every hour of the log shows it, and has room for other lines.
 constexpr auto kComplainEvery = std::chrono::minutes(1);
 constexpr int kNameFightLeases = 3;
 

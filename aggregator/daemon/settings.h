@@ -31,11 +31,11 @@ struct Settings {
   std::uint64_t map_max = 8ULL << 30;
   std::vector<Endpoint> listen{{"0.0.0.0", 7471}};  // one for each device
   Endpoint http_listen{"0.0.0.0", 7472};
-  std::vector<std::string> advertise;  // none, or one for each of listen
+  std::vector<std::string> advertise;  // none, or one for each address of `listen`
   std::uint32_t workers = 0;           // 0: min(4, cores)
   std::uint64_t memory = 4ULL << 30;
   std::uint32_t children_max = 64;
-  std::uint64_t line_rate = 0;  // bits per second; 0: the interfaces'
+  std::uint64_t line_rate = 0;  // bits per second; 0: the interfaces' rate
   std::uint32_t unjoined_max = 256;
   std::uint32_t connections_max = 16384;
   std::uint32_t http_connections_max = 256;
@@ -45,7 +45,7 @@ struct Settings {
   Duration drain_limit = std::chrono::seconds(10);
   Duration drain_grace = std::chrono::seconds(30);
   Duration user_timeout = std::chrono::seconds(20);
-  Duration packet_peer_timeout = std::chrono::minutes(5);  // by default that of the ranks
+  Duration packet_peer_timeout = std::chrono::minutes(5);  // by default the ranks' time-out
   Duration hang_after = std::chrono::milliseconds(500);
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};

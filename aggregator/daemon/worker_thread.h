@@ -83,7 +83,7 @@ class WorkerThread {
   transport::DpdkTransport* dpdk_ = nullptr;
   Worker worker_;
   std::unique_ptr<transport::Listener> listener_;  // over UDP, and over DPDK
-  std::uint16_t port_ = 0;                         // of listener_
+  std::uint16_t port_ = 0;                         // the port of listener_
   std::atomic<std::chrono::steady_clock::duration> last_turn_;
   std::jthread thread_;  // last: it uses all of the above
 };

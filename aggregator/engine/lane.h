@@ -35,7 +35,7 @@ struct LaneShape {
   std::uint32_t children = 0;       // 1 to kChildrenMax
   std::uint32_t window = 0;         // slots, 1 to kWindowMax
   std::uint32_t segment_bytes = 0;  // a multiple of 64, kSegmentBytesMin to kSegmentBytesMax
-  std::uint32_t ranks = 0;          // of the group: the root divides an average by it
+  std::uint32_t ranks = 0;          // ranks of the group: the root divides an average by this
   bool root = false;
   /// Ranks below this aggregator, or a power of two above; 0: one for each child. Not used at the root.
   std::uint32_t ranks_below = 0;

@@ -98,7 +98,7 @@ class LaneNode final : public engine::LaneOutput,
   std::uint32_t left_ = 0;
   std::optional<LinkName> parent_link_;        // in the link keys until the node ends
   std::uint64_t sent_up_ = 0, came_down_ = 0;  // contributions, and their results
-  LanePulse pulse_;                            // of the parent
+  LanePulse pulse_;                            // the pulse of the parent
   bool parent_ready_;
   bool ready_ = false;
   bool over_ = false;

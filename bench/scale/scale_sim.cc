@@ -4,8 +4,8 @@
 //
 //   scale_sim PATH RANKS AGGREGATORS RATE AGGREGATOR_RATE BYTES SEGMENT WINDOW HOP
 //
-// PATH is ring, tree or split; rates are bits per second, WINDOW is the bytes in flight for each child of a lane that is alone, and HOP is
-// seconds. Prints the seconds that the slowest rank took.
+// PATH is ring, tree or split; rates are bits per second, WINDOW is the bytes in flight for each child of a lane that
+// is alone, and HOP is seconds. Prints the seconds that the slowest rank took.
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>

@@ -49,7 +49,7 @@ struct MessageCall {
   int dtype = static_cast<int>(DType::uint8);
   int peer = 0;
   std::uint32_t tag = 0;
-  int* source = nullptr;  // of a receive: where the caller wants the sender's rank; may be null
+  int* source = nullptr;  // where a receive's caller wants the sender's rank; may be null
 
   [[nodiscard]] bool from_any() const noexcept { return !sends && peer == TRIBUTARY_ANY_SOURCE; }
 };

@@ -136,7 +136,7 @@ class HandleTable {
 
   struct Place {
     mutable std::mutex mutex;
-    std::atomic<std::uint64_t> generation{1};  // of the present or next use; 36 bits of it travel in a handle
+    std::atomic<std::uint64_t> generation{1};  // the present or next use; 36 bits of this travel in a handle
     std::atomic<std::uint32_t> pins{0};
     std::atomic<bool> ended{false};  // the handle was removed; the object goes with its last pin
     std::size_t index = 0;

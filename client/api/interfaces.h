@@ -15,7 +15,8 @@ namespace tributary::client {
 ///   2. 127.0.0.1 (or ::1), if MASTER_ADDR names the loopback: then all ranks are on this host, and the loopback works
 ///      even if its interfaces fail;
 ///   3. the address of the first interface that is up and no loopback: IPv4 before global IPv6; interfaces of
-///      containers and virtual machines (docker*, br-*, virbr*, veth*, cni*) last, because other hosts cannot reach them;
+///      containers and virtual machines (docker*, br-*, virbr*, veth*, cni*) last, because other hosts cannot reach
+///      them;
 ///   4. 127.0.0.1.
 [[nodiscard]] Result<std::string> address_to_advertise(const std::string& interface_name,
                                                        const Environment& environment);

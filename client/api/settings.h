@@ -26,21 +26,21 @@ struct ClientSettings {
   TuningMode tuning = TuningMode::automatic;               //
   std::string tuning_file;                                 // for TuningMode::table; read by rank 0 alone
   bool local = true;                                       // all ranks of one host use its memory
-  bool shared_memory = true;                               // over tcp: with processes on this host
+  bool shared_memory = true;                               // over tcp: shares memory with processes of this host
   bool attach = true;                                      // cross-memory attach between ranks of a host
   gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network reaches GPU memory
   std::vector<std::string> transports;                     // in order of preference; empty: the library chooses
   PacketSecurity packet_security = PacketSecurity::off;    // over udp
   UdpRank udp;                                             // over udp
   DpdkRank dpdk;                                           // the device of transport dpdk
-  std::uint32_t lanes = 0;                                 // wanted, 1 to kLanesMax; 0: as many as save time
+  std::uint32_t lanes = 0;                                 // lanes wanted, 1 to kLanesMax; 0: as many as save time
   std::chrono::milliseconds timeout{300'000};              // 1 ms to ten years
   std::chrono::milliseconds hang_after{500};               // 50 ms to a minute; 0: ranks do not ask aggregators
-  std::uint64_t link_rate = 0;                             // bits per second; 0: the interface's
+  std::uint64_t link_rate = 0;                             // bits per second; 0: the interface's rate
   std::chrono::milliseconds begin_within{500};             // up to a minute
   std::string interface_name;                              // empty: the library chooses
   std::vector<std::string> rdma_devices;                   // over verbs, lane by lane; empty: the library chooses
-  std::uint32_t rdma_queue_pairs = 1;                      // over verbs: of each connection, 1 to 8
+  std::uint32_t rdma_queue_pairs = 1;                      // over verbs: queue pairs of each connection, 1 to 8
   transport::RdmaPath rdma_path;                           // over verbs
   bool rdma_on_demand = false;                             // over verbs: memory is registered on demand
   std::chrono::microseconds rdma_busy_poll{};              // over verbs: how long a waiting thread spins, up to 1 s

@@ -67,7 +67,7 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, T& into, const s
 
 /// Adds --lanes, which reads as TRIBUTARY_LANES does. `into` is 0 for auto.
 void add_lanes(CLI::App& app, std::uint32_t& into, const std::string& help) {
-  add_parsed(app, "--lanes", into, help + ": 1 to 16, or auto, as many as save time (auto)",
+  add_parsed(app, "--lanes", into, help + ": 1 to 16, or auto: as many as save time (auto)",
              [](const std::string& text) -> Result<std::uint32_t> {
                if (text == "auto") return 0U;
                const auto lanes = service::parse_number<std::uint32_t>(text);

@@ -19,7 +19,7 @@ struct Message {
   DType dtype = DType::uint8;
   std::uint32_t tag = 0;  // 0: in the order of each pair's calls
   std::function<void(const Status&)> on_done;
-  std::function<void(std::uint32_t source)> on_source{};  // of a receive: gets the sender before on_done; or empty
+  std::function<void(std::uint32_t source)> on_source{};  // may be empty; tells the sender of a receive before on_done
   transport::TimePoint called_at{};
 };
 

@@ -51,7 +51,7 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
   if (amendment && !amend_(tuning::encode(*amendment))) agreed(std::nullopt, kNever);
 }
 
-/// Operations overlap: one has the links to itself only from the end of the one before.
+/// Operations overlap: an operation has the links to itself only from the end of the previous one.
 tuning::MeasuredOperation OnlineTuning::measured(const Operation& o, Operation::State way) {
   using enum Operation::State;
   const TimePoint now = shared_.transport.now();

@@ -1,6 +1,6 @@
 #pragma once
-// Rank 0's corrections of the policy while trees are in use: what operations took goes to tuning::Adaptation, and its
-// amendments to the coordinator.
+// Rank 0's corrections of the policy while trees are in use. The times of operations go to tuning::Adaptation, and its
+// amendments go to the coordinator.
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,16 +13,16 @@ namespace tributary::client {
 
 class OnlineTuning {
  public:
-  /// `amend` asks all ranks to agree on an amendment; false: not now.
+  /// `amend` asks all ranks to agree on an amendment; it returns false if that is not possible now.
   OnlineTuning(Shared& shared, std::function<bool(std::string)> amend) : shared_(shared), amend_(std::move(amend)) {}
 
-  /// Trees are in use from now on, with this policy by these figures.
+  /// Notes that trees are in use from now on, with this policy, made from these figures.
   void begin(const tuning::Figures& figures, const tuning::Policy& policy);
-  /// The trees are lost.
+  /// Notes that the trees are lost.
   void end() { adaptation_.reset(); }
-  /// An operation has ended well after it took this path.
+  /// Notes that an operation on this path has ended well.
   void ended(const Operation& operation, Operation::State way);
-  /// The ranks take `amendment`, or nothing, from operation `first` on.
+  /// Notes that the ranks use `amendment` (if there is one) from operation `first` on.
   void agreed(const std::optional<tuning::Amendment>& amendment, std::uint64_t first);
 
  private:
@@ -31,8 +31,8 @@ class OnlineTuning {
   Shared& shared_;
   const std::function<bool(std::string)> amend_;
   std::optional<tuning::Adaptation> adaptation_;
-  transport::TimePoint last_end_{};        // of the operations that have ended so far
-  transport::TimePoint last_trees_end_{};  // of their trees' parts
+  transport::TimePoint last_end_{};        // when the last operation ended
+  transport::TimePoint last_trees_end_{};  // when the last part on trees ended
 };
 
 }  // namespace tributary::client

@@ -104,7 +104,7 @@ class RankTraffic final : private PeerLinkUser {
   Directory& directory_;
   MessageQueue messages_;
   std::unique_ptr<PeerMesh> mesh_;
-  std::unique_ptr<FallbackRunner> runner_;  // of whole operations, and of parts that lost trees leave
+  std::unique_ptr<FallbackRunner> runner_;  // runs whole operations, and parts that lost trees leave
   std::unique_ptr<FallbackRunner> shares_;
   std::optional<LostPeer> lost_;  // the first that was lost
 };

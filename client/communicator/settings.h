@@ -32,14 +32,14 @@ struct CommunicatorSettings {
   Endpoint listen;              // where this rank's own listeners are; rank 0: ignored, the id's
   std::string advertised_host;  // the address that other ranks are told; empty: what rank 0 sees
   std::string host_id;          // this host's place in the topology
-  std::uint64_t link_rate = 0;  // of this rank's link, in bits per second; 0: not known
+  std::uint64_t link_rate = 0;  // rate of this rank's link, in bits per second; 0: not known
   std::string job = "default";
   std::uint32_t lanes = 1;  // 0: as many as save time
   PathMode path = PathMode::automatic;
   bool require_trees = false;  // have no communicator rather than one that falls back
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // for TuningMode::table
-  /// If set: asked on rank 0 after each operation for an amendment, in place of those that follow from measured times.
+  /// If this is set, rank 0 calls it after each operation for an amendment, in place of amendments from measured times.
   std::function<std::optional<tuning::Amendment>()> amendments{};
   bool local =
       false;  // ranks of one host may share memory: for all collectives, or as the lowest level of several hosts
@@ -49,11 +49,12 @@ struct CommunicatorSettings {
   std::shared_ptr<transport::LinkKeys> link_keys{};  // the transport's, where it seals packets
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
-      suspect_after{};        // after so long without a result, suspect the tree; 0: timeout / 10, at most 5 s
+      suspect_after{};        // suspects the tree after this long without a result; 0: timeout / 10, at most 5 s
   LanePulseSettings pulse{};  // when to give up an aggregator that does not answer
-  transport::Duration begin_within = std::chrono::milliseconds(500);  // then begin without trees, unless they are ready
+  transport::Duration begin_within = std::chrono::milliseconds(500);  // begins without trees after this time, unless
+                                                                      // they are ready
   transport::Duration drain_grace =
-      std::chrono::milliseconds(300);     // after a rank is gone: for results that are on their way
+      std::chrono::milliseconds(300);     // waits for results that are on their way when a rank is gone
   std::vector<std::uint32_t> known_as{};  // by rank: the number by which people know it; empty: the rank
 };
 

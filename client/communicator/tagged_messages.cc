@@ -83,7 +83,7 @@ void TaggedMessages::match(const Offer& offer, Message receive) {
   const Signature expected = signature_of(receive);
   PeerLink& link = mesh_->link(PeerClass::tagged, offer.from);
   under_way_.begin(link, offer.from, std::move(receive), offer.number);
-  if (offer.signature != expected)  // and with that the communicator ends
+  if (offer.signature != expected)  // this ends the communicator
     return disagree_(disagreement(offer.from, offer.signature, rank_, expected, offer.tag));
   FrameHeader header;
   header.type = FrameType::want;

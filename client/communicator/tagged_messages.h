@@ -57,7 +57,7 @@ class TaggedMessages {
   const std::function<void(std::string)> disagree_;
   PeerMesh* mesh_ = nullptr;
   std::map<std::uint32_t, Peer> peers_;  // by rank, this rank included
-  std::size_t unanswered_ = 0;           // of all peers
+  std::size_t unanswered_ = 0;           // unanswered messages of all peers
   TagMatching matching_;
 };
 

@@ -149,7 +149,8 @@ bool TreeLife::on_commit(const ControlMessage& message) {
 
 std::optional<tuning::Amendment> TreeLife::on_amendment(const ControlMessage& message, const tuning::Policy& welcome) {
   if (message.type == FrameType::amend) {
-    // A rank that does not use these trees yet lets rank 0 drop the amendment; if it has lost them, rank 0 has dropped it.
+    // A rank that does not use these trees yet lets rank 0 drop the amendment; if it has lost them, rank 0 has dropped
+    // it.
     amending_ = in_use() && trees_->generation == message.epoch;
     shared_.whole.tell_rank_0({.type = FrameType::next_operation,
                                .epoch = message.epoch,

@@ -28,7 +28,7 @@ namespace tributary::client {
 /// The facts of one generation of trees that decide which operations it carries, and which part of them.
 struct TreeTerms {
   std::uint64_t first_operation = kNever;  // kNever: not committed yet
-  std::uint64_t end = kNever;              // of lost trees: no rank has begun this operation or a later one
+  std::uint64_t end = kNever;              // set for lost trees: no rank has begun this operation or a later one
   std::uint32_t segment_bytes = 0;
   std::uint32_t lanes = 0;
   struct PolicyFrom {
@@ -156,7 +156,8 @@ class TreeLife final : private LaneUser {
   std::unique_ptr<Trees> forming_;
   std::unique_ptr<Trees> trees_;
   std::unique_ptr<Repair> repair_;
-  std::vector<TreeTerms> lost_;  // of lost trees, while this rank may still begin operations that others began there
+  std::vector<TreeTerms> lost_;  // lost trees' terms, while this rank may begin operations that others began
+                                 // there
   std::optional<ControlMessage> waiting_propose_;  // until the repair is done
   std::optional<ControlMessage> waiting_recover_;  // until its data have come to host memory
   std::shared_ptr<std::atomic<std::size_t>> coming_down_ = std::make_shared<std::atomic<std::size_t>>(0);  // copies

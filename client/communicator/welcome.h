@@ -12,7 +12,7 @@
 namespace tributary::client {
 
 struct Welcome {
-  tuning::Policy policy{};  // of the whole group
+  tuning::Policy policy{};  // the policy of the whole group
   bool local = false;       // all ranks share memory
   struct Hosts {
     hosts::HostMap map;

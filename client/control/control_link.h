@@ -75,7 +75,7 @@ class ControlLink final : public transport::ChannelHandler {
 
   ControlLinkUser& user_;
   const std::uint32_t peer_;
-  std::optional<ConnectingProof> proof_;  // of the connecting side
+  std::optional<ConnectingProof> proof_;  // set on the connecting side
   std::optional<ControlSeals> seals_;     // once both sides have proved themselves
   std::vector<std::byte> body_;
   std::unique_ptr<transport::Channel> channel_;
@@ -116,7 +116,7 @@ class Arrival final : public transport::ChannelHandler {
   const WaitingRoom::Id id_;
   std::unique_ptr<transport::Channel> channel_;
   AcceptingProof proof_;
-  std::optional<ControlSeals> seals_;  // of a control connection, once proved
+  std::optional<ControlSeals> seals_;  // set for a control connection, once proved
   const std::string peer_;
   transport::ChannelHandler* target_ = nullptr;
   std::vector<std::byte> body_;

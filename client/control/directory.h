@@ -20,7 +20,7 @@ struct Member {
   Endpoint at;                    // the endpoint of the first way
   std::uint16_t second_port = 0;  // the port at the same address, if there is a second way
   std::string host_id;            // place in the topology
-  std::uint64_t link_rate = 0;    // of its link, in bits per second; 0: not known, or this is not rank 0
+  std::uint64_t link_rate = 0;    // rate of its link, in bits per second; 0: not known, or this is not rank 0
   [[nodiscard]] Endpoint second() const { return {at.host, second_port}; }
 };
 

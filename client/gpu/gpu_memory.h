@@ -97,7 +97,7 @@ class GpuMemory final : public DirectDevice,
   std::vector<transport::DeviceWay> ways_;
   const Hooks hooks_;
   std::unique_ptr<CopyLine> line_;
-  kernels::cuda::StreamHandle stream_ = nullptr;  // of the copies that the transport's thread waits for
+  kernels::cuda::StreamHandle stream_ = nullptr;  // stream of the copies for which the transport's thread waits
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<Allocation>> allocations_;  // under mutex_, like all below; most recently used first
   InUse in_use_;                                        // ranges: bytes by begin

@@ -15,10 +15,11 @@
 
 namespace tributary::client {
 
-/// Where an operation is cut in two: the trees carry the segments before the cut, and the ranks the rest at the same time.
+/// Where an operation is cut in two: the trees carry the segments before the cut, and the ranks the rest at the same
+/// time.
 struct Cut {
-  std::uint64_t segments = 0;  // the trees'
-  std::uint64_t element = 0;   // the ranks' first, as in the call's `count`
+  std::uint64_t segments = 0;  // segments that the trees carry
+  std::uint64_t element = 0;   // the ranks' first element, as in the call's `count`
 };
 
 struct Operation {
@@ -38,16 +39,16 @@ struct Operation {
 
   // Set while the processor cannot reach send and recv: the operation then goes through a tree, or has not begun.
   std::shared_ptr<DirectMemory> direct;
-  std::uint32_t direct_generation = 0;  // of the trees whose lanes can reach these buffers; 0: none
+  std::uint32_t direct_generation = 0;  // generation of the trees whose lanes reach these buffers; 0: none
 
   State state = State::queued;
   std::optional<Cut> cut;                 // set at the start of a split operation
   std::uint32_t parts_left = 1;           // parts that have not ended; a split operation has two
-  std::uint64_t share_rounds = 0;         // of the ranks' part, once that has ended
+  std::uint64_t share_rounds = 0;         // rounds of the ranks' part, once that has ended
   std::uint64_t segments_all = 0;         // in-network: segments of the whole operation
   std::uint64_t segments = 0;             // the first of them, which the trees carry
-  std::uint64_t segments_done = 0;        // those of `segments` that have a result
-  std::uint64_t segments_in_network = 0;  // those whose result came from a tree
+  std::uint64_t segments_done = 0;        // how many of `segments` have a result
+  std::uint64_t segments_in_network = 0;  // how many results came from a tree
   // The times of the parts here, for measurements; those of the ranks' share are set if the operation is split.
   transport::TimePoint started_at{}, trees_ended_at{}, share_started_at{}, share_ended_at{};
   // The times when this rank last suspected the tree or another rank, last told rank 0 that the time-out is over, and

@@ -46,7 +46,7 @@ class Segmentation {
 
  private:
   std::uint64_t count_;
-  std::uint64_t elements_;   // of a full segment
+  std::uint64_t elements_;   // elements of a full segment
   std::uint64_t per_chunk_;  // segments
   std::uint64_t chunks_;
   std::uint32_t root_;

@@ -9,9 +9,9 @@
 //      +--------- recover: all holdings are here ------------- freezing <-----------+
 //                                                                  ^  better trees are there
 //
-// While in_network, rank 0 may amend the policy: the ranks answer amend as they answer propose, and amended says from which
-// operation on the new step holds, or 2^64-1 if some rank does not use the trees yet. If the trees are lost before that,
-// the policy stays as it was.
+// While in_network, rank 0 may amend the policy: the ranks answer amend as they answer propose, and amended says from
+// which operation on the new step holds, or 2^64-1 if some rank does not use the trees yet. If the trees are lost
+// before that, the policy stays as it was.
 //
 // While in the network, rank 0 asks for better trees when the manager has some (an aggregator is back), and goes on
 // with the present trees until it has them. It pauses between two moves. A move gives up the present trees on purpose:
@@ -36,7 +36,7 @@ namespace tributary::client {
 struct CoordinatorSettings {
   std::uint32_t nranks = 1;
   std::vector<std::string> hosts;  // by rank
-  std::uint64_t link_rate = 0;     // of the slowest rank's link, in bits per second; 0: not known
+  std::uint64_t link_rate = 0;     // rate of the slowest rank's link, in bits per second; 0: not known
   std::string job;
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;
@@ -63,7 +63,7 @@ struct CoordinatorSettings {
   transport::Duration move_pause_last = std::chrono::minutes(10);
   transport::Duration inquiry_limit = std::chrono::seconds(1);
   transport::Duration finalize_limit = std::chrono::seconds(300);  // from the first rank that finalizes to the last
-  transport::Duration timeout = std::chrono::seconds(300);         // of operations; for error texts
+  transport::Duration timeout = std::chrono::seconds(300);         // the time-out of operations, for error texts
 };
 
 class CoordinatorOutput {

@@ -15,7 +15,7 @@ struct GroupRequest {
   std::string job;
   std::vector<std::string> hosts;  // by rank: its place in the topology
   std::uint32_t lanes = 1;
-  std::uint64_t link_rate = 0;  // of the slowest rank's link, in bits per second; 0: not known
+  std::uint64_t link_rate = 0;  // rate of the slowest rank's link, in bits per second; 0: not known
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};  // the group's; zeros: places need no secrets
   std::uint64_t attempt = 0;         // equal numbers mark one request, asked again because no answer came

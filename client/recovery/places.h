@@ -14,7 +14,7 @@ struct PlacesUser {
   std::function<bool()> wanted;  // false: these trees were given up, and nothing more is called or asked for
   std::function<void(std::uint32_t rank, const GroupDescriptor& part)> give;
   std::function<void()> page_came;
-  std::function<void(const std::string& why)> failed;  // the last call
+  std::function<void(const std::string& why)> failed;  // called last, if this fails
 };
 
 /// True if the descriptor has lanes but no places.

@@ -7,7 +7,7 @@
 
 namespace tributary::tuning {
 namespace {
-/// The ranks stand still for as long as an agreement takes; so much longer they work before the next.
+/// The ranks stand still while they agree. They work this many times as long before the next agreement.
 constexpr int kAmendmentsApart = 20;
 }  // namespace
 

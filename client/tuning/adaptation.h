@@ -11,8 +11,8 @@
 //
 // A trial that is clearly slower ends after two operations. After a round of trials the class rests, first for 10 s,
 // then twice as long each time, up to 10 minutes, and a path is tried again only when its trials cost no more than 2 %
-// of the time. Operations that take a quarter longer than when the choice was made end the rest. An amendment stops all ranks for a round trip to rank 0, so they follow each other only after 20 times
-// as long.
+// of the time. Operations that take a quarter longer than when the choice was made end the rest. An amendment stops all
+// ranks for a round trip to rank 0, so they follow each other only after 20 times as long.
 //
 // A pure state machine: times in, amendments out.
 #include <chrono>
@@ -30,8 +30,8 @@ namespace tributary::tuning {
 struct MeasuredOperation {
   std::uint64_t number = 0;
   Collective collective = Collective::all_reduce;
-  std::uint64_t bytes = 0;  // of the whole vector
-  Path path = Path::tree;   // that it took
+  std::uint64_t bytes = 0;  // bytes of the whole vector
+  Path path = Path::tree;   // the path that it took
   double time_us = 0;       // from its start, or the end of the operation before if that is later
   double trees_us = 0;      // Path::split: the trees' part of that time
   double ranks_us = 0;      // Path::split: the ranks' part
@@ -48,20 +48,20 @@ class Adaptation {
   static constexpr auto kRestFirst = std::chrono::seconds(10);
   static constexpr auto kRestLast = std::chrono::minutes(10);
 
-  /// `policy`, by `figures`, is in use among so many ranks.
+  /// Begins with `policy`, made from `figures`, in use among this many ranks.
   Adaptation(const Figures& figures, std::uint32_t ranks, Policy policy);
   ~Adaptation();
   Adaptation(const Adaptation&) = delete;
   Adaptation& operator=(const Adaptation&) = delete;
 
-  /// Takes the operation into account. Returns the amendment to agree on now; then took_effect() follows, and until it
-  /// does there is no other.
+  /// Takes the operation into account. Returns the amendment on which the ranks should agree now. The caller then calls
+  /// took_effect(); until it does, there is no other amendment.
   [[nodiscard]] std::optional<Amendment> add(const MeasuredOperation& operation, TimePoint now);
-  /// The amendment holds from operation `first` on; kNever: it does not hold.
+  /// Notes that the amendment holds from operation `first` on; kNever: it does not hold.
   void took_effect(std::uint64_t first, TimePoint now);
   static constexpr std::uint64_t kNever = UINT64_MAX;
 
-  /// The choice that has won since the last call, if any, for people: it is in effect already.
+  /// Returns, for people, the choice that has won since the last call, if any. It is in effect already.
   [[nodiscard]] std::optional<Amendment> take_news() { return std::exchange(news_, std::nullopt); }
 
   [[nodiscard]] const Policy& policy() const noexcept { return policy_; }

@@ -151,9 +151,9 @@ double segment_us(const Figures& figures, double bytes) noexcept {
   return std::min(bytes, static_cast<double>(figures.segment_bytes)) / lane_rate;
 }
 
-/// The time that so many bytes take through trees whose rate is known. The segments go to the lanes in turn, so the lane
-/// with the most segments ends last. A rank's link reaches the last lane a little later than the first. Then the lane's
-/// last segment still goes up the other levels, and down all of them.
+/// The time that so many bytes take through trees whose rate is known. The segments go to the lanes in turn, so the
+/// lane with the most segments ends last. A rank's link reaches the last lane a little later than the first. Then the
+/// lane's last segment still goes up the other levels, and down all of them.
 double narrow_trees_us(const Figures& figures, double levels, double bytes) noexcept {
   const double segments = std::ceil(bytes / figures.segment_bytes);
   const double of_one_lane = std::ceil(segments / figures.lanes) * figures.segment_bytes;
@@ -248,10 +248,10 @@ namespace {
 
 /// The share of the bytes that goes to the trees, as a part of 1, so that trees and ranks end at the same time.
 ///
-/// T, r and R are the rates of the trees, of the ring and of a rank's link. For each byte of the operation the trees need
-/// share / T, the ring needs (1 - share) x ratio / r, and a rank's link, which carries both, needs
-/// share / R + (1 - share) x ratio / R. `ahead_us`: the ranks' bytes flow for so long before the trees' first segment has
-/// passed through; a short operation therefore gives the trees less.
+/// T, r and R are the rates of the trees, of the ring and of a rank's link. For each byte of the operation the trees
+/// need share / T, the ring needs (1 - share) x ratio / r, and a rank's link, which carries both, needs share / R + (1
+/// - share) x ratio / R. `ahead_us`: the ranks' bytes flow for so long before the trees' first segment has passed
+/// through; a short operation therefore gives the trees less.
 struct Shares {
   double largest = 0;  // the share of an operation so long that nothing counts but the rates
   double here = 0;

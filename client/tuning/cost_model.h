@@ -72,14 +72,14 @@ inline constexpr std::uint32_t kWholeShare = 1U << 16;
 struct Call {
   Collective collective = Collective::all_reduce;
   std::uint32_t ranks = 1;
-  std::uint64_t bytes = 0;  // of the whole vector: amount_in_all()
+  std::uint64_t bytes = 0;  // bytes of the whole vector: amount_in_all()
 };
 
 /// An estimate, in microseconds.
 struct Estimate {
   Path path = Path::ranks;
   Algorithm algorithm = Algorithm::ring;  // between the ranks; meaningless for Path::tree
-  std::uint32_t tree_share = 0;           // of kWholeShare; for Path::split alone
+  std::uint32_t tree_share = 0;           // a part of kWholeShare; for Path::split alone
   double latency_us = 0;
   double transfer_us = 0;
   double processors_us = 0;

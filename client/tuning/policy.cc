@@ -14,7 +14,7 @@ using nlohmann::json;
 constexpr std::uint64_t kBytesMax = 1ULL << 42;  // the model's last step begins below this size
 constexpr std::size_t kStepsMax = 4096;          // steps of one collective in a welcome
 
-/// The quickest way of all, with the quickest algorithm between the ranks.
+/// Returns the quickest way of all, with the quickest algorithm between the ranks.
 Step model_step(const Figures& figures, const Call& call) {
   const std::vector<Estimate> all = estimates(figures, call);
   const auto ranks = std::ranges::find(all, Path::ranks, &Estimate::path);

@@ -14,7 +14,7 @@ namespace tributary::tuning {
 struct Table;
 
 struct Step {
-  std::uint64_t bytes_max = UINT64_MAX;  // of the whole vector
+  std::uint64_t bytes_max = UINT64_MAX;  // bytes of the whole vector
   Path path = Path::tree;
   Algorithm algorithm = Algorithm::ring;  // between the ranks: by choice, or if there is no tree
   std::uint32_t tree_share = 0;           // for Path::split: of kWholeShare, more than 0 and less than that
@@ -28,7 +28,7 @@ struct GroupShape {
   std::uint32_t ranks = 1;
   std::uint32_t ranks_per_host = 1;  // at most: ranks that share cores
   bool one_host = false;             // no link between any two ranks
-  std::uint64_t link_rate = 0;       // of the slowest host's link, in bits per second; 0: not known
+  std::uint64_t link_rate = 0;       // rate of the slowest host's link, in bits per second; 0: not known
 };
 
 class Policy {

@@ -12,17 +12,17 @@ namespace {
 constexpr double kGain = 0.04;
 /// A moved share has won with less, because the parts' times say that it is the right direction.
 constexpr double kGainOfBalance = 0.01;
-/// A trial ends early if even its fastest operation takes so many times the time of the choice in use.
+/// A trial ends early if even its fastest operation takes this many times as long as the choice in use.
 constexpr double kHopeless = 1.5;
 /// It ends early, too, if its slowest operation takes only this part of the time.
 constexpr double kObvious = 0.8;
-/// Paths of which the model expects more than so many times the measured time are not tried.
+/// A path is not tried if the model expects it to take more than this many times the measured time.
 constexpr double kRuledOut = 2;
-/// An operation that takes so many times as long as when the choice was made ends the rest.
+/// The rest ends when operations take this many times as long as when the choice was made.
 constexpr double kWorse = 1.25;
 /// Trials of a path may cost this part of the time.
 constexpr double kCostOfTrials = 0.02;
-/// So many times as long, for two operations, is noticed at once.
+/// The class reacts at once when two operations take this many times as long.
 constexpr double kAlarm = 1.5;
 /// The parts of a split may differ by this factor.
 constexpr double kOutOfBalance = 1.12;
@@ -39,13 +39,13 @@ std::uint32_t share_of(double part) noexcept {
   return static_cast<std::uint32_t>(std::clamp(part, 0.0, 1.0) * kWholeShare + 0.5);
 }
 
-/// The time after which trials that cost so much may be repeated.
+/// Returns the time after which trials of this cost may be repeated.
 Adaptation::Duration earned(double cost_us) {
   return std::chrono::duration_cast<Adaptation::Duration>(
       std::chrono::duration<double, std::micro>(cost_us / kCostOfTrials));
 }
 
-/// The greater part of a split over the lesser, from the trees' over the ranks'.
+/// Returns the longer time of a split's two parts over the shorter one, from the trees' time over the ranks' time.
 double out_of_balance(double ratio) noexcept {
   return std::max(ratio, 1 / ratio);
 }
@@ -97,7 +97,7 @@ void Adaptation::SizeClass::took_effect(std::uint64_t first) {
   TRIBUTARY_ASSERT(!agreed_, "operation {}: nothing was to be agreed", first);
   agreed_ = true;
   samples_.clear();
-  pass_over_ = 1;  // what the path needs is made with its first operation
+  pass_over_ = 1;  // the first operation makes the buffers and connections of the path
   if (first != kNever) {
     told_ = in_effect();
     from_operation_ = first;
@@ -122,7 +122,7 @@ Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_
   const double gain = balances_ ? kGainOfBalance : kGain;
   won_ = median < best_us_ * (1 - gain);
   if (!balances_) known_us_[static_cast<std::size_t>(trial_->path)] = median;
-  const double slower_us = std::abs(median - best_us_) * kSamples;  // what the slower of the two costs in a trial
+  const double slower_us = std::abs(median - best_us_) * kSamples;  // the cost of the slower of the two in a trial
   not_before_[static_cast<std::size_t>(won_ ? best_.path : trial_->path)] = now + earned(slower_us);
   if (balances_) moved_in_vain_ = won_ ? 1 : moved_at_;
   if (won_) {
@@ -155,7 +155,7 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
   return now >= rest_until_ ? next(figures, ranks, now) : std::nullopt;
 }
 
-/// Each part of a split says how long its path would take alone; trials need not find that out.
+/// The time of each part of a split tells how long its path would take alone, so trials need not find that out.
 void Adaptation::SizeClass::learn_from_parts() {
   const double share = static_cast<double>(best_.tree_share) / kWholeShare;
   known_us_[static_cast<std::size_t>(Path::tree)] = samples_.median(&Samples::Times::trees_us) / share;
@@ -215,7 +215,7 @@ std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect(P
   return Prospect{{path, 0}, expected_us(path, figures, ranks)};
 }
 
-/// The lower of what the model says, and the same in proportion to how wrong it is about the choice in use.
+/// Returns the model's time, or, if that is lower, the model's time corrected by its error about the choice in use.
 double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std::uint32_t ranks) const {
   if (const double known = known_us_[static_cast<std::size_t>(path)]; known > 0) return known;
   const Call call{.collective = collective_, .ranks = ranks, .bytes = upto_};
@@ -231,8 +231,8 @@ double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std
   return of_best > 0 ? std::min(asked, asked * best_us_ / of_best) : asked;
 }
 
-/// The share with which both parts end together, if that is quicker than either path alone. The ranks' links carry
-/// share + (1 - share) x 2 (N-1) / N of the vector, which may be the limit.
+/// Returns the share with which both parts end together, if that is quicker than either path alone. The ranks' links
+/// carry share + (1 - share) x 2 (N-1) / N of the vector, which may be the limit.
 std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_of_split(const Figures& figures,
                                                                                         std::uint32_t ranks) const {
   if (!can_split(collective_) || upto_ <= figures.segment_bytes) return std::nullopt;

@@ -13,11 +13,11 @@ namespace tributary::tuning {
 /// A path, and for a split the share of the trees.
 struct Choice {
   Path path = Path::tree;
-  std::uint32_t tree_share = 0;  // of kWholeShare; for Path::split alone
+  std::uint32_t tree_share = 0;  // a part of kWholeShare; for Path::split alone
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// The last times of one choice.
+/// The latest times of one choice.
 class Samples {
  public:
   struct Times {
@@ -28,14 +28,14 @@ class Samples {
     if (count_ == times_.size()) std::ranges::rotate(times_, times_.begin() + 1);
     times_[count_ == times_.size() ? count_ - 1 : count_++] = times;
   }
-  /// Forgets all but the last so many.
+  /// Forgets all except the last `count` times.
   void keep_last(std::size_t count) noexcept {
     if (count >= count_) return;
     std::ranges::rotate(times_, times_.begin() + static_cast<std::ptrdiff_t>(count_ - count));
     count_ = count;
   }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
-  /// The least whole time of the last `count`, of which there are so many.
+  /// Returns the least whole time of the last `count`; there must be as many.
   [[nodiscard]] double least_of_last(std::size_t count) const noexcept {
     double least = times_[count_ - 1].whole_us;
     for (std::size_t i = 2; i <= count; ++i) least = std::min(least, times_[count_ - i].whole_us);
@@ -53,12 +53,12 @@ class Samples {
   std::size_t count_ = 0;
 };
 
-/// A decision: nothing, or the choice that the ranks should take from now on.
+/// A decision: nothing, or the choice that the ranks should use from now on.
 using Decision = std::optional<Choice>;
 
 class Adaptation::SizeClass {
  public:
-  /// `size`: any size of the class; `step`: the policy's at that size.
+  /// `size` is any size of the class, and `step` the policy's step for that size.
   SizeClass(Collective collective, std::uint64_t size, const Step& step);
 
   [[nodiscard]] bool holds(Collective collective, std::uint64_t size) const noexcept {
@@ -68,20 +68,21 @@ class Adaptation::SizeClass {
 
   /// Notes the times of an operation that began under the choice in effect; others are passed over.
   void note(const MeasuredOperation& operation);
-  /// Judges what was noted, with a view to what the model says.
+  /// Judges the times that were noted, and compares them with the model.
   [[nodiscard]] Decision decide(const Figures& figures, std::uint32_t ranks, TimePoint now);
   /// The choice that has won a trial since the last call.
   [[nodiscard]] std::optional<Amendment> take_news() {
     if (!std::exchange(won_, false)) return std::nullopt;
     return amendment(best_);
   }
-  /// The last decision holds from operation `first` on; kNever: it does not, and what the ranks do is the best so far.
+  /// Notes that the last decision holds from operation `first` on; kNever: it does not hold, and the present choice is
+  /// the best so far.
   void took_effect(std::uint64_t first);
 
  private:
   struct Prospect {
     Choice choice;
-    double time_us = 0;  // expected
+    double time_us = 0;  // the expected time
   };
   [[nodiscard]] const Choice& in_effect() const noexcept { return trial_ ? *trial_ : best_; }
   [[nodiscard]] Decision judge_trial(const Figures& figures, std::uint32_t ranks, TimePoint now);
@@ -99,17 +100,17 @@ class Adaptation::SizeClass {
   const std::uint64_t above_, upto_;
   const schedule::Algorithm algorithm_;
   Choice best_;
-  double best_us_ = 0;    // its median of late; 0: not measured yet
+  double best_us_ = 0;    // its latest median; 0: not measured yet
   double chosen_us_ = 0;  // its least median since it was chosen
   std::optional<Choice> trial_;
-  Choice told_;  // what the ranks do, once they have agreed
+  Choice told_;  // the choice on which the ranks agreed last
   bool agreed_ = true;
-  double moved_at_ = 1;       // the trees' part of a split over the ranks' when its share was last moved
-  double moved_in_vain_ = 1;  // the same, if that was no gain; 1: it was
+  double moved_at_ = 1;       // the trees' time over the ranks' when a split's share was last moved
+  double moved_in_vain_ = 1;  // that quotient if the move gained nothing, else 1
   bool won_ = false;
   bool balances_ = false;                           // the trial moves the share of a split
-  std::array<bool, kPathCount> tried_{};            // in this round
-  std::array<double, kPathCount> known_us_{};       // measured in this round; 0: not
+  std::array<bool, kPathCount> tried_{};            // paths tried in this round
+  std::array<double, kPathCount> known_us_{};       // times measured in this round; 0: none
   std::array<TimePoint, kPathCount> not_before_{};  // when a trial may be repeated
   Samples samples_;
   std::uint64_t from_operation_ = 0;

@@ -4,7 +4,7 @@
 namespace tributary::kernels {
 
 struct CacheSizes {
-  std::size_t second;  // of one core, in bytes
+  std::size_t second;  // size of one core's second cache, in bytes
   std::size_t last;    // the largest, which other cores use as well
 };
 

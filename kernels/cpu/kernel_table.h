@@ -22,7 +22,7 @@ struct ReduceArgs {
   // For ReduceTable::weighted alone:
   const double* weights = nullptr;  // one for each input
   double quotient = 1;              // positive
-  double largest = 0;               // of the dtype
+  double largest = 0;               // largest value of the dtype
 };
 using ReduceFunction = void (*)(const ReduceArgs&) noexcept;
 

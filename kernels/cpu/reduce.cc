@@ -15,7 +15,7 @@ namespace {
 struct Choice {
   const ReduceTable& table;
   std::size_t ahead_bytes;   // larger inputs and results together do not stay in a core's own caches
-  std::size_t stream_bytes;  // of larger inputs and results together, the result goes past the caches
+  std::size_t stream_bytes;  // if inputs and results together are larger, the result goes past the caches
 };
 
 const Choice& choice() noexcept {

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NAMES_WIDTH = 30  # CLI11 begins every description in this column
+NAMES_WIDTH = 30  # column in which CLI11 begins every description
 PAGES = ("tributary(1)", "tributary-manager(8)", "tributary-aggregator(8)", "tributary-nccl-check(1)")
 TIME_LIMIT_S = 20
 

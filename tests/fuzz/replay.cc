@@ -1,5 +1,5 @@
-// Runs a fuzz target without libFuzzer: every kept input, then mutations of each from fixed seeds, so that every compiler
-// and every sanitizer of the ordinary test run sees the inputs that the fuzzers have kept.
+// Runs a fuzz target without libFuzzer: every kept input, then mutations of each from fixed seeds, so that every
+// compiler and every sanitizer of the ordinary test run sees the inputs that the fuzzers have kept.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -93,9 +93,9 @@ class Credit {
   std::uint32_t peer_depth_ = 0;  // receives of the peer that this side uses
   // Counts since the beginning, modulo 2^32. All differences are small.
   std::uint32_t sent_ = 0;           // messages
-  std::uint32_t peer_consumed_ = 0;  // of them
+  std::uint32_t peer_consumed_ = 0;  // how many of these the peer has acknowledged
   std::uint32_t offered_ = 0;        // payloads that the peer was asked to fetch
-  std::uint32_t peer_fetched_ = 0;   // of them
+  std::uint32_t peer_fetched_ = 0;   // how many of these the peer has acknowledged
   std::uint32_t consumed_ = 0;       // messages from the peer
   std::uint32_t consumed_told_ = 0;
   std::uint32_t fetched_ = 0;  // payloads from the peer

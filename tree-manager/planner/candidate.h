@@ -83,7 +83,8 @@ class CandidateBuilder {
 
 /// Estimates how long an operation takes over one lane's tree, given what is allotted already. The load of other groups
 /// counts everywhere alike: on aggregators, on hosts' links and on uplinks; for the trees, the members' links and the
-/// ring. A rate of 0 is unknown: an estimate takes the assumed rate in its place, and rates() tells nothing of the path.
+/// ring. A rate of 0 is unknown: an estimate takes the assumed rate in its place, and rates() tells nothing of the
+/// path.
 class CostModel {
  public:
   /// For `lanes` lanes that take the views in turn.

@@ -62,7 +62,7 @@ struct Plan {
   std::vector<LaneTree> lanes;   // empty: no tree is possible
   std::string reason;            // why there is no tree, or why there are fewer lanes than wanted; else empty
   double estimated_seconds = 0;  // for one operation of operation_bytes over all lanes
-  std::uint32_t window = 0;      // of each lane
+  std::uint32_t window = 0;      // the window of each lane
   PathRates rates{};             // zeros unless the fabric's rates are known and there are trees
 };
 

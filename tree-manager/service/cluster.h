@@ -42,7 +42,7 @@ struct ClusterSettings {
   std::uint32_t segment_bytes = 0;                  // the same
   std::uint32_t aggregators_max = 16384;
   std::uint32_t groups_max = 65536;
-  std::uint32_t ranks_max = 1U << 17;  // of one group
+  std::uint32_t ranks_max = 1U << 17;  // ranks of one group
 };
 
 struct AggregatorSpec {
@@ -58,7 +58,7 @@ struct AggregatorSpec {
   std::vector<Endpoint> data_more{};       // further addresses like `data`, each of a device of its own
   std::vector<std::uint32_t> data_down{};  // the numbers of addresses that are down; `data` is 0
   bool draining = false;                   // its process still refuses new lanes since an earlier registration
-  std::uint64_t incarnation = 0;           // of its process's last registration; 0: the first
+  std::uint64_t incarnation = 0;           // number of its process's last registration; 0: the first
 };
 
 struct AggregatorLoad {
@@ -89,13 +89,13 @@ struct GroupSpec {
   std::string job;
   std::vector<std::string> hosts;
   std::uint32_t lanes = 0;          // 0: as many as save time
-  std::uint32_t window = 0;         // of each lane; 0: the setting
+  std::uint32_t window = 0;         // window of each lane; 0: the setting
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
   std::string exchange_key{};                   // the ranks', base64; empty: places get no secrets
   std::string request_id{};                     // the same id gives the same group; empty: always a new group
-  std::uint64_t link_rate_bits_per_second = 0;  // of the slowest member's link; 0: not known
+  std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
 };
 
 struct GroupGrant {

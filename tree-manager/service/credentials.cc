@@ -130,7 +130,7 @@ Status check_exchange_key(const ExchangeKey& own, const std::string& text, bool 
 std::set<std::string> aggregators_above(const GroupRecord& group, RankRange ranks) {
   std::set<std::string> all;
   for (const LaneTree& lane : group.lanes) {
-    std::set<std::string> names;  // of this lane: in another lane an aggregator may have another parent
+    std::set<std::string> names;  // names in this lane, because in another lane an aggregator may have another parent
     for (std::uint32_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
       // If an aggregator is in the set, all aggregators above it are, too.
       std::uint32_t n = lane.leaf_of_rank[rank];

@@ -34,8 +34,8 @@ std::string why() {
   return std::strerror(errno);
 }
 
-/// Bits of a file's mode: those that a secret file may not have. A group may read tokens, as orchestrators mount them for
-/// the group of the process, and nobody but the manager's user the signing key.
+/// Bits of a file's mode: those that a secret file may not have. A group may read tokens, as orchestrators mount them
+/// for the group of the process, and nobody but the manager's user the signing key.
 constexpr mode_t kTokenForbidden = 037;
 constexpr mode_t kKeyForbidden = 077;
 

@@ -59,18 +59,18 @@ struct GroupRecord {
   std::uint32_t window = 0;         // of each lane
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_wanted = 0;  // 0: any
-  std::uint32_t epoch = 0;          // of `lanes`, or of the last trees there were; 0: there were none yet
+  std::uint32_t epoch = 0;          // epoch of `lanes`, or of the last trees; 0: there were none yet
   std::vector<LaneTree> lanes;      // empty: the group is on the fallback
   std::string reason;               // why it is on the fallback, or has fewer lanes than wanted
   std::vector<FailedAggregator> failed;
   std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
   PacketSecurity packet_security = PacketSecurity::off;
   std::string exchange_key{};            // the ranks', base64; empty: places have no secrets
-  std::string request_id{};              // of the request that made the group; empty: it had none
+  std::string request_id{};              // id of the request that made the group; empty: it had none
   std::int64_t adopted_at = 0;           // when its record was taken in, seconds since 1970-01-01 UTC; 0: never
   std::vector<UsedAggregator> before{};  // aggregators of the trees before, each once
   PathRates rates{};                     // when the trees were planned
-  std::uint64_t link_rate = 0;           // of the slowest member's link, in bits per second; 0: not known
+  std::uint64_t link_rate = 0;           // rate of the slowest member's link, in bits per second; 0: not known
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

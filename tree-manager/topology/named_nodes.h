@@ -46,7 +46,7 @@ class NamedNodes {
   std::unordered_map<std::string, Node> nodes_;
 };
 
-/// The numbers of names of which only these are known that were met before.
+/// Numbers names in the order in which they are first met.
 class NameNumbers {
  public:
   explicit NameNumbers(std::vector<std::string>& names) : names_(names) {}

@@ -33,7 +33,7 @@ struct SwitchNode {
   std::string name;
   std::uint32_t level = 1;         // 1: where worker hosts attach
   std::uint32_t rail = kUnnamed;   // index into rails; unnamed: it carries every rail
-  std::uint32_t group = kUnnamed;  // of a dragonfly: index into groups
+  std::uint32_t group = kUnnamed;  // the group of a dragonfly's switch, an index into groups
 };
 
 /// A cable, or several: full duplex, `rate` in each direction.
@@ -62,15 +62,15 @@ struct Topology {
   std::vector<SwitchNode> switches;
   std::vector<Link> links;
   std::vector<std::string> rails;       // in the order of their first switches: lane i goes by rail i mod n
-  std::vector<std::string> groups;      // of a dragonfly
+  std::vector<std::string> groups;      // the groups of a dragonfly
   std::vector<std::string> interfaces;  // each name once
   std::vector<AggregatorSite> aggregators;
   std::string text;  // as it was written; empty for the default
 };
 
 /// Checks everything that a strategy relies on: names are unique and known, every host has a link, links join
-/// neighbouring kinds of nodes, the fabric, or each of its rails, is connected. Errc::bad_config names `file`, line, key
-/// and what is accepted.
+/// neighbouring kinds of nodes, the fabric, or each of its rails, is connected. Errc::bad_config names `file`, line,
+/// key and what is accepted.
 [[nodiscard]] Result<Topology> parse_topology(const std::string& text, const std::string& file);
 /// Reads and parses the file; Errc::bad_config for a file that cannot be read, too.
 [[nodiscard]] Result<Topology> load_topology(const std::string& path);

@@ -7,7 +7,7 @@
 namespace tributary::manager {
 
 struct Unsound {
-  std::string key;  // of the file, to which the sentence belongs
+  std::string key;  // the key of the file to which the sentence belongs
   std::string why;
 };
 

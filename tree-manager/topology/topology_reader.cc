@@ -13,7 +13,7 @@ namespace tributary::manager {
 namespace {
 
 constexpr std::size_t kLinksMax = 1U << 23;
-constexpr std::uint32_t kSpineLevel = 2;  // of a dragonfly+
+constexpr std::uint32_t kSpineLevel = 2;  // the spines of a dragonfly+
 
 Result<FabricKind> parse_fabric(std::string_view text) {
   std::string accepted;
@@ -123,7 +123,7 @@ class Reader {
     return static_cast<std::uint32_t>(level);
   }
 
-  /// Returns the number of a name for each of `count` switches: one for all, or a range with one for each.
+  /// Returns the number of a name for each of `count` switches: one name for all, or a range with one name for each.
   std::vector<std::uint32_t> numbers(const YAML::Node& node, const std::string& path, NameNumbers& known,
                                      std::size_t count) {
     std::vector<std::uint32_t> found(count, kUnnamed);

@@ -16,11 +16,12 @@ namespace tributary::cli {
 
 struct LocalClusterSettings {
   ClusterShape shape;
-  // Also the workers of each aggregator, at most one per core. 0: as many as save time, which is one in a ClusterLayout.
+  // Also the workers of each aggregator, at most one per core. 0: as many as save time, which is one in a
+  // ClusterLayout.
   std::uint32_t lanes = 1;
   std::uint32_t addresses = 1;      // addresses of each aggregator; over RDMA each belongs to another device
   std::string folder;               // must exist; configuration, state and logs go there
-  std::string log_level = "info";   // of the daemons
+  std::string log_level = "info";   // the daemons' log level
   std::string manager_settings;     // further lines for the manager's configuration file
   std::string aggregator_settings;  // further lines for every aggregator's
   std::chrono::milliseconds start_limit{30'000};

@@ -11,7 +11,7 @@ namespace tributary::cli::nccl_check {
 struct Operation {
   abi::DataType type = abi::DataType::float32;
   abi::RedOp op = abi::RedOp::sum;
-  std::size_t bytes = 0;       // of the chunk that is reduced
+  std::size_t bytes = 0;       // length of the chunk that is reduced
   std::size_t bytes_used = 0;  // how many of them are data; stale bytes follow, as in NCCL's buffers
 };
 

@@ -56,7 +56,7 @@ class Stream {
     std::size_t message = 0;
     std::span<std::byte> buffer;
     void* memory = nullptr;
-    std::unique_ptr<Registered> own;  // of a large message
+    std::unique_ptr<Registered> own;  // registration of a large message
     void* request = nullptr;
   };
 

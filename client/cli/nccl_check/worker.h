@@ -47,7 +47,7 @@ class Worker {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::packaged_task<void()>> tasks_;
-  bool ended_ = false;  // of the thread itself
+  bool ended_ = false;  // the thread itself has ended
   std::thread thread_;  // last: it uses the rest
 };
 

@@ -19,7 +19,7 @@ struct BenchSettings {
 };
 
 struct Measurement {
-  double microseconds = 0;  // of one operation, averaged over operations and ranks
+  double microseconds = 0;  // time of one operation, averaged over operations and ranks
   double algorithm_gbytes_per_second = 0;
   double bus_gbytes_per_second = 0;
   std::optional<std::uint64_t> wrong;  // wrong elements over all ranks; nullopt: not checked
@@ -30,7 +30,7 @@ struct BenchRow {
   std::uint64_t count = 0;  // as passed to the call
   Measurement out_of_place;
   std::optional<Measurement> in_place;  // nullopt: the collective has no in-place form
-  std::uint64_t bytes_in_network = 0;   // of this rank, from the library's counters
+  std::uint64_t bytes_in_network = 0;   // this rank's bytes, from the library's counters
   std::uint64_t bytes_local = 0;
   std::uint64_t bytes_fallback = 0;
 };

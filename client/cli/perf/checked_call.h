@@ -45,7 +45,7 @@ class CheckedCall {
  private:
   CallShape shape_;
   std::vector<std::byte> own_;                   // this rank's contribution
-  std::vector<std::byte> reduced_;               // of collectives that reduce
+  std::vector<std::byte> reduced_;               // result of collectives that reduce
   std::vector<std::vector<std::byte>> of_rank_;  // contributions that this rank receives unreduced; else empty
 };
 

@@ -11,7 +11,7 @@ struct RunOptions {
   std::int64_t aggregators = -1;  // -1: as many as the levels need; 0: no service
   std::uint32_t levels = 0;       // 0: chosen by the numbers of ranks and aggregators
   std::uint32_t lanes = 0;        // 0: auto
-  std::uint32_t addresses = 1;    // of each aggregator
+  std::uint32_t addresses = 1;    // addresses of each aggregator
   bool prefix = false;
   bool keep = false;
   bool verbose = false;

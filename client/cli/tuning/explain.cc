@@ -19,10 +19,10 @@ namespace {
 using nlohmann::json;
 
 struct Answer {
-  // Hosts whose ranks reduce among themselves first; the call is then that of one rank for each.
+  // If the ranks of each host reduce among themselves first, the call is that of one rank for each host.
   std::uint32_t hosts = 0;
   tuning::Call call;
-  tuning::Table table;  // its figures are those of the estimates
+  tuning::Table table;  // the estimates use its figures
   tuning::Step step;
   std::string why;
   std::vector<tuning::Estimate> estimates;

@@ -10,7 +10,7 @@ namespace tributary::cli {
 
 struct ExplainOptions {
   Collective collective = Collective::all_reduce;
-  std::uint64_t bytes = 0;  // of the larger buffer
+  std::uint64_t bytes = 0;  // bytes of the larger buffer
   std::uint32_t ranks = 8;
   DType dtype = DType::float32;
   std::string tuning;                      // auto, model, off or a file; empty: TRIBUTARY_TUNING

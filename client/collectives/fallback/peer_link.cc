@@ -10,7 +10,7 @@ using transport::Placement;
 using transport::Reject;
 
 namespace {
-constexpr std::uint64_t kTakenUntoldMax = 32;  // of one direction: the other side may keep so many copies
+constexpr std::uint64_t kTakenUntoldMax = 32;  // frames of one direction, of which the other side may keep copies
 }  // namespace
 
 std::string_view to_string(PeerClass peer_class) noexcept {

@@ -146,8 +146,8 @@ class PeerLink final : public transport::ChannelHandler {
   std::deque<PostedReceive> posted_;
   std::deque<PeerFrame> pending_;
   SentFrames sent_;                       // on the first way
-  std::uint64_t taken_ = 0;               // of the other side's frames, on the first way
-  std::uint64_t taken_told_ = 0;          // how many of those the other side was told of
+  std::uint64_t taken_ = 0;               // how many of the other side's frames were taken on the first way
+  std::uint64_t taken_told_ = 0;          // how many of these the other side knows of
   bool open_ = false;                     // both sides have proved themselves and know where to go on
   std::optional<FrameHeader> held_back_;  // the frame that the channel was answered NotYet for
   bool mismatched_ = false;

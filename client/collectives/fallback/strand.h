@@ -59,7 +59,7 @@ class Strand {
   Piece piece_;
   std::uint64_t number_ = 0;
   std::optional<schedule::Schedule> schedule_;
-  schedule::Actions actions_;  // of the round that was started last
+  schedule::Actions actions_;  // actions of the round that was started last
   std::vector<std::byte> scratch_;
   std::uint64_t rounds_ = 0;
   std::uint64_t round_ = 0;

@@ -9,8 +9,8 @@ namespace tributary::client::hosts {
 
 namespace {
 
-// A piece should be long, because each costs the network's latency, and short against the whole, because the first
-// piece's way up and the last one's way down overlap with nothing.
+// A piece should be long, because each costs the network's latency. It should also be short against the whole, because
+// the first piece's way up and the last piece's way down overlap with nothing.
 constexpr std::uint64_t kPieceBytesMin = std::uint64_t{256} << 10;
 constexpr std::uint64_t kPieceBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kPiecesWanted = 16;

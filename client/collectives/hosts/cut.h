@@ -13,8 +13,8 @@ namespace tributary::client::hosts {
 struct Piece {
   Collective kind = Collective::barrier;
   Segment segment{};  // of the call's long vector; owner: the rank that gets it (reduce) or has it (broadcast)
-  /// A barrier that stands for the whole call. Its tag shows ranks that their calls differ in something the pieces do
-  /// not show, such as the length of the whole vector.
+  /// A barrier that stands for the whole call. By its tag ranks notice calls that differ in something that no piece
+  /// shows, such as the length of the whole vector.
   bool announces = false;
 };
 
@@ -38,7 +38,7 @@ class Cut {
   std::uint64_t count_;           // elements of a part
   std::uint64_t parts_ = 1;       // one after the other in the long vector, one for each rank
   std::uint64_t pieces_of_part_;  // at least 1
-  std::uint64_t elements_;        // of a full piece
+  std::uint64_t elements_;        // elements of a full piece
 };
 
 }  // namespace tributary::client::hosts

@@ -85,7 +85,7 @@ class Direct {
     std::uint64_t part, begin, count;
   };
   static constexpr std::size_t kTileBytes = 8192;                        // stays in the first cache with its inputs
-  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;      // of mapped memory
+  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;      // a piece of mapped memory
   static constexpr std::size_t kAttachedBytes = std::size_t{256} << 10;  // at least 64 KiB of them for each rank
   static constexpr std::size_t kScratchBytes = std::size_t{1} << 20;
   static constexpr std::uint32_t kPiecesPerTurn = 16;

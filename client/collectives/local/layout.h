@@ -63,7 +63,7 @@ struct alignas(kLineBytes) ClaimLine {
 inline constexpr std::uint32_t kRegionsMax = 32;
 struct alignas(kLineBytes) RegionLine {
   std::atomic<std::uint64_t> changes;
-  std::atomic<std::uint32_t> generation[kRegionsMax];  // of the region in each place; 0: none
+  std::atomic<std::uint32_t> generation[kRegionsMax];  // generation of the region in each place; 0: there is none
 };
 /// The regions of another rank that a rank has mapped.
 struct alignas(kLineBytes) MappedLine {

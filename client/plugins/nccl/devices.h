@@ -17,7 +17,7 @@ struct NetDevice {
   int speed_mbps = 0;
   int port = 1;
   std::string rdma_device;     // the RDMA device of this port; empty if messages do not go over verbs
-  SocketCounts socket_counts;  // of each connection over TCP that listens here
+  SocketCounts socket_counts;  // sockets of each connection over TCP that listens here
 };
 
 /// Returns the devices, which are found once: all interfaces that are up, have a link and an address that other hosts
@@ -40,7 +40,8 @@ inline constexpr int kCollectiveDevices = 8;
 
 inline constexpr int kReceivesMax = 1;  // grouped receives: see p2p/receive_comm.h
 inline constexpr int kCommsMax = 65536;
-inline constexpr std::size_t kBytesMax = std::size_t{1} << 30;  // of one transfer; its size must fit an int in test()
+inline constexpr std::size_t kBytesMax = std::size_t{1} << 30;  // most bytes of one transfer, whose size must fit an
+                                                                // int in test()
 
 /// Fills the members that the version's layout has.
 template <class Properties>

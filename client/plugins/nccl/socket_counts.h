@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kDataSocketsMax = 64;
 /// The numbers at each end of one connection, besides the first socket. Both 0: NCCL's own thread does all the work.
 struct SocketCounts {
   std::uint16_t threads = 0;
-  std::uint16_t sockets = 0;  // of all threads together
+  std::uint16_t sockets = 0;  // the sockets of all threads together
   friend bool operator==(const SocketCounts&, const SocketCounts&) = default;
 };
 

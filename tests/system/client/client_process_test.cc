@@ -133,7 +133,7 @@ TEST(Processes, ARankThatStandsStillForLessThanTheTimeOutIsNoError) {
   }
   for (const auto& rank : ranks) ASSERT_TRUE(rank->next("ready").has_value());
   ranks[kStopped]->signal(SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(7));  // it stands still for so long
+  std::this_thread::sleep_for(std::chrono::seconds(7));  // the rank stands still for this long
   ranks[kStopped]->signal(SIGCONT);
   for (const auto& rank : ranks) EXPECT_EQ(rank->next("end").value_or("none").substr(0, 2), "0 ");
 }

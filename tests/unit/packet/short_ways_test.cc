@@ -20,7 +20,7 @@ constexpr std::uint64_t kFrames = 600;
 struct Case {
   const char* name;
   LinkSettings link;
-  std::uint64_t window = 8;  // of each child
+  std::uint64_t window = 8;  // the window of each child
   std::size_t window_bytes = 1U << 20;
   bool breaks = false;  // no packet arrives for some time, again and again
   PacketSecurity security = PacketSecurity::off;

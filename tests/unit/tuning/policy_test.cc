@@ -134,7 +134,8 @@ TEST(Policy, SplitsByTheRatesOfTheTrees) {
 }
 
 // Eight ranks, and eight aggregators with links like theirs: 64 KiB are four segments, each of which takes one
-// aggregator's link for a millisecond up and another one down, where a ring takes one in all (measured: 1.8 and 1.1 ms).
+// aggregator's link for a millisecond up and another one down, where a ring takes one in all (measured: 1.8 and 1.1
+// ms).
 TEST(Policy, LeavesToTheRanksWhatIsTooShortForManyNarrowLanes) {
   constexpr std::uint64_t kGbit = 1'000'000'000;
   for (const std::uint32_t lanes : {1U, 2U, 4U, 8U}) {

@@ -35,7 +35,7 @@ class GroupRequest final : public Request {
 
   GroupComm* comm_ = nullptr;
   std::vector<GroupCall> calls_;
-  std::size_t next_ = 0;  // of calls_: the first one that is not queued
+  std::size_t next_ = 0;  // the first of calls_ that is not queued
   std::vector<tributary_request*> pending_;
   std::size_t result_bytes_ = 0;
 };

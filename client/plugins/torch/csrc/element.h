@@ -56,7 +56,7 @@ class Reduction {
   bool bitwise_;
   tributary_dtype dtype_;
   tributary_op op_;
-  at::Tensor factor_;  // of PREMUL_SUM; otherwise undefined
+  at::Tensor factor_;  // the factor of PREMUL_SUM; otherwise undefined
 };
 
 }  // namespace tributary::torch

@@ -82,9 +82,9 @@ class SparseSum {
 
   const at::Tensor own_;
   const at::Tensor shape_;   // number of entries, sparse and dense dimensions, sizes
-  const at::Tensor shapes_;  // of all ranks
+  const at::Tensor shapes_;  // the shapes of all ranks
   std::vector<std::int64_t> lengths_;
-  at::Tensor indices_, values_;  // of all ranks; undefined if no rank has an entry
+  at::Tensor indices_, values_;  // the entries of all ranks; undefined if no rank has one
 };
 
 }  // namespace

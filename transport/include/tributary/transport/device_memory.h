@@ -35,9 +35,9 @@ class DeviceMemory {
   [[nodiscard]] virtual Result<DmaBuf> dma_buf(std::span<const std::byte> memory) = 0;
   /// Copies a few bytes from or to the device; they are there when this returns.
   [[nodiscard]] virtual Status copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
-  /// True if all of `memory` is in use, and therefore certainly belongs to this device. Memory that is kept only so that
-  /// it can be used again may have been freed meanwhile, and the processor's memory may have its addresses now: while
-  /// this is false, the transport uses no registration of that memory.
+  /// True if all of `memory` is in use, and therefore certainly belongs to this device. Memory that is kept only so
+  /// that it can be used again may have been freed meanwhile, and the processor's memory may have its addresses now:
+  /// while this is false, the transport uses no registration of that memory.
   [[nodiscard]] virtual bool holds(std::span<const std::byte> memory) const = 0;
   /// Reports the way by which `network_device` has reached some of this memory; none if no way worked. `others`: the
   /// reason why each way that was tried before failed. The transport calls this for every registration.

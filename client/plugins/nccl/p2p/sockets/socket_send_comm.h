@@ -66,7 +66,7 @@ class SocketSendComm final : public SendComm {
   std::deque<Message*> to_write_;  // messages of which the first socket has not taken all
   std::uint32_t next_number_ = 0;
   Dealer dealer_;
-  SendWindow window_;  // of the first socket
+  SendWindow window_;  // the first socket's window
   bool failed_ = false;
   std::string failure_;
   std::optional<Settling> settling_;  // empty once the connection is open

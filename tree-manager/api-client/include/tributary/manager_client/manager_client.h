@@ -31,7 +31,7 @@ struct AggregatorRegistration {
   Endpoint http;     // metrics and health; same rule
   std::uint64_t memory_bytes = 0;               // that lanes may use
   std::uint32_t children_max = kChildrenMax;    // per lane, 1 to kChildrenMax
-  std::uint64_t line_rate_bits_per_second = 0;  // of its network interface; 0: the topology's, or the assumed one
+  std::uint64_t line_rate_bits_per_second = 0;  // rate of its network interface; 0: the topology's, or the assumed one
   std::string version;
   ExchangePublicKey exchange_key{};  // the keys that seal packets to it follow from this key
   // Further addresses like `data`, one for each further device: lane i uses the (i mod n)th of all n, at most 16.
@@ -39,12 +39,12 @@ struct AggregatorRegistration {
   std::vector<Endpoint> data_more{};
   std::vector<std::uint32_t> data_down{};  // the numbers of addresses that are down; `data` is 0
   bool draining = false;                   // it still refuses new lanes, as an earlier answer said
-  std::uint64_t incarnation = 0;           // of this process's last registration, 0 at the first
+  std::uint64_t incarnation = 0;           // number of this process's last registration, 0 at the first
 };
 
 struct RegistrationAnswer {
   std::string name;                  // the name that the manager accepted; tokens are made out to it
-  std::uint64_t incarnation = 0;     // of this registration; every renewal carries it
+  std::uint64_t incarnation = 0;     // number of this registration; every renewal carries it
   std::uint32_t lease_seconds = 0;   // renew at least three times within it
   PublicKey public_key{};            // verifies tokens
   ExchangePublicKey exchange_key{};  // the manager's
@@ -73,7 +73,7 @@ struct GroupRequest {
   ExchangePublicKey exchange_key{};  // the ranks'; zeros without packet_security or proofs
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
   std::uint32_t levels = 0;  // exactly so many aggregators between a rank and the result; 0: the planner chooses
-  std::uint64_t link_rate_bits_per_second = 0;  // of the slowest member's link; 0: not known
+  std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
 };
 
 struct GroupAnswer {
