@@ -13,7 +13,6 @@ namespace tributary::simulation {
 namespace {
 
 using namespace std::chrono_literals;
-using client::Message;
 
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint32_t kTags = 6;  // from 0 on

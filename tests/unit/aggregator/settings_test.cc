@@ -10,7 +10,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::string mistakes_in(std::string_view yaml, const std::vector<Override>& overrides = {}) {
   const auto settings = read_settings(yaml, "aggregator.yaml", overrides);

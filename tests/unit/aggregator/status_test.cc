@@ -11,7 +11,6 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 DaemonStatus two_workers() {
   DaemonStatus status{.name = "leaf-1",

@@ -8,7 +8,6 @@
 namespace tributary::aggregator::test {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class WorkerFailure : public WorkerTest {};

@@ -9,7 +9,6 @@ namespace tributary::client {
 namespace {
 
 using namespace std::chrono_literals;
-using transport::Duration;
 
 /// Rank 0 of two hosts with one rank each; the other one's leader never comes.
 class LonelyLeader : public testing::Test {

@@ -12,7 +12,6 @@ namespace tributary::client::gpu {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 PathFacts good() {
   return {.gpu = {.device = 3,

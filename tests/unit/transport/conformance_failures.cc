@@ -4,7 +4,6 @@
 namespace tributary::transport::test {
 
 using namespace std::chrono_literals;
-using ::testing::Test;
 
 TEST_P(TransportConformance, SaysWhereNobodyListens) {
   const Endpoint nowhere = world_->nowhere();

@@ -74,7 +74,6 @@ namespace tributary::transport::verbs {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// Returns a range of addresses, which must not be read.
 std::span<const std::byte> memory_at(std::uint64_t address, std::size_t bytes) {
