@@ -136,10 +136,10 @@ template <class Settings, std::unsigned_integral Number>
 }
 
 template <class Settings, class Check>
-[[nodiscard]] SettingField<Settings> text(std::string_view key, std::string Settings::* member, std::string allowed,
-                                          std::string_view help, Check check) {
+[[nodiscard]] SettingField<Settings> text(std::string_view key, std::string Settings::* member,
+                                          const std::string& allowed, std::string_view help, const Check& check) {
   return {.key = key,
-          .allowed = std::move(allowed),
+          .allowed = allowed,
           .help = help,
           .read = [member, check](Settings& settings, std::string_view written) -> Status {
             if (Status ok = check(written); !ok) return ok;
@@ -155,8 +155,8 @@ template <class Settings, class Check>
 template <class Settings>
 [[nodiscard]] SettingField<Settings> choice(std::string_view key, std::string Settings::* member,
                                             std::vector<std::string_view> words, std::string_view help) {
-  std::string allowed = alternatives(words);
-  return text(key, member, std::move(allowed), help, [words = std::move(words)](std::string_view written) -> Status {
+  const std::string allowed = alternatives(words);
+  return text(key, member, allowed, help, [words = std::move(words)](std::string_view written) -> Status {
     if (std::ranges::find(words, written) == words.end()) return wrong("it is none of these");
     return {};
   });

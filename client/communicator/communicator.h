@@ -54,8 +54,8 @@ class Communicator final : public transport::Acceptor,
 
   /// Begins to meet the others; `on_ready` is called once, with success or the reason why not.
   void start(std::function<void(const Status&)> on_ready);
-  /// Queues a collective; `operation.on_done` is called once. number and state are set here.
-  void submit(std::unique_ptr<Operation> operation);
+  /// Queues a collective; `owned->on_done` is called once. number and state are set here.
+  void submit(std::unique_ptr<Operation> owned);
   /// Notes that more input of operations with StagedMemory has arrived.
   void staged_input_arrived();
   /// Prepares for operations with this memory. The error says why they would not go direct.

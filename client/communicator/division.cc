@@ -30,6 +30,7 @@ Division divide(const Operation& o, const DivisionTerms& terms) {
   const std::uint64_t segments = segmentation.segments();
   // Rounds to the nearest, in whole numbers. The product fits, because a step's share is at most 2^16.
   std::uint64_t ours = (segments * step.tree_share + tuning::kWholeShare / 2) / tuning::kWholeShare;
+  TRIBUTARY_ASSERT(terms.lanes > 0, "a tree path without lanes; {} segments are for it", ours);
   // Gives each lane equally many segments, because the lane with the most ends last.
   if (ours >= terms.lanes) ours = (ours + terms.lanes / 2) / terms.lanes * terms.lanes;
   if (ours == 0) return {.by_trees = false};

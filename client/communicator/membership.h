@@ -43,7 +43,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   void use(PeerMesh& mesh);
   void tell_rank_0(ControlMessage message);
   /// On rank 0 alone.
-  void tell(std::uint32_t rank, const ControlMessage& message);
+  void tell(std::uint32_t to, const ControlMessage& message);
   void tell_all(const ControlMessage& message);
   /// On rank 0, before all ranks have met: tells the ranks that have come so far.
   void tell_those_here(const ControlMessage& message);
@@ -83,7 +83,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   void on_peer_hello(Arrival& arrival) override;
   [[nodiscard]] std::string introduction() const override;
   void on_control(std::uint32_t from, const ControlMessage& message) override;
-  void control_closed(std::uint32_t rank, const std::string& why) override;
+  void control_closed(std::uint32_t from, const std::string& why) override;
   void not_rank_0(const std::string& why) override;
 
   Shared& shared_;

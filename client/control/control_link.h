@@ -55,9 +55,9 @@ class ControlLink final : public transport::ChannelHandler {
   /// `peer`: the rank at the other end.
   ControlLink(ControlLinkUser& user, std::uint32_t peer) : user_(user), peer_(peer) {}
   void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, ConnectingProof proof);
-  void adopt(std::unique_ptr<transport::Channel> channel, ControlSeals seals) {
+  void adopt(std::unique_ptr<transport::Channel> channel, const ControlSeals& seals) {
     channel_ = std::move(channel);
-    seals_.emplace(std::move(seals));
+    seals_.emplace(seals);
   }
   /// Sends nothing before both sides have proved themselves.
   void send(const ControlMessage& message);
@@ -100,7 +100,7 @@ class Arrival final : public transport::ChannelHandler {
   /// The scope that the other side has proved.
   [[nodiscard]] const ProofScope& scope() const noexcept { return proof_.scope(); }
   /// For the handler that takes the connection over.
-  [[nodiscard]] ControlSeals take_seals() { return std::move(*seals_); }
+  [[nodiscard]] ControlSeals take_seals() { return *seals_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;

@@ -139,9 +139,11 @@ double rate_between(const Figures& figures, Algorithm algorithm) noexcept {
 
 double levels_of(const Figures& figures, double ranks) noexcept {
   if (figures.levels > 0) return figures.levels;
-  double levels = 1;
-  for (double children = ranks; children > kFanInMax; children = std::ceil(std::pow(ranks, 1 / levels) - 1e-9))
+  double levels = 1, children = ranks;
+  while (children > kFanInMax) {
     ++levels;
+    children = std::ceil(std::pow(ranks, 1 / levels) - 1e-9);
+  }
   return levels;
 }
 

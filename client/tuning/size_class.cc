@@ -36,7 +36,7 @@ std::uint64_t class_end(std::uint64_t size) noexcept {
 }
 
 std::uint32_t share_of(double part) noexcept {
-  return static_cast<std::uint32_t>(std::clamp(part, 0.0, 1.0) * kWholeShare + 0.5);
+  return static_cast<std::uint32_t>(std::lround(std::clamp(part, 0.0, 1.0) * kWholeShare));
 }
 
 /// Returns the time after which trials of this cost may be repeated.

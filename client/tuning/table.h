@@ -54,8 +54,8 @@ struct Table {
 /// The first rule that holds, or nullptr.
 [[nodiscard]] const Rule* rule_for(const Table& table, const Call& call) noexcept;
 
-[[nodiscard]] std::optional<Path> path_from_string(std::string_view name) noexcept;
-[[nodiscard]] std::optional<Algorithm> algorithm_from_string(std::string_view name) noexcept;
+[[nodiscard]] std::optional<Path> path_from_string(std::string_view text) noexcept;
+[[nodiscard]] std::optional<Algorithm> algorithm_from_string(std::string_view text) noexcept;
 
 /// Ends with a line break.
 [[nodiscard]] std::string to_text(const Table& table);

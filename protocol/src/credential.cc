@@ -54,13 +54,12 @@ Status check_name(std::string_view what, std::string_view value, bool may_be_emp
     return fail(Errc::bad_argument, "token: " + std::string(what) + " has " + std::to_string(value.size()) +
                                         " bytes; at most " + std::to_string(kNameBytesMax) + " are possible");
   }
-  if (value.find('\0') != std::string_view::npos)
-    return fail(Errc::bad_argument, "token: " + std::string(what) + " holds a zero byte");
+  if (value.contains('\0')) return fail(Errc::bad_argument, "token: " + std::string(what) + " holds a zero byte");
   return {};
 }
 
 Status check_bounds(const TokenClaims& c) {
-  const auto bad = [](std::string message) -> Status { return fail(Errc::bad_argument, "token: " + message); };
+  const auto bad = [](const std::string& message) -> Status { return fail(Errc::bad_argument, "token: " + message); };
   if (c.lane >= kLanesMax) return bad("lane " + std::to_string(c.lane) + " is not below " + std::to_string(kLanesMax));
   if (c.children == 0 || c.children > kChildrenMax)
     return bad("children is " + std::to_string(c.children) + ", not 1 to " + std::to_string(kChildrenMax));

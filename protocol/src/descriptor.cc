@@ -46,7 +46,7 @@ Result<LaneDescriptor> lane_from_json(const json& object, const std::string& whe
 }  // namespace
 
 std::string to_string(const Endpoint& endpoint) {
-  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  const bool v6 = endpoint.host.contains(':');
   return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
 }
 
@@ -61,7 +61,7 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   const std::string_view port = text.substr(colon + 1);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
+  } else if (host.contains(':')) {
     return bad("an IPv6 address needs brackets");
   }
   if (host.empty()) return bad("the host is missing");
@@ -125,8 +125,8 @@ nlohmann::json to_json(const GroupDescriptor& d) {
   return object;
 }
 
-Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object) {
-  JsonMembers members("group descriptor", object, "");
+Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& json) {
+  JsonMembers members("group descriptor", json, "");
   GroupDescriptor d;
   d.group = members.number<std::uint64_t>("group", 0, UINT64_MAX);
   d.epoch = members.number<std::uint32_t>("epoch", 0, UINT32_MAX);
@@ -134,12 +134,12 @@ Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object)
   d.expires_at = members.number<std::int64_t>("expires_at", 0, INT64_MAX);
   d.lease_seconds = members.number<std::uint32_t>("lease_seconds", 0, 1U << 30);
   d.reason = members.text("reason", 4096);
-  if (object.is_object() && object.contains("packet_security")) {
+  if (json.is_object() && json.contains("packet_security")) {
     const auto security = parse_packet_security(members.text("packet_security", 16));
     if (!security) members.complain("packet_security: " + security.error().message);
     d.security = security.value_or(PacketSecurity::encrypt);
   }
-  if (object.is_object() && (object.contains("packet_security") || object.contains("exchange_key"))) {
+  if (json.is_object() && (json.contains("packet_security") || json.contains("exchange_key"))) {
     const auto key = from_base64(members.text("exchange_key", 64));
     if (!key || key->size() != kExchangeKeyBytes) {
       members.complain("exchange_key is not base64 of 32 bytes");
@@ -147,14 +147,14 @@ Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object)
       std::memcpy(d.exchange_key.data(), key->data(), kExchangeKeyBytes);
     }
   }
-  if (object.is_object() && object.contains("rates")) {
-    JsonMembers rates("group descriptor", object.at("rates"), "rates.");
+  if (json.is_object() && json.contains("rates")) {
+    JsonMembers rates("group descriptor", json.at("rates"), "rates.");
     d.rates = {.links = rates.number<std::uint64_t>("links", 0, kPathRateMax),
                .trees = rates.number<std::uint64_t>("trees", 0, kPathRateMax),
                .ranks = rates.number<std::uint64_t>("ranks", 0, kPathRateMax)};
     if (!rates.error().empty()) return fail(Errc::corrupt, rates.error());
   }
-  const json& lanes = members.array("lanes", kLanesMax);
+  const nlohmann::json& lanes = members.array("lanes", kLanesMax);
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     auto lane = lane_from_json(lanes[i], "lanes[" + std::to_string(i) + "].");

@@ -65,7 +65,7 @@ class JsonMembers {
     std::memcpy(into.data(), bytes->data(), kTokenBytes);
     return true;
   }
-  void complain(std::string what) {
+  void complain(const std::string& what) {
     if (error_.empty()) error_ = document_ + ": " + where_ + what;
   }
   [[nodiscard]] const std::string& error() const { return error_; }

@@ -49,7 +49,7 @@ std::vector<std::byte> encode(const LaneLoss& loss) {
 }
 
 LaneLoss decode_lane_loss(std::span<const std::byte> payload) {
-  const LaneLoss malformed{.reason = "a failed frame that cannot be read"};
+  LaneLoss malformed{.reason = "a failed frame that cannot be read"};
   Head head;
   if (payload.size() < sizeof head) return malformed;
   std::memcpy(&head, payload.data(), sizeof head);

@@ -102,14 +102,14 @@ nlohmann::json to_json(const TokenPage& page) {
           {"lanes", std::move(lanes)}};
 }
 
-Result<TokenPage> token_page_from_json(const nlohmann::json& object) {
-  JsonMembers members("token page", object, "");
+Result<TokenPage> token_page_from_json(const nlohmann::json& json) {
+  JsonMembers members("token page", json, "");
   TokenPage page;
   page.group = members.number<std::uint64_t>("group", 0, UINT64_MAX);
   page.epoch = members.number<std::uint32_t>("epoch", 0, UINT32_MAX);
   page.first_rank = members.number<std::uint32_t>("from", 0, kRanksMax);
   page.expires_at = members.number<std::int64_t>("expires_at", 0, INT64_MAX);
-  const json& lanes = members.array("lanes", kLanesMax);
+  const nlohmann::json& lanes = members.array("lanes", kLanesMax);
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     auto lane = entries_from_json(lanes[i], "lanes[" + std::to_string(i) + "].");

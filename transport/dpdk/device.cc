@@ -253,7 +253,7 @@ Status Device::make_pools(const std::string& name) {
     if (!receive)
       return std::unexpected(error(receive.error().code, "cannot use GPU memory: " + receive.error().message, 0));
     receive_pools_.push_back(std::move(*receive));
-    settings.name += "s";
+    settings.name += 's';
   }
   auto pool = PacketPool::make(settings);
   if (!pool) return std::unexpected(error(Errc::exhausted, "gets no packet buffers: " + pool.error().message, 0));

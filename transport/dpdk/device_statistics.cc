@@ -12,7 +12,7 @@ namespace {
 /// Drivers have hundreds of counts; those whose names hold one of these words show where packets are lost.
 bool tells_of_loss(std::string_view name) {
   constexpr std::array<std::string_view, 6> kWords{"drop", "discard", "error", "miss", "no_mbuf", "out_of_buffer"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return name.contains(word); });
 }
 
 }  // namespace

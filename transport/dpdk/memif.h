@@ -10,7 +10,7 @@ namespace tributary::transport::dpdk {
 
 /// True for such a device: all of DPDK's memory must then be one file, which the server can map.
 [[nodiscard]] constexpr bool lends_buffers(std::string_view device) noexcept {
-  return device.starts_with("net_memif") && device.find(",zero-copy=yes") != std::string_view::npos;
+  return device.starts_with("net_memif") && device.contains(",zero-copy=yes");
 }
 
 /// In DPDK 22.11 such a client takes packets by fours and looks at the ring's room only before each four. If a packet

@@ -1,14 +1,23 @@
 #include "tributary/transport/rails.h"
-#include "tributary/protocol/assert.h"
 
 #include <sched.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <charconv>
+
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 namespace {
+
+/// Reads the whole number that the text begins with. Returns 0 if it begins with none.
+template <class Number>
+Number number_in(std::string_view text) {
+  Number number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
@@ -66,7 +75,7 @@ std::vector<RdmaPort> active_ports(const SystemTree& system) {
     for (const std::string& number : system.list("/sys/class/infiniband/" + device + "/ports")) {
       const std::string folder = "/sys/class/infiniband/" + device + "/ports/" + number;
       if (state_of(system, folder) != "ACTIVE") continue;
-      ports.push_back({device, std::atoi(number.c_str()), system.read(folder + "/link_layer") == "Ethernet"});
+      ports.push_back({device, number_in<int>(number), system.read(folder + "/link_layer") == "Ethernet"});
     }
   }
   return ports;
@@ -157,7 +166,7 @@ std::optional<std::int64_t> node_of_this_thread(const SystemTree& system) {
     const auto node = std::ranges::find_if(
         nodes, [&](const std::string& name) { return name.starts_with("node") && system.exists(folder + name); });
     if (node == nodes.end()) return std::nullopt;
-    const std::int64_t number = std::atoll(node->c_str() + 4);
+    const auto number = number_in<std::int64_t>(std::string_view(*node).substr(4));
     if (only.value_or(number) != number) return std::nullopt;
     only = number;
   }

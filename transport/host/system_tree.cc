@@ -44,7 +44,7 @@ std::vector<std::string> SystemTree::list(const std::string& path) const {
 
 std::string SystemTree::resolved(const std::string& path) const {
   std::error_code error;
-  const std::string whole = fs::canonical(root_ + path, error);
+  std::string whole = fs::canonical(root_ + path, error);
   if (error) return {};
   if (root_.empty()) return whole;
   const std::string root = fs::canonical(root_, error);

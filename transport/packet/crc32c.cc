@@ -1,6 +1,7 @@
 #include "transport/packet/crc32c.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "transport/ethernet/checksum.h"
@@ -155,7 +156,7 @@ TRIBUTARY_CRC_TARGET std::uint32_t header_by_instruction(const std::byte* at) no
 // bits, leaves the same rest. (Gopal et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ, Intel 2009.)
 constexpr std::size_t kFoldBytesMin = 256;
 constexpr long long fold_factor(std::uint64_t bits) noexcept {
-  return static_cast<long long>(std::uint64_t{power_of_x(bits)} << 1U);
+  return std::bit_cast<long long>(std::uint64_t{power_of_x(bits)} << 1U);
 }
 #define TRIBUTARY_FOLD_TARGET [[gnu::target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.2")]]
 

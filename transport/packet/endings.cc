@@ -4,7 +4,7 @@
 
 namespace tributary::transport::packet {
 
-void Endings::find(Known& known, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept {
+void Endings::find(Known& known, std::span<const std::byte> head, std::span<const std::byte> payload) const noexcept {
   known.data = payload.data();
   known.bytes = payload.size();
   known.turn = turn_;

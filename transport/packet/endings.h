@@ -45,7 +45,7 @@ class Endings {
     Ending ending;
     std::array<std::byte, kFrameHeaderBytes> head;
   };
-  void find(Known& known, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
+  void find(Known& known, std::span<const std::byte> head, std::span<const std::byte> payload) const noexcept;
   /// Compares two frames' headers. They were written just now, so they are read in no larger parts than written.
   [[nodiscard]] static bool same_header(const std::byte* a, const std::byte* b) noexcept {
     using Half [[gnu::vector_size(16)]] = std::uint64_t;

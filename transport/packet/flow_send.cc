@@ -43,9 +43,8 @@ bool Flow::transmit(PacketSink& sink, std::size_t packets_max, TimePoint now) {
     if (sent == Sent::port_full) return true;
     if (sent == Sent::nothing_to_send) break;
   }
-  if (acknowledge_now_ || acknowledge_at_ <= now || credit_news()) {
-    if (send_plain(sink, 0, now) == Sent::port_full) return true;
-  }
+  const bool must_tell = acknowledge_now_ || acknowledge_at_ <= now || credit_news();
+  if (must_tell && send_plain(sink, 0, now) == Sent::port_full) return true;
   note_credit_blocked(now);
   return wants_to_send(now);
 }

@@ -6,13 +6,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace tributary::transport {
 namespace {
@@ -25,15 +28,29 @@ struct Mapping {
   unsigned device_major = 0, device_minor = 0;
 };
 
-std::optional<Mapping> parse(const std::string& line) {
+/// Takes the number that `text` begins with and the character after it, which must be `after`. False: neither is there.
+template <class Number>
+bool take_number(std::string_view& text, Number& into, int base, char after) {
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, into, base);
+  if (error != std::errc{} || end == last || *end != after) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+  return true;
+}
+
+// For example: 7f2a4c000000-7f2a4c200000 rw-s 00000000 00:01 2049       /memfd:tensor (deleted)
+std::optional<Mapping> parse(std::string_view line) {
+  constexpr std::size_t kRights = 4;
   Mapping m;
-  char rights[8] = {};
-  int at = 0;
-  const int fields = std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %7s %" SCNx64 " %x:%x %" SCNu64 " %n",
-                                 &m.begin, &m.end, rights, &m.offset, &m.device_major, &m.device_minor, &m.inode, &at);
-  if (fields != 7) return std::nullopt;
-  m.rights = rights;
-  if (at > 0 && static_cast<std::size_t>(at) <= line.size()) m.name = line.substr(static_cast<std::size_t>(at));
+  if (!take_number(line, m.begin, 16, '-') || !take_number(line, m.end, 16, ' ')) return std::nullopt;
+  m.rights = line.substr(0, kRights);
+  if (line.size() <= kRights || line[kRights] != ' ') return std::nullopt;
+  line.remove_prefix(kRights + 1);
+  if (!take_number(line, m.offset, 16, ' ') || !take_number(line, m.device_major, 16, ':') ||
+      !take_number(line, m.device_minor, 16, ' ') || !take_number(line, m.inode, 10, ' ')) {
+    return std::nullopt;
+  }
+  m.name = line.substr(std::min(line.find_first_not_of(' '), line.size()));
   return m;
 }
 
@@ -53,8 +70,9 @@ OwnedDescriptor find_open(const Mapping& mapping) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), &::closedir);
   if (!folder) return {};
   while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string_view name(entry->d_name);
     int number = -1;
-    if (std::sscanf(entry->d_name, "%d", &number) != 1) continue;
+    if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc{}) continue;
     if (!is_file_of(number, mapping) || (::fcntl(number, F_GETFL) & O_ACCMODE) != O_RDWR) continue;
     OwnedDescriptor copy(::fcntl(number, F_DUPFD_CLOEXEC, 0));
     if (copy.is_open() && is_file_of(copy.get(), mapping)) return copy;  // another thread may have closed it meanwhile

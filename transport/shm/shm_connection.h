@@ -119,7 +119,7 @@ class ShmConnection final : public Connection {
   void take_mapped();
   void take_go();
   void start();
-  void greeting_failed(std::string why, Errc code = Errc::unreachable);
+  void greeting_failed(const std::string& why, Errc code = Errc::unreachable);
 
   // shm_read.cc
   void read_turn();

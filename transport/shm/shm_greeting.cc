@@ -167,7 +167,7 @@ void ShmConnection::start() {
   state_ = State::open;
 }
 
-void ShmConnection::greeting_failed(std::string why, Errc code) {
+void ShmConnection::greeting_failed(const std::string& why, Errc code) {
   if (acceptor_ != nullptr) {
     ++part_->statistics.greetings_lost;
     return close();

@@ -36,19 +36,19 @@ Poller::~Poller() {
   ::close(wake_);
 }
 
-int Poller::add(int socket, std::uint32_t events, Pollable& what) noexcept {
+int Poller::add(int socket, std::uint32_t events, Pollable& what) const noexcept {
   epoll_event event{};
   event.events = events | EPOLLET;
   event.data.ptr = &what;
   return ::epoll_ctl(set_, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : errno;
 }
 
-void Poller::remove(int socket) noexcept {
+void Poller::remove(int socket) const noexcept {
   epoll_event ignored{};
   (void)::epoll_ctl(set_, EPOLL_CTL_DEL, socket, &ignored);
 }
 
-void Poller::wake() noexcept {
+void Poller::wake() const noexcept {
   const std::uint64_t one = 1;
   (void)!::write(wake_, &one, sizeof one);  // 2^64 wakes fill it
 }

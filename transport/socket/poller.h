@@ -25,13 +25,13 @@ class Poller {
   Poller& operator=(const Poller&) = delete;
 
   /// From here until remove() the events that wait() returns have `what` as their data.ptr. Returns 0 or errno.
-  [[nodiscard]] int add(int socket, std::uint32_t events, Pollable& what) noexcept;
+  [[nodiscard]] int add(int socket, std::uint32_t events, Pollable& what) const noexcept;
   /// Must be called before the socket is closed: if a forked process holds it open, its events would go on.
-  void remove(int socket) noexcept;
+  void remove(int socket) const noexcept;
   /// A descriptor that is readable when wait() would not sleep, so that another epoll set can watch it.
   [[nodiscard]] int descriptor() const noexcept { return set_; }
   /// Ends one wait(), the present or the next one. Its event has no data. Any thread.
-  void wake() noexcept;
+  void wake() const noexcept;
   /// Sleeps until something has changed, at most for `limit` (rounded up to milliseconds, as the system counts); zero
   /// only asks. The returned events live until the next call.
   [[nodiscard]] std::span<const epoll_event> wait(std::chrono::nanoseconds limit) noexcept;

@@ -71,9 +71,6 @@ class Engine {
   void count_callback() noexcept { ++callbacks_; }
 
  protected:
-  /// `busy_poll`, `spin_max`: as in TcpSettings. `looks_per_offer`: the core is offered to others after so many looks.
-  Engine(Duration busy_poll, Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
-      : busy_poll_(busy_poll), spin_estimate_(spin_max, looks_per_offer) {}
   ~Engine() = default;
 
   void run_posted() {
@@ -91,6 +88,11 @@ class Engine {
   [[nodiscard]] Mailbox<std::function<void()>>& calls() noexcept { return calls_; }
 
  private:
+  friend Core;  // only Core may derive from Engine<Core>
+  /// `busy_poll`, `spin_max`: as in TcpSettings. `looks_per_offer`: the core is offered to others after so many looks.
+  Engine(Duration busy_poll, Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
+      : busy_poll_(busy_poll), spin_estimate_(spin_max, looks_per_offer) {}
+
   static constexpr Duration kWaitMax = std::chrono::hours(1);  // keeps "for ever" from overflowing the clock
 
   [[nodiscard]] Core& core() noexcept { return static_cast<Core&>(*this); }

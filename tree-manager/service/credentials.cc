@@ -165,8 +165,8 @@ Result<TokenPage> issue_places(const SigningKey& key, const GroupRecord& group, 
                                RankRange ranks) {
   TokenPage page{
       .group = group.id, .epoch = group.epoch, .first_rank = ranks.first, .expires_at = terms.expires_at, .lanes = {}};
-  for (std::uint8_t lane = 0; lane < group.lanes.size(); ++lane) {
-    auto entries = LaneIssuer(key, group, lane, terms).issue(ranks);
+  for (std::size_t lane = 0; lane < group.lanes.size(); ++lane) {
+    auto entries = LaneIssuer(key, group, static_cast<std::uint8_t>(lane), terms).issue(ranks);
     if (!entries) return std::unexpected(entries.error());
     page.lanes.push_back(std::move(*entries));
   }

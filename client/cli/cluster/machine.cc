@@ -4,18 +4,19 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <algorithm>
-#include <cstdio>
-#include <set>
-#include <string_view>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
+#include <set>
+#include <string_view>
 
 namespace tributary::cli {
 namespace {
@@ -37,6 +38,24 @@ bool can_listen(std::uint16_t port) {
   const bool good = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0;
   close(fd);
   return good;
+}
+
+/// Returns the IPv4 address in an RDMA port's identifier, 0000:0000:0000:0000:0000:ffff:0a00:0001, or nothing.
+std::optional<std::string> address_in(std::string_view identifier) {
+  constexpr std::string_view kFour = "0000:0000:0000:0000:0000:ffff:";
+  constexpr std::size_t kDigits = 4;
+  if (!identifier.starts_with(kFour) || identifier.size() != kFour.size() + 2 * kDigits + 1) return std::nullopt;
+  identifier.remove_prefix(kFour.size());
+  const auto half = [](std::string_view digits) -> std::optional<unsigned> {
+    unsigned number = 0;
+    const char* const last = digits.data() + digits.size();
+    const auto [end, error] = std::from_chars(digits.data(), last, number, 16);
+    return error == std::errc{} && end == last ? std::optional(number) : std::nullopt;
+  };
+  const auto high = half(identifier.substr(0, kDigits)), low = half(identifier.substr(kDigits + 1));
+  if (!high || !low || identifier[kDigits] != ':') return std::nullopt;
+  return std::to_string(*high >> 8U) + "." + std::to_string(*high & 255U) + "." + std::to_string(*low >> 8U) + "." +
+         std::to_string(*low & 255U);
 }
 
 }  // namespace
@@ -90,7 +109,6 @@ std::string tail_of(const std::string& file, std::size_t lines) {
 // A port has an identifier for each address of its interface; the identifier of an IPv4 address ends in ffff and the
 // address.
 std::vector<std::string> rdma_addresses() {
-  constexpr std::string_view kFour = "0000:0000:0000:0000:0000:ffff:";
   std::set<std::filesystem::path> devices;
   std::error_code none;
   for (const auto& device : std::filesystem::directory_iterator("/sys/class/infiniband", none))
@@ -100,13 +118,8 @@ std::vector<std::string> rdma_addresses() {
     for (const auto& file : std::filesystem::directory_iterator(device / "ports/1/gids", none)) {
       std::string identifier;
       std::ifstream(file.path()) >> identifier;
-      unsigned high = 0;
-      unsigned low = 0;
-      if (!identifier.starts_with(kFour) || std::sscanf(identifier.c_str() + kFour.size(), "%x:%x", &high, &low) != 2)
-        continue;
-      const std::string address = std::to_string(high >> 8U) + "." + std::to_string(high & 255U) + "." +
-                                  std::to_string(low >> 8U) + "." + std::to_string(low & 255U);
-      if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
+      const auto address = address_in(identifier);
+      if (address && std::ranges::find(addresses, *address) == addresses.end()) addresses.push_back(*address);
     }
   }
   return addresses;

@@ -56,7 +56,7 @@ Finding nearest(const SystemTree& system, const client::gpu::GpuFacts& gpu, cons
 
 std::optional<Finding> iommu(const SystemTree& system) {
   if (system.list("/sys/class/iommu").empty()) return std::nullopt;
-  const bool passes = system.read("/proc/cmdline").value_or("").find("iommu=pt") != std::string::npos;
+  const bool passes = system.read("/proc/cmdline").value_or("").contains("iommu=pt");
   return Finding{.part = "gpu",
                  .what = "IOMMU",
                  .level = passes ? Level::good : Level::note,

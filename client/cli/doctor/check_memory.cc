@@ -40,8 +40,7 @@ Finding huge_pages(const SystemTree& system) {
   const std::string meminfo = system.read("/proc/meminfo").value_or("");
   const std::uint64_t total = figure(meminfo, "HugePages_Total"), free = figure(meminfo, "HugePages_Free");
   const std::string transparent = system.read("/sys/kernel/mm/transparent_hugepage/enabled").value_or("");
-  const bool by_itself =
-      transparent.find("[always]") != std::string::npos || transparent.find("[madvise]") != std::string::npos;
+  const bool by_itself = transparent.contains("[always]") || transparent.contains("[madvise]");
   f.says = fmt::format("{} of {} of {} KiB free; transparent huge pages {}", free, total,
                        figure(meminfo, "Hugepagesize"), by_itself ? "on" : "off");
   if (total == 0 && !by_itself) {

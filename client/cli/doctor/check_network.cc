@@ -96,7 +96,7 @@ Findings check_network(const SystemTree& system) {
 }
 
 Findings check_rdma(const SystemTree& system, const std::string& wanted) {
-  const bool asked_for = wanted.find("verbs") != std::string::npos;
+  const bool asked_for = wanted.contains("verbs");
   const auto devices = system.list("/sys/class/infiniband");
   if (devices.empty()) {
     return {{.part = "rdma",

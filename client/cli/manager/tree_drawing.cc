@@ -76,7 +76,7 @@ std::string title(const json& tree) {
 std::string draw_trees(const json& trees) {
   std::string out;
   for (const json& tree : trees) {
-    if (!out.empty()) out += "\n";
+    if (!out.empty()) out += '\n';
     out += title(tree) + node_text(tree.at("root")) + "\n";
     draw_children(tree.at("root"), "", 0, out);
   }

@@ -67,6 +67,7 @@ void Bootstrap::gather_connections(const std::string& host, std::uint16_t port, 
   sockets_.assign(static_cast<std::size_t>(ranks_), -1);
   const Addresses at = look_up(host, port);
   const int listener = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  require(listener >= 0, "cannot open a socket for the other ranks");
   const int on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const bool listens = bind(listener, at->ai_addr, at->ai_addrlen) == 0 && listen(listener, ranks_) == 0;
@@ -94,6 +95,7 @@ void Bootstrap::connect_to_root(const std::string& host, std::uint16_t port, std
   const Addresses to = look_up(host, port);
   for (const auto deadline = steady_clock::now() + limit; sockets_.empty();) {
     const int one = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    require(one >= 0, "cannot open a socket to rank 0");
     if (connect(one, to->ai_addr, to->ai_addrlen) == 0) {
       sockets_.push_back(one);
       break;

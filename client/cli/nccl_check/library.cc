@@ -265,7 +265,7 @@ std::unique_ptr<Interface> find(const Library& library, const Version<Interface>
 Library::Library(const std::string& name) {
   handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   std::string error = handle_ == nullptr ? dlerror() : "";
-  if (handle_ == nullptr && name.find('/') == std::string::npos) {
+  if (handle_ == nullptr && !name.contains('/')) {
     handle_ = dlopen(("libnccl-net-" + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) error += "; " + std::string(dlerror());
   }

@@ -27,14 +27,15 @@ Listening listen_for_all(Session& session, std::size_t count) {
 
 /// Returns the place of a listener of rank `from` in its list: that for connection `number` to rank `to`.
 std::size_t place(int from, int to, int number, int connections) {
-  return static_cast<std::size_t>((to > from ? to - 1 : to) * connections + number);
+  return static_cast<std::size_t>(to > from ? to - 1 : to) * static_cast<std::size_t>(connections) +
+         static_cast<std::size_t>(number);
 }
 
 }  // namespace
 
 std::vector<Link> make_links(Session& session, int connections) {
   const int rank = session.rank(), ranks = session.ranks();
-  const auto count = static_cast<std::size_t>((ranks - 1) * connections);
+  const auto count = static_cast<std::size_t>(ranks - 1) * static_cast<std::size_t>(connections);
   Listening own;
   session.service().run([&] { own = listen_for_all(session, count); });
   auto bytes = session.bootstrap().all_gather(std::as_bytes(std::span(own.handles)));

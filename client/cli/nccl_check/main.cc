@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
 
 #include "client/cli/nccl_check/collectives.h"
 #include "client/cli/nccl_check/messages.h"
@@ -26,13 +28,19 @@ constexpr int kExitFailed = 1;
 constexpr std::chrono::seconds kMeetingLimit{60};
 
 int number_from(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoi(text);
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return otherwise;
+  const std::string_view all(text);
+  int number = 0;
+  const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), number);
+  require(error == std::errc{} && end == all.data() + all.size(), std::string(name) + " is '" + text + "', no number");
+  return number;
 }
 
 /// Returns a port that was free a moment ago.
 std::uint16_t free_port() {
   const int one = socket(AF_INET, SOCK_STREAM, 0);
+  require(one >= 0, "cannot open a socket");
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

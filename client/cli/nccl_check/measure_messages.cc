@@ -97,6 +97,7 @@ class PlainSocket {
  public:
   explicit PlainSocket(Session& session) {
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    require(listener >= 0, "cannot open a socket");
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -156,11 +156,8 @@ void check_messages(Session& session) {
     for (int turn = 0, busy = 1; busy != 0; ++turn) {
       busy = 0;
       for (std::size_t i = 0; i < streams.size(); ++i) {
-        if (turn < late && i % 2 == 1) {
-          busy = 1;
-        } else if (streams[i].move()) {
-          busy = 1;
-        }
+        const bool waits = turn < late && i % 2 == 1;
+        if (waits || streams[i].move()) busy = 1;
       }
       std::this_thread::yield();
     }

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 
 namespace {
@@ -58,8 +60,10 @@ void PeerMesh::connect(PeerClass peer_class, std::uint32_t peer) {
   const Member* const member = directory_.find(peer);
   if (member == nullptr) return directory_.want(peer);
   PeerLink& link = *existing(peer_class, peer);
-  if (link.on_second_way())
+  if (link.on_second_way()) {
+    TRIBUTARY_ASSERT(ways_.second != nullptr, "the link to rank {} takes a second way, and there is none", peer);
     return link.connect(*ways_.second, member->second(), connect_limit_, attempt(peer_class, peer));
+  }
   const auto limit =
       ways_.second != nullptr ? std::min<transport::Duration>(connect_limit_, kFirstWayLimit) : connect_limit_;
   link.connect(ways_.first, member->at, limit, attempt(peer_class, peer));

@@ -265,7 +265,7 @@ void HostRunner::finish_average(const Flight& flight, std::uint64_t number) {
   }
 }
 
-void HostRunner::inspect() {
+void HostRunner::inspect() const {
   if (up_runs_) parts_.up->inspect();
   if (down_runs_) parts_.down->inspect();
 }

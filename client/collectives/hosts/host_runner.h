@@ -49,7 +49,7 @@ class HostRunner {
   /// Does what can be done now. Returns true if that was something.
   bool advance();
   /// Looks, a few times a second, for processes that have ended. Time-outs are looked after elsewhere.
-  void inspect();
+  void inspect() const;
   /// Stops for good: no operation is ever done and no buffer used, here and on the other ranks of this host.
   void fail(const Error& error) noexcept;
   /// The reason why no operation will ever be done.

@@ -47,16 +47,14 @@ std::optional<Status> CallQueue::run_at_once(const Call& call) {
 }
 
 void CallQueue::post(const Call& call, Done done, Begin begin) {
-  bool refused = false;
-  {
-    const std::lock_guard lock(posting_);
-    refused = closed_.load();
-    if (!refused) {
-      state_.fetch_add(kPending);
-      posted_.push_back({call, std::move(done)});
-    }
+  std::unique_lock lock(posting_);
+  if (closed_.load()) {
+    lock.unlock();
+    return done(refusal());
   }
-  if (refused) return done(refusal());
+  state_.fetch_add(kPending);
+  posted_.push_back({call, std::move(done)});
+  lock.unlock();
   if (begin == Begin::now) drive();
   if (neglected() && left_alone_) left_alone_();
 }

@@ -8,6 +8,7 @@
 #include "client/collectives/local/sizes.h"
 #include "client/tuning/local_ways.h"
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/collective.h"
 
 namespace tributary::client::local {
@@ -107,6 +108,7 @@ bool Direct::resolve(std::uint32_t rank, const Reach& reach) noexcept {
 // a whole from the same ranks to the same ranks; a piece never has elements of two parts.
 void Direct::cut() noexcept {
   const std::uint64_t count = call_.signature.count;
+  TRIBUTARY_ASSERT(count > 0 && ranks_ > 0, "a call of {} elements among {} ranks is cut", count, ranks_);
   switch (call_.signature.collective) {
     case Collective::reduce_scatter:
     case Collective::all_gather:

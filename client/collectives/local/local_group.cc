@@ -334,7 +334,7 @@ void LocalGroup::fail(const Error& error) noexcept {
 // Adds the call to an error that did not come from a call of this group.
 Error LocalGroup::failure_here() const {
   Error error = failure();
-  if (error.message.find("operation ") == std::string::npos) error.message += "; here " + name_of_call();
+  if (!error.message.contains("operation ")) error.message += "; here " + name_of_call();
   return error;
 }
 

@@ -49,7 +49,7 @@ std::string usable_address(const ifaddrs& one) {
 }
 
 int speed_of(const std::filesystem::path& folder) {
-  const int speed = std::atoi(first_line(folder / "speed").c_str());
+  const int speed = number_in(first_line(folder / "speed"), 0);
   return speed > 0 ? speed : kSpeedUnknownMbps;
 }
 
@@ -58,7 +58,7 @@ std::string pci_path_of(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::exists(folder / "device", error)) return {};
   const auto path = std::filesystem::canonical(folder / "device", error);
-  return error || path.string().find("/pci") == std::string::npos ? std::string() : path.string();
+  return error || !path.string().contains("/pci") ? std::string() : path.string();
 }
 
 /// Returns the hardware address; for interfaces without one, a marked value.
@@ -97,7 +97,7 @@ void add(std::vector<NetDevice>& list, const ifaddrs& one) {
   const auto known = std::ranges::find(list, one.ifa_name, &NetDevice::name);
   if (known == list.end()) {
     list.push_back(describe_interface(one.ifa_name, address));
-  } else if (known->address.find(':') != std::string::npos && address.find(':') == std::string::npos) {
+  } else if (known->address.contains(':') && !address.contains(':')) {
     known->address = address;
   }
 }

@@ -33,7 +33,7 @@ bool has_gid_of(const fs::path& port, const std::string& interface) {
 bool is_interface_of_port(const fs::path& device, int port, const fs::path& net, const std::string& interface) {
   std::error_code error;
   return fs::exists(device / "device" / "net" / interface, error) &&
-         std::atoi(first_line(net / interface / "dev_port").c_str()) + 1 == port;
+         number_in(first_line(net / interface / "dev_port"), 0) + 1 == port;
 }
 
 /// Reads "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)".
@@ -54,7 +54,7 @@ std::uint64_t guid_from(std::string text) {
 std::optional<RdmaPort> rdma_port_of(const std::string& interface, const fs::path& root) {
   for (const fs::path& device : entries_of(root / "class" / "infiniband")) {
     for (const fs::path& port : entries_of(device / "ports")) {
-      const int number = std::atoi(port.filename().c_str());
+      const int number = number_in(port.filename(), 0);
       if (!has_gid_of(port, interface) && !is_interface_of_port(device, number, root / "class" / "net", interface)) {
         continue;
       }

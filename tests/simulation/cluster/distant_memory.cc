@@ -139,10 +139,10 @@ Result<client::DirectMemory::InHostMemory> DistantCall::materialize(bool with_re
   });
   InHostMemory host{.staged = staged_};
   if (recv_ != nullptr) host.recv = staged_->recv.data() + (recv_ - buffers_.recv.data());
-  if (!in_place) {
-    host.send = staged_->send.data() + (send_ - buffers_.send.data());
-  } else if (send_ != nullptr) {
+  if (send_ != nullptr && in_place) {
     host.send = staged_->recv.data() + (send_ - buffers_.recv.data());
+  } else if (send_ != nullptr) {
+    host.send = staged_->send.data() + (send_ - buffers_.send.data());
   }
   return host;
 }

@@ -75,8 +75,8 @@ std::vector<Child*> WorkerTest::lane_of(Host& root, std::uint16_t children) {
 std::vector<Child*> WorkerTest::two_levels(Host& left, Host& right, Host& root, std::uint16_t width) {
   std::vector<Child*> all;
   const auto ranks = static_cast<std::uint32_t>(2 * width);
-  for (std::uint16_t rank = 0; rank < ranks; ++rank) {
-    const std::uint16_t side = rank / width;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const std::uint32_t side = rank / width;
     Host& leaf = side == 0 ? left : right;
     TokenClaims own = claims_of(leaf.name, static_cast<std::uint16_t>(rank % width), width);
     own.rank = rank;
@@ -84,9 +84,9 @@ std::vector<Child*> WorkerTest::two_levels(Host& left, Host& right, Host& root, 
     own.root = false;
     own.parent_host = root.name;
     own.parent_port = kPort;
-    TokenClaims above = claims_of(root.name, side, 2);
+    TokenClaims above = claims_of(root.name, static_cast<std::uint16_t>(side), 2);
     above.kind = ChildKind::aggregator;
-    above.rank = static_cast<std::uint32_t>(side) * width;
+    above.rank = side * width;
     above.ranks = ranks;
     above.scale = static_cast<std::uint8_t>(std::bit_width(width - 1U));
     all.push_back(&child("rank" + std::to_string(rank), leaf.endpoint(), join_of({own, above})));

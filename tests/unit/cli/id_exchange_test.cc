@@ -25,6 +25,7 @@ IdBytes some_id() {
 /// Returns a port that no process uses now.
 std::uint16_t free_port() {
   const int socket = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return 0;
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
   socklen_t length = sizeof address;

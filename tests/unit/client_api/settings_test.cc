@@ -300,7 +300,7 @@ TEST(Settings, EachHasWordsForPeople) {
   for (const SettingHelp& help : setting_help()) {
     EXPECT_TRUE(help.variable.starts_with("TRIBUTARY_"));
     EXPECT_FALSE(help.allowed.empty());
-    EXPECT_TRUE(help.help.ends_with(".")) << help.key;
+    EXPECT_TRUE(help.help.ends_with('.')) << help.key;
   }
 }
 

@@ -14,7 +14,7 @@ constexpr int kAlgorithms = 7, kProtocols = 3;
 using Costs = std::array<float, kAlgorithms * kProtocols>;
 
 float& cost(Costs& costs, abi::Algorithm algorithm, abi::Protocol protocol) {
-  return costs[static_cast<std::size_t>(static_cast<int>(algorithm) * kProtocols + static_cast<int>(protocol))];
+  return costs[static_cast<std::size_t>(algorithm) * kProtocols + static_cast<std::size_t>(protocol)];
 }
 
 Costs nothing_offered() {

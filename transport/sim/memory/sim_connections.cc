@@ -34,8 +34,8 @@ auto find_port(SimHost& host, std::uint16_t port) {
 
 // ---- listening
 
-Result<std::unique_ptr<Listener>> SimCore::listen(std::uint32_t index, const Endpoint& at, Acceptor& acceptor) {
-  SimHost& listens = host(index);
+Result<std::unique_ptr<Listener>> SimCore::listen(std::uint32_t host_index, const Endpoint& at, Acceptor& acceptor) {
+  SimHost& listens = host(host_index);
   if (!is_wildcard(at.host) && !is_loopback(at.host) && at.host != listens.name) {
     return fail(Errc::io, "cannot listen on " + to_string(at) + ": not an address of host " + listens.name + ".");
   }
@@ -48,11 +48,11 @@ Result<std::unique_ptr<Listener>> SimCore::listen(std::uint32_t index, const End
   }
   const std::uint64_t id = next_listener_++;
   listens.listeners.push_back({port, id, &acceptor});
-  return std::make_unique<SimListenerHandle>(shared_from_this(), index, id, Endpoint{listens.name, port});
+  return std::make_unique<SimListenerHandle>(shared_from_this(), host_index, id, Endpoint{listens.name, port});
 }
 
-void SimCore::unlisten(std::uint32_t index, std::uint64_t listener) {
-  std::erase_if(host(index).listeners, [listener](const SimListener& l) { return l.id == listener; });
+void SimCore::unlisten(std::uint32_t host_index, std::uint64_t listener) {
+  std::erase_if(host(host_index).listeners, [listener](const SimListener& l) { return l.id == listener; });
 }
 
 // ---- the table of connections
@@ -111,26 +111,26 @@ Result<std::uint32_t> SimCore::resolve(std::uint32_t from, const Endpoint& to) {
   return fail(Errc::unreachable, "cannot connect to " + to_string(to) + ": there is no such host.");
 }
 
-std::unique_ptr<Channel> SimCore::connect(std::uint32_t from, const Endpoint& to, ChannelHandler& handler,
+std::unique_ptr<Channel> SimCore::connect(std::uint32_t host_index, const Endpoint& to, ChannelHandler& handler,
                                           Duration limit) {
   const std::uint32_t index = claim_connection();
   SimConnection& c = connection(index);
   c.to = to;
   c.limit = limit;
   auto channel = std::make_unique<SimChannel>(shared_from_this(), index, 0);
-  c.ends[0] = {.host = from,
-               .name = {host(from).name, next_dynamic_port(host(from))},
+  c.ends[0] = {.host = host_index,
+               .name = {host(host_index).name, next_dynamic_port(host(host_index))},
                .channel = channel.get(),
                .handler = &handler};
   c.ends[1].name = to;
-  const auto target = resolve(from, to);
+  const auto target = resolve(host_index, to);
   if (!target) {
     c.ends[0].broken_by = target.error();
     push(now_ + jitter(settings_.link), EventKind::broken, index, c.generation, 0);
     return channel;
   }
   c.ends[1].host = *target;
-  c.pipes[0].link = c.pipes[1].link = link_between(from, *target);
+  c.pipes[0].link = c.pipes[1].link = link_between(host_index, *target);
   c.accept_pending = true;
   push(now_ + c.pipes[0].link.latency + jitter(c.pipes[0].link), EventKind::knock, index, c.generation);
   push(now_ + limit, EventKind::connect_limit, index, c.generation);
@@ -227,31 +227,32 @@ void SimCore::told_broken(const Event& event) {
 
 // ---- ending
 
-void SimCore::close(std::uint32_t index, unsigned side) {
-  close_end(connection(index), index, side);
+void SimCore::close(std::uint32_t connection_index, unsigned side) {
+  close_end(connection(connection_index), connection_index, side);
 }
 
-void SimCore::close_after_flush(std::uint32_t index, unsigned side, Duration limit) {
-  SimConnection& c = connection(index);
+void SimCore::close_after_flush(std::uint32_t connection_index, unsigned side, Duration limit) {
+  SimConnection& c = connection(connection_index);
   End& end = c.ends[side];
   if (end.closed || end.flushing) return;
   end.flushing = true;
   end.handler = nullptr;
-  if (end.opened && c.pipes[side].frames.delivered == c.pipes[side].frames.tail) return close_end(c, index, side);
-  push(now_ + limit, EventKind::flush_limit, index, c.generation, side);
+  if (end.opened && c.pipes[side].frames.delivered == c.pipes[side].frames.tail)
+    return close_end(c, connection_index, side);
+  push(now_ + limit, EventKind::flush_limit, connection_index, c.generation, side);
   c.pipes[1 - side].go_on();  // throws away what still comes in
-  schedule(index, 1 - side);
+  schedule(connection_index, 1 - side);
 }
 
 void SimCore::flush_limit(const Event& event) {
   close_end(connection(event.target), event.target, event.side);
 }
 
-void SimCore::channel_destroyed(std::uint32_t index, unsigned side) {
-  SimConnection& c = connection(index);
-  close_end(c, index, side);
+void SimCore::channel_destroyed(std::uint32_t connection_index, unsigned side) {
+  SimConnection& c = connection(connection_index);
+  close_end(c, connection_index, side);
   c.ends[side].channel = nullptr;
-  release_if_unused(index);
+  release_if_unused(connection_index);
 }
 
 void SimCore::count_loss(Pipe& pipe) {

@@ -155,8 +155,8 @@ void SimCore::make_due(std::uint32_t host_index, const Event& event) {
 
 // ---- hosts
 
-void SimCore::run_host(std::uint32_t index) {
-  SimHost& runs = host(index);
+void SimCore::run_host(std::uint32_t host_index) {
+  SimHost& runs = host(host_index);
   if (!runs.alive || runs.polling) return;
   if (runs.paused) {
     runs.woken = true;
@@ -164,7 +164,7 @@ void SimCore::run_host(std::uint32_t index) {
   }
   if (runs.per_turn > Duration::zero()) {
     if (now_ < runs.busy_until) {
-      if (!runs.turn_scheduled) push(runs.busy_until, EventKind::wake, index, runs.generation, kTurnWake);
+      if (!runs.turn_scheduled) push(runs.busy_until, EventKind::wake, host_index, runs.generation, kTurnWake);
       runs.turn_scheduled = true;
       return;
     }
@@ -174,12 +174,12 @@ void SimCore::run_host(std::uint32_t index) {
   if (const auto runner = runs.runner) {
     (*runner)();
   } else {
-    poll(index, Duration::zero());
+    poll(host_index, Duration::zero());
   }
 }
 
-std::size_t SimCore::poll(std::uint32_t index, Duration wait) {
-  SimHost& polled = host(index);
+std::size_t SimCore::poll(std::uint32_t host_index, Duration wait) {
+  SimHost& polled = host(host_index);
   if (!polled.alive || polled.polling) return 0;
   const Flag flag(polled.polling);
   const std::uint32_t generation = polled.generation;
@@ -233,8 +233,8 @@ void SimCore::run_due(const Event& event) {
   }
 }
 
-void SimCore::run_posted(std::uint32_t index) {
-  auto& posted = host(index).posted;
+void SimCore::run_posted(std::uint32_t host_index) {
+  auto& posted = host(host_index).posted;
   if (posted.empty()) return;
   const auto call = std::move(posted.front());
   posted.pop_front();
@@ -242,17 +242,17 @@ void SimCore::run_posted(std::uint32_t index) {
   call();
 }
 
-void SimCore::post(std::uint32_t index, std::function<void()> call) {
-  host(index).posted.push_back(std::move(call));
-  push(now_, EventKind::posted, index, host(index).generation);
+void SimCore::post(std::uint32_t host_index, std::function<void()> call) {
+  host(host_index).posted.push_back(std::move(call));
+  push(now_, EventKind::posted, host_index, host(host_index).generation);
 }
 
-void SimCore::wake_at(std::uint32_t index, TimePoint time) {
-  SimHost& sleeper = host(index);
+void SimCore::wake_at(std::uint32_t host_index, TimePoint time) {
+  SimHost& sleeper = host(host_index);
   time = std::max(time, now_);
   if (!sleeper.alive || time >= sleeper.wake_at) return;
   sleeper.wake_at = time;
-  push(time, EventKind::wake, index, sleeper.generation, kUserWake);
+  push(time, EventKind::wake, host_index, sleeper.generation, kUserWake);
 }
 
 void SimCore::call_at(TimePoint time, std::function<void()> call) {

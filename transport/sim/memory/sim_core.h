@@ -60,36 +60,37 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   [[nodiscard]] bool idle();
   std::uint32_t host_index(std::string_view name);  // makes the host if there is none
   [[nodiscard]] SimHost& host(std::uint32_t index) { return *hosts_[index]; }
-  SimTransport& transport(std::uint32_t host);
-  void wake_at(std::uint32_t host, TimePoint time);
+  SimTransport& transport(std::uint32_t host_index);
+  void wake_at(std::uint32_t host_index, TimePoint time);
   void call_at(TimePoint time, std::function<void()> call);
-  void post(std::uint32_t host, std::function<void()> call);
-  std::size_t poll(std::uint32_t host, Duration wait);
+  void post(std::uint32_t host_index, std::function<void()> call);
+  std::size_t poll(std::uint32_t host_index, Duration wait);
 
   // ---- connections: sim_connections.cc
-  Result<std::unique_ptr<Listener>> listen(std::uint32_t host, const Endpoint& at, Acceptor& acceptor);
-  void unlisten(std::uint32_t host, std::uint64_t listener);
-  std::unique_ptr<Channel> connect(std::uint32_t host, const Endpoint& to, ChannelHandler& handler, Duration limit);
-  bool send(std::uint32_t connection, unsigned side, const FrameHeader& header, std::span<const std::byte> payload,
-            std::uint64_t cookie);
-  void send_copy(std::uint32_t connection, unsigned side, const FrameHeader& header,
+  Result<std::unique_ptr<Listener>> listen(std::uint32_t host_index, const Endpoint& at, Acceptor& acceptor);
+  void unlisten(std::uint32_t host_index, std::uint64_t listener);
+  std::unique_ptr<Channel> connect(std::uint32_t host_index, const Endpoint& to, ChannelHandler& handler,
+                                   Duration limit);
+  bool send(std::uint32_t connection_index, unsigned side, const FrameHeader& header,
+            std::span<const std::byte> payload, std::uint64_t cookie);
+  void send_copy(std::uint32_t connection_index, unsigned side, const FrameHeader& header,
                  std::span<const std::byte> payload);
-  void expect(std::uint32_t connection, unsigned side, const FrameHeader& header, std::span<std::byte> place);
-  void resume_reading(std::uint32_t connection, unsigned side);
-  void close(std::uint32_t connection, unsigned side);
-  void close_after_flush(std::uint32_t connection, unsigned side, Duration limit);
-  void channel_destroyed(std::uint32_t connection, unsigned side);
+  void expect(std::uint32_t connection_index, unsigned side, const FrameHeader& header, std::span<std::byte> place);
+  void resume_reading(std::uint32_t connection_index, unsigned side);
+  void close(std::uint32_t connection_index, unsigned side);
+  void close_after_flush(std::uint32_t connection_index, unsigned side, Duration limit);
+  void channel_destroyed(std::uint32_t connection_index, unsigned side);
   [[nodiscard]] SimConnection& connection(std::uint32_t index) { return *connections_[index]; }
 
   // ---- faults: sim_faults.cc
-  void cut(std::uint32_t connection);
+  void cut(std::uint32_t connection_index);
   void cut(std::uint32_t host_a, std::uint32_t host_b);
-  void kill(std::uint32_t host);
-  void restart(std::uint32_t host);
-  void partition(std::uint32_t host, bool on);
+  void kill(std::uint32_t host_index);
+  void restart(std::uint32_t host_index);
+  void partition(std::uint32_t host_index, bool on);
   void partition(std::uint32_t host_a, std::uint32_t host_b, bool on);
-  void pause(std::uint32_t host);
-  void resume(std::uint32_t host);
+  void pause(std::uint32_t host_index);
+  void resume(std::uint32_t host_index);
   void set_link(std::uint32_t host_a, std::uint32_t host_b, const LinkSettings& link);
 
   // ---- memory that the processor does not reach: sim_delivery.cc
@@ -108,11 +109,11 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   [[nodiscard]] bool stale(const Event& event);
   void drop_stale();
   void handle(const Event& event);
-  void make_due(std::uint32_t host, const Event& event);
-  void run_host(std::uint32_t host);
+  void make_due(std::uint32_t host_index, const Event& event);
+  void run_host(std::uint32_t host_index);
   void run_due(const Event& event);
-  void run_posted(std::uint32_t host);
-  std::size_t run_all_due(SimHost& host);
+  void run_posted(std::uint32_t host_index);
+  std::size_t run_all_due(SimHost& runs);
   [[nodiscard]] std::uint32_t host_of(const Event& event);
   void trace(const Event& event, std::uint64_t what);
   void push(TimePoint at, EventKind kind, std::uint32_t target, std::uint32_t generation, unsigned side = 0) {

@@ -22,9 +22,9 @@ SimFrame& SimCore::enqueue(SimConnection& c, unsigned side, const FrameHeader& h
   return frame;
 }
 
-bool SimCore::send(std::uint32_t index, unsigned side, const FrameHeader& header, std::span<const std::byte> payload,
-                   std::uint64_t cookie) {
-  SimConnection& c = connection(index);
+bool SimCore::send(std::uint32_t connection_index, unsigned side, const FrameHeader& header,
+                   std::span<const std::byte> payload, std::uint64_t cookie) {
+  SimConnection& c = connection(connection_index);
   End& end = c.ends[side];
   Pipe& pipe = c.pipes[side];
   if (end.closed || end.flushing || pipe.borrowed_queued >= settings_.frames_queued_max) return false;
@@ -37,14 +37,14 @@ bool SimCore::send(std::uint32_t index, unsigned side, const FrameHeader& header
   if (!end.opened) return true;
   stamp(pipe, frame);
   release_early(pipe, frame);
-  advance_released(index, side);
-  schedule(index, side);
+  advance_released(connection_index, side);
+  schedule(connection_index, side);
   return true;
 }
 
-void SimCore::send_copy(std::uint32_t index, unsigned side, const FrameHeader& header,
+void SimCore::send_copy(std::uint32_t connection_index, unsigned side, const FrameHeader& header,
                         std::span<const std::byte> payload) {
-  SimConnection& c = connection(index);
+  SimConnection& c = connection(connection_index);
   End& end = c.ends[side];
   if (end.closed || end.flushing) return;
   SimFrame& frame = enqueue(c, side, header, payload);
@@ -54,12 +54,13 @@ void SimCore::send_copy(std::uint32_t index, unsigned side, const FrameHeader& h
   frame.payload = frame.copy.data();
   if (!end.opened) return;
   stamp(c.pipes[side], frame);
-  advance_released(index, side);
-  schedule(index, side);
+  advance_released(connection_index, side);
+  schedule(connection_index, side);
 }
 
-void SimCore::expect(std::uint32_t index, unsigned side, const FrameHeader& header, std::span<std::byte> place) {
-  SimConnection& c = connection(index);
+void SimCore::expect(std::uint32_t connection_index, unsigned side, const FrameHeader& header,
+                     std::span<std::byte> place) {
+  SimConnection& c = connection(connection_index);
   if (!c.ends[side].closed && !c.ends[side].flushing) c.pipes[1 - side].expected.push_back({header, place});
 }
 
@@ -329,12 +330,12 @@ bool SimCore::land(const Event& event) {
   return alive(event, receiver);
 }
 
-void SimCore::resume_reading(std::uint32_t index, unsigned side) {
-  SimConnection& c = connection(index);
+void SimCore::resume_reading(std::uint32_t connection_index, unsigned side) {
+  SimConnection& c = connection(connection_index);
   Pipe& incoming = c.pipes[1 - side];
   if (c.ends[side].closed) return;
   incoming.go_on();
-  schedule(index, 1 - side);
+  schedule(connection_index, 1 - side);
 }
 
 }  // namespace tributary::transport

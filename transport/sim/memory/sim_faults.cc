@@ -23,14 +23,15 @@ void SimCore::break_connection(std::uint32_t index, const std::string& why) {
   release_if_unused(index);
 }
 
-void SimCore::cut(std::uint32_t index) {
-  break_connection(index, "was cut.");
+void SimCore::cut(std::uint32_t connection_index) {
+  break_connection(connection_index, "was cut.");
 }
 
-void SimCore::cut(std::uint32_t a, std::uint32_t b) {
+void SimCore::cut(std::uint32_t host_a, std::uint32_t host_b) {
   for (std::uint32_t i = 0; i < connections_.size(); ++i) {
     const SimConnection& c = connection(i);
-    const bool between = (c.ends[0].host == a && c.ends[1].host == b) || (c.ends[0].host == b && c.ends[1].host == a);
+    const bool between = (c.ends[0].host == host_a && c.ends[1].host == host_b) ||
+                         (c.ends[0].host == host_b && c.ends[1].host == host_a);
     if (c.in_use && between) cut(i);
   }
 }
@@ -39,8 +40,8 @@ void SimCore::cut(std::uint32_t a, std::uint32_t b) {
 
 /// Ends a process's connections as the kernel would: in half of the cases in order, so that what the kernel had taken
 /// over still arrives, else by a reset.
-void SimCore::kill(std::uint32_t index) {
-  SimHost& victim = host(index);
+void SimCore::kill(std::uint32_t host_index) {
+  SimHost& victim = host(host_index);
   if (!victim.alive) return;
   victim.alive = false;
   ++victim.generation;
@@ -51,7 +52,7 @@ void SimCore::kill(std::uint32_t index) {
   for (std::uint32_t i = 0; i < connections_.size(); ++i) {
     if (!connection(i).in_use) continue;
     for (unsigned side = 0; side < 2; ++side) {
-      if (connection(i).ends[side].host == index) kill_end(i, side);
+      if (connection(i).ends[side].host == host_index) kill_end(i, side);
     }
     release_if_unused(i);
   }
@@ -81,25 +82,25 @@ void SimCore::reset_by(std::uint32_t index, unsigned side) {
   push(now_ + link.latency + jitter(link), EventKind::reset, index, c.generation, 1 - side);
 }
 
-void SimCore::restart(std::uint32_t index) {
-  SimHost& fresh = host(index);
-  if (fresh.alive) kill(index);
+void SimCore::restart(std::uint32_t host_index) {
+  SimHost& fresh = host(host_index);
+  if (fresh.alive) kill(host_index);
   fresh.alive = true;
   fresh.paused = fresh.woken = fresh.turn_scheduled = false;
   fresh.per_turn = Duration::zero();
   fresh.wake_at = TimePoint::max();
-  fresh.transports.push_back(std::make_unique<SimTransport>(*this, index, fresh.generation));
+  fresh.transports.push_back(std::make_unique<SimTransport>(*this, host_index, fresh.generation));
 }
 
-void SimCore::pause(std::uint32_t index) {
-  host(index).paused = true;
+void SimCore::pause(std::uint32_t host_index) {
+  host(host_index).paused = true;
 }
 
-void SimCore::resume(std::uint32_t index) {
-  SimHost& continues = host(index);
+void SimCore::resume(std::uint32_t host_index) {
+  SimHost& continues = host(host_index);
   if (!continues.paused) return;
   continues.paused = false;
-  if (continues.woken || !continues.due.empty()) wake_at(index, now_);
+  if (continues.woken || !continues.due.empty()) wake_at(host_index, now_);
   continues.woken = false;
 }
 
@@ -139,13 +140,13 @@ void SimCore::release_held() {
   }
 }
 
-void SimCore::partition(std::uint32_t index, bool on) {
-  cut_off_[index] = on;
+void SimCore::partition(std::uint32_t host_index, bool on) {
+  cut_off_[host_index] = on;
   if (!on) release_held();
 }
 
-void SimCore::partition(std::uint32_t a, std::uint32_t b, bool on) {
-  cut_apart_[static_cast<std::uint64_t>(std::min(a, b)) << 32 | std::max(a, b)] = on;
+void SimCore::partition(std::uint32_t host_a, std::uint32_t host_b, bool on) {
+  cut_apart_[static_cast<std::uint64_t>(std::min(host_a, host_b)) << 32 | std::max(host_a, host_b)] = on;
   if (!on) release_held();
 }
 

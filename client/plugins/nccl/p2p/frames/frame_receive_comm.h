@@ -37,7 +37,7 @@ class FrameReceiveComm final : public ReceiveComm, public transport::ChannelHand
  private:
   class Buffer final : public nccl::Request {
    public:
-    abi::Result test(int* done, int* sizes) override;
+    abi::Result test(int* finished, int* sizes) override;
 
     FrameReceiveComm* comm = nullptr;
     std::span<std::byte> room;

@@ -30,7 +30,7 @@ class FrameSendComm final : public SendComm, private transport::ChannelHandler {
 
   class Message final : public nccl::Request {
    public:
-    abi::Result test(int* done, int* sizes) override;
+    abi::Result test(int* finished, int* sizes) override;
 
     FrameSendComm* comm = nullptr;
     std::span<const std::byte> data;

@@ -28,7 +28,7 @@ class SocketReceiveComm final : public ReceiveComm {
  private:
   class Buffer final : public nccl::Request {
    public:
-    abi::Result test(int* done, int* sizes) override;
+    abi::Result test(int* finished, int* sizes) override;
 
     [[nodiscard]] bool done() const noexcept {
       return begun && landed == here && pieces_left.load(std::memory_order_acquire) == 0;

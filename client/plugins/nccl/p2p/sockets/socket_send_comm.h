@@ -32,7 +32,7 @@ class SocketSendComm final : public SendComm {
  private:
   class Message final : public nccl::Request {
    public:
-    abi::Result test(int* done, int* sizes) override;
+    abi::Result test(int* finished, int* sizes) override;
 
     /// The system has taken all of the message.
     [[nodiscard]] bool done() const noexcept {
