@@ -6,6 +6,7 @@
 #include "client/api/arguments.h"
 #include "client/api/guard.h"
 #include "client/api/interfaces.h"
+#include "client/api/io_threads.h"
 #include "client/api/meeting.h"
 #include "client/api/transports.h"
 #include "service-kit/variables.h"
@@ -37,14 +38,14 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
     auto chosen = rdma_addresses(*settings, environment);
     if (!chosen) return std::unexpected(chosen.error());
     rdma.rails = std::move(*chosen);
-    return open_meeting(*transport, rdma.rails.front(), settings->shared_memory, settings->packet_security,
-                        settings->dpdk, rdma, settings->udp);
+    return open_meeting(*transport, rdma.rails.front(), {}, settings->packet_security, settings->dpdk, rdma,
+                        settings->udp);
   }
   auto address = *transport == "dpdk" ? Result<std::string>(settings->dpdk.address())
                                       : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security, settings->dpdk, rdma,
-                      settings->udp);
+  return open_meeting(*transport, *address, tcp_wish(*settings, *address), settings->packet_security, settings->dpdk,
+                      rdma, settings->udp);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {

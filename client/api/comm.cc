@@ -6,6 +6,7 @@
 #include "client/api/fork_guard.h"
 #include "client/api/http_group_service.h"
 #include "client/api/interfaces.h"
+#include "client/api/io_threads.h"
 #include "client/api/log.h"
 #include "client/api/transports.h"
 #include "client/collectives/fallback/peer_link.h"
@@ -90,7 +91,7 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   if (!keys) return std::unexpected(keys.error());
   (*keys)->set_peers(link_secret_of_peers(id.secret));
   parts.settings.link_keys = *keys;
-  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys),
+  auto transport = make_transport(parts.transport_name, address, tcp_wish(settings, address), std::move(*keys),
                                   settings.dpdk, rdma, settings.udp);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);

@@ -24,13 +24,13 @@ void Meeting::deliver_to(transport::Acceptor& acceptor) noexcept {
 }
 
 Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, const std::string& host,
-                                               bool shared_memory, PacketSecurity security, const DpdkRank& dpdk,
+                                               const TcpWish& tcp, PacketSecurity security, const DpdkRank& dpdk,
                                                const RdmaWish& rdma, const UdpRank& udp) {
   std::unique_ptr<Meeting> meeting(new Meeting);
   auto keys = make_link_keys(transport, security);
   if (!keys) return std::unexpected(keys.error());
   meeting->keys_ = std::move(*keys);
-  auto made = make_transport(transport, host, shared_memory, meeting->keys_, dpdk, rdma, udp);
+  auto made = make_transport(transport, host, tcp, meeting->keys_, dpdk, rdma, udp);
   if (!made) return std::unexpected(made.error());
   meeting->transport_ = std::move(*made);
   auto listener = transport::lasting_way(*meeting->transport_).listen({host, 0}, *meeting->relay_);
@@ -64,10 +64,10 @@ Registry& registry() {
 
 }  // namespace
 
-Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host, bool shared_memory,
+Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host, const TcpWish& tcp,
                                    PacketSecurity security, const DpdkRank& dpdk, const RdmaWish& rdma,
                                    const UdpRank& udp) {
-  auto meeting = Meeting::open(transport, host, shared_memory, security, dpdk, rdma, udp);
+  auto meeting = Meeting::open(transport, host, tcp, security, dpdk, rdma, udp);
   if (!meeting) return std::unexpected(meeting.error());
   auto bytes = encode((*meeting)->id());
   if (!bytes) return bytes;

@@ -15,7 +15,7 @@ class Meeting {
  public:
   /// Listens at `host` with the transport of that name, and makes the id.
   [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& transport, const std::string& host,
-                                                             bool shared_memory, PacketSecurity security,
+                                                             const TcpWish& tcp, PacketSecurity security,
                                                              const DpdkRank& dpdk, const RdmaWish& rdma,
                                                              const UdpRank& udp);
   ~Meeting();
@@ -42,7 +42,7 @@ class Meeting {
 /// so at most kMeetingsMax are kept: opening another closes the oldest, whose id cannot be used any more. Any thread.
 inline constexpr std::size_t kMeetingsMax = 64;
 [[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
-                                                 bool shared_memory, PacketSecurity security, const DpdkRank& dpdk,
+                                                 const TcpWish& tcp, PacketSecurity security, const DpdkRank& dpdk,
                                                  const RdmaWish& rdma, const UdpRank& udp);
 /// Returns nullptr if this process did not make the id, if a communicator has taken it, or if kMeetingsMax newer
 /// meetings closed it.

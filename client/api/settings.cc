@@ -16,6 +16,7 @@
 #include "service-kit/units.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/link_rate.h"
+#include "tributary/transport/io_threads.h"
 #include "tributary/transport/rails.h"
 
 namespace tributary::client {
@@ -104,6 +105,14 @@ bool set_packet_security(ClientSettings& s, std::string_view value) {
   return security.has_value();
 }
 
+template <class Number>
+bool set_within(Number& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
+  const auto number = service::parse_number<std::uint32_t>(value);
+  if (!number || *number < low || *number > high) return false;
+  to = static_cast<Number>(*number);
+  return true;
+}
+
 bool set_lanes(ClientSettings& s, std::string_view value) {
   s.lanes = 0;
   if (value == "auto") return true;
@@ -117,6 +126,11 @@ bool set_link_rate(ClientSettings& s, std::string_view value) {
   const auto rate = service::parse_rate(value);
   s.link_rate = rate.value_or(0);
   return rate && *rate >= 1 && *rate <= kLinkRateMax;
+}
+
+bool set_io_threads(ClientSettings& s, std::string_view value) {
+  s.io_threads = 0;
+  return value == "auto" || set_within(s.io_threads, value, 1, transport::kIoThreadsMax);
 }
 
 bool set_timeout(ClientSettings& s, std::string_view value) {
@@ -160,14 +174,6 @@ bool set_rdma_queue_pairs(ClientSettings& s, std::string_view value) {
   const auto count = service::parse_number<std::uint32_t>(value);
   if (!count || *count < 1 || *count > 8) return false;
   s.rdma_queue_pairs = *count;
-  return true;
-}
-
-template <class Number>
-bool set_within(Number& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
-  const auto number = service::parse_number<std::uint32_t>(value);
-  if (!number || *number < low || *number > high) return false;
-  to = static_cast<Number>(*number);
   return true;
 }
 
@@ -289,6 +295,10 @@ std::vector<Setting> make_settings() {
         "Of this host's link. The manager plans by it where no topology tells the rates, and the choice of path starts "
         "from it. Set it where the interface is virtual, as in containers."},
        set_link_rate},
+      {{"io_threads", "TRIBUTARY_IO_THREADS", "auto", "auto, or a number from 1 to 32",
+        "For transport tcp: so many threads of a rank read and write, each some of its connections. 1: the thread that "
+        "drives the communicator does so itself. auto: one for each 20 Gbit/s of the link, as far as there are cores."},
+       set_io_threads},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
         "A rank that waits for results asks the aggregator whether it lives, and gives it up after this time without "
         "an answer; later if its answers have taken longer before. 0: the rank does not ask."},

@@ -37,6 +37,7 @@ struct ClientSettings {
   std::chrono::milliseconds timeout{300'000};              // 1 ms to ten years
   std::chrono::milliseconds hang_after{500};               // 50 ms to a minute; 0: ranks do not ask aggregators
   std::uint64_t link_rate = 0;                             // bits per second; 0: the interface's rate
+  std::uint32_t io_threads = 0;                            // threads over tcp, 1 to kIoThreadsMax; 0: by rate and cores
   std::chrono::milliseconds begin_within{500};             // up to a minute
   std::string interface_name;                              // empty: the library chooses
   std::vector<std::string> rdma_devices;                   // over verbs, lane by lane; empty: the library chooses

@@ -1,6 +1,6 @@
 #include "client/api/transports.h"
 
-#include "tributary/transport/near.h"
+#include "tributary/transport/io_threads.h"
 #include "tributary/transport/udp.h"
 #include "tributary/transport/verbs_beside_tcp.h"
 
@@ -28,7 +28,7 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted, con
 }
 
 Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
-                                                             bool shared_memory,
+                                                             const TcpWish& wish,
                                                              std::shared_ptr<transport::LinkKeys> keys,
                                                              const DpdkRank& dpdk, const RdmaWish& rdma,
                                                              const UdpRank& udp) {
@@ -52,8 +52,9 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
   // listener bounds strangers (arrivals.h).
   tcp.connections_max = 4 * kRanksMax;
   if (name != "verbs") {
-    return std::make_unique<transport::NearTransport>(
-        transport::NearSettings{.tcp = tcp, .shm = {}, .shared_memory = shared_memory});
+    const transport::NearSettings near{.tcp = tcp, .shm = {}, .shared_memory = wish.shared_memory};
+    if (wish.io_threads > 1) return std::make_unique<transport::IoThreadsTransport>(near, wish.io_threads);
+    return std::make_unique<transport::NearTransport>(near);
   }
   return transport::VerbsBesideTcp::create({.keys = std::move(keys),
                                             .queue_pairs = rdma.queue_pairs,

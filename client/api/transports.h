@@ -23,12 +23,17 @@ struct RdmaWish {
   bool on_demand = false;           // memory is registered on demand, where the device can
   transport::Duration busy_poll{};  // how long a waiting thread spins before it sleeps
 };
+/// The parameters of the transport "tcp".
+struct TcpWish {
+  bool shared_memory = true;     // it talks to processes of this host through memory
+  std::uint32_t io_threads = 1;  // 1: the thread that drives it reads and writes itself; more: so many threads do
+};
 /// Makes the transport of that name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names.
 /// `own_address`, numeric, is where it listens; over UDP it is also the source of its connections, and over RDMA it
-/// chooses the device that makes connections. `shared_memory`: "tcp" talks to processes of this host through memory.
+/// chooses the device that makes connections.
 /// "udp" and "dpdk" seal their packets with `keys`, and "verbs" proves its connections by them; they may be nullptr.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(
-    const std::string& name, const std::string& own_address, bool shared_memory,
+    const std::string& name, const std::string& own_address, const TcpWish& tcp,
     std::shared_ptr<transport::LinkKeys> keys, const DpdkRank& dpdk, const RdmaWish& rdma, const UdpRank& udp);
 /// Makes the keys for the transport's packets. Errc::bad_config if that transport does not send Tributary's packets.
 [[nodiscard]] Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name,

@@ -147,10 +147,12 @@ void Membership::on_peer_hello(Arrival& arrival) {
     if (to_string(peer_class) != scope.purpose) continue;
     const auto way = peer_hello_of(scope.detail);
     if (!way) return arrival.refuse(way.error().message);
-    transport::ChannelHandler* handler = mesh_->accept(peer_class, scope.connecting, *way, arrival.channel());
+    const auto [handler, moved] = mesh_->accept(peer_class, scope.connecting, *way, arrival.channel());
     if (handler == nullptr)
       return arrival.refuse("rank " + std::to_string(scope.connecting) + " has this connection already");
-    return arrival.hand_on(*handler);
+    arrival.hand_on(*handler);
+    if (moved) arrival.leave();
+    return;
   }
   arrival.refuse("an unknown kind of connection");
 }

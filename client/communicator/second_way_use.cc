@@ -5,7 +5,10 @@
 namespace tributary::client {
 
 PeerWays SecondWayUse::ways() const {
-  if (two_ways_ == nullptr) return {.first = shared_.transport};
+  if (two_ways_ == nullptr) {
+    return {.first = transport::io_way(shared_.transport),
+            .io = dynamic_cast<transport::HasIoThreads*>(&shared_.transport)};
+  }
   return {.first = shared_.transport,
           .second = &two_ways_->second_way(),
           .early_bytes_max = two_ways_->sent_early_bytes_max()};

@@ -7,6 +7,7 @@
 
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/json_reader.h"
+#include "tributary/transport/io_threads.h"
 
 namespace tributary::client {
 
@@ -105,7 +106,7 @@ void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::o
                             .epoch = d.epoch,
                             .pulse = shared_.settings.pulse};
     forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
-    forming_->lanes.back()->connect(shared_.transport, kJoinLimit);
+    forming_->lanes.back()->connect(transport::io_way(shared_.transport), kJoinLimit);
   }
 }
 

@@ -96,6 +96,8 @@ class Arrival final : public transport::ChannelHandler {
   void resume();
   /// The connection has proved itself: from now on `target` gets the callbacks; the caller has taken the channel.
   void hand_on(transport::ChannelHandler& target);
+  /// The channel's callbacks come to `target` itself: nothing follows here.
+  void leave() { arrivals_.closed(id_); }
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
   /// The scope that the other side has proved.
   [[nodiscard]] const ProofScope& scope() const noexcept { return proof_.scope(); }

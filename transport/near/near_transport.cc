@@ -13,9 +13,9 @@ namespace {
 
 class Taken final : public HandedOver {
  public:
-  explicit Taken(int socket) : what(OwnedDescriptor(socket)) {}
+  explicit Taken(TcpHandOver&& tcp) : what(std::move(tcp)) {}
   explicit Taken(ShmHandOver&& shared) : what(std::move(shared)) {}
-  std::variant<OwnedDescriptor, ShmHandOver> what;
+  std::variant<TcpHandOver, ShmHandOver> what;
 };
 
 /// Listens over TCP and for shared memory until it is destroyed.
@@ -65,23 +65,34 @@ std::unique_ptr<KeptMemory> NearTransport::lend(const std::byte* address, Shared
   return shm_ != nullptr ? lend_memory(core_, shm_, address, std::move(range)) : nullptr;
 }
 
-Result<std::unique_ptr<HandedOver>> NearTransport::release(Channel& channel) {
-  auto* ours = dynamic_cast<ConnectionChannel*>(&channel);
-  auto* shared = ours == nullptr ? nullptr : dynamic_cast<ShmConnection*>(&ours->connection());
-  if (shared == nullptr || &shared->core() != core_.get()) {
-    auto socket = tcp_.release(channel);
-    if (!socket) return std::unexpected(socket.error());
-    return std::make_unique<Taken>(*socket);
-  }
-  auto taken = shared->release();
+namespace {
+template <class Kind>
+Result<std::unique_ptr<HandedOver>> take_out(Kind& connection) {
+  auto taken = connection.release();
   if (!taken) return std::unexpected(taken.error());
   return std::make_unique<Taken>(std::move(*taken));
+}
+}  // namespace
+
+Result<std::unique_ptr<HandedOver>> NearTransport::release(Channel& channel) {
+  auto* const ours = dynamic_cast<ConnectionChannel*>(&channel);
+  Connection* const connection = ours == nullptr ? nullptr : &ours->connection();
+  auto* const shared = dynamic_cast<ShmConnection*>(connection);
+  if (shared != nullptr && &shared->core() == core_.get()) return take_out(*shared);
+  auto* const tcp = dynamic_cast<TcpConnection*>(connection);
+  if (tcp != nullptr && &tcp->core() == core_.get()) return take_out(*tcp);
+  return fail(Errc::bad_argument, "the channel to " + channel.peer() + " does not belong to this transport.");
 }
 
 std::unique_ptr<Channel> NearTransport::adopt(std::unique_ptr<HandedOver> channel, ChannelHandler& handler) {
   TRIBUTARY_ASSERT(dynamic_cast<Taken*>(channel.get()) != nullptr, "a channel is adopted that was not released");
   auto& what = static_cast<Taken&>(*channel).what;
-  if (auto* socket = std::get_if<OwnedDescriptor>(&what)) return tcp_.adopt(socket->release(), handler);
+  if (auto* const tcp = std::get_if<TcpHandOver>(&what)) {
+    auto connection = TcpConnection::make(*core_, to_string(peer_of(tcp->socket.get())), &handler);
+    auto adopted = std::make_unique<ConnectionChannel>(core_, connection);
+    connection->open(std::move(*tcp));
+    return adopted;
+  }
   auto& shared = std::get<ShmHandOver>(what);
   auto part = shm_ != nullptr ? shm_ : std::make_shared<ShmPart>(ShmSettings{});
   auto connection = ShmConnection::make(*core_, std::move(part), shared.peer, &handler);

@@ -20,11 +20,15 @@ std::shared_ptr<TcpConnection> TcpConnection::make(TcpCore& core, std::string pe
   return connection;
 }
 
-void TcpConnection::open(int socket) {
+void TcpConnection::open(TcpHandOver taken) {
+  TRIBUTARY_ASSERT(taken.staged.size() <= staging_.size(), "{} bytes of the connection to {} were read before",
+                   taken.staged.size(), peer_);
+  std::ranges::copy(taken.staged, staging_.begin());
+  staged_end_ = taken.staged.size();
   TRIBUTARY_ASSERT(state_ == State::connecting && !socket_.is_open(), "the connection to {} opens in state {}", peer_,
                    state_);
   state_ = State::open;
-  socket_.own(socket);
+  socket_.own(taken.socket.release());
   if (const int error = watch(); error != 0) {
     socket_.close();
     fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + ": " + error_text(error) + "."};
@@ -151,19 +155,20 @@ Beginning TcpConnection::hand_on() {
   return beginning;
 }
 
-Result<int> TcpConnection::release() {
+Result<TcpHandOver> TcpConnection::release(bool empty) {
   if (state_ != State::open || fatal_) {
     return fail(Errc::bad_argument, "the channel to " + peer_ + " is not open and cannot be handed over.");
   }
-  if (reader_.in_frame() || reader_.stalled() || staged() != 0) {
+  if (reader_.in_frame() || (empty && staged() != 0)) {
     return fail(Errc::retry, "the channel to " + peer_ + " is in the middle of a frame and cannot be handed over now.");
   }
   if (!queue_.empty() || !queue_.all_told()) {
     return fail(Errc::retry, "the channel to " + peer_ + " has frames to write and cannot be handed over now.");
   }
-  const int socket = socket_.release();
+  const auto unserved = std::span(staging_).subspan(staged_begin_, staged());
+  TcpHandOver taken{.socket = OwnedDescriptor(socket_.release()), .staged = {unserved.begin(), unserved.end()}};
   close();
-  return socket;
+  return taken;
 }
 
 }  // namespace tributary::transport

@@ -10,8 +10,15 @@
 #include "transport/channel/frame_reader.h"
 #include "transport/tcp/tcp_core.h"
 #include "transport/tcp/tcp_socket.h"
+#include "tributary/transport/shared_memory.h"
 
 namespace tributary::transport {
+
+/// An open connection that was released.
+struct TcpHandOver {
+  OwnedDescriptor socket;
+  std::vector<std::byte> staged;  // bytes of the next frames, which were read and not served
+};
 
 class TcpConnection final : public Connection {
  public:
@@ -19,8 +26,8 @@ class TcpConnection final : public Connection {
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
 
-  /// Starts with a connected socket.
-  void open(int socket);
+  /// Starts with a connected socket, or goes on where another connection was released.
+  void open(TcpHandOver taken);
   void connect(const Endpoint& to, Duration limit);
   /// Closes silently, so that another connection can take its place. Only while it connects.
   [[nodiscard]] Beginning hand_on();
@@ -36,7 +43,8 @@ class TcpConnection final : public Connection {
   void close() override;
   void close_after_flush(Duration limit) override;
   void channel_destroyed() override;
-  Result<int> release();
+  /// Not while a frame is half read or written; `empty`: nor while bytes were read that were not served.
+  [[nodiscard]] Result<TcpHandOver> release(bool empty = false);
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
   [[nodiscard]] TcpCore& core() const noexcept { return core_; }
   [[nodiscard]] bool has_socket() const noexcept { return socket_.is_open(); }

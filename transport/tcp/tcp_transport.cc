@@ -52,13 +52,15 @@ Result<int> TcpTransport::release(Channel& channel) {
   if (connection == nullptr) {
     return fail(Errc::bad_argument, "the channel to " + channel.peer() + " does not belong to this transport.");
   }
-  return connection->release();
+  auto taken = connection->release(true);
+  if (!taken) return std::unexpected(taken.error());
+  return taken->socket.release();
 }
 
 std::unique_ptr<Channel> TcpTransport::adopt(int socket, ChannelHandler& handler) {
   auto connection = TcpConnection::make(*core_, to_string(peer_of(socket)), &handler);
   auto channel = std::make_unique<ConnectionChannel>(core_, connection);
-  connection->open(socket);
+  connection->open({.socket = OwnedDescriptor(socket), .staged = {}});
   return channel;
 }
 

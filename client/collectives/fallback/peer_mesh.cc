@@ -113,15 +113,18 @@ std::string PeerMesh::troubles() const {
   return text;
 }
 
-transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
-                                            std::unique_ptr<transport::Channel>& channel) {
-  if (closed_ || peer <= rank_ || peer >= directory_.nranks()) return nullptr;
+PeerMesh::Accepted PeerMesh::accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
+                                    std::unique_ptr<transport::Channel>& channel) {
+  if (closed_ || peer <= rank_ || peer >= directory_.nranks()) return {};
   if (hello.second && !left_.contains(peer) && !leave_first_way(peer, "rank " + std::to_string(peer) + " has left it"))
-    return nullptr;
+    return {};
   PeerLink& target = link(peer_class, peer);
-  if (target.connected() || target.on_second_way() != hello.second) return nullptr;
-  target.adopt(std::move(channel), hello.taken);
-  return &target;
+  if (target.connected() || target.on_second_way() != hello.second) return {};
+  const transport::Channel* const before = channel.get();
+  auto taken = ways_.io != nullptr ? ways_.io->to_io_thread(std::move(channel), target) : std::move(channel);
+  const bool moved = taken.get() != before;
+  target.adopt(std::move(taken), hello.taken);
+  return {&target, moved};
 }
 
 bool PeerMesh::leave_first_way(std::uint32_t peer, const std::string& reason) {

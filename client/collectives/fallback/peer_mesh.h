@@ -18,6 +18,7 @@
 #include "client/control/directory.h"
 #include "client/control/retry.h"
 #include "client/control/unique_id.h"
+#include "tributary/transport/io_threads.h"
 
 namespace tributary::client {
 
@@ -25,7 +26,8 @@ namespace tributary::client {
 struct PeerWays {
   transport::Transport& first;
   transport::Transport* second = nullptr;
-  std::uint32_t early_bytes_max = 0;  // as in HasSecondWay
+  std::uint32_t early_bytes_max = 0;      // as in HasSecondWay
+  transport::HasIoThreads* io = nullptr;  // takes over accepted channels; nullptr: they stay where they are
 };
 
 /// A peer_hello's content besides its sender.
@@ -46,10 +48,13 @@ class PeerMesh final : private FirstWayWatch {
   /// whole go to the receiver of collectives.
   void set_user(PeerClass peer_class, PeerLinkUser& user) { users_[static_cast<std::size_t>(peer_class)] = &user; }
   [[nodiscard]] PeerLink& link(PeerClass peer_class, std::uint32_t peer);
-  /// Takes a connection to this rank that has proved to be `peer`'s. The returned handler gets its callbacks from now
-  /// on. Returns nullptr if the connection is not wanted, or if there is one already.
-  [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
-                                                  std::unique_ptr<transport::Channel>& channel);
+  struct Accepted {
+    transport::ChannelHandler* handler = nullptr;  // gets the callbacks from now on; nullptr: not wanted, or not needed
+    bool moved = false;                            // to an I/O thread: no callback comes to the handler before any more
+  };
+  /// Takes a connection to this rank that has proved to be `peer`'s.
+  [[nodiscard]] Accepted accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
+                                std::unique_ptr<transport::Channel>& channel);
   /// Connects to `peer`, because the directory now knows where it is.
   void found(std::uint32_t peer);
   /// Uses the second way with `peer` from now on; no frame is lost. Returns false if it does so already, or if there is

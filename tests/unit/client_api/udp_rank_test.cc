@@ -38,7 +38,7 @@ Opening opening_of(const UdpRank& udp) {
   EXPECT_EQ(::setsockopt(socket, IPPROTO_IP, IP_RECVTOS, &on, sizeof on), 0);
   EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&own), sizeof own), 0);
   EXPECT_EQ(::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size), 0);
-  auto transport = make_transport("udp", "127.0.0.1", true, nullptr, {}, {}, udp).value();
+  auto transport = make_transport("udp", "127.0.0.1", {}, nullptr, {}, {}, udp).value();
   Nobody handler;
   const auto channel = transport->connect({"127.0.0.1", ntohs(own.sin_port)}, handler, 10s);
   transport->poll({});

@@ -24,6 +24,7 @@ NAMESPACES: dict[str, str] = {
     "transport": "tributary::transport",
     "transport/dpdk": "tributary::transport::dpdk",
     "transport/ethernet": "tributary::transport::ethernet",
+    "transport/io_threads": "tributary::transport::io_threads",
     "transport/packet": "tributary::transport::packet",
     "transport/turn": "tributary::transport::turn",
     "transport/udp": "tributary::transport::udp",

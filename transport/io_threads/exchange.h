@@ -1,0 +1,77 @@
+#pragma once
+// The words that the user's thread and an I/O thread say to each other about one channel.
+//
+//   user's thread: UserEnd  ---- Command ---->  I/O thread: IoEnd, the inner transport's handler
+//                           <---- Event ------
+//
+// A command names the IoEnd by its address. This is safe because `destroy` is the last command about it, and commands
+// keep their order. An event names the UserEnd by a Key, because the user may destroy a channel while events about it
+// are under way; such events count for nothing.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tributary/transport/near.h"
+
+namespace tributary::transport::io_threads {
+
+class IoEnd;
+
+/// Names one use of one place in the table of UserEnds.
+struct Key {
+  std::uint32_t place = 0;
+  std::uint32_t generation = 0;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+/// The parts of a command that few commands have.
+struct CommandDetails {
+  std::unique_ptr<IoEnd> end;        // connect, adopt: the I/O thread owns it from here on
+  std::unique_ptr<HandedOver> open;  // adopt
+  Endpoint to;                       // connect
+  Duration limit{};                  // connect, flush
+  std::vector<std::byte> bytes;      // send_copy
+  std::optional<Error> error;        // reject
+};
+
+struct Command {
+  enum class Kind : std::uint8_t { connect, adopt, send, send_copy, expect, place, reject, close, flush, destroy };
+  Kind kind = Kind::close;
+  IoEnd* end = nullptr;
+  FrameHeader header{};
+  std::span<const std::byte> payload{};  // send
+  std::span<std::byte> place{};          // expect, place
+  std::uint64_t number = 0;              // send: the cookie; close: the ticket that the I/O thread confirms
+  std::unique_ptr<CommandDetails> details{};
+};
+
+/// The parts of an event that few events have.
+struct EventDetails {
+  std::string peer;                    // opened
+  bool shares_memory = false;          // opened
+  std::optional<SealedLink> sealed{};  // opened
+  std::optional<Error> error{};        // closed
+};
+
+struct Event {
+  enum class Kind : std::uint8_t {
+    opened,
+    header,  // a frame that nobody expects has come; the channel stops until a place or a reject answers
+    frame,   // a frame has landed whole at the place that was given for it
+    sent,
+    closed,
+    flushed,
+  };
+  Kind kind = Kind::closed;
+  Key key;
+  bool announced = false;  // frame: it has used up one of the user's announcements
+  FrameHeader header{};
+  std::span<std::byte> payload{};  // frame
+  std::uint64_t cookie = 0;        // sent
+  std::unique_ptr<EventDetails> details{};
+};
+
+}  // namespace tributary::transport::io_threads
