@@ -1,5 +1,5 @@
 #pragma once
-// Long vectors without lanes: a rank reads its part of all ranks' inputs in place, and writes the results to their
+// Long vectors without chunks: a rank reads its part of all ranks' inputs in place, and writes the results to their
 // places on every rank. Every input is read once, every result written once.
 //
 // note      where this rank's buffers are: in a region that all have mapped, or at an address that all can attach to

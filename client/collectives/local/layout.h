@@ -2,7 +2,7 @@
 // The layout of the memory that the ranks of one host share.
 //
 //   header | per rank: progress, claims, regions | per pair: what is mapped | two notes per rank |
-//   lanes of chunks per rank: inputs | ... results
+//   rows of chunks per rank: inputs | ... results
 //
 // Every byte has one writer, except the header's few words and the claims. Numbers only grow over the life of the
 // group, so nothing is ever reset, and no rank has to wait for a reset.
@@ -42,8 +42,8 @@ struct ArenaHeader {
 
 /// How far a rank is, in chunks since the group began.
 struct alignas(kLineBytes) ProgressLine {
-  std::atomic<std::uint64_t> offered;  // its inputs below this chunk lie in its lane
-  std::atomic<std::uint64_t> reduced;  // below this chunk its results lie in its lane, and it has read all inputs
+  std::atomic<std::uint64_t> offered;  // its inputs below this chunk lie in its row
+  std::atomic<std::uint64_t> reduced;  // below this chunk its results lie in its row, and it has read all inputs
   std::atomic<std::uint64_t> taken;    // it has finished reading chunks below this
   std::atomic<std::uint32_t> gone;     // 1: it has left for good
   std::atomic<std::uint32_t> inside;   // 1: it may be reading or writing other ranks' buffers (direct.h)

@@ -13,7 +13,7 @@ namespace tributary::client::local {
 
 namespace {
 
-/// Says why attach is not used. With more ranks than cores, lanes are faster.
+/// Says why attach is not used. With more ranks than cores, chunks are faster.
 const char* why_not_attach(const GroupSettings& settings) noexcept {
   if (!settings.attach) return "TRIBUTARY_CMA=off";
   return settings.crowded ? "there are more ranks than cores" : nullptr;

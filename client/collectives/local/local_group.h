@@ -26,7 +26,7 @@ struct GroupSettings {
   std::uint32_t ranks = 1;
   std::size_t note_bytes = tuning::kNoteBytes;
   std::size_t chunk_bytes = 262144;  // bytes of a rank's input in one step
-  std::size_t depth = 4;             // chunks in a lane
+  std::size_t depth = 4;             // chunks in a row
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);
   std::string host;                       // for messages
   bool crowded = false;                   // more ranks than cores

@@ -137,15 +137,15 @@ void Movement::read_notes(const Places& places, std::uint64_t sequence) const no
 
 void Movement::offer(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept {
   if (!offers_) return;
-  std::byte* const lane = places.input(rank_, chunk);
+  std::byte* const row = places.input(rank_, chunk);
   if (shape_ == Shape::whole) {
     const Slice s = slice(index, 0);
-    return copy_plain(lane, call_.send + s.begin * element_, s.count * element_);
+    return copy_plain(row, call_.send + s.begin * element_, s.count * element_);
   }
   for (std::uint32_t to = 0; to < ranks_; ++to) {
     if (to == rank_) continue;  // this rank copies its own part from its buffer
     const Slice s = slice(index, to);
-    copy_plain(lane + lane_offset(to), call_.send + place_of(s, to) * element_, s.count * element_);
+    copy_plain(row + row_offset(to), call_.send + place_of(s, to) * element_, s.count * element_);
   }
 }
 
@@ -154,14 +154,14 @@ void Movement::reduce(const Places& places, std::uint64_t index, std::uint64_t c
   if (s.count == 0) return;
   const auto input = [&](std::uint32_t rank) -> const std::byte* {
     if (rank == rank_) return call_.send + place_of(s, rank_) * element_;
-    return places.input(rank, chunk) + lane_offset(rank_);
+    return places.input(rank, chunk) + row_offset(rank_);
   };
-  std::byte* const lane = places.result(rank_, chunk);
+  std::byte* const row = places.result(rank_, chunk);
   const bool all = call_.signature.collective == Collective::all_reduce;
   std::byte* const recv = wants_ ? call_.recv + s.begin * element_ : nullptr;
   // With several passes, the first result would overwrite an input in place that a later pass still needs.
   const bool passes = ranks_ > kernels::kReduceInputsMax;
-  std::byte* const out = recv == nullptr || all || passes ? lane : recv;
+  std::byte* const out = recv == nullptr || all || passes ? row : recv;
   combine(input, out, s.count);
   if (recv != nullptr && recv != out) deliver(recv, out, s.count * element_);
 }
@@ -180,7 +180,7 @@ void Movement::take(const Places& places, std::uint64_t index, std::uint64_t chu
   }
   const Slice s = slice(index, rank_);
   const std::size_t bytes = s.count * element_;
-  const std::size_t offset = shape_ == Shape::parts ? lane_offset(rank_) : 0;
+  const std::size_t offset = shape_ == Shape::parts ? row_offset(rank_) : 0;
   const Collective collective = call_.signature.collective;
   if (collective == Collective::broadcast || collective == Collective::scatter) {
     const std::uint32_t root = call_.signature.root;

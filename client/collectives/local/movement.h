@@ -3,8 +3,8 @@
 // in two ways, and this class knows the places for both:
 //
 //   notes    few data: every rank writes its input into its note, once, and makes its result from all notes
-//   chunks   many data: every rank copies a chunk of its input into its lane; reduces its slice of the chunk from all
-//            lanes; copies the other slices' results out. Chunks follow each other closely, and are small enough to
+//   chunks   many data: every rank copies a chunk of its input into its row; reduces its slice of the chunk from all
+//            rows; copies the other slices' results out. Chunks follow each other closely, and are small enough to
 //            stay in a core's own cache between being written and being read.
 //
 // Contributions are always combined in the order of the ranks, each slice by one rank, so all ranks get the same bits.
@@ -45,7 +45,7 @@ class Movement {
   /// Return whether any rank has work in the chunk's second step (reduces) and in its third (takes).
   [[nodiscard]] bool reduces() const noexcept { return reduces_; }
   [[nodiscard]] bool takes() const noexcept { return takes_; }
-  // The functions below work on this call's chunk `index`, which lies in the lanes at the place of `chunk`.
+  // The functions below work on this call's chunk `index`, which lies in the rows at the place of `chunk`.
   void offer(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
   void reduce(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
   void take(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
@@ -64,7 +64,7 @@ class Movement {
   [[nodiscard]] Slice slice(std::uint64_t index, std::uint32_t of) const noexcept;
   /// Returns the place where a slice begins in the buffer that has the slices of all ranks.
   [[nodiscard]] std::uint64_t place_of(const Slice& slice, std::uint32_t of) const noexcept;
-  [[nodiscard]] std::size_t lane_offset(std::uint32_t of) const noexcept { return of * slice_elements_ * element_; }
+  [[nodiscard]] std::size_t row_offset(std::uint32_t of) const noexcept { return of * slice_elements_ * element_; }
   /// Copies to the caller's buffer.
   void deliver(std::byte* to, const std::byte* from, std::size_t bytes) const noexcept;
   void copy_own_part(std::uint64_t begin, std::uint64_t count) const noexcept;

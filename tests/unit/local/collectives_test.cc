@@ -191,7 +191,7 @@ void check_everything(LocalGroup& group, DType dtype, ReduceOp op, const std::ve
   }
 }
 
-// Around the sizes that fit into a note's line (40 bytes), into a note (256), into a chunk (8192), and lanes (4
+// Around the sizes that fit into a note's line (40 bytes), into a note (256), into a chunk (8192), and into a row (4
 // chunks).
 const std::vector<std::size_t> kCounts{0, 1, 10, 11, 64, 65, 2049, 8200};
 
@@ -225,7 +225,7 @@ TEST(LocalCollectives, CombineMoreRanksThanOnePassOfTheKernelsTakes) {
   });
 }
 
-// Only results of long vectors go past the caches, with lanes of the ordinary size.
+// Only results of long vectors go past the caches, with rows of the ordinary size.
 TEST(LocalCollectives, GiveTheReferencesBitsForLongVectors) {
   GroupSettings settings = settings_of(2);
   settings.note_bytes = 8192;
@@ -236,7 +236,7 @@ TEST(LocalCollectives, GiveTheReferencesBitsForLongVectors) {
   });
 }
 
-// One rank is slow, so that the others run ahead as far as the lanes let them, over operations of several kinds.
+// One rank is slow, so that the others run ahead as far as the rows let them, over operations of several kinds.
 TEST(LocalCollectives, AFastRankNeverOverwritesWhatASlowOneReads) {
   run_ranks(settings_of(3), [](LocalGroup& group) {
     std::uint64_t state = 1;

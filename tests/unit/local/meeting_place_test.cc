@@ -72,7 +72,7 @@ TEST(LocalMeetingPlace, NothingIsLeftOfIt) {
   EXPECT_TRUE(MeetingPlace::open(secret)) << "and free at once afterwards";
 }
 
-// Rank 0's offer comes from another process: sums of its sizes must not wrap, and a lane must have a chunk.
+// Rank 0's offer comes from another process: sums of its sizes must not wrap, and a row must have a chunk.
 TEST(LocalMeetingPlace, SizesThatCannotBeAreNotComputedWith) {
   EXPECT_TRUE(can_be(settings_of(1, 5)));
   const auto with = [](std::size_t note_bytes, std::size_t chunk_bytes, std::size_t depth) {
