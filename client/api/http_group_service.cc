@@ -239,7 +239,7 @@ void HttpGroupService::release(std::uint64_t group) {
   }
   impl_->add([group, impl = impl_.get()](ManagerClient& client) {
     const auto answer = client.delete_group(group);
-    if (!answer && answer.error().code != Errc::peer_gone) return;  // tried once more at the end
+    if (!answer && answer.error().code != Errc::peer_gone) return;  // tries once more at the end
     const std::lock_guard lock(impl->mutex);
     std::erase(impl->released, group);
   });

@@ -40,10 +40,11 @@ class ProgressThread {
   using Call = std::move_only_function<void(Communicator&)>;
 
   struct Events {
-    /// The ranks have met, or cannot. If there is a group, all collectives go to it, none to submit().
+    /// Called once, when the ranks have met, or with the reason why they cannot. If there is a group, the caller passes
+    /// all collectives to it, and none to submit().
     std::function<void(const Status&, const std::shared_ptr<local::GroupCalls>&)> ready;
-    /// The last event: communicator and transport are gone, and so is every reference to callers' buffers. Calls that
-    /// were submitted and have no answer yet never get one.
+    /// Called last: communicator and transport are gone, and so is every reference to callers' buffers. Calls that were
+    /// submitted and have no answer yet never get one.
     std::function<void(const Error& why)> over;
   };
   /// Starts the thread, on which the events come.

@@ -32,7 +32,8 @@ CacheSizes caches_of(unsigned leaf) noexcept {
   return sizes;
 }
 
-// Not sysconf(_SC_LEVEL3_CACHE_SIZE): glibc 2.36 answers 320 MiB for a 32 MiB cache on a virtual AMD EPYC.
+// Asks CPUID and not sysconf(_SC_LEVEL3_CACHE_SIZE): glibc 2.36 answers 320 MiB for a 32 MiB cache on a virtual AMD
+// EPYC.
 CacheSizes detect() noexcept {
   for (const unsigned leaf : {0x4U, 0x8000001DU}) {
     const CacheSizes sizes = caches_of(leaf);

@@ -111,8 +111,8 @@ Status RingMemory::close_to_others() {
                    "the memory is closed by the wrong side, or twice");
   const bool closed = ::fcntl(descriptor_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
   if (!closed && huge_)
-    return ring_failed("F_SEAL_FUTURE_WRITE");  // Linux before 5.1 has no such seal; it works
-                                                // without on small pages
+    return ring_failed("F_SEAL_FUTURE_WRITE");  // Linux before 5.1 lacks this
+                                                // seal
   auto taken = take_pages();
   descriptor_.reset();
   return taken;

@@ -12,8 +12,8 @@
 
 namespace tributary::client {
 
-/// A contiguous part of an operation, itself a collective: the whole operation, the ranks' share of it, or a part that
-/// a lost tree has left undone.
+/// A contiguous part of an operation, which is itself a collective: the whole operation, the ranks' share of it, or a
+/// part that a lost tree has left undone.
 struct Piece {
   Collective collective = Collective::all_reduce;
   std::uint32_t root = 0;

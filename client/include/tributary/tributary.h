@@ -149,8 +149,8 @@ typedef struct tributary_config {
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */
-  tributary_path path; /* in-network: trees are ready; the tuning says which operations take them, the bytes below
-                        * whether some have */
+  tributary_path path; /* in-network: trees are ready; the tuning says which operations take them, and the bytes
+                        * below say whether any have */
   uint32_t epoch;      /* generation of the trees; 0 before the first */
   uint32_t lanes;      /* 0 on fallback */
   uint32_t levels;     /* aggregators between a rank and the result; 0 on fallback */
