@@ -2,10 +2,11 @@
 // switch that never is the bound. SimGrid shares the links between the flows of a moment; this program does the rest:
 // segments, windows, lanes, and rounds.
 //
-//   scale_sim PATH RANKS AGGREGATORS RATE AGGREGATOR_RATE BYTES SEGMENT WINDOW HOP
+//   scale_sim PATH RANKS AGGREGATORS RATE AGGREGATOR_RATE BYTES SEGMENT WINDOW HOP PROCESSOR
 //
 // PATH is ring, tree or split; rates are bits per second, WINDOW is the bytes in flight for each child of a lane that
-// is alone, and HOP is seconds. Prints the seconds that the slowest rank took.
+// is alone, and HOP is seconds. PROCESSOR is the time in seconds for which a byte keeps one of two cores busy at each
+// of its ends; 0: processors are no bound. Prints the seconds that the slowest rank took.
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>
@@ -13,12 +14,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace s4u = simgrid::s4u;
+#include "bench/scale/stream.h"
 
 namespace {
 
@@ -32,47 +32,8 @@ struct Setting {
   double segment_bytes;
   double window_bytes;
   double hop_seconds;
-};
-
-/// One direction of a TCP connection: messages arrive in the order in which they were sent, one after the other.
-class Stream {
- public:
-  Stream(s4u::Host* from, s4u::Host* to, double hop_seconds) : from_(from), to_(to), hop_seconds_(hop_seconds) {
-    s4u::Actor::create("stream", from, [this] { carry(); })->daemonize();
-  }
-
-  void send(double bytes) {
-    unsent_.push_back(bytes);
-    to_send_->release();
-  }
-
-  void receive() {
-    arrived_->acquire();
-    const double readable = readable_at_.front();
-    readable_at_.pop_front();
-    constexpr double kClockStep = 1e-9;
-    if (readable > s4u::Engine::get_clock() + kClockStep) s4u::this_actor::sleep_until(readable);
-  }
-
- private:
-  [[noreturn]] void carry() {
-    for (;;) {
-      to_send_->acquire();
-      const double bytes = unsent_.front();
-      unsent_.pop_front();
-      s4u::Comm::sendto(from_, to_, static_cast<std::uint64_t>(bytes));
-      readable_at_.push_back(s4u::Engine::get_clock() + hop_seconds_);
-      arrived_->release();
-    }
-  }
-
-  s4u::Host* from_;
-  s4u::Host* to_;
-  double hop_seconds_;
-  std::deque<double> unsent_;
-  std::deque<double> readable_at_;
-  s4u::SemaphorePtr to_send_ = s4u::Semaphore::create(0);
-  s4u::SemaphorePtr arrived_ = s4u::Semaphore::create(0);
+  double processor_seconds_per_byte;
+  Machine* machine = nullptr;
 };
 
 using Streams = std::vector<std::unique_ptr<Stream>>;
@@ -92,7 +53,8 @@ s4u::Host* add_host(s4u::NetZone& zone, const std::string& name, double bits_per
 void start_ring(const Setting& setting, double bytes, const Hosts& ranks, Streams& streams) {
   const std::size_t first = streams.size();
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    streams.push_back(std::make_unique<Stream>(ranks[rank], ranks[(rank + 1) % ranks.size()], setting.hop_seconds));
+    streams.push_back(
+        std::make_unique<Stream>(ranks[rank], ranks[(rank + 1) % ranks.size()], setting.hop_seconds, setting.machine));
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     Stream* next = streams[first + rank].get();
@@ -131,8 +93,10 @@ void start_lane(const Setting& setting, unsigned segments, s4u::Host* aggregator
   std::vector<Stream*> ups;
   std::vector<Stream*> downs;
   for (s4u::Host* rank : ranks) {
-    ups.push_back(streams.emplace_back(std::make_unique<Stream>(rank, aggregator, setting.hop_seconds)).get());
-    downs.push_back(streams.emplace_back(std::make_unique<Stream>(aggregator, rank, setting.hop_seconds)).get());
+    ups.push_back(
+        streams.emplace_back(std::make_unique<Stream>(rank, aggregator, setting.hop_seconds, setting.machine)).get());
+    downs.push_back(
+        streams.emplace_back(std::make_unique<Stream>(aggregator, rank, setting.hop_seconds, setting.machine)).get());
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     s4u::Actor::create("rank", ranks[rank],
@@ -174,22 +138,22 @@ void start(const Setting& setting, const Hosts& ranks, const Hosts& aggregators,
 
 int main(int argc, char** argv) {
   s4u::Engine engine(&argc, argv);
-  if (argc != 10) {
-    std::fputs("usage: scale_sim PATH RANKS AGGREGATORS RATE AGGREGATOR_RATE BYTES SEGMENT WINDOW HOP\n", stderr);
+  if (argc != 11) {
+    std::fputs("usage: scale_sim PATH RANKS AGGREGATORS RATE AGGREGATOR_RATE BYTES SEGMENT WINDOW HOP PROCESSOR\n",
+               stderr);
     return 64;
   }
-  const Setting setting{.path = argv[1],
-                        .ranks = static_cast<unsigned>(std::atoi(argv[2])),
-                        .aggregators = static_cast<unsigned>(std::atoi(argv[3])),
-                        .rate = std::atof(argv[4]),
-                        .aggregator_rate = std::atof(argv[5]),
-                        .bytes = std::atof(argv[6]),
-                        .segment_bytes = std::atof(argv[7]),
-                        .window_bytes = std::atof(argv[8]),
-                        .hop_seconds = std::atof(argv[9])};
-  s4u::Engine::set_config("network/model:CM02");
-  s4u::Engine::set_config("network/crosstraffic:0");
-  s4u::Engine::set_config("network/TCP-gamma:0");
+  Setting setting{.path = argv[1],
+                  .ranks = static_cast<unsigned>(std::atoi(argv[2])),
+                  .aggregators = static_cast<unsigned>(std::atoi(argv[3])),
+                  .rate = std::atof(argv[4]),
+                  .aggregator_rate = std::atof(argv[5]),
+                  .bytes = std::atof(argv[6]),
+                  .segment_bytes = std::atof(argv[7]),
+                  .window_bytes = std::atof(argv[8]),
+                  .hop_seconds = std::atof(argv[9]),
+                  .processor_seconds_per_byte = std::atof(argv[10])};
+  use_plain_shares();
   s4u::NetZone* zone = s4u::create_star_zone("links");
   Hosts ranks;
   Hosts aggregators;
@@ -198,6 +162,11 @@ int main(int argc, char** argv) {
   for (unsigned it = 0; it < setting.aggregators; ++it) {
     aggregators.push_back(add_host(*zone, "aggregator-" + std::to_string(it), setting.aggregator_rate));
   }
+  constexpr int kCores = 2;
+  constexpr double kSpeed = 1e9;
+  Machine machine(zone->create_host("cores", kSpeed)->set_core_count(kCores)->seal(),
+                  setting.processor_seconds_per_byte);
+  if (setting.processor_seconds_per_byte > 0) setting.machine = &machine;
   zone->seal();
   Streams streams;
   start(setting, ranks, aggregators, streams);

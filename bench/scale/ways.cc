@@ -1,0 +1,36 @@
+// Prints how the client's cost model ranks the ways of an allreduce over planned trees, the quickest first: path,
+// algorithm between the ranks, the trees' share, seconds. bench/scale/run simulates the first.
+//
+//   scale_ways RANKS BYTES LINKS TREES RING LANES LEVELS SEGMENT_BYTES
+//
+// LINKS, TREES and RING are the plan's rates in bits per second. Processors are left out, as in the simulation.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "client/tuning/cost_model.h"
+
+int main(int argc, char** argv) {
+  using namespace tributary;
+  if (argc != 9) {
+    std::fputs("usage: scale_ways RANKS BYTES LINKS TREES RING LANES LEVELS SEGMENT_BYTES\n", stderr);
+    return 64;
+  }
+  const auto number = [&](int at) { return std::strtoull(argv[at], nullptr, 10); };
+  constexpr double kGigabit = 1e9;
+  constexpr double kNoBound = 1e4;
+  const tuning::Figures figures{.link_gbits = static_cast<double>(number(3)) / kGigabit,
+                                .ring_gbits = static_cast<double>(number(5)) / kGigabit,
+                                .trees_gbits = static_cast<double>(number(4)) / kGigabit,
+                                .lanes = static_cast<std::uint32_t>(number(6)),
+                                .levels = static_cast<std::uint32_t>(number(7)),
+                                .core_gbytes = kNoBound,
+                                .segment_bytes = static_cast<std::uint32_t>(number(8))};
+  const tuning::Call call{
+      .collective = Collective::all_reduce, .ranks = static_cast<std::uint32_t>(number(1)), .bytes = number(2)};
+  constexpr double kMicro = 1e-6;
+  for (const tuning::Estimate& it : tuning::estimates(figures, call)) {
+    std::printf("%s %s %.6f %.9f\n", tuning::name(it.path), schedule::name(it.algorithm),
+                static_cast<double>(it.tree_share) / tuning::kWholeShare, it.time_us() * kMicro);
+  }
+}
