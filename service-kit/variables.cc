@@ -12,7 +12,7 @@ constexpr std::string_view kPrefix = "TRIBUTARY_";
 constexpr std::size_t kNameBytesMax = 64;  // a longer name is not compared
 
 // tests/unit/client_api compares this table with the library's settings, tests/unit/repository with the sources.
-constexpr std::array<std::string_view, 45> kKnown{
+constexpr std::array<std::string_view, 46> kKnown{
     "TRIBUTARY_BEGIN_WITHIN",
     "TRIBUTARY_CMA",
     "TRIBUTARY_CONFIG",
@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 45> kKnown{
     "TRIBUTARY_HANG_AFTER",
     "TRIBUTARY_HOST_ID",
     "TRIBUTARY_IFNAME",
+    "TRIBUTARY_IO_THREADS",
     "TRIBUTARY_JOB",
     "TRIBUTARY_LANES",
     "TRIBUTARY_LINK_RATE",
