@@ -56,7 +56,7 @@ class ListenPlaces {
     ListenPlace shown;
     std::unique_ptr<transport::Listener> listener;
     transport::Duration stay = kStayMin;                    // how long it must answer before it counts as live again
-    std::optional<transport::TimePoint> back_since, since;  // answers again, but is not yet live; lives
+    std::optional<transport::TimePoint> back_since, since;  // since when it answers again; since when it lives
   };
   [[nodiscard]] Status listen_at(Place& place);
   void look_at(Place& place, transport::TimePoint now);

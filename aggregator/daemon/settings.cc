@@ -17,7 +17,7 @@ void check_together(const Settings& settings, const std::string& file, service::
     mistakes.add(file + ": listen: it has " + std::to_string(places) + " addresses, and with transport " +
                  settings.transport + " there is one" +
                  (settings.transport == "dpdk"
-                      ? " device: what it is called there is dpdk_addresses"
+                      ? " device, whose addresses dpdk_addresses gives"
                       : " port for each worker: use 0.0.0.0, or one aggregator for each address"));
   }
   if (const std::size_t named = settings.advertise.size(); named != 0 && named != places) {

@@ -53,7 +53,7 @@ class MemoryBudget {
   std::atomic<std::uint64_t> in_use_{0};
 };
 
-/// Plain counters: the worker's thread writes them, and `metrics()` copies them on it.
+/// Plain counters: only the worker's thread writes them, and only that thread calls `metrics()`, which copies them.
 struct WorkerMetrics {
   std::uint64_t joins_accepted = 0;
   std::uint64_t joins_refused = 0;
@@ -70,7 +70,7 @@ struct WorkerMetrics {
   std::uint64_t frames_dropped = 0;  // duplicates and stale epochs
   std::uint64_t frames_refused = 0;  // frames that broke the protocol: the channel was closed
   std::uint64_t faults = 0;          // two ranks made different calls for one operation
-  std::uint64_t asked = 0;           // questions of children to which no results came
+  std::uint64_t asked = 0;           // questions of children that got no results
   std::uint64_t parents_silent = 0;  // parents that did not answer
 };
 

@@ -1,7 +1,7 @@
 // Measures the price of an aggregator's end to real ranks: the longest pause between two operations, and how long it
-// takes until all ranks are on trees again. Each time it kills (SIGKILL) or stops (SIGSTOP) an aggregator that carries
-// a tree in use, which comes back afterwards. `--spinners N` adds N processes that do nothing but take processor time;
-// `--watch SECONDS` disturbs nothing and counts the trees that are given up all the same: false alarms.
+// takes until all ranks are on trees again. In each round it kills (SIGKILL) or stops (SIGSTOP) an aggregator that
+// carries a tree in use, and brings it back afterwards. `--spinners N` adds N processes that only take processor time.
+// With `--watch SECONDS` it disturbs nothing, and counts the trees that ranks give up all the same: false alarms.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -44,7 +44,7 @@ struct Shared {
   CommunicatorInfo info{};
   bool looks_for_trees = false;  // rank 0: an answer of the manager or of the ranks is still to come
   bool lack_told = false;        // the log has said, since the last trees, why there are none
-  bool lack_warned = false;      // ever
+  bool lack_warned = false;      // the log has warned of that once
   bool use_told = false;         // the log has said that bytes go by these trees
   /// False once the communicator is gone. Calls that were posted to the transport check it.
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);

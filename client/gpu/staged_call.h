@@ -52,8 +52,8 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   /// The buffers that the network uses.
   [[nodiscard]] const CallBuffers& host() const noexcept { return host_; }
 
-  /// Begins to copy the input down; before it, `with_results`, the contents of the result's memory. Does nothing if the
-  /// call was finished already.
+  /// Begins to copy the input down. With `with_results`, copies the contents of the result's memory down first. Does
+  /// nothing if the call was finished already.
   void begin(bool with_results = false);
   /// Copies the input down, and waits for it.
   [[nodiscard]] Status download();

@@ -10,7 +10,7 @@ namespace {
 
 /// A trial that saves less than this part of the time has lost: medians of a few operations differ by as much.
 constexpr double kGain = 0.04;
-/// A moved share has won with less, because the parts' times say that it is the right direction.
+/// A moved share needs to save only this part, because the times of both parts say that the direction is right.
 constexpr double kGainOfBalance = 0.01;
 /// A trial ends early if even its fastest operation takes this many times as long as the choice in use.
 constexpr double kHopeless = 1.5;
@@ -18,7 +18,7 @@ constexpr double kHopeless = 1.5;
 constexpr double kObvious = 0.8;
 /// A path is not tried if the model expects it to take more than this many times the measured time.
 constexpr double kRuledOut = 2;
-/// The rest ends when operations take this many times as long as when the choice was made.
+/// The class leaves its rest when operations take this many times as long as when the choice was made.
 constexpr double kWorse = 1.25;
 /// Trials of a path may cost this part of the time.
 constexpr double kCostOfTrials = 0.02;

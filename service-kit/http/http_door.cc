@@ -10,7 +10,7 @@ HttpDoor::HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max)
       strangers_(places, WaitingRoom::kNoLimit),
       known_(places, WaitingRoom::kNoLimit) {}
 
-/// The caller holds the lock, and releases the returned reference only after unlocking: it may be the last.
+/// The caller holds the lock, and releases the returned reference only after unlocking, as that may end the connection.
 std::shared_ptr<HttpConnection> HttpDoor::take_out(Id id) {
   const auto entry = entries_.find(id);
   if (entry == entries_.end()) return nullptr;

@@ -35,8 +35,8 @@ struct ReceivedPacket {
   PacketAddress from;
   std::span<std::byte> bytes;
   bool congestion_experienced = false;  // the ECN mark of RFC 3168
-  bool refused = false;                 // comes from the network and concerns `from`: nobody is there (ICMP port
-                                        // unreachable); `bytes` quotes the beginning of our packet
+  bool refused = false;                 // the network says that nobody listens at `from` (ICMP port unreachable);
+                                        // `bytes` quotes the beginning of the packet that this side sent
   // If this is not 0, `refused` is set and means something else: the packet was too long (ICMP fragmentation needed,
   // ICMPv6 packet too big), and the path carries this many bytes, the header of IP included.
   std::uint32_t path_bytes = 0;
@@ -58,7 +58,7 @@ inline constexpr std::size_t kPacketHeaderBytes = 64;
 /// A datagram that is a whole frame. Its frame header and payload may go to others, too, so it brings along what was
 /// computed about them once.
 struct FrameDatagram {
-  std::span<const std::byte, kPacketHeaderBytes> packet_header;  // copied, as is the frame header; was written in words
+  std::span<const std::byte, kPacketHeaderBytes> packet_header;  // send_frame() copies it, and so the frame header
   std::span<const std::byte, kFrameHeaderBytes> frame_header;
   std::span<const std::byte> payload;  // lent until flush(), as in send()
   std::uint64_t frame_header_sum = 0;  // a sum as in udp_besides
@@ -85,9 +85,9 @@ class PacketPort {
   [[nodiscard]] virtual std::size_t receive(std::span<ReceivedPacket> into) = 0;
   /// Leaves UDP's checksum of packets that have `udp_besides` to the caller from now on.
   virtual void leave_checksums() noexcept {}
-  /// Keeps the bytes of a packet that the last receive() has shown where they are, until give_back() was called as
-  /// often as this; for ports whose buffers can stay with the reader. False: the port can spare no more buffers; copy
-  /// the bytes.
+  /// Keeps the bytes of a packet of the last receive() where they are, until the caller has called give_back() as often
+  /// as this. Only for ports whose buffers can stay with the reader. False: the port can spare no more buffers, so the
+  /// caller copies the bytes.
   [[nodiscard]] virtual bool keep(void* /*buffer*/) noexcept { return false; }
   virtual void give_back(void* /*buffer*/) noexcept {}
   /// Takes one datagram, `header` (at most kPortHeaderBytesMax) then `payload`. The header is copied now. The payload

@@ -99,8 +99,8 @@ void TcpConnection::receive(std::size_t& budget) {
   if (reader_.whole()) static_cast<void>(deliver());
 }
 
-/// Handles a read that brought fewer bytes than asked for. Later bytes make an event, and asking before that is in
-/// vain. Two things make no event: an end or an error that was reported along with the last bytes, and bytes behind
+/// Handles a read that brought fewer bytes than asked for. Later bytes make an event, and a read before that event
+/// finds nothing. Two things make no event: an end or an error that was reported along with the last bytes, and bytes behind
 /// urgent data, at which a read stops. After these, reads go on until the system has nothing.
 void TcpConnection::read_short() noexcept {
   if (!tells_no_more_) readable_ = false;

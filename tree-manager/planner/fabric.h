@@ -36,7 +36,7 @@ struct PlanAggregator {
   std::uint32_t children_max = kChildrenMax;
   std::uint64_t line_rate_bits_per_second = 0;  // 0: that of its host's links
   std::string unusable;                         // the reason not to use it, as "draining"; empty: it may be used
-  std::uint32_t data_changes = 0;  // how often this incarnation has said that other addresses live than before
+  std::uint32_t data_changes = 0;               // how often this incarnation has changed its set of live addresses
 };
 
 class AggregatorIndex;

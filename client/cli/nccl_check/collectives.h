@@ -5,8 +5,8 @@
 namespace tributary::cli::nccl_check {
 
 /// Checks several communicators at once: every type and operator, many requests in flight, windows, flushes, memory
-/// registered meanwhile, and the end in another order on every other rank. Throws Failure at the first wrong element.
-/// Returns false if CollNet is off, on all ranks alike.
+/// registered meanwhile. Every second rank ends them in another order. Throws Failure at the first wrong element. Returns
+/// false if CollNet is off, on all ranks alike.
 [[nodiscard]] bool check_collectives(Session& session);
 /// Prints a table of sizes: time and bandwidth of allreduce as NCCL's proxy would see them. Returns false if CollNet is
 /// off.

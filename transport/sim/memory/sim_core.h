@@ -49,7 +49,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
  public:
   explicit SimCore(const SimSettings& settings);
   ~SimCore();
-  /// Shuts down, because the network is gone: functions that tests have put in neither run any more nor stay alive.
+  /// Shuts down, because the network is gone: destroys the functions that tests have put in, without running them.
   void shut_down();
 
   // ---- time and hosts: sim_core.cc

@@ -1,5 +1,5 @@
-// Frames move: the sender queues them, they are under way, the receiver places and writes them in pieces, and the
-// sender hears of it.
+// The way of a frame: the sender queues it, the link takes its time, the receiver says where its bytes go and gets them
+// in pieces, and the sender learns that it has arrived.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -231,8 +231,8 @@ void SimCore::deliver(const Event& event) {
   if (c.ends[receiver].closed || c.ends[receiver].flushing) return swallow(event.target, event.side);
   if (!c.ends[receiver].opened) {  // a partition has just healed, and the news of the opening comes right
                                    // now
-    if (receiver == 1 && !c.accept_pending) return;  // it was refused, and never opens
-    pipe.scheduled = true;  // the news may also never come: looks again after the time that it could take, not at once
+    if (receiver == 1 && !c.accept_pending) return;  // the receiver refused it, so it never opens
+    pipe.scheduled = true;  // the news may also never come, so this looks again after the time that it could take
     return push(now_ + std::max<Duration>(pipe.link.latency, std::chrono::microseconds(10)), EventKind::arrive,
                 event.target, c.generation, event.side);
   }
