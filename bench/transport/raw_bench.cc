@@ -55,6 +55,7 @@ struct Ends {
 
 Ends tcp_ends() {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  require(listener >= 0, "socket");
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -63,6 +64,7 @@ Ends tcp_ends() {
   require(::listen(listener, 1) == 0, "listen");
   require(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0, "getsockname");
   const int near = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  require(near >= 0, "socket");
   require(::connect(near, reinterpret_cast<sockaddr*>(&address), length) == 0, "connect");
   const int far = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
   require(far >= 0, "accept");

@@ -141,6 +141,7 @@ sockaddr_in address(const char* text, std::uint16_t port) {
 
 int listen_at(const char* text, std::uint16_t& port) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener < 0) fail("socket");
   const int on = 1;
   ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in at = address(text, port);
@@ -154,6 +155,7 @@ int listen_at(const char* text, std::uint16_t& port) {
 
 void send_to(const char* text, std::uint16_t port, std::size_t bytes, std::size_t total) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) fail("socket");
   const sockaddr_in to = address(text, port);
   if (::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) fail("connect");
   send_by_turns(socket, bytes, total);

@@ -47,7 +47,7 @@ Result<dpdk::DeviceSettings> device_settings(const DpdkDeviceSettings& settings)
 
 /// PCI addresses are "3b:00.0", "0000:3b:00.0"; names of virtual devices have a '_'.
 bool is_pci(const std::string& device) {
-  return device.find(':') != std::string::npos && device.find('_') == std::string::npos;
+  return device.contains(':') && !device.contains('_');
 }
 
 }  // namespace

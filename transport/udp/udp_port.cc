@@ -113,11 +113,15 @@ Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, co
     }
     if (!four) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     const int wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int refusal = wake < 0 ? errno : 0;
     auto port = std::make_unique<UdpPort>(socket, wake, four, settings.offloads);
     set_options(socket, four, settings);
-    if (wake >= 0 && ::bind(socket, address.get(), address.bytes) == 0) return port;
-    if (error == 0 || error == EAFNOSUPPORT) error = errno;
-    if (errno == EADDRINUSE) break;  // so that it does not listen on the other family alone
+    if (wake >= 0) {
+      if (::bind(socket, address.get(), address.bytes) == 0) return port;
+      refusal = errno;
+    }
+    if (error == 0 || error == EAFNOSUPPORT) error = refusal;
+    if (refusal == EADDRINUSE) break;  // so that it does not listen on the other family alone
   }
   return fail(Errc::io, error == EADDRINUSE ? "the address is in use." : error_text(error) + ".");
 }

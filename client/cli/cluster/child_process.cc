@@ -27,7 +27,7 @@ bool is_program(const std::string& path) {
 
 /// Returns the file to execute; empty if there is none.
 std::string look_up(const std::string& program, const Environment& environment) {
-  if (program.find('/') != std::string::npos) return is_program(program) ? program : std::string();
+  if (program.contains('/')) return is_program(program) ? program : std::string();
   const auto found = environment.find("PATH");
   std::string_view folders = found == environment.end() ? kPathDefault : std::string_view(found->second);
   while (true) {

@@ -110,6 +110,7 @@ class PlainSocket {
       socket_ = accept(listener, nullptr, nullptr);
     } else if (session.rank() == 1) {
       socket_ = socket(AF_INET, SOCK_STREAM, 0);
+      require(socket_ >= 0, "cannot open a socket");
       require(connect(socket_, reinterpret_cast<const sockaddr*>(&all[0]), length) == 0,
               "the plain socket cannot connect");
     }

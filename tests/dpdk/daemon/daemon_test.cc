@@ -117,7 +117,7 @@ class DpdkDaemon : public ::testing::Test {
     for (std::string line; std::getline(lines, line);) {
       const std::string_view full = std::string_view(line).substr(0, line.find_last_of(' '));
       if (full.substr(0, full.find('{')) != "tributary_aggregator_" + name) continue;
-      if (full.find(label) == std::string_view::npos) continue;
+      if (!full.contains(label)) continue;
       found = true;
       sum += std::stod(line.substr(line.find_last_of(' ')));
     }

@@ -51,7 +51,7 @@ class DpdkWorld final : public World {
     ::setenv(kFaults, faults.c_str(), 1);
   }
   ~DpdkWorld() override {
-    const bool lossy = std::string_view(::getenv(kFaults)).find("lost=") != std::string_view::npos;
+    const bool lossy = std::string_view(::getenv(kFaults)).contains("lost=");
     faults_happened().lossy_worlds += lossy ? 1 : 0;
     if (lossy)
       faults_happened().sent_again += server_.statistics().packets_sent_again + client_.statistics().packets_sent_again;

@@ -60,7 +60,7 @@ double DaemonProcess::metric(const std::string& metric_name, const std::string& 
   for (std::string line; std::getline(lines, line);) {
     const std::string_view full = std::string_view(line).substr(0, line.find_last_of(' '));
     if (full.substr(0, full.find('{')) != "tributary_aggregator_" + metric_name) continue;
-    if (full.find(label) == std::string_view::npos) continue;
+    if (!full.contains(label)) continue;
     sum += std::stod(line.substr(line.find_last_of(' ')));
   }
   return sum;
@@ -129,10 +129,10 @@ std::vector<Child*> DaemonTest::lane_of(const DaemonProcess& root, std::uint16_t
   return all;
 }
 
-std::unique_ptr<Process> DaemonTest::rank_process(const DaemonProcess& root, std::uint16_t index,
+std::unique_ptr<Process> DaemonTest::rank_process(const DaemonProcess& root, std::uint16_t child,
                                                   std::uint16_t children) {
-  const Bytes join = join_of({claims_of(root.name, index, children)});
-  const std::string rank = "rank" + std::to_string(index);
+  const Bytes join = join_of({claims_of(root.name, child, children)});
+  const std::string rank = "rank" + std::to_string(child);
   const std::string file = folder_.write(rank + ".join", {reinterpret_cast<const char*>(join.data()), join.size()});
   return std::make_unique<Process>(std::vector<std::string>{RANK_PROGRAM, std::to_string(root.data_port), file,
                                                             std::to_string(kGroup), std::to_string(epoch_)},

@@ -52,7 +52,7 @@ TEST_F(DaemonDrain, ASecondSignalEndsAtOnce) {
   DaemonProcess& root = aggregator("root", {"--config", file});
   const auto ranks = lane_of(root, 2);
   root.process.signal(SIGTERM);
-  ASSERT_TRUE(eventually([&] { return root.process.output().find("draining; once more") != std::string::npos; }));
+  ASSERT_TRUE(eventually([&] { return root.process.output().contains("draining; once more"); }));
   root.process.signal(SIGINT);
   EXPECT_EQ(root.process.wait(std::chrono::seconds(10)), 1);
   EXPECT_THAT(root.process.output(), HasSubstr("a second signal: ends at once"));

@@ -33,7 +33,7 @@ TEST_F(DaemonAndManager, StartsWithoutAManagerRefusesJoinsAndRegistersOnceThereI
   manager_.stop();
   DaemonProcess& daemon = start("early");
   EXPECT_THAT(refusal(daemon), HasSubstr("has not reached its manager yet"));
-  EXPECT_TRUE(eventually([&] { return daemon.process.output().find("cannot be reached") != std::string::npos; }))
+  EXPECT_TRUE(eventually([&] { return daemon.process.output().contains("cannot be reached"); }))
       << daemon.process.output();
   EXPECT_TRUE(eventually([&] { return daemon.metric("manager_failures_total") > 0; }));
   manager_.start();
@@ -86,8 +86,7 @@ TEST_F(DaemonAndManager, TwoOfOneNameAreToldSoAndDoNotFightWithoutEnd) {
   DaemonProcess& first = aggregator("twin");
   const DaemonProcess second(folder_, "twin", arguments_of("twin"));
   EXPECT_TRUE(eventually([&] {
-    return (first.process.output() + second.process.output()).find("does another aggregator use this name?") !=
-           std::string::npos;
+    return (first.process.output() + second.process.output()).contains("does another aggregator use this name?");
   }));
   EXPECT_LE(manager_.registrations(), 8U);
 }
@@ -97,8 +96,7 @@ TEST_F(DaemonAndManager, AnotherManagersKeyIsForNewJoinsAndLanesInUseGoOn) {
   const auto ranks = lane_of(daemon, 2);
   const Bytes old_join = join_of({claims_of("adopted", 0, 1)});
   manager_.replace();
-  EXPECT_TRUE(
-      eventually([&] { return daemon.process.output().find("has another key than before") != std::string::npos; }));
+  EXPECT_TRUE(eventually([&] { return daemon.process.output().contains("has another key than before"); }));
   Child& late = child(daemon.endpoint(), old_join);
   EXPECT_TRUE(run_until([&] { return late.refused.has_value(); }));
   EXPECT_THAT(late.refused.value_or(""), HasSubstr("not signed by this cluster's manager"));
@@ -111,9 +109,8 @@ TEST_F(DaemonAndManager, AWrongTokenIsToldAndReadAgainUntilItIsRight) {
   manager_.want_token("right");
   const std::string token = folder_.write("token", "wrong\n");
   DaemonProcess& daemon = start("shut-out", {"--token-file", token});
-  EXPECT_TRUE(eventually([&] {
-    return daemon.process.output().find("copy the manager's token file") != std::string::npos;
-  })) << daemon.process.output();
+  EXPECT_TRUE(eventually([&] { return daemon.process.output().contains("copy the manager's token file"); }))
+      << daemon.process.output();
   folder_.write("token", "right\n");
   EXPECT_TRUE(eventually([&] { return daemon.takes_joins(); })) << daemon.process.output();
 }

@@ -159,7 +159,7 @@ TEST_F(DaemonStart, TellsTheServiceManagerThatItIsReadyAliveAndStopping) {
       std::array<char, 256> text{};
       const ssize_t bytes = ::recv(socket, text.data(), text.size(), MSG_DONTWAIT);
       if (bytes > 0) told.append(text.data(), static_cast<std::size_t>(bytes)).append("\n");
-      return told.find(what) != std::string::npos;
+      return told.contains(what);
     });
   };
   EXPECT_TRUE(hears("READY=1"));
@@ -176,11 +176,10 @@ TEST_F(DaemonStart, SighupReadsTheLogLevelAgainAndKeepsItWhenTheFileIsWrong) {
   DaemonProcess daemon(folder_, "reloads", {"--config", file});
   folder_.write("a.yaml", common + "log_level: debug\n");
   daemon.process.signal(SIGHUP);
-  EXPECT_TRUE(
-      eventually([&] { return daemon.process.output().find("SIGHUP: log_level is debug") != std::string::npos; }));
+  EXPECT_TRUE(eventually([&] { return daemon.process.output().contains("SIGHUP: log_level is debug"); }));
   folder_.write("a.yaml", common + "log_level: loud\n");
   daemon.process.signal(SIGHUP);
-  EXPECT_TRUE(eventually([&] { return daemon.process.output().find("nothing was changed") != std::string::npos; }));
+  EXPECT_TRUE(eventually([&] { return daemon.process.output().contains("nothing was changed"); }));
   EXPECT_TRUE(daemon.process.running());
 }
 

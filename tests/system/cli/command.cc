@@ -92,7 +92,7 @@ std::string Workplace::left_behind() const {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename();
     if (!is_number(name) || name == std::to_string(getpid())) continue;
-    if (read_file(entry.path() / "environ").find(mark) == std::string::npos || is_dying(entry.path())) continue;
+    if (!read_file(entry.path() / "environ").contains(mark) || is_dying(entry.path())) continue;
     std::string words = read_file(entry.path() / "cmdline");
     std::replace(words.begin(), words.end(), '\0', ' ');
     found += "process " + name + ": " + words + "\n";

@@ -151,7 +151,7 @@ TEST_F(RunCommand, LeavesNothingBehindEvenWhenItIsKilled) {
 
 TEST_F(RunCommand, InterruptedWhileTheServiceStartsLeavesNothingBehind) {
   cli::ChildProcess process = start({"--ranks", "2", "--aggregators", "8"}, "exec sleep 1000");
-  ASSERT_TRUE(eventually([&] { return work_.left_behind().find("tributary-manager") != std::string::npos; }));
+  ASSERT_TRUE(eventually([&] { return work_.left_behind().contains("tributary-manager"); }));
   kill(process.pid(), SIGTERM);
   const Outcome outcome = work_.finish(std::move(process), seconds(60));
   EXPECT_EQ(outcome.code, 128 + SIGTERM) << outcome.error;

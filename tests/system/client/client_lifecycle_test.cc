@@ -40,7 +40,7 @@ tributary_status init(tributary_comm** comm, int nranks, const tributary_unique_
 }
 
 bool says(const std::string& text) {
-  return last_error().find(text) != std::string::npos;
+  return last_error().contains(text);
 }
 
 TEST(Lifecycle, RankAndSizeAreTold) {

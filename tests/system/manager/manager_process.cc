@@ -89,7 +89,7 @@ std::unique_ptr<ManagerProcess> ManagerProcess::serving(const std::string& state
 }
 
 nlohmann::json ManagerProcess::wait_ready() {
-  while (read_so_far_.find('\n') == std::string::npos) {
+  while (!read_so_far_.contains('\n')) {
     char bytes[4096];
     const ssize_t got = ::read(output_, bytes, sizeof bytes);
     if (got <= 0) throw std::runtime_error("the manager did not start: " + read_file(error_path_));

@@ -83,7 +83,7 @@ bool has_seen_a_standstill(const ManagerProcess& manager) {
   while (std::chrono::steady_clock::now() < limit) {
     Connection connection(manager.port());
     if (!connection.send("GET /metrics HTTP/1.1\r\nHost: manager\r\n\r\n")) continue;
-    if (connection.answer().find("tributary_manager_standstills_total 1\n") != std::string::npos) return true;
+    if (connection.answer().contains("tributary_manager_standstills_total 1\n")) return true;
   }
   return false;
 }

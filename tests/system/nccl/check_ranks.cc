@@ -93,7 +93,7 @@ bool CheckRanks::wait_for(const std::string& text, std::chrono::seconds limit) {
   while (steady_clock::now() < deadline) {
     bool all_ended = true;
     for (cli::ChildProcess& process : processes_) all_ended = process.poll() && all_ended;
-    if (output().find(text) != std::string::npos) return true;
+    if (output().contains(text)) return true;
     if (all_ended) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

@@ -542,7 +542,7 @@ TEST(Coordinator, AsksForBetterTreesMoreAndMoreRarely) {
   for (int second = 1; second <= 300; ++second) {
     rig.wait(1s);
     while (!rig.manager.leases.empty()) rig.answer_lease(GroupLease{.better_trees = true, .why = ""});
-    if (rig.said().find("better") == std::string::npos) continue;
+    if (!rig.said().contains("better")) continue;
     asked.push_back(second);
     rig.answer(GroupDescriptor{});
   }

@@ -264,7 +264,7 @@ std::size_t descriptors() {
 std::size_t mappings_of(std::string_view name) {
   std::ifstream maps("/proc/self/maps");
   std::size_t n = 0;
-  for (std::string line; std::getline(maps, line);) n += line.find(name) != std::string::npos ? 1U : 0U;
+  for (std::string line; std::getline(maps, line);) n += line.contains(name) ? 1U : 0U;
   return n;
 }
 

@@ -368,12 +368,11 @@ TEST_F(ApiTest, RefusesEveryWrongValueOfEveryMemberWithASentence) {
       ASSERT_LT(reply.status, 500U) << body.dump().substr(0, 300);
       // The manager must not call a body bad that the document allows, and must refuse one that it does not allow.
       if (!openapi_
-               .check_request(
-                   std::string(it.method) + " " +
-                       (std::string(it.path).find("/groups/") != std::string::npos ? "/v1/groups/{id}/rebuild"
-                        : std::string(it.path).find("/lease") != std::string::npos ? "/v1/aggregators/{name}/lease"
-                                                                                   : it.path),
-                   body)
+               .check_request(std::string(it.method) + " " +
+                                  (std::string(it.path).contains("/groups/") ? "/v1/groups/{id}/rebuild"
+                                   : std::string(it.path).contains("/lease") ? "/v1/aggregators/{name}/lease"
+                                                                             : it.path),
+                              body)
                .empty()) {
         EXPECT_EQ(reply.status, 400U) << name << ": " << body.dump().substr(0, 300);
       }

@@ -217,7 +217,7 @@ Result<HttpUrl> parse_url(std::string_view url) {
   if (error != std::errc{} || end != port.data() + port.size() || number == 0) {
     return bad("the port is not a number from 1 to 65535");
   }
-  const bool v6 = host.find(':') != std::string_view::npos;
+  const bool v6 = host.contains(':');
   HttpUrl parsed{std::string(host), std::string(port), std::string(prefix), std::string(kScheme)};
   parsed.text += (v6 ? "[" + parsed.host + "]" : parsed.host) + ":" + parsed.port;
   return parsed;

@@ -116,7 +116,7 @@ class ManagerClient {
                                                          bool draining = false);
   [[nodiscard]] Status unregister_aggregator(std::string_view name);
 
-  [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& request);
+  [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& group);
   /// Gets the places at which `count` ranks from `first` on enter the trees of this epoch; at most kTokenPageRanksMax.
   [[nodiscard]] Result<TokenPage> group_places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first,
                                                std::uint32_t count);
