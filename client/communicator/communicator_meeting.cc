@@ -198,8 +198,8 @@ std::string Communicator::missing_ranks() const {
     return shared_.life.has_met() ? "rank 0 did not say how to begin"
                                   : "rank 0 did not answer at " + to_string(shared_.settings.id.root);
   }
-  const bool led = hosts_.level() != nullptr && hosts_.between() != nullptr;
-  const auto& asks = led ? hosts_.between()->coordinator_ : coordinator_;
+  const Communicator* const between = hosts_.level() != nullptr ? hosts_.between() : nullptr;
+  const auto& asks = between != nullptr ? between->coordinator_ : coordinator_;
   const std::string why_not = asks ? asks->search().why_not : "";
   if (shared_.settings.require_trees && !why_not.empty())
     return "TRIBUTARY_REQUIRE=in-network, and there is no tree: " + why_not;

@@ -1,5 +1,6 @@
 #include "client/communicator/path_report.h"
 
+#include <cmath>
 #include <utility>
 
 namespace tributary::client {
@@ -70,7 +71,9 @@ namespace {
 
 std::string percent_of(std::uint64_t part, std::uint64_t all) {
   const std::uint64_t tenths =
-      all == 0 ? 0 : static_cast<std::uint64_t>(1000.0 * static_cast<double>(part) / static_cast<double>(all) + 0.5);
+      all == 0
+          ? 0
+          : static_cast<std::uint64_t>(std::llround(1000.0 * static_cast<double>(part) / static_cast<double>(all)));
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
 

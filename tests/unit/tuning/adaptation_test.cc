@@ -25,7 +25,7 @@ struct World {
 
   [[nodiscard]] double best_us() const {
     double best = std::min(trees_us, ranks_us);
-    for (double share = 0; share <= 1; share += 1.0 / 64) best = std::min(best, split_us(share));
+    for (int part = 0; part <= 64; ++part) best = std::min(best, split_us(part / 64.0));
     return best;
   }
   [[nodiscard]] double split_us(double share) const {
