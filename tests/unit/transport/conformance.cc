@@ -31,7 +31,7 @@ TEST_P(TransportConformance, BringsAFrameWithEveryFieldOfItsHeader) {
   header.set_signature({Collective::broadcast, DType::bfloat16, ReduceOp::max, 5, 123456789012});
   const auto payload = pattern(300, 1);
   ASSERT_TRUE(client_.channel->send(header, payload, 1));
-  ASSERT_TRUE(run_until([&] { return !server().frames.empty(); }));
+  ASSERT_TRUE(run_until([&] { return !server().frames.empty() && !client_.sent.empty(); }));
   const FrameHeader& got = server().frames[0].header;
   header.payload_bytes = 300;
   EXPECT_EQ(std::memcmp(&got, &header, sizeof header), 0);
@@ -99,7 +99,7 @@ TEST_P(TransportConformance, WritesPayloadsStraightToTheirPlace) {
   server().when_frame = [&](Channel&, const Received&) { ++seen; };
   const auto payload = pattern(4000, 1);
   for (const std::uint64_t slot : {2U, 0U}) ASSERT_TRUE(client_.channel->send(header_of(slot), payload, slot));
-  ASSERT_TRUE(run_until([&] { return seen == 2; }));
+  ASSERT_TRUE(run_until([&] { return seen == 2 && client_.sent.size() == 2; }));
   (void)placed;
   EXPECT_TRUE(std::ranges::equal(payload, std::span(slots).first(4000)));
   EXPECT_TRUE(std::ranges::equal(payload, std::span(slots).subspan(8192, 4000)));
@@ -227,7 +227,7 @@ TEST_P(TransportConformance, RefusesSendsWhenTheQueueIsFullAndTakesThemAgainAfte
   server().channel->resume();
   ASSERT_TRUE(run_until([&] { return client_.sent.size() == taken; }));
   EXPECT_TRUE(client_.channel->send(header_of(taken), payload, taken));
-  ASSERT_TRUE(run_until([&] { return server().frames.size() == taken + 1; }));
+  ASSERT_TRUE(run_until([&] { return server().frames.size() == taken + 1 && client_.sent.size() == taken + 1; }));
 }
 
 TEST_P(TransportConformance, SendsFromInsideEveryCallback) {
@@ -263,7 +263,7 @@ TEST_P(TransportConformance, NeverCallsBackFromInsideACall) {
     inside = false;
   }
   EXPECT_TRUE(client_.sent.empty());
-  ASSERT_TRUE(run_until([&] { return client_.sent.size() == 20; }));
+  ASSERT_TRUE(run_until([&] { return client_.sent.size() == 20 && server().sent.size() == 1; }));
 }
 
 TEST_P(TransportConformance, RunsPostedCallsInOrderInALaterPoll) {
