@@ -15,16 +15,24 @@ AggregatorIndex::AggregatorIndex(const DomainTree& domains, std::span<const Plan
     for (std::uint32_t route = 0; route < by_route_.size(); ++route) {
       const std::uint32_t interface = domains.interface_of(host, route);
       if (interface == kNoInterface) continue;
-      by_route_[route].push_back({i, host, interface, domains.place(host, interface).domain});
+      const std::uint32_t domain = domains.place(host, interface).domain;
+      by_route_[route].push_back({i, host, interface, domain, domains.domains()[domain].preorder});
     }
   }
   const auto key = [&](const Entry& entry) {
     const PlanAggregator& it = aggregators[entry.index];
-    return std::tuple(domains.domains()[entry.domain].preorder, std::string_view(it.host), std::string_view(it.name));
+    return std::tuple(entry.preorder, std::string_view(it.host), std::string_view(it.name));
   };
   for (std::vector<Entry>& entries : by_route_) {
     std::ranges::sort(entries, [&](const Entry& a, const Entry& b) { return key(a) < key(b); });
   }
+}
+
+std::span<const AggregatorIndex::Entry> AggregatorIndex::below(const Domain& domain, std::uint32_t route) const {
+  const std::vector<Entry>& all = on_route(route);
+  const auto first = std::ranges::lower_bound(all, domain.preorder, {}, &Entry::preorder);
+  const auto last = std::ranges::lower_bound(all, domain.preorder_end, {}, &Entry::preorder);
+  return {first, last};
 }
 
 }  // namespace tributary::manager

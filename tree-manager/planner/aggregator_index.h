@@ -18,6 +18,7 @@ class AggregatorIndex {
     std::uint32_t host = 0;       // as DomainTree numbers it
     std::uint32_t interface = 0;  // of the host
     std::uint32_t domain = 0;
+    std::uint32_t preorder = 0;  // of the domain
   };
 
   AggregatorIndex(const DomainTree& domains, std::span<const PlanAggregator> aggregators);
@@ -26,6 +27,8 @@ class AggregatorIndex {
   [[nodiscard]] const std::vector<Entry>& on_route(std::uint32_t route) const {
     return by_route_[route % by_route_.size()];
   }
+  /// Returns those of them that are below the domain.
+  [[nodiscard]] std::span<const Entry> below(const Domain& domain, std::uint32_t route) const;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:

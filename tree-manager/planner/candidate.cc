@@ -1,6 +1,7 @@
 #include "tree-manager/planner/candidate.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "tributary/protocol/assert.h"
 
@@ -20,6 +21,7 @@ bool CandidateBuilder::build(const CandidateShape& shape, std::uint64_t weight, 
   shape_ = shape;
   weight_ = weight;
   out_ = &out;
+  std::ranges::move(out.nodes, std::back_inserter(spare_));
   out.nodes.clear();
   const std::uint32_t begin = sites_.views[shape.view].sites_begin;
   pending_.resize(sites_.sites.size());
@@ -40,23 +42,64 @@ bool CandidateBuilder::build(const CandidateShape& shape, std::uint64_t weight, 
   return false;
 }
 
+void CandidateBuilder::forget_queues() {
+  for (Queue& queue : queues_) queue.fan_in = 0;
+}
+
+/// Sorts once for many candidates: between two lanes no load changes.
+const std::vector<std::uint32_t>& CandidateBuilder::queue_of(const Site& site) {
+  queues_.resize(sites_.sites.size());
+  Queue& queue = queues_[static_cast<std::size_t>(&site - sites_.sites.data())];
+  if (queue.fan_in == shape_.fan_in || (queue.fan_in != 0 && queue.any_fan_in)) return queue.order;
+  std::vector<std::pair<double, std::uint32_t>> busy;
+  busy.reserve(site.aggregators_end - site.aggregators_begin);
+  queue.any_fan_in = true;
+  for (std::uint32_t a = site.aggregators_begin; a < site.aggregators_end; ++a) {
+    const SiteAggregator& it = sites_.aggregators[a];
+    const auto load = static_cast<double>(sites_.budget(it).load + weight_ * shape_.fan_in);
+    busy.emplace_back(load / static_cast<double>(rate_or_assumed(it.line_rate_bits_per_second)), a);
+    const SiteAggregator& first = sites_.aggregators[site.aggregators_begin];
+    queue.any_fan_in = queue.any_fan_in && it.line_rate_bits_per_second == first.line_rate_bits_per_second;
+  }
+  std::ranges::sort(busy);
+  queue.fan_in = shape_.fan_in;
+  queue.order.clear();
+  for (const auto& [seconds, a] : busy) queue.order.push_back(a);
+  return queue.order;
+}
+
 /// Fills chosen_ with up to `wanted` unused aggregators of the site, the least loaded first. Returns how many.
 std::uint32_t CandidateBuilder::choose(const Site& site, std::uint32_t wanted, std::uint32_t children_min) {
   chosen_.clear();
-  for (std::uint32_t a = site.aggregators_begin; a < site.aggregators_end; ++a) {
-    if (!used_[a] && children_max(a) >= children_min) chosen_.push_back(a);
-  }
-  const auto key = [&](std::uint32_t a) {
-    const SiteAggregator& it = sites_.aggregators[a];
-    const bool further = shape_.own_first && it.domain != site.domain;
-    const double load = static_cast<double>(sites_.budget(it).load + weight_ * shape_.fan_in);
-    return std::tuple(further, load / static_cast<double>(rate_or_assumed(it.line_rate_bits_per_second)), a);
+  const std::vector<std::uint32_t>& queue = queue_of(site);
+  const auto take = [&](const auto& fits) {
+    for (const std::uint32_t a : queue) {
+      if (chosen_.size() == wanted) return;
+      const SiteAggregator& it = sites_.aggregators[a];
+      if (used_[a] || children_max(a) < children_min || !fits(it)) continue;
+      if (rate_or_assumed(it.line_rate_bits_per_second) >= shape_.rate_min) chosen_.push_back(a);
+    }
   };
-  const std::size_t keep = std::min<std::size_t>(wanted, chosen_.size());
-  std::partial_sort(chosen_.begin(), chosen_.begin() + static_cast<std::ptrdiff_t>(keep), chosen_.end(),
-                    [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
-  chosen_.resize(keep);
-  return static_cast<std::uint32_t>(keep);
+  if (shape_.own_first) {
+    take([&](const SiteAggregator& it) { return it.domain == site.domain; });
+    take([&](const SiteAggregator& it) { return it.domain != site.domain; });
+  } else {
+    take([](const SiteAggregator&) { return true; });
+  }
+  return static_cast<std::uint32_t>(chosen_.size());
+}
+
+CandidateNode CandidateBuilder::fresh_node(std::uint32_t aggregator) {
+  if (spare_.empty()) return {.aggregator = aggregator};
+  CandidateNode node = std::move(spare_.back());
+  spare_.pop_back();
+  node.runs.clear();
+  node.below.clear();
+  node.aggregator = aggregator;
+  node.parent = kNoParent;
+  node.depth = 1;
+  node.children = 0;
+  return node;
 }
 
 /// Puts one more level of aggregators over the items; items for which they have no room stay. Returns false when it put
@@ -70,7 +113,8 @@ bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t chil
   const auto room = [&](std::uint32_t a) { return std::min(children_max(a), shape_.fan_in); };
   // The smallest aggregators come first, so that the others share the items that these cannot take.
   std::stable_sort(chosen_.begin(), chosen_.end(), [&](std::uint32_t a, std::uint32_t b) { return room(a) < room(b); });
-  Items result;
+  Items& result = result_;
+  result.clear();
   std::size_t at = 0;
   std::uint32_t offset = 0;
   std::uint32_t given = 0;
@@ -90,7 +134,7 @@ bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t chil
   }
   TRIBUTARY_ASSERT(count(result) == left + given, "{} of {} children are left, {} nodes are new, and {} need a parent",
                    left, before, given, count(result));
-  items = std::move(result);
+  items.swap(result);
   return given != 0;
 }
 
@@ -117,7 +161,7 @@ void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, co
                    "aggregator {} gets {} children, of at most {}", aggregator, children, children_max(aggregator));
   used_[aggregator] = true;
   const auto self = static_cast<std::uint32_t>(out_->nodes.size());
-  CandidateNode node{.aggregator = aggregator};
+  CandidateNode node = fresh_node(aggregator);
   while (children > 0) {
     TRIBUTARY_ASSERT(at < items.size(), "{} children are missing after {} items", children, items.size());
     Item part = items[at];

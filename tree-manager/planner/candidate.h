@@ -13,10 +13,12 @@ struct CandidateShape {
   std::uint32_t scope = 0;  // the site in which the root is looked for: it holds all members
   // Bit l: sites of level l below the scope reduce what comes from below before it goes up.
   std::uint32_t levels_mask = 0;
-  std::uint32_t fan_in = 0;  // children that an aggregator should have, where its limits allow
-  bool own_first = true;     // prefer aggregators cabled to the site itself over those further down
+  std::uint32_t fan_in = 0;    // children that an aggregator should have, where its limits allow
+  std::uint64_t rate_min = 0;  // aggregators with slower links are left out
+  bool own_first = true;       // prefer aggregators cabled to the site itself over those further down
   std::uint32_t levels_max = 0;
   std::uint32_t levels = 0;  // exactly so many; 0: any up to levels_max
+  friend bool operator==(const CandidateShape&, const CandidateShape&) = default;
 };
 
 /// A contiguous part of Sites::order, at one site.
@@ -50,8 +52,16 @@ class CandidateBuilder {
   explicit CandidateBuilder(const Sites& sites) : sites_(sites) {}
   /// Returns false when these choices lead to no tree. Does not set the estimate.
   [[nodiscard]] bool build(const CandidateShape& shape, std::uint64_t weight, Candidate& out);
+  /// To be called when the load of aggregators has changed.
+  void forget_queues();
 
  private:
+  /// A site's aggregators, the least busy first.
+  struct Queue {
+    std::vector<std::uint32_t> order;
+    std::uint32_t fan_in = 0;  // for which it holds; 0: it is not made
+    bool any_fan_in = false;   // all have links of one rate: then their order is that of their loads
+  };
   /// A run of ranks, or a node, that still needs a parent.
   struct Item {
     RankRun run;
@@ -64,7 +74,9 @@ class CandidateBuilder {
   [[nodiscard]] std::uint32_t children_max(std::uint32_t aggregator) const {
     return sites_.budget(sites_.aggregators[aggregator]).children_max;
   }
+  [[nodiscard]] const std::vector<std::uint32_t>& queue_of(const Site& site);
   [[nodiscard]] std::uint32_t choose(const Site& site, std::uint32_t wanted, std::uint32_t children_min);
+  [[nodiscard]] CandidateNode fresh_node(std::uint32_t aggregator);
   [[nodiscard]] bool reduce(const Site& site, Items& items, std::uint32_t children_min);
   void give(std::uint32_t aggregator, std::uint32_t children, const Items& items, std::size_t& at,
             std::uint32_t& offset, Items& out);
@@ -76,6 +88,9 @@ class CandidateBuilder {
   CandidateShape shape_;
   std::uint64_t weight_ = 0;
   Candidate* out_ = nullptr;
+  std::vector<Queue> queues_;          // by site
+  std::vector<CandidateNode> spare_;   // of earlier trees: their lists keep their memory
+  Items result_;                       // of reduce()
   std::vector<Items> pending_;         // by site
   std::vector<bool> used_;             // by aggregator
   std::vector<std::uint32_t> chosen_;  // aggregators, by choose()

@@ -46,11 +46,10 @@ class DomainFabric final : public Fabric {
       return {.reason = "no tree: a group of one rank has nothing to reduce", .window = wanted.window};
     PlanRequest request = wanted;
     if (!links_tell_rates(wanted)) request.link_rate_bits_per_second = 0;
-    const Sites sites = sites_of(request, load);
-    if (!sites.unknown_host.empty()) return {.reason = why_no_place(sites), .window = wanted.window};
-    Search search{.request = request, .sites = sites};
-    const Trial best = request.lanes == 0 ? as_many_as_pay(search) : at_most(search, request.lanes);
-    return plan_of(best, search);
+    Plan plan = plan_within(request, load, Reach::members);
+    // The aggregators near the members do not suffice, if there are any.
+    if (plan.lanes.empty() || plan.lanes.size() < request.lanes) plan = plan_within(request, load, Reach::fabric);
+    return plan;
   }
 
   void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const override {
@@ -87,9 +86,17 @@ class DomainFabric final : public Fabric {
     [[nodiscard]] std::uint32_t lanes() const { return planner ? planner->lanes() : 0; }
   };
 
+  [[nodiscard]] Plan plan_within(const PlanRequest& request, const FabricLoad& load, Reach reach) const {
+    const Sites sites = sites_of(request, load, reach);
+    if (!sites.unknown_host.empty()) return {.reason = why_no_place(sites), .window = request.window};
+    Search search{.request = request, .sites = sites};
+    const Trial best = request.lanes == 0 ? as_many_as_pay(search) : at_most(search, request.lanes);
+    return plan_of(best, search);
+  }
+
   /// Lays the group out once for all trials, with every aggregator that one of them can use: the more lanes, the smaller
   /// each one's window, and the less memory a child takes.
-  [[nodiscard]] Sites sites_of(const PlanRequest& wanted, const FabricLoad& load) const {
+  [[nodiscard]] Sites sites_of(const PlanRequest& wanted, const FabricLoad& load, Reach reach) const {
     PlanRequest request = wanted;
     const std::uint32_t lanes = wanted.lanes == 0 ? kLanesMax : wanted.lanes;
     if (wanted.window_is_for_all) request.window = window_of_lane(wanted.window, lanes);
@@ -97,9 +104,9 @@ class DomainFabric final : public Fabric {
     if (wanted.index != nullptr) {
       TRIBUTARY_ASSERT(wanted.index->size() == wanted.aggregators.size(), "an index of {} aggregators, for {}",
                        wanted.index->size(), wanted.aggregators.size());
-      return lay_out(domains_, *wanted.index, request, load, routes);
+      return lay_out(domains_, *wanted.index, request, load, routes, reach);
     }
-    return lay_out(domains_, AggregatorIndex(domains_, wanted.aggregators), request, load, routes);
+    return lay_out(domains_, AggregatorIndex(domains_, wanted.aggregators), request, load, routes, reach);
   }
 
   [[nodiscard]] std::string why_no_place(const Sites& sites) const {
@@ -162,6 +169,7 @@ class DomainFabric final : public Fabric {
       // aggregator less.
       for (const std::uint32_t levels_max : {request.levels_max, 1U, 2U}) {
         if (levels_max > request.levels_max || (request.levels != 0 && levels_max < request.levels)) continue;
+        if (levels_max < request.levels_max && search.shapes.same_with(levels_max, request.levels_max)) continue;
         Trial trial = try_lanes(search, lanes, levels_max);
         if (trial.lanes() != lanes || trial.planner->seconds() >= best.planner->seconds() * (1 - kLanesPay)) continue;
         best = std::move(trial);

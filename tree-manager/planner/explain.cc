@@ -22,10 +22,10 @@ Census count(const DomainTree& domains, const PlanRequest& request) {
   for (std::uint32_t i = 0; i < request.aggregators.size(); ++i) {
     const PlanAggregator& aggregator = request.aggregators[i];
     const std::uint32_t fits = children_that_fit(aggregator.memory_free_bytes, request.window, request.segment_bytes);
-    if (!aggregator.unusable.empty()) {
-      ++census.unusable[aggregator.unusable];
-    } else if (std::ranges::find(request.avoided, i) != request.avoided.end()) {
+    if (std::ranges::find(request.avoided, i) != request.avoided.end()) {
       ++census.unusable["avoided because this group saw it fail"];
+    } else if (!aggregator.unusable.empty()) {
+      ++census.unusable[aggregator.unusable];
     } else if (domains.place(aggregator.host).domain == kNoDomain) {
       ++census.elsewhere;
     } else if (fits < 2 || aggregator.children_max < 2) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "tributary/protocol/assert.h"
 
@@ -15,6 +17,8 @@ constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr double kSameCost = 0.02;
 constexpr std::uint32_t kNoLeaf = UINT32_MAX;
 constexpr std::size_t kGoodOfADepth = 3;
+constexpr std::size_t kTriedAgain = 3;
+constexpr std::size_t kRatesMax = 3;
 
 /// The sites with what each aggregator can serve at this request's window.
 Sites with_window(Sites sites, const PlanRequest& request) {
@@ -35,15 +39,26 @@ bool can_hold(std::size_t ranks, std::uint32_t levels) {
 void GoodShapes::remember(std::vector<Good> tried) {
   std::ranges::sort(tried, [](const Good& a, const Good& b) { return a.seconds < b.seconds; });
   std::size_t kept[kTreeLevelsMax + 1] = {};
-  for (Good& it : tried) {
+  const Good* last[kTreeLevelsMax + 1] = {};
+  for (const Good& it : tried) {
     TRIBUTARY_ASSERT(it.depth <= kTreeLevelsMax, "a tree has {} levels", it.depth);
+    const Good* const before = std::exchange(last[it.depth], &it);
+    if (before != nullptr && before->seconds == it.seconds && before->aggregators == it.aggregators) continue;
     if (kept[it.depth]++ < kGoodOfADepth) good_.push_back(it);
   }
+}
+
+bool GoodShapes::same_with(std::uint32_t levels_max, std::uint32_t other_levels_max) const {
+  if (good_.empty()) return false;
+  const CandidateShape& first = good_.front().shape;
+  const auto shapes = at(first.view, first.scope, levels_max);
+  return !shapes.empty() && shapes == at(first.view, first.scope, other_levels_max);
 }
 
 std::vector<CandidateShape> GoodShapes::at(std::uint32_t view, std::uint32_t scope, std::uint32_t levels_max) const {
   std::vector<CandidateShape> found;
   for (const Good& it : good_) {
+    if (found.size() == kTriedAgain) break;
     if (it.shape.view == view && it.shape.scope == scope && it.depth <= levels_max) found.push_back(it.shape);
   }
   return found;
@@ -71,6 +86,7 @@ bool LanePlanner::next(std::uint64_t weight) {
     }
     TRIBUTARY_ASSERT(!best_.nodes.empty(), "the best tree of lane {} has no aggregator", lanes_.size());
     cost_.commit(best_, weight);
+    builder_.forget_queues();
     seconds_ = std::max(seconds_, best_.seconds);
     lanes_.push_back({std::move(best_), route});
     best_ = {};
@@ -93,52 +109,69 @@ bool LanePlanner::best_within(std::uint32_t view, std::uint32_t scope, std::uint
   const Site& site = sites_.sites[scope];
   if (site.aggregators_begin == site.aggregators_end) return false;
   tried_.clear();
-  for (CandidateShape shape : shapes_.at(view, scope, request_.levels_max)) {
+  const std::vector<CandidateShape> shapes = shapes_.at(view, scope, request_.levels_max);
+  again_.resize(std::max(again_.size(), shapes.size()));
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    CandidateShape shape = shapes[i];
     shape.levels_max = request_.levels_max;
-    consider(shape, weight);
+    consider(shape, weight, again_[i]);
   }
-  if (tried_.empty()) try_all(view, scope, weight);
+  if (!tried_.empty()) {
+    std::swap(best_, *best_tried().tree);
+    return true;
+  }
+  try_all(view, scope, weight);
   if (tried_.empty()) return false;
+  const CandidateShape& shape = best_tried().shape;
+  const bool built = builder_.build(shape, weight, best_);
+  TRIBUTARY_ASSERT(built, "a tree with a fan-in of {} was built once, and cannot be built again", shape.fan_in);
+  cost_.estimate(best_, weight);
+  return true;
+}
+
+/// Returns the least burden among those that are as fast as the fastest.
+const LanePlanner::Tried& LanePlanner::best_tried() const {
   const auto fastest = std::ranges::min_element(tried_, {}, &Tried::seconds);
   const double seconds_max = fastest->seconds * (1 + kSameCost);
   const Tried* best = &*fastest;
   for (const Tried& it : tried_) {
     if (it.seconds <= seconds_max && it.burden < best->burden) best = &it;
   }
-  const bool built = builder_.build(best->shape, weight, best_);
-  TRIBUTARY_ASSERT(built, "a tree with a fan-in of {} was built once, and cannot be built again", best->shape.fan_in);
-  cost_.estimate(best_, weight);
-  return true;
+  return *best;
 }
 
 /// Builds and estimates every combination of choices.
 void LanePlanner::try_all(std::uint32_t view, std::uint32_t scope, std::uint64_t weight) {
   const std::uint32_t levels = reducing_levels(view, scope);
+  const std::vector<std::uint64_t> rates_min = rates(sites_.sites[scope]);
   for (const std::uint32_t fan_in : fan_ins(sites_.sites[scope])) {
     // Takes every subset, the full one first.
     for (std::uint32_t mask = levels;; mask = (mask - 1) & levels) {
-      for (const bool own_first : {true, false}) {
-        consider({.view = view,
-                  .scope = scope,
-                  .levels_mask = mask,
-                  .fan_in = fan_in,
-                  .own_first = own_first,
-                  .levels_max = request_.levels_max,
-                  .levels = request_.levels},
-                 weight);
+      for (const std::uint64_t rate_min : rates_min) {
+        for (const bool own_first : {true, false}) {
+          consider({.view = view,
+                    .scope = scope,
+                    .levels_mask = mask,
+                    .fan_in = fan_in,
+                    .rate_min = rate_min,
+                    .own_first = own_first,
+                    .levels_max = request_.levels_max,
+                    .levels = request_.levels},
+                   weight, best_);
+        }
       }
       if (mask == 0) break;
     }
   }
   std::vector<GoodShapes::Good> good;
-  for (const Tried& it : tried_) good.push_back({it.shape, std::get<2>(it.burden), it.seconds});
+  for (const Tried& it : tried_) good.push_back({it.shape, std::get<2>(it.burden), it.seconds, std::get<3>(it.burden)});
   shapes_.remember(std::move(good));
 }
 
-void LanePlanner::consider(const CandidateShape& shape, std::uint64_t weight) {
-  if (!builder_.build(shape, weight, best_)) return;
-  cost_.estimate(best_, weight);
-  tried_.push_back({shape, best_.seconds, {best_.traffic, best_.mixed, best_.depth, best_.nodes.size()}});
+void LanePlanner::consider(const CandidateShape& shape, std::uint64_t weight, Candidate& tree) {
+  if (!builder_.build(shape, weight, tree)) return;
+  cost_.estimate(tree, weight);
+  tried_.push_back({shape, tree.seconds, {tree.traffic, tree.mixed, tree.depth, tree.nodes.size()}, &tree});
 }
 
 /// Leaves out those with which all aggregators of the scope together cannot take the ranks, unless all are such.
@@ -152,6 +185,17 @@ std::vector<std::uint32_t> LanePlanner::fan_ins(const Site& scope) const {
   const std::size_t aggregators = scope.aggregators_end - scope.aggregators_begin;
   const auto enough = [&](std::uint32_t fan_in) { return fan_in * aggregators >= ranks; };
   if (enough(*found.rbegin())) std::erase_if(found, [&](std::uint32_t fan_in) { return !enough(fan_in); });
+  return {found.begin(), found.end()};
+}
+
+/// Returns the least rates that are tried: 0, and where links of the scope's aggregators differ, a few of their rates.
+std::vector<std::uint64_t> LanePlanner::rates(const Site& scope) const {
+  std::set<std::uint64_t> found;
+  for (std::uint32_t a = scope.aggregators_begin; a < scope.aggregators_end; ++a)
+    found.insert(rate_or_assumed(sites_.aggregators[a].line_rate_bits_per_second));
+  found.erase(found.begin());
+  while (found.size() > kRatesMax) found.erase(std::next(found.begin(), static_cast<std::ptrdiff_t>(found.size() / 2)));
+  found.insert(0);
   return {found.begin(), found.end()};
 }
 

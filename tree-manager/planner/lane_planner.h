@@ -22,11 +22,14 @@ class GoodShapes {
     CandidateShape shape;
     std::uint32_t depth = 0;
     double seconds = 0;
+    std::size_t aggregators = 0;
   };
-  /// Keeps the best few of each depth.
+  /// Keeps the best few of each depth, and one of several shapes that make the same tree.
   void remember(std::vector<Good> tried);
-  /// Returns the good shapes of this view and scope for trees of at most so many levels, the best first.
+  /// Returns a few good shapes of this view and scope for trees of at most so many levels, the best first.
   [[nodiscard]] std::vector<CandidateShape> at(std::uint32_t view, std::uint32_t scope, std::uint32_t levels_max) const;
+  /// Says whether the first lanes of a group would try the same shapes with one bound on the levels as with the other.
+  [[nodiscard]] bool same_with(std::uint32_t levels_max, std::uint32_t other_levels_max) const;
 
  private:
   std::vector<Good> good_;
@@ -60,13 +63,16 @@ class LanePlanner {
     CandidateShape shape;
     double seconds = 0;
     std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::size_t> burden;  // traffic, mixed, depth, aggregators
+    Candidate* tree = nullptr;  // a later candidate may have taken its place
   };
 
   [[nodiscard]] bool plan_on(std::uint32_t view, std::uint64_t weight);
   [[nodiscard]] bool best_within(std::uint32_t view, std::uint32_t scope, std::uint64_t weight);
   void try_all(std::uint32_t view, std::uint32_t scope, std::uint64_t weight);
-  void consider(const CandidateShape& shape, std::uint64_t weight);
+  void consider(const CandidateShape& shape, std::uint64_t weight, Candidate& tree);
+  [[nodiscard]] const Tried& best_tried() const;
   [[nodiscard]] std::vector<std::uint32_t> fan_ins(const Site& scope) const;
+  [[nodiscard]] std::vector<std::uint64_t> rates(const Site& scope) const;
   [[nodiscard]] std::uint32_t reducing_levels(std::uint32_t view, std::uint32_t scope) const;
   [[nodiscard]] LaneTree materialise(const Lane& lane) const;
   [[nodiscard]] TreeNode node_of(const Lane& lane, const CandidateNode& from) const;
@@ -79,6 +85,7 @@ class LanePlanner {
   CostModel cost_;
   GoodShapes& shapes_;
   Candidate best_;
+  std::vector<Candidate> again_;  // of the good shapes
   std::vector<Tried> tried_;
   std::vector<Lane> lanes_;
   std::uint32_t turn_ = 0;  // counts views tried

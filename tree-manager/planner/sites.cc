@@ -19,8 +19,9 @@ constexpr std::size_t kSparesMax = 32;
 
 class Layout {
  public:
-  Layout(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request, const FabricLoad& load)
-      : domains_(domains), index_(index), request_(request), load_(load) {}
+  Layout(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request, const FabricLoad& load,
+         Reach reach)
+      : domains_(domains), index_(index), request_(request), load_(load), reach_(reach) {}
 
   Sites make(std::uint32_t routes) {
     if (!find_hosts()) return std::move(out_);
@@ -137,6 +138,17 @@ class Layout {
     std::sort(active_.begin(), active_.end());
   }
 
+  /// Returns the lowest domain that holds all members' interfaces of this view.
+  [[nodiscard]] std::uint32_t common_domain() const {
+    std::uint32_t common = out_.hosts[entry_of_host_[0]].place.domain;
+    for (const std::uint32_t entry : entry_of_host_) {
+      const std::uint32_t preorder = domains_.domains()[out_.hosts[entry].place.domain].preorder;
+      const auto holds = [&](const Domain& it) { return preorder >= it.preorder && preorder < it.preorder_end; };
+      while (!holds(domains_.domains()[common])) common = domains_.domains()[common].parent;
+    }
+    return common;
+  }
+
   /// An aggregator that may be used, while the best are chosen.
   struct Usable {
     const AggregatorIndex::Entry* entry = nullptr;
@@ -148,7 +160,8 @@ class Layout {
   void add_aggregators(std::uint32_t route) {
     std::vector<Usable> usable;
     std::vector<std::uint32_t> here(domains_.domains().size(), 0), spares(domains_.domains().size(), 0);
-    for (const AggregatorIndex::Entry& entry : index_.on_route(route)) {
+    const std::uint32_t top = reach_ == Reach::fabric ? domains_.root() : common_domain();
+    for (const AggregatorIndex::Entry& entry : index_.below(domains_.domains()[top], route)) {
       const PlanAggregator& from = request_.aggregators[entry.index];
       if (!from.unusable.empty() || is_avoided(entry.index) || address_for_lane(from.data, 0) == nullptr) continue;
       const std::uint32_t children = children_possible(from, from.memory_free_bytes, request_);
@@ -158,6 +171,9 @@ class Layout {
       usable.push_back({.entry = &entry, .at = at, .children = children});
       ++(at == entry.domain ? here : spares)[at];
     }
+    const std::size_t kept_max = std::max(kKeptAtPlaceMin, 2 * request_.hosts.size());
+    const std::size_t near = usable.size() - std::accumulate(spares.begin(), spares.end(), std::size_t{0});
+    if (near >= kept_max) std::erase_if(usable, [](const Usable& it) { return it.at != it.entry->domain; });
     keep_best(usable, here, spares);
     for (const Usable& it : usable) add_aggregator(it);
   }
@@ -354,6 +370,7 @@ class Layout {
   const AggregatorIndex& index_;
   const PlanRequest& request_;
   const FabricLoad& load_;
+  const Reach reach_;
   Sites out_;
   std::vector<Host> hosts_;                                         // of members, in the order of their first ranks
   std::vector<std::uint32_t> host_of_rank_;                         // in hosts_
@@ -382,8 +399,8 @@ std::string load_name(const std::string& host, std::uint32_t interface) {
 }
 
 Sites lay_out(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request,
-              const FabricLoad& load, std::uint32_t routes) {
-  return Layout(domains, index, request, load).make(routes);
+              const FabricLoad& load, std::uint32_t routes, Reach reach) {
+  return Layout(domains, index, request, load, reach).make(routes);
 }
 
 }  // namespace tributary::manager

@@ -84,9 +84,15 @@ struct Sites {
   [[nodiscard]] const AggregatorBudget& budget(const SiteAggregator& of) const { return budgets[of.budget]; }
 };
 
-/// Lays the group out on the first `routes` routes, leaving out those on which a member has no interface.
+enum class Reach : std::uint8_t {
+  members,  // aggregators below the lowest domain that holds all members
+  fabric,   // and all others
+};
+
+/// Lays the group out on the first `routes` routes, leaving out those on which a member has no interface. Takes time by
+/// the group and the aggregators within reach.
 [[nodiscard]] Sites lay_out(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request,
-                            const FabricLoad& load, std::uint32_t routes);
+                            const FabricLoad& load, std::uint32_t routes, Reach reach);
 
 /// Returns the most children that this aggregator can serve in one more lane.
 [[nodiscard]] std::uint32_t children_possible(const PlanAggregator& aggregator, std::uint64_t memory_free_bytes,

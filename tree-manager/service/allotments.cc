@@ -22,7 +22,7 @@ void each_reservation(const GroupRecord& group, const Visit& visit) {
 
 void Allotments::add(const Fabric& fabric, const GroupRecord& group) {
   fabric.add(load_, group.lanes, group.hosts);
-  each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { memory_[aggregator] += bytes; });
+  each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { reserve(aggregator, bytes); });
 }
 
 void Allotments::remove(const Fabric& fabric, const GroupRecord& group) {
@@ -33,7 +33,7 @@ void Allotments::remove(const Fabric& fabric, const GroupRecord& group) {
 void Allotments::linger(const GroupRecord& group, Clock::TimePoint until) {
   Lingering lingering{.group = group.id, .until = until, .memory = {}};
   each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) {
-    memory_[aggregator] += bytes;
+    reserve(aggregator, bytes);
     lingering.memory.emplace_back(aggregator, bytes);
   });
   lingering_.push_back(std::move(lingering));
@@ -62,14 +62,25 @@ std::uint64_t Allotments::memory_bytes(const std::string& aggregator, std::uint6
   return found == memory_.end() ? 0 : found->second;
 }
 
+std::uint64_t Allotments::memory_free(const AggregatorRecord& record) const {
+  return record.memory_bytes - std::min(memory_bytes(record.name, record.incarnation), record.memory_bytes);
+}
+
 void Allotments::release(const Lingering& lingering) {
   for (const auto& [aggregator, bytes] : lingering.memory) release(aggregator, bytes);
+}
+
+void Allotments::reserve(const Incarnation& aggregator, std::uint64_t bytes) {
+  std::uint64_t& promised = memory_[aggregator];
+  promised += bytes;
+  roster_.set_promised(aggregator.first, aggregator.second, promised);
 }
 
 void Allotments::release(const Incarnation& aggregator, std::uint64_t bytes) {
   const auto found = memory_.find(aggregator);
   if (found == memory_.end()) return;
   found->second -= std::min(found->second, bytes);
+  roster_.set_promised(aggregator.first, aggregator.second, found->second);
   if (found->second == 0) memory_.erase(found);
 }
 

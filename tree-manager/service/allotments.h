@@ -8,6 +8,7 @@
 
 #include "tree-manager/planner/fabric.h"
 #include "tree-manager/service/clock.h"
+#include "tree-manager/service/roster.h"
 #include "tree-manager/store/store.h"
 
 namespace tributary::manager {
@@ -31,6 +32,10 @@ class Allotments {
   /// Returns the memory that one incarnation has promised: a restarted aggregator no longer holds what it held before.
   [[nodiscard]] std::uint64_t memory_bytes(const std::string& aggregator, std::uint64_t incarnation) const;
   [[nodiscard]] const FabricLoad& load() const noexcept { return load_; }
+  [[nodiscard]] std::uint64_t memory_free(const AggregatorRecord& record) const;
+  /// The list that the planner reads: its owner makes it, and add() and its like keep the memory in it.
+  [[nodiscard]] Roster& roster() noexcept { return roster_; }
+  [[nodiscard]] const Roster& roster() const noexcept { return roster_; }
 
  private:
   using Incarnation = std::pair<std::string, std::uint64_t>;
@@ -39,12 +44,14 @@ class Allotments {
     Clock::TimePoint until;
     std::vector<std::pair<Incarnation, std::uint64_t>> memory;
   };
+  void reserve(const Incarnation& aggregator, std::uint64_t bytes);
   void release(const Lingering& lingering);
   void release(const Incarnation& aggregator, std::uint64_t bytes);
 
   FabricLoad load_;
   std::map<Incarnation, std::uint64_t> memory_;
   std::vector<Lingering> lingering_;
+  Roster roster_;
 };
 
 }  // namespace tributary::manager

@@ -100,6 +100,7 @@ void Cluster::use_topology(Topology topology) {
   sites_.clear();
   for (const AggregatorSite& site : topology_->aggregators) sites_[site.name] = &site;
   fabric_ = make_fabric(*topology_);
+  allotments_.roster().forget();
   allotments_.clear();
   for (const auto& [id, group] : groups_) allotments_.add(*fabric_, *group.record);
   ++generation_;

@@ -246,8 +246,9 @@ class Cluster {
   [[nodiscard]] Flight flight_of(const std::vector<std::string>& hosts, std::uint64_t link_rate) const;
   [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
   [[nodiscard]] Plan plan_for(const GroupRecord& group);
-  [[nodiscard]] std::vector<PlanAggregator> aggregators_for(const GroupRecord& group) const;
-  [[nodiscard]] std::string why_unusable(const Aggregator& aggregator, const GroupRecord& group) const;
+  /// Returns the aggregators for the planner. Their list is to be forgotten when the state of one changes.
+  [[nodiscard]] const Roster& fresh_roster();
+  [[nodiscard]] std::vector<std::uint32_t> avoided_by(const GroupRecord& group) const;
   void note_failed(GroupRecord& group, const std::vector<std::string>& failed);
   void suspect(const FailedAggregator& failed, std::uint64_t group);
   void forget_superseded(GroupRecord& group) const;

@@ -149,6 +149,7 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   record.incarnation = *incarnation;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
   suspicions_.registered(record.name);
+  allotments_.roster().forget();
   ++generation_;
   ++stats_.registrations;
   if (!fabric_->knows_host(place_of(record))) {
@@ -183,17 +184,20 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
   known->second.lease_end = clock_.now() + settings_.aggregator_lease;
   known->second.load = load;
   if (suspicions_.renewed(name, clock_.now())) {
+    allotments_.roster().forget();
     ++generation_;
     spdlog::info("aggregator {} has renewed its lease: it is not held to be dead any more", name);
   }
   const bool resumed = record.resuming && !drains.value_or(false);
   if (resumed) {
     record.resuming = false;
+    allotments_.roster().forget();
     ++generation_;
     spdlog::info("aggregator {} takes trees again", name);
   }
   if (*changed) {
     ++record.data_changes;
+    allotments_.roster().forget();
     ++generation_;
     spdlog::info("aggregator {} takes connections at {}", name, to_string(record.data));
   }
@@ -208,6 +212,7 @@ Status Cluster::remove_aggregator(const std::string& name) {
   if (auto ok = save([&] { return store_.remove_aggregator(name); }); !ok) return ok;
   aggregators_.erase(name);
   suspicions_.forget(name);
+  allotments_.roster().forget();
   spdlog::info("aggregator {} unregistered", name);
   return {};
 }
@@ -222,6 +227,7 @@ Status Cluster::set_draining(const std::string& name, bool draining) {
   changed.resuming = !draining;  // its process refuses lanes until its next renewal is answered
   if (auto ok = save([&] { return store_.put(changed); }); !ok) return ok;
   known->second.record = std::move(changed);
+  allotments_.roster().forget();
   spdlog::info("aggregator {} {}", name, draining ? "is draining" : "drains no more, which its next renewal tells it");
   return {};
 }
@@ -260,6 +266,7 @@ void Cluster::expire_aggregators(Clock::TimePoint now) {
     if (!aggregator.record.expired && aggregator.lease_end <= now) {
       spdlog::warn("aggregator {} did not renew its lease: no new tree uses it", it->first);
       aggregator.record.expired = true;
+      allotments_.roster().forget();
       aggregator.unsaved = true;
       ++stats_.aggregator_leases_expired;
     }
@@ -269,6 +276,7 @@ void Cluster::expire_aggregators(Clock::TimePoint now) {
     if (forget && save([&] { return store_.remove_aggregator(it->first); })) {
       suspicions_.forget(it->first);
       it = aggregators_.erase(it);
+      allotments_.roster().forget();
     } else {
       ++it;
     }

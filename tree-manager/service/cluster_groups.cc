@@ -34,6 +34,21 @@ bool is_same(const FailedAggregator& failed, const AggregatorRecord& record) {
          failed.data_changes == record.data_changes;
 }
 
+/// Says whether the group saw the aggregator fail after `since_min`, as it now is.
+bool avoids(const GroupRecord& group, const AggregatorRecord& record, std::int64_t since_min) {
+  return std::ranges::any_of(group.failed,
+                             [&](const FailedAggregator& it) { return is_same(it, record) && it.since > since_min; });
+}
+
+/// Says why no group uses the aggregator; empty if groups may.
+std::string why_unusable(const AggregatorRecord& record, const Suspicions& suspicions) {
+  if (record.expired) return "gone (lease ended)";
+  if (record.draining) return "draining";
+  if (address_for_lane(record.data, 0) == nullptr) return "unreachable (no address of it lives)";
+  if (suspicions.of(record.name)) return "held to be dead because a group saw it fail and it has not renewed since";
+  return record.resuming ? "not told yet that its drain has ended" : "";
+}
+
 bool uses(const GroupRecord& group, const std::function<bool(const TreeNode&)>& what) {
   for (const LaneTree& lane : group.lanes) {
     if (std::any_of(lane.nodes.begin(), lane.nodes.end(), what)) return true;
@@ -126,51 +141,58 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .link_rate = spec.link_rate_bits_per_second};
 }
 
-std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecord& group) const {
-  const AggregatorRecord& record = aggregator.record;
-  if (record.expired) return "gone (lease ended)";
-  if (record.draining) return "draining";
-  const std::int64_t since_min = clock_.unix_seconds() - settings_.failed_exclusion.count();
-  const bool failed = std::any_of(group.failed.begin(), group.failed.end(), [&](const FailedAggregator& it) {
-    return is_same(it, record) && it.since > since_min;
-  });
-  if (failed) return "avoided because this group saw it fail";
-  if (address_for_lane(record.data, 0) == nullptr) return "unreachable (no address of it lives)";
-  if (suspicions_.of(record.name)) return "held to be dead because a group saw it fail and it has not renewed since";
-  return record.resuming ? "not told yet that its drain has ended" : "";
-}
-
-std::vector<PlanAggregator> Cluster::aggregators_for(const GroupRecord& group) const {
+const Roster& Cluster::fresh_roster() {
+  Roster& roster = allotments_.roster();
+  if (roster.known()) return roster;
   std::vector<PlanAggregator> list;
-  list.reserve(aggregators_.size());
+  std::vector<std::uint64_t> memory;
   for (const auto& [name, aggregator] : aggregators_) {
     const AggregatorRecord& record = aggregator.record;
-    const std::uint64_t reserved = allotments_.memory_bytes(name, record.incarnation);
+    memory.push_back(record.memory_bytes);
     list.push_back({.name = name,
                     .incarnation = record.incarnation,
                     .host = place_of(record),
                     .data = record.data,
-                    .memory_free_bytes = record.memory_bytes - std::min(reserved, record.memory_bytes),
+                    .memory_free_bytes = allotments_.memory_free(record),
                     .children_max = record.children_max,
                     .line_rate_bits_per_second = rate_of(record),
-                    .unusable = why_unusable(aggregator, group),
+                    .unusable = why_unusable(record, suspicions_),
                     .data_changes = record.data_changes});
   }
-  return list;
+  roster.set(std::move(list), std::move(memory), *fabric_);
+  return roster;
+}
+
+/// Returns the aggregators that this group saw fail, as the roster numbers them.
+std::vector<std::uint32_t> Cluster::avoided_by(const GroupRecord& group) const {
+  std::vector<std::uint32_t> numbers;
+  for (const FailedAggregator& failed : group.failed) {
+    const auto known = aggregators_.find(failed.name);
+    if (known == aggregators_.end() ||
+        !avoids(group, known->second.record, clock_.unix_seconds() - settings_.failed_exclusion.count()))
+      continue;
+    const AggregatorRecord& record = known->second.record;
+    const auto number = allotments_.roster().number_of(record.name);
+    if (number && !record.expired && !record.draining) numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 Plan Cluster::plan_for(const GroupRecord& group) {
   const auto start = std::chrono::steady_clock::now();
-  const auto aggregators = aggregators_for(group);
+  const Roster& roster = fresh_roster();
+  const auto avoided = avoided_by(group);
   const std::uint32_t window = group.window_wanted != 0 ? group.window_wanted : settings_.window;
   Plan plan = fabric_->plan({.hosts = group.hosts,
-                             .aggregators = aggregators,
+                             .aggregators = roster.list(),
                              .lanes = group.lanes_wanted,
                              .window = window != 0 ? window : flight_of(group.hosts, group.link_rate).window,
                              .window_is_for_all = window == 0,
                              .segment_bytes = group.segment_bytes,
                              .levels = group.levels_wanted,
-                             .link_rate_bits_per_second = group.link_rate},
+                             .link_rate_bits_per_second = group.link_rate,
+                             .avoided = avoided,
+                             .index = roster.index()},
                             allotments_.load());
   stats_.plan_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ++(plan.lanes.empty() ? stats_.plans_failed : stats_.plans_made);
@@ -348,6 +370,7 @@ void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   const auto known = aggregators_.find(failed.name);
   if (known == aggregators_.end() || known->second.record.expired || !is_same(failed, known->second.record)) return;
   if (!suspicions_.report(failed.name, {.group = group, .since = failed.since}, clock_.now())) return;
+  allotments_.roster().forget();
   ++stats_.suspicions;
   spdlog::warn("group {} saw aggregator {} fail: no tree uses it until it renews its lease", group, failed.name);
 }
@@ -452,10 +475,13 @@ std::string Cluster::why_rebuild(const Group& group) const {
     return !draining.empty();
   });
   if (!draining.empty()) return "aggregator " + draining + " is draining";
+  const std::int64_t since_min = clock_.unix_seconds() - settings_.failed_exclusion.count();
   for (const FailedAggregator& it : record.failed) {
     const auto known = aggregators_.find(it.name);
     if (known == aggregators_.end() || is_same(it, known->second.record)) continue;
-    if (why_unusable(known->second, record).empty()) return "aggregator " + it.name + " is back";
+    const AggregatorRecord& now = known->second.record;
+    if (why_unusable(now, suspicions_).empty() && !avoids(record, now, since_min))
+      return "aggregator " + it.name + " is back";
   }
   return group.planned_at_generation == generation_ ? "" : why_other_addresses(record);
 }

@@ -197,6 +197,15 @@ TEST_F(ClusterTest, GivesABrokenTreesMemoryToTheNextOne) {
   EXPECT_EQ(reserved(), lane_reservation_bytes(4, 32, 65536));
 }
 
+TEST_F(ClusterTest, PromisesMemoryOnceAndAgainWhenItIsGivenBack) {
+  open("");
+  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 32, 65536)).has_value());
+  const std::uint64_t first = ask()->descriptor.group;
+  EXPECT_THAT(ask()->descriptor.lanes, IsEmpty());
+  ASSERT_TRUE(cluster_->remove_group(first).has_value());
+  EXPECT_THAT(ask()->descriptor.lanes, SizeIs(1));
+}
+
 TEST_F(ClusterTest, DividesTheWindowAmongLanesUnlessTheJobNamesIt) {
   open("");
   for (const char* name : {"a", "b", "c", "d"}) ASSERT_TRUE(enlist(name, "h").has_value());

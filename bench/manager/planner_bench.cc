@@ -1,0 +1,137 @@
+// Measures the planner on a cluster of 100,000 hosts with 4,096 aggregators: the time of a plan, what groups a second it
+// plans while their loads are kept, its memory, and how near its plans come to a time below which none can end.
+//
+//     planner_bench [--benchmark_filter=REGEX]
+//
+// CPU is the column to read: the processor's time, whatever else the machine does.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/manager/counted_memory.h"
+#include "tests/unit/manager/large_fabric.h"
+
+namespace {
+
+using namespace tributary;
+using namespace tributary::manager;
+
+constexpr std::uint32_t kWindow = 32;
+constexpr std::uint32_t kSegmentBytes = 64U << 10;
+
+struct World {
+  ClusterShape shape;
+  std::unique_ptr<const Fabric> fabric = make_fabric(*parse_topology(cluster_yaml(shape), "bench"));
+  std::vector<PlanAggregator> aggregators = cluster_aggregators(shape);
+  std::shared_ptr<const AggregatorIndex> index = fabric->index(aggregators);
+
+  [[nodiscard]] Plan plan(const std::vector<std::string>& hosts, std::uint32_t lanes, const FabricLoad& load) const {
+    Plan plan = fabric->plan({.hosts = hosts,
+                              .aggregators = aggregators,
+                              .lanes = lanes,
+                              .window = kWindow,
+                              .window_is_for_all = true,
+                              .segment_bytes = kSegmentBytes,
+                              .index = index.get()},
+                             load);
+    if (plan.lanes.empty()) std::abort();
+    return plan;
+  }
+};
+
+const World& world() {
+  static const World one;
+  return one;
+}
+
+/// Hosts from `first` on, or, with `spread`, hosts anywhere in the cluster.
+std::vector<std::string> members(int count, int first, bool spread) {
+  std::vector<std::string> hosts;
+  std::mt19937 random(static_cast<unsigned>(first));
+  std::uniform_int_distribution<int> anywhere(0, world().shape.hosts - 1);
+  for (int i = 0; i < count; ++i) hosts.push_back("node-" + std::to_string(spread ? anywhere(random) : first + i));
+  return hosts;
+}
+
+/// Plans one group: ranks, lanes (0: as many as pay), spread or side by side.
+void plan_group(benchmark::State& state) {
+  const auto hosts = members(static_cast<int>(state.range(0)), 0, state.range(2) != 0);
+  const auto lanes = static_cast<std::uint32_t>(state.range(1));
+  for (auto _ : state) benchmark::DoNotOptimize(world().plan(hosts, lanes, {}));
+  const Plan plan = world().plan(hosts, lanes, {});
+  state.counters["lanes"] = static_cast<double>(plan.lanes.size());
+  state.counters["levels"] = plan.lanes[0].levels;
+}
+BENCHMARK(plan_group)
+    ->ArgNames({"ranks", "lanes", "spread"})
+    ->Args({64, 0, 0})
+    ->Args({64, 0, 1})
+    ->Args({64, 1, 0})
+    ->Args({64, 1, 1})
+    ->Args({1024, 0, 0})
+    ->Args({32'768, 0, 0})
+    ->Args({100'000, 1, 0})
+    ->Args({100'000, 0, 0})
+    ->Unit(benchmark::kMillisecond);
+
+/// Plans groups one after the other, each on top of the loads of the 1,000 groups before it.
+void plan_groups_with_loads(benchmark::State& state) {
+  constexpr std::size_t kGroups = 1000;
+  const World& here = world();
+  struct Group {
+    std::vector<std::string> hosts;
+    std::vector<LaneTree> lanes;
+  };
+  std::deque<Group> groups;
+  FabricLoad load;
+  int next = 0;
+  for (auto _ : state) {
+    Group group{members(static_cast<int>(state.range(0)), next, state.range(1) != 0), {}};
+    next = (next + 97) % (here.shape.hosts - static_cast<int>(state.range(0)));
+    group.lanes = here.plan(group.hosts, 0, load).lanes;
+    here.fabric->add(load, group.lanes, group.hosts);
+    groups.push_back(std::move(group));
+    if (groups.size() <= kGroups) continue;
+    here.fabric->remove(load, groups.front().lanes, groups.front().hosts);
+    groups.pop_front();
+  }
+  state.counters["lanes"] = static_cast<double>(groups.back().lanes.size());
+  state.counters["groups/s"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK(plan_groups_with_loads)
+    ->ArgNames({"ranks", "spread"})
+    ->Args({8, 0})
+    ->Args({64, 0})
+    ->Args({64, 1})
+    ->Unit(benchmark::kMicrosecond);
+
+/// The most memory that a plan takes at a time, its result included.
+void plan_memory(benchmark::State& state) {
+  const auto hosts = members(static_cast<int>(state.range(0)), 0, false);
+  std::size_t most = 0;
+  for (auto _ : state) {
+    const MemoryCount count;
+    benchmark::DoNotOptimize(world().plan(hosts, static_cast<std::uint32_t>(state.range(1)), {}));
+    most = std::max(most, count.most());
+  }
+  state.counters["MB"] = static_cast<double>(most) / 1e6;
+  state.counters["bytes/rank"] = static_cast<double>(most) / static_cast<double>(state.range(0));
+}
+BENCHMARK(plan_memory)
+    ->ArgNames({"ranks", "lanes"})
+    ->Args({12'500, 4})
+    ->Args({25'000, 4})
+    ->Args({50'000, 4})
+    ->Args({100'000, 4})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();
