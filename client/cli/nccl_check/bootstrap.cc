@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "client/cli/nccl_check/failure.h"
+#include "client/cli/nccl_check/sockets.h"
 
 namespace tributary::cli::nccl_check {
 namespace {
@@ -66,8 +67,7 @@ Bootstrap::~Bootstrap() {
 void Bootstrap::gather_connections(const std::string& host, std::uint16_t port, std::chrono::seconds limit) {
   sockets_.assign(static_cast<std::size_t>(ranks_), -1);
   const Addresses at = look_up(host, port);
-  const int listener = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  require(listener >= 0, "cannot open a socket for the other ranks");
+  const int listener = open_socket(at->ai_family);
   const int on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const bool listens = bind(listener, at->ai_addr, at->ai_addrlen) == 0 && listen(listener, ranks_) == 0;
@@ -94,8 +94,7 @@ void Bootstrap::gather_connections(const std::string& host, std::uint16_t port, 
 void Bootstrap::connect_to_root(const std::string& host, std::uint16_t port, std::chrono::seconds limit) {
   const Addresses to = look_up(host, port);
   for (const auto deadline = steady_clock::now() + limit; sockets_.empty();) {
-    const int one = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    require(one >= 0, "cannot open a socket to rank 0");
+    const int one = open_socket(to->ai_family);
     if (connect(one, to->ai_addr, to->ai_addrlen) == 0) {
       sockets_.push_back(one);
       break;

@@ -18,6 +18,7 @@
 
 #include "client/cli/nccl_check/collectives.h"
 #include "client/cli/nccl_check/messages.h"
+#include "client/cli/nccl_check/sockets.h"
 #include "client/cli/nccl_check/traffic.h"
 #include "client/cli/nccl_check/values.h"
 
@@ -39,8 +40,7 @@ int number_from(const char* name, int otherwise) {
 
 /// Returns a port that was free a moment ago.
 std::uint16_t free_port() {
-  const int one = socket(AF_INET, SOCK_STREAM, 0);
-  require(one >= 0, "cannot open a socket");
+  const int one = open_socket(AF_INET);
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -13,6 +13,7 @@
 #include "client/cli/nccl_check/link.h"
 #include "client/cli/nccl_check/messages.h"
 #include "client/cli/nccl_check/registered.h"
+#include "client/cli/nccl_check/sockets.h"
 
 namespace tributary::cli::nccl_check {
 namespace {
@@ -96,8 +97,7 @@ double round_trip_seconds(Session& session, const Link& link, int count) {
 class PlainSocket {
  public:
   explicit PlainSocket(Session& session) {
-    const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    require(listener >= 0, "cannot open a socket");
+    const int listener = open_socket(AF_INET);
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -109,8 +109,7 @@ class PlainSocket {
     if (session.rank() == 0) {
       socket_ = accept(listener, nullptr, nullptr);
     } else if (session.rank() == 1) {
-      socket_ = socket(AF_INET, SOCK_STREAM, 0);
-      require(socket_ >= 0, "cannot open a socket");
+      socket_ = open_socket(AF_INET);
       require(connect(socket_, reinterpret_cast<const sockaddr*>(&all[0]), length) == 0,
               "the plain socket cannot connect");
     }

@@ -1,0 +1,15 @@
+#pragma once
+#include <sys/socket.h>
+
+#include "client/cli/nccl_check/failure.h"
+
+namespace tributary::cli::nccl_check {
+
+/// Opens a socket for a connection. The check ends if the system has none.
+inline int open_socket(int family) {
+  const int one = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  require(one >= 0, "cannot open a socket");
+  return one;
+}
+
+}  // namespace tributary::cli::nccl_check
