@@ -8,7 +8,7 @@ namespace tributary::cli::nccl_check {
 /// Opens a socket for a connection. The check ends if the system has none.
 inline int open_socket(int family) {
   const int one = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  require(one >= 0, "cannot open a socket");
+  if (one < 0) throw Failure("cannot open a socket");
   return one;
 }
 
