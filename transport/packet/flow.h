@@ -186,7 +186,7 @@ class Flow {
   bool ping_wanted_ = false;
   std::uint32_t probes_wanted_ = 0;  // packets that go now even if the window is full
   TimePoint ask_credit_at_ = TimePoint::max();
-  std::uint32_t credit_asked_ = 0;                        // how often in a row
+  std::uint32_t credit_asked_ = 0;                        // how often in a row this side has asked for credit
   TimePoint waiting_since_{};                             // since when this side waits for an answer or a sign of life
   std::uint32_t large_silent_ = 0;                        // how often in a row only a small packet came through
   TimePoint small_until_{};                               // until then the path counts as one that carries less

@@ -1,8 +1,8 @@
 #pragma once
 // Registered memory of one protection domain. A registration lives while somebody holds it, and all who need memory
 // within it get the same one. Memory that was promised to stay is registered as a whole, and this cache holds the
-// registration; it holds registrations of other memory after their use only as far as the settings allow. It does
-// neither where the key gives a peer rights (Exposed).
+// registration; it holds registrations of other memory after their use only as far as the settings allow. It holds
+// no registration whose key gives a peer rights (Exposed).
 //
 // On demand (ODP) means that the device asks the kernel for pages when it comes to them, and hears when they go away.
 // So nothing is pinned, and a registration stays good for any memory that lies at its addresses later: it covers whole
@@ -95,8 +95,8 @@ class Registrations {
   /// Registers kept memory as a whole, for every access, unless it is registered already. Only tries accesses that need
   /// exact registrations later.
   [[nodiscard]] Status reach(std::span<const std::byte> memory);
-  /// Forgets memory that may go away: from here on nobody gets an old registration of it, except of memory that is
-  /// still kept; is_new: not even of that, as other memory has taken its place.
+  /// Forgets memory that may go away: from here on nobody gets an old registration of it. Kept::stays: old registrations
+  /// of memory that is still kept remain. Kept::is_new: they do not, because other memory has taken that memory's place.
   enum class Kept : bool { stays, is_new };
   void forget(std::span<const std::byte> memory, Kept kept = Kept::stays);
 

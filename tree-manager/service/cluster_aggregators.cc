@@ -228,7 +228,8 @@ Status Cluster::set_draining(const std::string& name, bool draining) {
   if (auto ok = save([&] { return store_.put(changed); }); !ok) return ok;
   known->second.record = std::move(changed);
   allotments_.roster().forget();
-  spdlog::info("aggregator {} {}", name, draining ? "is draining" : "drains no more, which its next renewal tells it");
+  spdlog::info("aggregator {} {}", name,
+               draining ? "is draining" : "drains no more, and learns so at its next renewal");
   return {};
 }
 

@@ -50,7 +50,7 @@ TEST(Absences, WhatPassedDuringOneIsNotCounted) {
   it.look_for(2s);
   EXPECT_TRUE(it.waited(kStart, 5s));
   EXPECT_FALSE(it.waited(kStart, 5s + 1ns));
-  EXPECT_TRUE(it.waited(it.now - 2s, 2s)) << "what began after it has nothing to do with it";
+  EXPECT_TRUE(it.waited(it.now - 2s, 2s)) << "the absence does not matter to a wait that began after it";
 }
 
 TEST(Absences, SeveralAddUp) {
@@ -61,7 +61,7 @@ TEST(Absences, SeveralAddUp) {
   }
   EXPECT_TRUE(it.waited(kStart, 10s));
   EXPECT_FALSE(it.waited(kStart, 10s + 1ns));
-  EXPECT_TRUE(it.waited(kStart + 40s, 5s)) << "five of eight seconds each began after it";
+  EXPECT_TRUE(it.waited(kStart + 40s, 5s)) << "five of the absences, one every eight seconds, began after it";
   EXPECT_FALSE(it.waited(kStart + 40s, 5s + 1ns));
 }
 
@@ -73,7 +73,8 @@ TEST(Absences, OnlyTheNewestOfVeryManyAreRemembered) {
   }
   EXPECT_TRUE(it.waited(it.now - 60s, 30s));
   EXPECT_FALSE(it.waited(it.now - 60s, 30s + 1ns));
-  EXPECT_TRUE(it.waited(kStart, 168s)) << "68 of 100 are forgotten: a hang is found in the end";
+  EXPECT_TRUE(it.waited(kStart, 168s))
+      << "68 of 100 absences are forgotten and count as waiting, so a hang is found in the end";
 }
 
 }  // namespace

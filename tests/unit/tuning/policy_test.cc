@@ -133,9 +133,9 @@ TEST(Policy, SplitsByTheRatesOfTheTrees) {
       << "rates do not matter to a few bytes";
 }
 
-// Eight ranks, and eight aggregators with links like theirs: 64 KiB are four segments, each of which takes one
-// aggregator's link for a millisecond up and another one down, where a ring takes one in all (measured: 1.8 and 1.1
-// ms).
+// Eight ranks, and eight aggregators with links like theirs. 64 KiB are four segments. Each segment takes one
+// aggregator's link for a millisecond on the way up and for another on the way down; a ring takes a millisecond in all
+// (measured: 1.8 and 1.1 ms).
 TEST(Policy, LeavesToTheRanksWhatIsTooShortForManyNarrowLanes) {
   constexpr std::uint64_t kGbit = 1'000'000'000;
   for (const std::uint32_t lanes : {1U, 2U, 4U, 8U}) {
@@ -164,7 +164,7 @@ TEST(Policy, ASplitMustPay) {
   EXPECT_EQ(default_policy({.ranks = 64}, 64, trees).at(Collective::all_reduce, 64 << 20).path, Path::ranks);
 }
 
-// Uplinks that leave a ring a quarter of the links: the ranks' links have room beside it, and the trees get more.
+// Uplinks let a ring use only a quarter of the ranks' links. The rest of these links is free, so the trees get more.
 TEST(Policy, ANarrowRingLeavesMoreToTheTrees) {
   constexpr std::uint64_t kGbit = 1'000'000'000;
   const auto share = [](std::uint64_t ring) {

@@ -16,7 +16,7 @@ class PlayedCore : public Engine<PlayedCore> {
   explicit PlayedCore(Duration busy_poll = {}, Duration spin_max = {}) : Engine(busy_poll, spin_max) {}
 
   // ---- the script
-  /// Lets something come at this time that is for a handler.
+  /// Lets an event for a handler come at this time.
   void comes_at(Duration since_start) { comes_ = TimePoint{} + since_start; }
   int looks = 0, spun_looks = 0, sleeps = 0, wakes = 0;
   bool busy = false;
