@@ -22,6 +22,10 @@ function(tributary_strip_installed)
     if(type STREQUAL "EXECUTABLE")
       set(folder "${CMAKE_INSTALL_BINDIR}")
     endif()
+    get_target_property(own "${target}" TRIBUTARY_INSTALL_FOLDER)  # of a target that goes elsewhere
+    if(own)
+      set(folder "${own}")
+    endif()
     set(settings "
       set(objcopy \"${CMAKE_OBJCOPY}\")
       set(readelf \"${CMAKE_READELF}\")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Make a program's manual page, and its completion for bash and zsh, from what the program says with --help.
 
-    make_pages.py PROGRAM SECTION OUT
+    make_pages.py PROGRAM SECTION OUT [EMULATOR...]
 
-Writes OUT/man/NAME.SECTION, OUT/bash/NAME and OUT/zsh/_NAME.
+Writes OUT/man/NAME.SECTION, OUT/bash/NAME and OUT/zsh/_NAME. EMULATOR is qemu's user emulation with its options, for a
+program of another architecture.
 """
 
 import re
@@ -77,7 +78,9 @@ def read_help(text: str) -> Help:
 
 def say(program: Path, *arguments: str) -> str:
     """Run the program under its bare name, as the help text repeats the name that it was called by."""
-    done = subprocess.run([program.name, *arguments], executable=program, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    emulator = sys.argv[4:]
+    command = [*emulator, "-0", program.name, str(program)] if emulator else [program.name]
+    done = subprocess.run([*command, *arguments], executable=None if emulator else program, capture_output=True, text=True, timeout=TIME_LIMIT_S)
     if done.returncode != 0:
         raise SystemExit(f"make_pages: {program} {' '.join(arguments)} failed with {done.returncode}: {done.stderr}")
     return done.stdout

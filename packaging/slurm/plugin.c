@@ -1,0 +1,138 @@
+/* The SPANK plugin: `srun --tributary=...`, the variables of every task, and a token for each job.
+ *
+ * slurmd and slurmstepd load it on each node, srun, salloc and sbatch where they run. Nothing in it waits for the manager,
+ * and no mistake of ours keeps a job from starting but one in the user's own option.
+ */
+#include <slurm/spank.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "packaging/slurm/job_token.h"
+#include "packaging/slurm/options.h"
+#include "packaging/slurm/settings.h"
+
+SPANK_PLUGIN(tributary, 1)
+
+static const char kSettingsPath[] = "/etc/tributary/slurm.conf";
+static const char kJobPrefix[] = "slurm-";
+
+static struct TributarySettings settings;
+static struct TributaryOptions options;
+
+static int take_option(int value, const char* text, int remote) {
+  char sentence[kSentenceBytesMax];
+  (void)value;
+  (void)remote;
+  if (tributary_read_options(text, &options, sentence) == 0) return 0;
+  slurm_error("--tributary: %s", sentence);
+  return -1;
+}
+
+static struct spank_option option = {
+    .name = "tributary",
+    .arginfo = "KEY=VALUE[,...]",
+    .usage = "in-network reduction: lanes=auto|1..16, path=auto|in-network|fallback, transport=tcp|udp|verbs|dpdk",
+    .has_arg = 1,
+    .val = 0,
+    .cb = take_option,
+};
+
+/* Reads the settings. Returns -1 where plugstack.conf is wrong; mistakes in the settings themselves are said, and jobs
+   then get nothing. */
+static int load_settings(int argument_count, char** arguments) {
+  char sentence[kSentenceBytesMax];
+  const char* path = kSettingsPath;
+  for (int i = 0; i < argument_count; ++i) {
+    if (strncmp(arguments[i], "settings=", 9) == 0) {
+      path = arguments[i] + 9;
+    } else {
+      slurm_error("tributary: plugstack.conf has the argument '%s'; settings=FILE alone is known", arguments[i]);
+      return -1;
+    }
+  }
+  if (tributary_read_settings(path, &settings, sentence) != 0) {
+    slurm_error("tributary: %s", sentence);
+    settings.manager[0] = '\0';
+  }
+  return 0;
+}
+
+/* Slurm calls this in each process that loads the plugin, but for those of the job's prolog and epilog. */
+int slurm_spank_init(spank_t spank, int argument_count, char** arguments) {
+  const spank_context_t context = spank_context();
+  if (load_settings(argument_count, arguments) != 0) return -1;
+  if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR && context != S_CTX_REMOTE) return 0;
+  return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
+}
+
+/* Sets a variable, unless the user has set it. Values that begin with `ours` are those of another of the user's jobs. */
+static void set_unless_given(spank_t spank, const char* variable, const char* value, const char* ours) {
+  char present[kSettingBytesMax] = "";
+  const int given = spank_getenv(spank, variable, present, sizeof present) != ESPANK_ENV_NOEXIST;
+  if (!given || (ours[0] != '\0' && strncmp(present, ours, strlen(ours)) == 0))
+    (void)spank_setenv(spank, variable, value, 1);
+}
+
+static void set_token_file(spank_t spank, uint32_t job) {
+  char path[2 * kSettingBytesMax];
+  tributary_job_token_path(settings.job_directory, job, path, sizeof path);
+  /* Without it, the manager refuses the group, and the ranks say so and go on between themselves. A name of a file that
+     is not there would be an error of the job. */
+  if (access(path, R_OK) == 0) set_unless_given(spank, "TRIBUTARY_TOKEN_FILE", path, settings.job_directory);
+}
+
+/* The node's name in Slurm, by which the topology calls the host. */
+static void set_host(spank_t spank) {
+  char node[kSettingBytesMax] = "";
+  if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof node) == ESPANK_SUCCESS) {
+    (void)spank_setenv(spank, "TRIBUTARY_HOST_ID", node, 1); /* srun passes on that of the host where it runs */
+  }
+}
+
+int slurm_spank_task_init(spank_t spank, int argument_count, char** arguments) {
+  uint32_t job = 0;
+  (void)argument_count;
+  (void)arguments;
+  for (size_t i = 0; i < options.count; ++i) {
+    (void)spank_setenv(spank, options.given[i].variable, options.given[i].value, 1);
+  }
+  if (settings.manager[0] == '\0') return 0;
+  set_unless_given(spank, "TRIBUTARY_MANAGER", settings.manager, "");
+  set_host(spank);
+  if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS) {
+    char name[sizeof kJobPrefix + 16];
+    (void)snprintf(name, sizeof name, "%s%u", kJobPrefix, job);
+    set_unless_given(spank, "TRIBUTARY_JOB", name, kJobPrefix);
+    set_token_file(spank, job);
+  }
+  return 0;
+}
+
+/* Runs as root on each node of the job before its first task. A failure here would take the node out of service, so the
+   job starts without a token instead. */
+int slurm_spank_job_prolog(spank_t spank, int argument_count, char** arguments) {
+  char sentence[kSentenceBytesMax];
+  uint32_t job = 0;
+  uid_t user = 0;
+  if (load_settings(argument_count, arguments) != 0 || settings.manager[0] == '\0') return 0;
+  if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+      spank_get_item(spank, S_JOB_UID, &user) != ESPANK_SUCCESS) {
+    slurm_error("tributary: Slurm tells neither job nor user, so the job gets no token");
+    return 0;
+  }
+  if (tributary_make_job_token(settings.job_directory, job, user, settings.token_file, sentence) != 0) {
+    slurm_error("tributary: job %u starts without a token, and so without trees: %s", job, sentence);
+  }
+  return 0;
+}
+
+int slurm_spank_job_epilog(spank_t spank, int argument_count, char** arguments) {
+  uint32_t job = 0;
+  if (load_settings(argument_count, arguments) == 0 && settings.manager[0] != '\0' &&
+      spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS) {
+    tributary_remove_job_token(settings.job_directory, job);
+  }
+  return 0;
+}

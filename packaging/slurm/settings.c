@@ -1,0 +1,61 @@
+#include "packaging/slurm/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "packaging/slurm/options.h"
+
+static char* trimmed(char* text) {
+  text += strspn(text, " \t");
+  size_t length = strcspn(text, "#\r\n");
+  while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) --length;
+  text[length] = '\0';
+  return text;
+}
+
+static char* value_of(struct TributarySettings* settings, const char* key) {
+  if (strcmp(key, "manager") == 0) return settings->manager;
+  if (strcmp(key, "token_file") == 0) return settings->token_file;
+  if (strcmp(key, "job_directory") == 0) return settings->job_directory;
+  return NULL;
+}
+
+/* Returns NULL, or the mistake in `line`. */
+static const char* read_line(char* line, struct TributarySettings* settings) {
+  if (*trimmed(line) == '\0') return NULL;
+  char* equals = strchr(line, '=');
+  if (equals == NULL) return "this is no `key = value`";
+  *equals = '\0';
+  char* place = value_of(settings, trimmed(line));
+  const char* value = trimmed(equals + 1);
+  if (place == NULL) return "unknown key; the keys are manager, token_file and job_directory";
+  if (strlen(value) >= kSettingBytesMax) return "the value is longer than 255 bytes";
+  if (place != settings->manager && value[0] != '/') return "the value must be a whole path, which begins with /";
+  if (place == settings->manager && *value != '\0' && strncmp(value, "http://", 7) != 0)
+    return "the value must be a URL, as http://manager:7470";
+  (void)snprintf(place, kSettingBytesMax, "%s", value);
+  return NULL;
+}
+
+int tributary_read_settings(const char* path, struct TributarySettings* settings, char* sentence) {
+  *settings = (struct TributarySettings){
+      .manager = "", .token_file = "/etc/tributary/job.token", .job_directory = "/run/tributary-jobs"};
+  FILE* file = fopen(path, "re");
+  if (file == NULL) {
+    if (errno == ENOENT) return 0;
+    (void)snprintf(sentence, kSentenceBytesMax, "%s cannot be read: %s", path, strerror(errno));
+    return -1;
+  }
+  char line[1024];
+  const char* mistake = NULL;
+  int number = 0;
+  while (mistake == NULL && fgets(line, sizeof line, file) != NULL) {
+    ++number;
+    mistake = strlen(line) == sizeof line - 1 ? "the line is longer than 1022 bytes" : read_line(line, settings);
+  }
+  (void)fclose(file);
+  if (mistake == NULL) return 0;
+  (void)snprintf(sentence, kSentenceBytesMax, "%s:%d: %s", path, number, mistake);
+  return -1;
+}

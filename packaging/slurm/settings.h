@@ -1,0 +1,25 @@
+/* The administrator's settings, /etc/tributary/slurm.conf: lines of `key = value`, and comments after #. */
+#ifndef TRIBUTARY_PACKAGING_SLURM_SETTINGS_H
+#define TRIBUTARY_PACKAGING_SLURM_SETTINGS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { kSettingBytesMax = 256 };
+
+struct TributarySettings {
+  char manager[kSettingBytesMax];       /* empty: jobs get nothing */
+  char token_file[kSettingBytesMax];    /* the job token, for root alone */
+  char job_directory[kSettingBytesMax]; /* each job's own copy of the token */
+};
+
+/* Returns 0, or -1 with a sentence in `sentence`, of kSentenceBytesMax bytes (options.h). A file that is not there leaves
+   the defaults, and is no error. */
+int tributary_read_settings(const char* path, struct TributarySettings* settings, char* sentence);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

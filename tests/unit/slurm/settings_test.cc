@@ -1,0 +1,54 @@
+// The administrator's file for Slurm: defaults, values, and mistakes with file and line.
+#include "packaging/slurm/settings.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "packaging/slurm/options.h"
+
+namespace {
+
+using ::testing::HasSubstr;
+
+class SlurmSettings : public ::testing::Test {
+ protected:
+  std::string read(const std::string& text) {
+    const std::string path = testing::TempDir() + "slurm-settings-" + std::to_string(getpid());
+    std::ofstream(path) << text;
+    char sentence[kSentenceBytesMax] = "";
+    const int result = tributary_read_settings(path.c_str(), &settings_, sentence);
+    std::filesystem::remove(path);
+    EXPECT_EQ(result == 0, sentence[0] == '\0');
+    return sentence;
+  }
+
+  TributarySettings settings_{};
+};
+
+TEST_F(SlurmSettings, HaveDefaultsWithoutAFile) {
+  char sentence[kSentenceBytesMax] = "";
+  EXPECT_EQ(tributary_read_settings("/nonexistent/slurm.conf", &settings_, sentence), 0);
+  EXPECT_STREQ(settings_.manager, "");
+  EXPECT_STREQ(settings_.token_file, "/etc/tributary/job.token");
+  EXPECT_STREQ(settings_.job_directory, "/run/tributary-jobs");
+}
+
+TEST_F(SlurmSettings, TakeValuesAmongCommentsAndSpaces) {
+  EXPECT_EQ(read("# a comment\n\n  manager =http://m:7470  # here\ntoken_file=/a b\r\n"), "");
+  EXPECT_STREQ(settings_.manager, "http://m:7470");
+  EXPECT_STREQ(settings_.token_file, "/a b");
+}
+
+TEST_F(SlurmSettings, NameFileAndLineOfAMistake) {
+  EXPECT_THAT(read("\nmanagers = http://m:7470\n"), HasSubstr(":2: unknown key"));
+  EXPECT_THAT(read("manager\n"), HasSubstr(":1: this is no `key = value`"));
+  EXPECT_THAT(read("manager = m:7470\n"), HasSubstr("must be a URL"));
+  EXPECT_THAT(read("token_file = job.token\n"), HasSubstr("must be a whole path"));
+  EXPECT_THAT(read("token_file = /" + std::string(300, 'x') + "\n"), HasSubstr("longer than 255 bytes"));
+  EXPECT_THAT(read("#" + std::string(3000, 'x') + "\n"), HasSubstr("longer than 1022 bytes"));
+}
+
+}  // namespace
