@@ -25,6 +25,8 @@ from study import MIB, Study, programs
 ROOT = Path(__file__).resolve().parents[2]
 RING = Way("ranks", "ring", 0, 0)
 DIFFERENCE_MAX = 0.1
+SMALL = Fabric(64, 16, 8, 2, aggregator_rate=400e9)
+LATE_RANK = 21
 
 
 def cluster(fabric: Fabric) -> list[str]:
@@ -57,11 +59,11 @@ def by_segments(tools: Programs, lines: list[str], hop: float) -> float:
     return float(subprocess.run(program, input="\n".join(lines) + "\n", check=True, capture_output=True, text=True).stdout)
 
 
-def tree_by_segments(tools: Programs, fabric: Fabric, plan: dict, size: int, hop: float) -> float:
+def tree_by_segments(tools: Programs, fabric: Fabric, plan: dict, size: int, hop: float, late: float = 0) -> float:
     segment = plan["segment_bytes"]
     segments = math.ceil(size / segment)
     lanes = len(plan["trees"])
-    lines = cluster(fabric)
+    lines = [*cluster(fabric), f"late {LATE_RANK} {late}"]
     for number, tree in enumerate(plan["trees"]):
         own = segments // lanes + (number < segments % lanes)
         if own:
@@ -69,22 +71,32 @@ def tree_by_segments(tools: Programs, fabric: Fabric, plan: dict, size: int, hop
     return by_segments(tools, lines, hop)
 
 
-def ring_by_segments(tools: Programs, fabric: Fabric, size: int, hop: float) -> float:
+def ring_by_segments(tools: Programs, fabric: Fabric, size: int, hop: float, late: float = 0) -> float:
     rounds = 2 * (fabric.ranks - 1)
-    return by_segments(tools, [*cluster(fabric), f"ring {rounds} {size / fabric.ranks} {fabric.ranks}"], hop)
+    return by_segments(tools, [*cluster(fabric), f"late {LATE_RANK} {late}", f"ring {rounds} {size / fabric.ranks} {fabric.ranks}"], hop)
 
 
 def cells(quick: bool) -> list[tuple[Fabric, str, int]]:
-    small = Fabric(64, 16, 8, 2, aggregator_rate=400e9)
     if quick:
-        return [(small, "tree", 16 * MIB), (small, "ring", 16 * MIB)]
-    found = [(small, "tree", size) for size in (MIB, 16 * MIB, 64 * MIB)]
+        return [(SMALL, "tree", 16 * MIB), (SMALL, "ring", 16 * MIB)]
+    found = [(SMALL, "tree", size) for size in (MIB, 16 * MIB, 64 * MIB)]
     for over in (1, 4):
         for aggregators, rate in ((8, 400e9), (8, 100e9), (4, 400e9)):
             found.append((Fabric(256, 32, aggregators, over, aggregator_rate=rate), "tree", 4 * MIB))
     large = Fabric(1024, 128, 8, 2, aggregator_rate=400e9)
     found += [(large, "tree", MIB), (large, "tree", 4 * MIB)]
-    return [*found, (small, "ring", 16 * MIB), (large, "ring", 256 * MIB)]
+    return [*found, (SMALL, "ring", 16 * MIB), (large, "ring", 256 * MIB)]
+
+
+def late_ranks(tools: Programs, hop: float) -> None:
+    """One rank begins late, and so the others wait: whether any way makes up for some of that."""
+    with Manager(tools.build, SMALL) as manager:
+        plan = manager.plan([f"node-[0-{SMALL.ranks - 1}]"])
+    print("\n| 64 ranks, 16 MiB, one begins late by | tree ends after its begin by | ring |\n|---:|---:|---:|")
+    for late in (0, 1e-3, 10e-3, 100e-3):
+        tree = tree_by_segments(tools, SMALL, plan, 16 * MIB, hop, late) - late
+        ring = ring_by_segments(tools, SMALL, 16 * MIB, hop, late) - late
+        print(f"| {late * 1e3:.0f} ms | {tree * 1e3:.4g} ms | {ring * 1e3:.4g} ms |", flush=True)
 
 
 def main() -> int:
@@ -117,6 +129,8 @@ def main() -> int:
             f"| {full * 1e3:.4g} ms | {100 * difference:+.1f} % | {time.monotonic() - began:.1f} s |",
             flush=True,
         )
+    if not given.quick:
+        late_ranks(tools, given.hop)
     if given.quick and largest > DIFFERENCE_MAX:
         print(f"the two differ by {largest:.0%}", file=sys.stderr)
         return 1

@@ -7,6 +7,7 @@
 //
 //   rack RATE                     the rate of its uplink in each direction, bits per second
 //   host RATE RACK
+//   late HOST SECOND              its rank begins then; before the lanes and the ring
 //   lane SEGMENTS BYTES WINDOW    its nodes and ranks follow
 //   node HOST PARENT              PARENT is an earlier node, or -1
 //   rank HOST NODE
@@ -19,6 +20,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "bench/scale/stream.h"
@@ -114,6 +116,9 @@ class Scenario {
       } else if (kind == "host") {
         const auto rate = next<double>(words, line);
         cluster_.add_host(rate, next<std::size_t>(words, line), line);
+      } else if (kind == "late") {
+        const s4u::Host* host = cluster_.host(next<std::size_t>(words, line), line);
+        begins_at_[host] = next<double>(words, line);
       } else if (kind == "lane") {
         auto& lane = *lanes_.emplace_back(std::make_unique<Lane>());
         lane.segments = next<unsigned>(words, line);
@@ -165,7 +170,12 @@ class Scenario {
     }
   }
 
-  static void start(const Lane& lane) {
+  [[nodiscard]] double begins_at(const s4u::Host* host) const {
+    const auto found = begins_at_.find(host);
+    return found == begins_at_.end() ? 0 : found->second;
+  }
+
+  void start(const Lane& lane) const {
     for (const Node& node : lane.nodes) {
       s4u::Actor::create("up", node.host, [&lane, &node] {
         for (unsigned segment = 0; segment < lane.segments; ++segment) {
@@ -186,7 +196,8 @@ class Scenario {
       });
     }
     for (const Rank& rank : lane.ranks) {
-      s4u::Actor::create("rank", rank.host, [&lane, &rank] {
+      s4u::Actor::create("rank", rank.host, [&lane, &rank, begins_at = begins_at(rank.host)] {
+        s4u::this_actor::sleep_until(begins_at);
         for (unsigned segment = 0; segment < lane.segments + lane.window; ++segment) {
           if (segment >= lane.window && segment - lane.window < lane.segments) rank.parent.down->receive();
           if (segment < lane.segments) rank.parent.up->send(lane.bytes);
@@ -202,17 +213,21 @@ class Scenario {
     }
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       Stream* previous = to_next[(rank + ranks - 1) % ranks];
-      s4u::Actor::create("rank", cluster_.host(rank, line), [rounds, bytes, next = to_next[rank], previous] {
-        for (unsigned round = 0; round < rounds; ++round) {
-          next->send(bytes);
-          previous->receive();
-        }
-      });
+      const s4u::Host* host = cluster_.host(rank, line);
+      s4u::Actor::create("rank", cluster_.host(rank, line),
+                         [rounds, bytes, next = to_next[rank], previous, begins_at = begins_at(host)] {
+                           s4u::this_actor::sleep_until(begins_at);
+                           for (unsigned round = 0; round < rounds; ++round) {
+                             next->send(bytes);
+                             previous->receive();
+                           }
+                         });
     }
   }
 
   double hop_seconds_;
   Cluster cluster_;
+  std::unordered_map<const s4u::Host*, double> begins_at_;  // 0 for the others
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<Stream>> streams_;
 };
