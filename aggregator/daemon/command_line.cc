@@ -15,15 +15,15 @@ struct Flag {
 // The options that tests and people at a terminal need; the configuration file has all settings.
 constexpr Flag kFlags[] = {
     {"--name", "name", "This aggregator's name"},
-    {"--listen", "listen", "Where ranks connect, host:port; port 0 chooses one; several devices' by commas"},
-    {"--http", "http_listen", "Where metrics are served, host:port; port 0 chooses one"},
+    {"--listen", "listen", "The address where ranks connect, host:port; port 0 chooses one; several by commas"},
+    {"--http", "http_listen", "The address that serves metrics, host:port; port 0 chooses one"},
     {"--manager", "manager", "The manager, http://host:port"},
     {"--token-file", "token_file", "The secret that the manager asks for"},
     {"--host-id", "host_id", "This host's name in the topology"},
     {"--workers", "workers", "Threads that serve lanes; 0: as many as cores, at most 4"},
-    {"--memory", "memory", "What all lanes together may reserve, as 4GiB"},
-    {"--state-file", "state_file", "Keeps the manager's key from one start to the next"},
-    {"--ready-file", "ready_file", "Written, as JSON with the chosen ports, once connections are taken"},
+    {"--memory", "memory", "The memory that all lanes together may reserve, as 4GiB"},
+    {"--state-file", "state_file", "The file that keeps the manager's key from one start to the next"},
+    {"--ready-file", "ready_file", "The aggregator writes this file when it serves: JSON with the chosen ports"},
     {"--log-level", "log_level", "trace, debug, info, warn or error"},
 };
 

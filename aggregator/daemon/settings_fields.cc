@@ -177,7 +177,7 @@ std::vector<Field> make_fields() {
   using S = Settings;
   std::vector<Field> fields{
       name("name", &S::name, "This aggregator's name: tokens are made out to it. Empty: the host's name."),
-      name("host_id", &S::host_id, "Its place in the topology: the name of its host there. Empty: the host's name."),
+      name("host_id", &S::host_id, "The name of this host in the manager's topology. Empty: the host's name."),
       text("manager", &S::manager, "http://host:port", "The manager. It need not be up: the aggregator keeps trying.",
            check_url),
       path(
@@ -188,100 +188,114 @@ std::vector<Field> make_fields() {
            "Keeps the manager's public key, so that an aggregator that starts while the manager is down can verify "
            "tokens. Empty: manager-key in systemd's StateDirectory, or none."),
       path("ready_file", &S::ready_file,
-           "Written, as JSON with the chosen ports, once connections are taken. Empty: none."),
+           "The aggregator writes this file when it serves: JSON with the chosen ports. Empty: none."),
       choice("transport", &S::transport, {"tcp", "udp", "verbs", "dpdk"},
              "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, over RDMA (InfiniBand, "
              "RoCE, iWARP) by verbs, or in packets over UDP by a device of its own, without the kernel (DPDK). "
              "All aggregators and ranks of a group use the same; udp and dpdk are the same to each other."),
       flag("shared_memory", &S::shared_memory, "on", "off",
-           "Where transport is tcp: processes of this host, of the same user or root, are talked to through "
-           "memory that they share."),
+           "With transport tcp: the aggregator talks to processes of this host, of the same user or root, through "
+           "memory that both share."),
       bytes("map_max", &S::map_max, 0, 1ULL << 44,
-            "Of registered memory of each process of this host, mapped for reading, so that its contributions are "
-            "summed where they are. What is beyond it is copied."),
+            "The most registered memory of each process of this host that the aggregator maps for reading, to sum "
+            "contributions where they are. It copies the rest."),
       listen(),
-      endpoint("http_listen", &S::http_listen, "Where /metrics, /healthz and /lanes are served."),
+      endpoint("http_listen", &S::http_listen, "The address that serves /metrics, /healthz and /lanes."),
       advertise(),
       count("workers", &S::workers, 0, 256,
             "Threads that serve lanes, each with connections of its own. 0: as many as cores, but at most 4."),
       bytes("memory", &S::memory, 1ULL << 20, 1ULL << 44,
-            "What all lanes together may reserve. A lane that does not fit is refused."),
+            "The memory that all lanes together may reserve. The aggregator refuses a lane that does not fit."),
       count("children_max", &S::children_max, 1, kChildrenMax,
             "Children that the manager may give this aggregator in one lane."),
-      rate("line_rate", &S::line_rate, kLinkRateMax,
-           "Of the network interfaces, for the planner. 0bit/s: what their drivers say, else the topology."),
+      rate(
+          "line_rate", &S::line_rate, kLinkRateMax,
+          "The rate of the network interfaces, for the planner. 0bit/s: the rate that their drivers tell, else that of "
+          "the topology."),
       count("unjoined_max", &S::unjoined_max, 1, 65536,
-            "Connections that have not shown a token yet. One more, and the oldest of them is closed."),
-      count("connections_max", &S::connections_max, 16, 1U << 20, "Connections of each worker."),
+            "The most connections that have not shown a token yet; one more closes the oldest."),
+      count("connections_max", &S::connections_max, 16, 1U << 20, "The most connections of each worker."),
       count("http_connections_max", &S::http_connections_max, 1, 4096,
-            "HTTP connections at once; one more, and the oldest is closed."),
-      duration("join_limit", &S::join_limit, 100ms, 5min, "From connecting to a whole join frame."),
+            "The most HTTP connections; one more closes the oldest."),
+      duration("join_limit", &S::join_limit, 100ms, 5min,
+               "The time from connecting within which a whole join frame must come."),
       duration("form_limit", &S::form_limit, 1s, 60min,
-               "From a lane's first join to its last; then the lane fails and its group falls back."),
-      duration("flush_limit", &S::flush_limit, 100ms, 5min, "For the last words to a child that does not read."),
+               "The time from a lane's first join within which the last must come; else the lane fails and its group "
+               "falls back."),
+      duration("flush_limit", &S::flush_limit, 100ms, 5min,
+               "The time for the last words to a child that does not read."),
       duration("drain_limit", &S::drain_limit, 100ms, 10min,
-               "After SIGTERM: for telling the manager and all children; then the process ends."),
-      duration("drain_grace", &S::drain_grace, 0s, 60min,
-               "When the manager drains this aggregator: so long groups may move over by themselves before their lanes "
-               "are ended."),
+               "The time after SIGTERM for telling the manager and all children; then the process ends."),
+      duration(
+          "drain_grace", &S::drain_grace, 0s, 60min,
+          "The time in which groups may move to other trees by themselves when the manager drains this aggregator; "
+          "then it ends their lanes."),
       duration("user_timeout", &S::user_timeout, 0s, 60min,
-               "Unacknowledged bytes for so long: the peer is gone. 0s: the kernel's minutes."),
+               "A peer that acknowledges nothing for this time is gone. 0s: the kernel's time, some minutes."),
       duration("packet_peer_timeout", &S::packet_peer_timeout, 1s, 60min,
-               "With transport udp or dpdk: a child or parent that is silent for so long is gone. Ranks that stand "
-               "still for less cost no error: not below their time-out (TRIBUTARY_TIMEOUT)."),
-      duration("hang_after", &S::hang_after, 0s, 1min,
-               "A parent that is asked whether it lives, because nothing comes, and does not answer for so long is "
-               "given up; longer where answers were seen to take longer. 0s: nothing is asked."),
-      duration("keepalive", &S::keepalive, 0s, 60min, "A silent connection is probed after so long. 0s: never."),
+               "With transport udp or dpdk: a child or parent that is silent for this time is gone. Ranks that stand "
+               "still for less cost no error, so let it be at least their time-out (TRIBUTARY_TIMEOUT)."),
+      duration(
+          "hang_after", &S::hang_after, 0s, 1min,
+          "When nothing comes from a parent, the aggregator asks whether it lives, and gives it up after this time "
+          "without an answer; later if its answers have taken longer before. 0s: the aggregator does not ask."),
+      duration("keepalive", &S::keepalive, 0s, 60min,
+               "The time after which the aggregator probes a silent connection. 0s: never."),
       duration("busy_poll", &S::busy_poll, 0s, 1s,
-               "A worker spins for so long before it sleeps: lower latency for a core. 0s: never."),
-      text("packet_security", &S::packet_security, "off, authenticate or encrypt",
-           "With transport udp or dpdk: groups that seal their packets less than this are refused. Ranks set "
-           "TRIBUTARY_PACKET_SECURITY.",
-           check_packet_security),
-      duration("packet_delay_target", &S::packet_delay_target, 10us, 100ms,
-               "With transport udp or dpdk: a child is sent less while its packets' way there and back through the "
-               "network takes longer."),
+               "A worker spins for this time before it sleeps, which lowers latency and costs a core. 0s: never."),
+      text(
+          "packet_security", &S::packet_security, "off, authenticate or encrypt",
+          "With transport udp or dpdk: the aggregator refuses groups that seal their packets less than this. Ranks set "
+          "TRIBUTARY_PACKET_SECURITY.",
+          check_packet_security),
+      duration(
+          "packet_delay_target", &S::packet_delay_target, 10us, 100ms,
+          "With transport udp or dpdk: the aggregator sends a child less while the round trip of its packets through "
+          "the network takes longer than this."),
       count("packet_window_initial", &S::packet_window_initial, 1, 1024,
             "Packets that a new connection may have under way."),
-      count("packet_window_max", &S::packet_window_max, 1, 65536, "The most that a connection may have under way."),
+      count("packet_window_max", &S::packet_window_max, 1, 65536,
+            "The most packets that a connection may have under way."),
       flag("packet_ecn", &S::packet_ecn, "on", "off",
            "Packets say that switches may mark them instead of dropping them."),
-      count("packet_dscp", &S::packet_dscp, 0, 63, "By this switches choose the queue of what the aggregator sends."),
+      count("packet_dscp", &S::packet_dscp, 0, 63,
+            "Switches choose the queue of the aggregator's packets by this number."),
       count("packet_datagram_bytes_max", &S::packet_datagram_bytes_max, 1232, 65000,
-            "With transport udp: longer datagrams are neither sent nor taken, even where the path would carry them."),
+            "With transport udp: the aggregator neither sends nor takes longer datagrams, even if the path would carry "
+            "them."),
       text("rdma_devices", &S::rdma_devices, "auto, or device or device:port, separated by commas",
-           "Where transport is verbs: the RDMA devices by which connections to parents leave, lane by lane in turn; "
-           "where one has gone, by the next. auto: the one of listen, or the system's choice.",
+           "With transport verbs: the RDMA devices by which connections to parents leave, lane by lane in turn; if one "
+           "has gone, by the next. auto: the devices of listen, or the system's choice.",
            check_words),
-      count(
-          "rdma_queue_pairs", &S::rdma_queue_pairs, 1, 8,
-          "Where transport is verbs: queue pairs of each connection at most, over which large payloads are spread. The "
-          "children's TRIBUTARY_RDMA_QUEUE_PAIRS asks for them."),
+      count("rdma_queue_pairs", &S::rdma_queue_pairs, 1, 8,
+            "With transport verbs: the most queue pairs of a connection, over which large payloads are spread. The "
+            "children's TRIBUTARY_RDMA_QUEUE_PAIRS asks for them."),
       text("dpdk_device", &S::dpdk_device, "as DPDK names it; or empty",
            "With transport dpdk: a virtual device with its arguments, as net_af_packet0,iface=eth1 (the kernel must "
            "have no address there), or a PCI address that is bound to vfio-pci.",
            check_words),
       text("dpdk_addresses", &S::dpdk_addresses, "address/prefix, or one of IPv4 and one of IPv6, by commas; or empty",
-           "What this host is called on the device's link.", check_words),
+           "This host's addresses on the device's link.", check_words),
       text("dpdk_gateways", &S::dpdk_gateways, "an address, or one of each family, by commas; or empty",
-           "Routers for what is not on the link.", check_words),
+           "Routers to addresses that are not on the link.", check_words),
       text("dpdk_cores", &S::dpdk_cores, "numbers, by commas; or empty",
-           "Where the workers run, one after the other. Empty: wherever the system puts them.", check_cores),
-      count("dpdk_vlan", &S::dpdk_vlan, 0, 4094, "Tag of all frames. 0: none."),
-      count("dpdk_mtu", &S::dpdk_mtu, 0, 65326, "Of the link. 0: as the device, or its interface, has it."),
-      count("dpdk_descriptors", &S::dpdk_descriptors, 64, 32768, "Of each queue of the device, each way."),
+           "The cores on which the workers run, one after the other. Empty: the system chooses.", check_cores),
+      count("dpdk_vlan", &S::dpdk_vlan, 0, 4094, "The VLAN tag of all frames. 0: none."),
+      count("dpdk_mtu", &S::dpdk_mtu, 0, 65326, "The MTU of the link. 0: that of the device, or of its interface."),
+      count("dpdk_descriptors", &S::dpdk_descriptors, 64, 32768,
+            "The descriptors of each queue of the device, in each direction."),
       text("dpdk_gpu", &S::dpdk_gpu, "a PCI address; or empty",
            "The GPU whose memory a PCI device writes packets to, where the processor reads them. DPDK must drive it. "
            "Empty: the host's memory.",
            check_words),
       choice("dpdk_huge_pages", &S::dpdk_huge_pages, {"prefer", "require", "never"},
-             "Whether ordinary memory will do where there are too few huge pages."),
+             "Says whether DPDK may take ordinary memory if there are too few huge pages."),
       duration("dpdk_sleep", &S::dpdk_sleep, 0s, 10ms,
-               "A worker to which nothing comes sleeps for so long at a time. 0s: it keeps its core busy."),
+               "A worker to which nothing comes sleeps for this time at once. 0s: it keeps its core busy."),
       text("dpdk_file_prefix", &S::dpdk_file_prefix, "a word; or empty",
-           "Of DPDK's files, for its own tools. Empty: it makes none.", check_words),
-      text("dpdk_arguments", &S::dpdk_arguments, "words, by spaces; or empty", "For DPDK, as they are.", check_words),
+           "The prefix of the files that DPDK makes for its own tools. Empty: it makes none.", check_words),
+      text("dpdk_arguments", &S::dpdk_arguments, "words, by spaces; or empty",
+           "Further arguments, which DPDK gets unchanged.", check_words),
       log_level(),
   };
   const auto after_rdma = std::ranges::find(fields, std::string_view("dpdk_device"), &Field::key);

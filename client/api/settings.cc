@@ -292,8 +292,8 @@ std::vector<Setting> make_settings() {
         "finds to save time, by the links' rates; one where it does not know them."},
        set_lanes},
       {{"link_rate", "TRIBUTARY_LINK_RATE", "what the interface's driver says", "a rate with a unit, as 25Gbit/s",
-        "Of this host's link. The manager plans by it where no topology tells the rates, and the choice of path starts "
-        "from it. Set it where the interface is virtual, as in containers."},
+        "The rate of this host's link. The manager plans by it where no topology tells the rates, and the choice of "
+        "path starts from it. Set it where the interface is virtual, as in containers."},
        set_link_rate},
       {{"io_threads", "TRIBUTARY_IO_THREADS", "auto", "auto, or a number from 1 to 32",
         "For transport tcp: so many threads of a rank read and write, each some of its connections. 1: the thread that "
