@@ -186,9 +186,11 @@ void reload(const Options& options, Cluster& cluster) {
     spdlog::set_level(spdlog::level::from_str(settings->log_level));
     auto topology = topology_of(*settings);
     if (!topology) {
-      spdlog::error("the topology was not reloaded: {}", topology.error().message);
+      spdlog::error("the topology was not reloaded, and the old one stays in use: {}", topology.error().message);
     } else if (*topology) {
       cluster.reload_topology(std::move(**topology));
+    } else if (cluster.topology_from_file()) {
+      spdlog::warn("the configuration names no topology any more; the old one stays in use until a restart");
     }
     spdlog::info("reloaded; log level {}", settings->log_level);
   }

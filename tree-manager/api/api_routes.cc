@@ -277,7 +277,7 @@ HttpReply Api::get_topology(const Call&) {
 }
 
 HttpReply Api::put_topology(const Call& call) {
-  return done(cluster_.put_topology(call.body));
+  return done(cluster_.put_topology(call.body, call.head.remote_address + " with the aggregator token"));
 }
 
 }  // namespace tributary::manager

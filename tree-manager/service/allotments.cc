@@ -30,6 +30,15 @@ void Allotments::remove(const Fabric& fabric, const GroupRecord& group) {
   each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { release(aggregator, bytes); });
 }
 
+void Allotments::forget_groups() {
+  load_ = {};
+  roster_.forget();
+  memory_.clear();
+  for (const Lingering& it : lingering_) {
+    for (const auto& [aggregator, bytes] : it.memory) memory_[aggregator] += bytes;
+  }
+}
+
 void Allotments::linger(const GroupRecord& group, Clock::TimePoint until) {
   Lingering lingering{.group = group.id, .until = until, .memory = {}};
   each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) {

@@ -17,8 +17,9 @@ class Allotments {
  public:
   void add(const Fabric& fabric, const GroupRecord& group);
   void remove(const Fabric& fabric, const GroupRecord& group);
-  /// Forgets everything. The load on links belongs to one fabric; the memory does not.
-  void clear() { *this = {}; }
+  /// Forgets what add() has counted, because the load on links belongs to one fabric: the caller adds all groups again,
+  /// for another fabric. Lingering memory stays. The roster is to be made anew.
+  void forget_groups();
 
   /// Keeps the memory of a group's trees until `until`, besides what add() has reserved: while a group moves to new
   /// trees, the aggregators serve both.

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "tree-manager/service/credentials.h"
+#include "tree-manager/topology/difference.h"
 
 namespace tributary::manager {
 namespace {
@@ -31,6 +32,11 @@ std::uint64_t number_in(const std::map<std::string, std::string>& values, const 
     std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
   }
   return number;
+}
+
+void log_change(const std::string& how, const TopologyDifference& difference, const Topology& now, std::size_t groups) {
+  spdlog::info("the topology was {}: {}; now {} hosts, {} switches, {} links; the {} groups keep their trees", how,
+               difference.summary(), now.hosts.size(), now.switches.size(), now.links.size(), groups);
 }
 
 }  // namespace
@@ -100,8 +106,7 @@ void Cluster::use_topology(Topology topology) {
   sites_.clear();
   for (const AggregatorSite& site : topology_->aggregators) sites_[site.name] = &site;
   fabric_ = make_fabric(*topology_);
-  allotments_.roster().forget();
-  allotments_.clear();
+  allotments_.forget_groups();
   for (const auto& [id, group] : groups_) allotments_.add(*fabric_, *group.record);
   ++generation_;
 }
@@ -125,9 +130,11 @@ bool Cluster::topology_from_file() const {
   return topology_from_file_;
 }
 
-Status Cluster::put_topology(const std::string& text) {
+Status Cluster::put_topology(const std::string& text, const std::string& caller) {
   auto topology = parse_topology(text, "topology");
   if (!topology) return fail(Errc::bad_argument, topology.error().message);
+  // Outside the lock, because it takes long for a large fabric.
+  const TopologyDifference difference = compare(*this->topology(), *topology);
   const std::lock_guard lock(mutex_);
   if (topology_from_file_) {
     return fail(Errc::mismatch,
@@ -135,15 +142,16 @@ Status Cluster::put_topology(const std::string& text) {
   }
   if (auto ok = save([&] { return store_.put_value(kTopologyKey, text); }); !ok) return ok;
   use_topology(std::move(*topology));
-  spdlog::info("a new topology was put: {} hosts, {} switches", topology_->hosts.size(), topology_->switches.size());
+  log_change("put by " + caller, difference, *topology_, groups_.size());
   return {};
 }
 
 void Cluster::reload_topology(Topology topology) {
+  const TopologyDifference difference = compare(*this->topology(), topology);
   const std::lock_guard lock(mutex_);
   topology_from_file_ = true;
   use_topology(std::move(topology));
-  spdlog::info("topology reloaded: {} hosts, {} switches", topology_->hosts.size(), topology_->switches.size());
+  log_change("reloaded from its file", difference, *topology_, groups_.size());
 }
 
 ClusterStats Cluster::stats() const {

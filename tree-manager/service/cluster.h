@@ -204,9 +204,10 @@ class Cluster {
 
   [[nodiscard]] std::shared_ptr<const Topology> topology() const;
   [[nodiscard]] bool topology_from_file() const;
-  /// Takes a topology from outside and keeps it in the store; refuses it when the topology comes from a file.
-  [[nodiscard]] Status put_topology(const std::string& text);
-  /// Takes over the file's topology after the file has changed.
+  /// Takes a topology from outside and keeps it in the store; refuses it when the topology comes from a file. `caller`
+  /// names who put it, for the log. Groups keep their trees; their load counts at the new links' rates.
+  [[nodiscard]] Status put_topology(const std::string& text, const std::string& caller);
+  /// Takes over the file's topology after the file has changed. Groups fare as with put_topology().
   void reload_topology(Topology topology);
 
   [[nodiscard]] const PublicKey& public_key() const noexcept { return key_.public_key(); }

@@ -188,6 +188,18 @@ TEST_F(ClusterTest, HoldsBothReservationsWhileAGroupMoves) {
   EXPECT_EQ(cluster_->stats().memory_reserved_bytes, 0U) << "the new incarnation holds nothing";
 }
 
+TEST_F(ClusterTest, HoldsBothReservationsWhileAGroupMovesThoughTheTopologyChanges) {
+  open("");
+  enlist_all();
+  const std::uint64_t id = ask()->descriptor.group;
+  ASSERT_EQ(cluster_->rebuild_group(id, 1, {}, true)->descriptor.epoch, 2U);
+  const std::uint64_t both = reserved();
+  ASSERT_TRUE(cluster_->put_topology(leaf_spine_yaml(2, 2, 1), "a test").has_value());
+  EXPECT_EQ(reserved(), both);
+  advance(1min);
+  EXPECT_EQ(reserved(), 0U) << "nobody renewed";
+}
+
 TEST_F(ClusterTest, GivesABrokenTreesMemoryToTheNextOne) {
   open("");
   ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 32, 65536)).has_value());
@@ -366,17 +378,42 @@ TEST_F(ClusterTest, TakesATopologyOverTheApiAndKeepsItUnlessAFileSaysOtherwise) 
   enlist_all();
   const std::uint64_t id = ask()->descriptor.group;
   const std::uint64_t held = reserved();
-  ASSERT_TRUE(cluster_->put_topology(leaf_spine_yaml(2, 2, 1)).has_value());
+  ASSERT_TRUE(cluster_->put_topology(leaf_spine_yaml(2, 2, 1), "a test").has_value());
   EXPECT_EQ(reserved(), held);
-  EXPECT_EQ(cluster_->put_topology("fabric: torus").error().code, Errc::bad_argument);
+  EXPECT_EQ(cluster_->put_topology("fabric: torus", "a test").error().code, Errc::bad_argument);
   open("");
   EXPECT_EQ(cluster_->topology()->fabric, FabricKind::fat_tree);
   EXPECT_TRUE(cluster_->group(id).has_value());
   open(leaf_spine_yaml(3, 2, 1));
   EXPECT_THAT(cluster_->topology()->switches, SizeIs(4));
-  EXPECT_EQ(cluster_->put_topology(leaf_spine_yaml(2, 2, 1)).error().code, Errc::mismatch);
+  EXPECT_EQ(cluster_->put_topology(leaf_spine_yaml(2, 2, 1), "a test").error().code, Errc::mismatch);
   ASSERT_TRUE(cluster_->remove_group(id).has_value());
   EXPECT_EQ(reserved(), 0U);
+}
+
+TEST_F(ClusterTest, CountsTheLoadOfRunningTreesAtTheLinksOfANewTopology) {
+  open("");
+  const std::string wide = leaf_spine_yaml(2, 2, 1);
+  std::string narrow = wide;
+  for (std::size_t at = 0; (at = narrow.find("rate: 100Gbit/s")) != std::string::npos;) {
+    narrow.replace(at, 15, "rate: 10Gbit/s");
+  }
+  enlist_all();
+  ASSERT_TRUE(cluster_->put_topology(wide, "a test").has_value());
+  const auto seconds = [&] {
+    return cluster_->plan({.job = "", .hosts = nodes(4), .lanes = 1})->plan.estimated_seconds;
+  };
+  const double idle = seconds();
+  const std::uint64_t id = ask()->descriptor.group;
+  const double loaded = seconds();
+  EXPECT_GT(loaded, idle);
+  ASSERT_TRUE(cluster_->put_topology(narrow, "a test").has_value());
+  EXPECT_GT(seconds(), 5 * loaded);
+  EXPECT_EQ(cluster_->group(id)->record->epoch, 1U) << "the group keeps its trees";
+  ASSERT_TRUE(cluster_->put_topology(wide, "a test").has_value());
+  EXPECT_DOUBLE_EQ(seconds(), loaded) << "the load counts once, whatever topologies there were";
+  ASSERT_TRUE(cluster_->remove_group(id).has_value());
+  EXPECT_DOUBLE_EQ(seconds(), idle);
 }
 
 TEST_F(ClusterTest, PlansWithoutChangingAnything) {
