@@ -15,6 +15,7 @@
 #include "client/cli/perf/perf_command.h"
 #include "client/cli/run/run_command.h"
 #include "client/cli/terminal/exit_code.h"
+#include "client/cli/topology/topology_command.h"
 #include "client/cli/tuning/explain.h"
 #include "service-kit/units.h"
 #include "tributary/protocol/frame.h"
@@ -371,7 +372,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
                       action);
   describe_listing_of(app, "trees", "Show the trees of all groups, or of one", "--group", "The group's number", trees,
                       action);
-  describe_listing(app, "topology", "Show the fabric as the manager knows it", topology, action);
+  describe_topology(app, action);
   describe_drain(app, action);
   describe_plan(app, action);
 }

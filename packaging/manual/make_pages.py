@@ -33,7 +33,8 @@ class Entry:
         listed = re.search(r": ((?:[a-z0-9_]+, )+[a-z0-9_]+)$", self.text)
         if listed:
             return listed[1].split(", ")
-        return ["table", "json"] if self.text == "table or json" else []
+        alternatives = re.match(r"((?:[a-z.]+, )*[a-z.]+) or ([a-z.]+)(?: \([^)]*\))?$", self.text)
+        return [*alternatives[1].split(", "), alternatives[2]] if alternatives else []
 
 
 @dataclass
@@ -47,7 +48,11 @@ class Help:
         return [entry for entries in self.sections.values() for entry in entries if entry.written.startswith("-")]
 
     def operand_choices(self) -> list[str]:
-        return [choice for entry in self.sections.get("Positionals", []) for choice in entry.choices()]
+        choices = [choice for entry in self.sections.get("Positionals", []) for choice in entry.choices()]
+        return choices + self.subcommands()
+
+    def subcommands(self) -> list[str]:
+        return [entry.written for entry in self.sections.get("Subcommands", [])]
 
 
 def read_entry(line: str, following: str) -> Entry:
@@ -84,6 +89,16 @@ def say(program: Path, *arguments: str) -> str:
     if done.returncode != 0:
         raise SystemExit(f"make_pages: {program} {' '.join(arguments)} failed with {done.returncode}: {done.stderr}")
     return done.stdout
+
+
+def read_commands(program: Path, words: tuple[str, ...], above: Help) -> dict[str, Help]:
+    """Return the help of each command, and of the commands below it, by their words."""
+    commands = {}
+    for name in above.subcommands():
+        help_text = read_help(say(program, *words, name, "--help"))
+        commands[" ".join((*words, name))] = help_text
+        commands |= read_commands(program, (*words, name), help_text)
+    return commands
 
 
 def roff(text: str) -> str:
@@ -144,7 +159,8 @@ def bash_completion(name: str, main: Help, commands: dict[str, Help]) -> str:
     lines = [f"# Completion of {name} for bash, made from its --help.", f"{function}() {{"]
     lines.append("  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command= words= i")
     if commands:
-        lines += ["  for ((i = 1; i < COMP_CWORD; i++)); do", '    case ${COMP_WORDS[i]} in', f"      {'|'.join(commands)}) command=${{COMP_WORDS[i]}}; break ;;"]
+        lines += ["  for ((i = 1; i < COMP_CWORD; i++)); do", '    case "${command:+$command }${COMP_WORDS[i]}" in']
+        lines += [f"      {'|'.join(map(quoted, commands))}) command+=${{command:+ }}${{COMP_WORDS[i]}} ;;"]
         lines += ["    esac", "  done"]
     lines += ['  case "$command $previous" in', *choice_cases(main, commands, "    "), "  esac"]
     lines += ['  if [[ -z $words && $current == -* ]]; then', '    case $command in']
@@ -152,7 +168,7 @@ def bash_completion(name: str, main: Help, commands: dict[str, Help]) -> str:
         lines.append(f"      {quoted(command)}) words={quoted(' '.join(option_names(help_text)))} ;;")
     lines += ["    esac", "  elif [[ -z $words ]]; then", "    case $command in"]
     for command, help_text in {"": main, **commands}.items():
-        operands = list(commands) if command == "" else help_text.operand_choices()
+        operands = help_text.operand_choices()
         if operands:
             lines.append(f"      {quoted(command)}) words={quoted(' '.join(operands))} ;;")
     lines += ["    esac", "  fi", '  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")', "}"]
@@ -168,7 +184,8 @@ def zsh_completion(name: str, main: Help, commands: dict[str, Help]) -> str:
     lines = [f"#compdef {name}", f"# Completion of {name} for zsh, made from its --help.", "local command= word", "local -a words_here described"]
     lines.append("local current=${words[CURRENT]} previous=${words[CURRENT-1]}")
     if commands:
-        lines += ["for word in ${words[2,CURRENT-1]}; do", "  case $word in", f"    ({'|'.join(commands)}) command=$word; break ;;", "  esac", "done"]
+        lines += ["for word in ${words[2,CURRENT-1]}; do", "  case ${command:+$command }$word in"]
+        lines += [f"    ({'|'.join(map(quoted, commands))}) command+=${{command:+ }}$word ;;", "  esac", "done"]
     lines.append('case "$command $previous" in')
     lines += [re.sub(r"words='([^']*)'", r"words_here=(\1)", re.sub(r"^(\s*)", r"\1(", case)) for case in choice_cases(main, commands, "  ")]
     lines += ["esac", "if (( ${#words_here} )); then", "  compadd -- $words_here", "  return", "fi", "if [[ $current == -* ]]; then", "  case $command in"]
@@ -197,7 +214,7 @@ def main() -> int:
     words = say(program, "--version").split() if "--version" in say(program, "--help") else []
     version = " ".join(words)
     help_text = read_help(say(program, "--help"))
-    commands = {entry.written: read_help(say(program, entry.written, "--help")) for entry in help_text.sections.get("Subcommands", [])}
+    commands = read_commands(program, (), help_text)
     write(out / "man" / f"{name}.{section}", manual(name, section, version, help_text, commands))
     write(out / "bash" / name, bash_completion(name, help_text, commands))
     write(out / "zsh" / f"_{name}", zsh_completion(name, help_text, commands))

@@ -145,29 +145,6 @@ std::string group_text(const json& g) {
   return drawing.empty() ? out : out + "\n" + drawing;
 }
 
-std::string topology_text(const json& t) {
-  std::string out = fmt::format("fabric {}, from {}\n", text(t, "fabric"), text(t, "source"));
-  if (t.contains("assumed_rate_bits_per_second") && text(t, "fabric") == "flat")
-    out += fmt::format("every host has {}\n", rate_text(number(t, "assumed_rate_bits_per_second")));
-  if (!t.at("switches").empty()) {
-    Table switches({"SWITCH", "LEVEL"});
-    for (const json& one : t.at("switches")) switches.add({text(one, "name"), count_text(one, "level")});
-    out += "\n" + switches.text();
-  }
-  if (!t.at("links").empty()) {
-    Table links({"FROM", "TO", "RATE"});
-    for (const json& one : t.at("links"))
-      links.add({text(one, "from"), text(one, "to"), rate_text(number(one, "rate_bits_per_second"))});
-    out += "\n" + links.text();
-  }
-  if (!t.at("aggregators").empty()) {
-    Table sites({"AGGREGATOR", "HOST"});
-    for (const json& one : t.at("aggregators")) sites.add({text(one, "name"), text(one, "host")});
-    out += "\n" + sites.text();
-  }
-  return out;
-}
-
 std::string plan_text(const json& p) {
   std::string out = draw_trees(p.at("trees"));
   if (const std::string reason = text(p, "reason"); !reason.empty()) out += printable(reason) + "\n";
@@ -212,10 +189,6 @@ int trees(const ManagerOptions& options, const std::string& group) {
     return drawing.empty() ? std::string("no trees\n") : drawing;
   };
   return show(options, get("/v1/trees" + (group.empty() ? "" : "?group=" + group)), text);
-}
-
-int topology(const ManagerOptions& options) {
-  return show(options, get("/v1/topology"), topology_text);
 }
 
 int drain(const ManagerOptions& options, const std::string& name, bool undo) {

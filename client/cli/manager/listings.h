@@ -15,7 +15,6 @@ namespace tributary::cli {
 /// `group` is the number of one group; empty: all.
 [[nodiscard]] int groups(const ManagerOptions& options, const std::string& group);
 [[nodiscard]] int trees(const ManagerOptions& options, const std::string& group);
-[[nodiscard]] int topology(const ManagerOptions& options);
 [[nodiscard]] int drain(const ManagerOptions& options, const std::string& name, bool undo);
 
 struct PlanOptions {

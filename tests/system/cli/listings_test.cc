@@ -104,9 +104,43 @@ TEST_F(Listings, TreesAreDrawn) {
   EXPECT_EQ(json_of({"trees"}).at("trees").size(), 1U);
 }
 
-TEST_F(Listings, TopologyIsShown) {
-  EXPECT_THAT(good({"topology"}).output, testing::ContainsRegex("worker-3 +switch-1-1 +100 Gbit/s"));
+TEST_F(Listings, TopologyIsDrawn) {
+  const std::string drawn = good({"topology"}).output;
+  EXPECT_THAT(drawn, HasSubstr("fabric fat-tree, the topology in use, from file: "));
+  EXPECT_THAT(drawn, HasSubstr("worker-[2-3] at 100 Gbit/s"));
+  EXPECT_EQ(good({"topology", "show"}).output, drawn);
   EXPECT_EQ(json_of({"topology"}).at("switches").size(), 3U);
+}
+
+TEST_F(Listings, TopologyInUseIsComparedWithAFile) {
+  const std::string file = work_.path("topology.yaml");
+  std::string yaml = good({"topology", "show", "-o", "yaml"}).output;
+  std::ofstream(file) << yaml;
+  const Outcome same = work_.tributary({"topology", "diff", file});
+  EXPECT_EQ(same.code, 0) << same.error;
+  EXPECT_EQ(same.output, "");
+  yaml.replace(yaml.find("100Gbit/s"), 9, "40Gbit/s");
+  std::ofstream(work_.path("other.yaml")) << yaml;
+  const Outcome other = work_.tributary({"topology", "diff", work_.path("other.yaml")});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.output, HasSubstr("--- the topology in use, from file\n+++ "));
+  EXPECT_THAT(other.output, HasSubstr(", 40Gbit/s\n"));
+  EXPECT_EQ(work_.tributary({"topology", "diff", file, work_.path("other.yaml")}).code, 1);
+  EXPECT_EQ(work_.tributary({"topology", "diff", work_.path("none.yaml")}).code, 78);
+}
+
+TEST_F(Listings, AnImportSaysWhatItLeavesOut) {
+  std::ofstream(work_.path("topology.conf")) << "SwitchName=s Nodes=n[1-4] LinkSpeed=9\n";
+  const std::string out = work_.path("imported.yaml");
+  const Outcome imported = work_.tributary({"topology", "import", work_.path("topology.conf"), "-O", out});
+  EXPECT_EQ(imported.code, 0) << imported.error;
+  EXPECT_EQ(imported.output, "");
+  EXPECT_THAT(lines_of(imported.error), testing::SizeIs(2));
+  EXPECT_THAT(imported.error, HasSubstr("tributary: warning: 4 links have no rate in their source"));
+  EXPECT_THAT(good({"topology", "show", out}).output, HasSubstr("n[1-4] at 100 Gbit/s"));
+  const Outcome wrong = work_.tributary({"topology", "import", "--format", "lldp", work_.path("topology.conf")});
+  EXPECT_EQ(wrong.code, 78);
+  EXPECT_THAT(wrong.error, HasSubstr("topology.conf:1: "));
 }
 
 TEST_F(Listings, PlanChangesNothing) {

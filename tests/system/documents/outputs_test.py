@@ -39,7 +39,7 @@ class Outputs(unittest.TestCase):
             for arguments, output in blocks:
                 shown += 1
                 with self.subTest(page=page.name, arguments=arguments):
-                    ended = subprocess.run([str(self.program), *arguments], capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS)
+                    ended = subprocess.run([str(self.program), *arguments], capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS, cwd=self.root)
                     self.assertEqual((ended.returncode, ended.stderr), (0, ""))
                     self.assertEqual(ended.stdout, output)
         self.assertGreater(shown, 0)
