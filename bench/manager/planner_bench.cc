@@ -26,7 +26,7 @@ constexpr std::uint32_t kWindow = 32;
 constexpr std::uint32_t kSegmentBytes = 64U << 10;
 
 struct World {
-  ClusterShape shape;
+  ClusterShape shape{};
   std::unique_ptr<const Fabric> fabric = make_fabric(*parse_topology(cluster_yaml(shape), "bench"));
   std::vector<PlanAggregator> aggregators = cluster_aggregators(shape);
   std::shared_ptr<const AggregatorIndex> index = fabric->index(aggregators);
@@ -129,6 +129,38 @@ BENCHMARK(plan_memory)
     ->Args({25'000, 4})
     ->Args({50'000, 4})
     ->Args({100'000, 4})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+/// Compares plans with a time below which none can end, on 32,768 hosts: `of_bound` is the estimate divided by it.
+void plan_quality(benchmark::State& state) {
+  const std::uint64_t uplink_gbit = static_cast<std::uint64_t>(state.range(1));
+  const World here{{.hosts = 32'768,
+                    .per_pod = 16,
+                    .at_core = 64,
+                    .rack_uplink_gbit = uplink_gbit,
+                    .aggregator_gbit = static_cast<std::uint64_t>(state.range(2))}};
+  std::vector<std::string> hosts;
+  std::mt19937 random(7);
+  for (int i = 0; i < state.range(0); ++i) {
+    const bool spread = state.range(3) != 0;
+    const int host = spread ? std::uniform_int_distribution<int>(0, here.shape.hosts - 1)(random) : i;
+    hosts.push_back("node-" + std::to_string(host));
+  }
+  if (state.range(3) != 0) {
+    std::ranges::sort(hosts);
+    hosts.erase(std::ranges::unique(hosts).begin(), hosts.end());
+  }
+  Plan plan;
+  for (auto _ : state) plan = here.plan(hosts, 0, {});
+  state.counters["lanes"] = static_cast<double>(plan.lanes.size());
+  state.counters["ms"] = plan.estimated_seconds * 1000;
+  state.counters["of_bound"] = plan.estimated_seconds / seconds_bound(here.shape, hosts, 25ULL << 20);
+}
+BENCHMARK(plan_quality)
+    ->ArgNames({"ranks", "uplink", "aggregator", "spread"})
+    ->ArgsProduct({{64, 1024, 32'768}, {3200, 800}, {400, 100}, {0}})
+    ->ArgsProduct({{64, 1024}, {3200, 800}, {400, 100}, {1}})
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 

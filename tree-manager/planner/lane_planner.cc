@@ -17,7 +17,7 @@ constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr double kSameCost = 0.02;
 constexpr std::uint32_t kNoLeaf = UINT32_MAX;
 constexpr std::size_t kGoodOfADepth = 3;
-constexpr std::size_t kTriedAgain = 3;
+constexpr std::size_t kTriedAgain = 2;
 constexpr std::size_t kRatesMax = 3;
 
 /// The sites with what each aggregator can serve at this request's window.

@@ -1,6 +1,7 @@
 #pragma once
 // A cluster of racks and pods at any size, and a time below which no plan on it can end.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,27 @@ inline std::vector<PlanAggregator> cluster_aggregators(const ClusterShape& shape
   }
   for (int a = 0; a < shape.at_core; ++a) add("agg-core-" + std::to_string(a));
   return list;
+}
+
+/// Returns a time below which no plan for ranks on these hosts, one each, ends an operation of `bytes`: each rank sends
+/// all of them by its own link; each byte of each rank goes through an aggregator of the cluster, and out of a rack that
+/// does not hold all members it goes by the uplink or through the rack's own aggregator; a tree has as few levels as its
+/// width allows.
+inline double seconds_bound(const ClusterShape& shape, const std::vector<std::string>& hosts, std::uint64_t bytes) {
+  constexpr double kGiga = 1e9, kLevelSeconds = 20e-6;
+  const auto ranks = static_cast<double>(hosts.size());
+  const auto aggregator = static_cast<double>(shape.aggregator_gbit);
+  double seconds_per_gbit =
+      std::max(1 / static_cast<double>(shape.host_gbit), ranks / aggregator / shape.aggregators());
+  std::map<int, double> members_of_rack;
+  for (const std::string& host : hosts) ++members_of_rack[std::stoi(host.substr(5)) / ClusterShape::kHostsPerRack];
+  for (const auto& [rack, members] : members_of_rack) {
+    if (members_of_rack.size() == 1) break;
+    seconds_per_gbit = std::max(seconds_per_gbit, members / (aggregator + static_cast<double>(shape.rack_uplink_gbit)));
+  }
+  double levels = 0;
+  for (double width = 1; width < ranks; width *= kChildrenMax) ++levels;
+  return static_cast<double>(bytes) * 8 / kGiga * seconds_per_gbit + levels * kLevelSeconds;
 }
 
 }  // namespace tributary::manager
