@@ -25,5 +25,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 
 find_program(TRIBUTARY_QEMU_AARCH64 NAMES qemu-aarch64-static qemu-aarch64)
 if(TRIBUTARY_QEMU_AARCH64)
-  set(CMAKE_CROSSCOMPILING_EMULATOR "${TRIBUTARY_QEMU_AARCH64};-L;/usr/aarch64-linux-gnu")
+  set(CMAKE_CROSSCOMPILING_EMULATOR "${TRIBUTARY_QEMU_AARCH64}")
+  if(TRIBUTARY_ARM64_SYSROOT)
+    list(APPEND CMAKE_CROSSCOMPILING_EMULATOR -L /usr/aarch64-linux-gnu)  # the compiler's own libraries
+  endif()
 endif()
