@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "client/cli/manager/tree_drawing.h"
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/terminal/table.h"
+#include "client/cli/tuning/explain_local.h"
 #include "tree-manager/topology/name_range.h"
 
 namespace tributary::cli {
@@ -154,14 +156,20 @@ std::string plan_text(const json& p) {
                            bytes_text(number(p, "segment_bytes")));
 }
 
-Result<std::vector<std::string>> hosts_by_rank(const PlanOptions& plan) {
-  std::vector<std::string> ranks;
+Result<std::vector<std::string>> hosts_of(const PlanOptions& plan) {
+  std::vector<std::string> hosts;
   for (const std::string& range : plan.hosts) {
     const auto names = manager::expand_names(range);
     if (!names) return std::unexpected(names.error());
-    for (const std::string& name : *names) ranks.insert(ranks.end(), plan.ranks_per_host, name);
+    hosts.insert(hosts.end(), names->begin(), names->end());
   }
-  return ranks;
+  return hosts;
+}
+
+/// Says whether a job with these hosts asks the manager for the trees of one rank for each: the others reduce with it in
+/// shared memory.
+bool asks_for_leaders(const std::vector<std::string>& hosts, const PlanOptions& plan) {
+  return plan.ranks_per_host > 1 && may_share_memory() && std::set(hosts.begin(), hosts.end()).size() > 1;
 }
 
 }  // namespace
@@ -203,13 +211,23 @@ int drain(const ManagerOptions& options, const std::string& name, bool undo) {
 }
 
 int plan(const ManagerOptions& options, const PlanOptions& plan) {
-  const auto ranks = hosts_by_rank(plan);
-  if (!ranks) return usage("plan: " + ranks.error().message);
-  json body = {{"ranks", *ranks}, {"lanes", plan.lanes}};
+  const auto hosts = hosts_of(plan);
+  if (!hosts) return usage("plan: " + hosts.error().message);
+  const bool leaders = asks_for_leaders(*hosts, plan);
+  std::vector<std::string> ranks;
+  for (const std::string& host : *hosts) ranks.insert(ranks.end(), leaders ? 1 : plan.ranks_per_host, host);
+  json body = {{"ranks", ranks}, {"lanes", plan.lanes}};
   if (plan.levels != 0) body["levels"] = plan.levels;
   if (plan.window != 0) body["window"] = plan.window;
   if (plan.segment_bytes != 0) body["segment_bytes"] = plan.segment_bytes;
-  return show(options, [&](ManagerClient& client) { return client.request("POST", "/v1/plan", body); }, plan_text);
+  const auto text = [&](const json& document) {
+    if (!leaders) return plan_text(document);
+    return fmt::format(
+               "The {} ranks of each host reduce in shared memory, and one of them takes part in the trees.\n\n",
+               plan.ranks_per_host) +
+           plan_text(document);
+  };
+  return show(options, [&](ManagerClient& client) { return client.request("POST", "/v1/plan", body); }, text);
 }
 
 }  // namespace tributary::cli

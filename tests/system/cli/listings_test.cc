@@ -147,6 +147,14 @@ TEST_F(Listings, PlanChangesNothing) {
   const std::vector<std::string> plan{"plan", "worker-[0-1]", "worker-2", "--token-file", cluster_->job_token_file()};
   EXPECT_THAT(good(plan).output, HasSubstr("rank 2 on worker-2"));
   EXPECT_EQ(json_of(plan).at("trees").size(), 1U);
+  std::vector<std::string> crowded = plan;
+  crowded.insert(crowded.end(), {"--ranks-per-host", "4"});
+  EXPECT_THAT(good(crowded).output,
+              testing::AllOf(HasSubstr("The 4 ranks of each host reduce in shared memory"),
+                             HasSubstr("rank 2 on worker-2"), testing::Not(HasSubstr("ranks 8-11"))));
+  work_.variables["TRIBUTARY_LOCAL"] = "off";
+  EXPECT_THAT(good(crowded).output,
+              testing::AllOf(HasSubstr("ranks 8-11 on worker-2"), testing::Not(HasSubstr("shared memory"))));
   std::vector<std::string> in_two_lanes = plan;
   in_two_lanes.insert(in_two_lanes.end(), {"--lanes", "2"});
   EXPECT_EQ(json_of(in_two_lanes).at("trees").size(), 2U);
