@@ -312,10 +312,9 @@ void LaneNode::close_parent(FrameType type, std::span<const std::byte> payload) 
 }
 
 transport::Placement LaneNode::on_header(transport::Channel&, const FrameHeader& h) {
-  if (h.group != claims_.group || h.lane != claims_.lane) {
-    if (h.type == FrameType::result || h.type == FrameType::ready)
-      return Reject{{Errc::corrupt, "a frame of another lane from the parent"}};
-  }
+  const bool of_a_lane = h.type == FrameType::result || h.type == FrameType::ready;
+  if (of_a_lane && (h.group != claims_.group || h.lane != claims_.lane))
+    return Reject{{Errc::corrupt, "a frame of another lane from the parent"}};
   switch (h.type) {
     case FrameType::result: {
       if (report_) return Accept{std::span(worker_.discard_).first(h.payload_bytes)};

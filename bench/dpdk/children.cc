@@ -3,6 +3,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -116,7 +117,7 @@ void Children::flush() {
   if (staged_count_ == 0) return;
   const std::uint16_t taken = ::rte_eth_tx_burst(device_.id(), setting_.send_queue, staged_.data(), staged_count_);
   staged_count_ = static_cast<std::uint16_t>(staged_count_ - taken);
-  std::memmove(staged_.data(), staged_.data() + taken, staged_count_ * sizeof(rte_mbuf*));
+  std::copy_n(staged_.begin() + taken, staged_count_, staged_.begin());  // to lower places, so they may overlap
 }
 
 void Children::tell_where_we_are() {

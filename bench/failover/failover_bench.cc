@@ -117,7 +117,7 @@ class FailoverBench {
     for (const RankState& rank : fleet_->ranks()) seen.push_back({.returns_before = rank.last.groups[0].returns});
     gap_us_ = 0;
     const std::uint64_t begin = now_us();
-    seen_ = seen;
+    seen_ = std::move(seen);
     options_.stop ? void(::kill(cluster_->pid_of(victim), SIGSTOP)) : cluster_->kill(victim);
     until([this] { return std::ranges::all_of(seen_, [](const Seen& one) { return one.back_us != 0; }); },
           "no way back to a tree");

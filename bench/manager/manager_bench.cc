@@ -167,13 +167,14 @@ void measure(int ranks) {
   const Answer again = ask(api, "POST", "/v1/groups", "", request.dump());
   const Answer renewed = ask(api, "PUT", path + "/lease", "", "");
   constexpr double kMega = 1e6;
+  constexpr std::size_t kTokenTextBytes = kTokenBytes * 4 / 3 + 5;
   std::printf(
       "%6d | %9zu %9zu %8.1f %8.1f | %3zu pages %8.2f MB %6.2f MB %8.1f ms %7.1f ms %7.1f ms | %8.1f MB | %7.1f "
       "%7.3f\n",
       ranks, granted.body.size(), grant["record"].get_ref<const std::string&>().size(), granted.milliseconds,
       again.milliseconds, (static_cast<std::size_t>(ranks) + kTokenPageRanksMax - 1) / kTokenPageRanksMax,
       static_cast<double>(page_bytes) / kMega, static_cast<double>(page_bytes_max) / kMega, page_milliseconds,
-      page_milliseconds_max, read_milliseconds, static_cast<double>(chains * (kTokenBytes * 4 / 3 + 5)) / kMega,
+      page_milliseconds_max, read_milliseconds, static_cast<double>(chains * kTokenTextBytes) / kMega,
       adopted.milliseconds, renewed.milliseconds);
 }
 

@@ -84,7 +84,8 @@ bool live(Shared& shared, int rank, int ranks, bool exchange) {
       return false;
     figures[figure] = milliseconds_since(begin);
     for (std::size_t i = 0; i < count; ++i) {
-      const float sum = static_cast<float>(ranks * (ranks - 1) / 2 + ranks * static_cast<int>(i));
+      const int whole = ranks * (ranks - 1) / 2 + ranks * static_cast<int>(i);
+      const auto sum = static_cast<float>(whole);
       if (out[i] == sum) continue;
       std::fprintf(stderr, "rank %d: element %zu is %f, not %f\n", rank, i, out[i], sum);
       return false;

@@ -64,6 +64,7 @@ void Schedule::compose() noexcept {
 
 void Schedule::compose_all_reduce() noexcept {
   const Parameters& p = parameters_;
+  TRIBUTARY_ASSERT(p.ranks > 0, "a schedule for {} ranks", p.ranks);
   const std::uint32_t cores = std::bit_floor(p.ranks);
   const std::uint64_t steps = ceil_log2(cores);
   const std::uint64_t largest_part = partition_of(p).largest();

@@ -132,7 +132,7 @@ void UserEnd::on_event(Event& event) {
 void UserEnd::on_opened(EventDetails& details) {
   peer_ = std::move(details.peer);
   shares_memory_ = details.shares_memory;
-  sealed_ = std::move(details.sealed);
+  sealed_ = details.sealed;
   if (state_ != State::opening) return;
   state_ = State::open;
   core_.count_callback();

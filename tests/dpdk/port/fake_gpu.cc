@@ -36,8 +36,8 @@ void* map(int file, std::size_t bytes) {
 
 extern "C" {
 
-std::int16_t rte_gpu_find_next(std::int16_t from, std::int16_t) {
-  return from <= 0 ? std::int16_t{0} : std::int16_t{-1};
+std::int16_t rte_gpu_find_next(std::int16_t dev_id, std::int16_t) {
+  return dev_id <= 0 ? std::int16_t{0} : std::int16_t{-1};
 }
 int rte_gpu_info_get(std::int16_t, rte_gpu_info* info) {
   *info = {};
@@ -45,31 +45,31 @@ int rte_gpu_info_get(std::int16_t, rte_gpu_info* info) {
   info->page_size = kAligned;
   return 0;
 }
-void* rte_gpu_mem_alloc(std::int16_t, std::size_t bytes, unsigned) {
+void* rte_gpu_mem_alloc(std::int16_t, std::size_t size, unsigned) {
   const int file = ::memfd_create("gpu", MFD_CLOEXEC);
-  void* const at = file >= 0 && ::ftruncate(file, static_cast<off_t>(bytes)) == 0 ? map(file, bytes) : nullptr;
-  if (at != nullptr) memories()[at] = {file, bytes};
+  void* const at = file >= 0 && ::ftruncate(file, static_cast<off_t>(size)) == 0 ? map(file, size) : nullptr;
+  if (at != nullptr) memories()[at] = {file, size};
   return at;
 }
-void* rte_gpu_mem_cpu_map(std::int16_t, std::size_t bytes, void* memory) {
+void* rte_gpu_mem_cpu_map(std::int16_t, std::size_t size, void* ptr) {
   // The distance between the two is never the same twice.
   static std::size_t apart = 0;
-  ::mmap(nullptr, (apart += 1U << 20U), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  void* const at = map(memories()[memory].file, bytes);
-  if (at != nullptr) memories()[at] = {-1, bytes};
+  (void)::mmap(nullptr, (apart += 1U << 20U), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const at = map(memories()[ptr].file, size);
+  if (at != nullptr) memories()[at] = {-1, size};
   return at;
 }
-int rte_gpu_mem_cpu_unmap(std::int16_t, void* memory) {
+int rte_gpu_mem_cpu_unmap(std::int16_t, void* ptr) {
   for (auto it = memories().begin(); it != memories().end(); ++it) {
-    if (it->second.file >= 0 || memory == nullptr) continue;
+    if (it->second.file >= 0 || ptr == nullptr) continue;
     ::munmap(it->first, it->second.bytes);
     memories().erase(it);
     return 0;
   }
   return -EINVAL;
 }
-int rte_gpu_mem_free(std::int16_t, void* memory) {
-  const auto it = memories().find(memory);
+int rte_gpu_mem_free(std::int16_t, void* ptr) {
+  const auto it = memories().find(ptr);
   if (it == memories().end()) return -EINVAL;
   ::munmap(it->first, it->second.bytes);
   ::close(it->second.file);
