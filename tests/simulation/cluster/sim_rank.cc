@@ -13,7 +13,7 @@ using transport::Duration;
 using transport::TimePoint;
 
 SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes,
-                 client::UniqueId id, std::shared_ptr<const std::vector<Call>> calls)
+                 const client::UniqueId& id, std::shared_ptr<const std::vector<Call>> calls)
     : cluster_(cluster),
       group_(group),
       rank_(rank),

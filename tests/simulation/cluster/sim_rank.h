@@ -23,7 +23,7 @@ class SimGroupService;
 class SimRank {
  public:
   SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes,
-          client::UniqueId id, std::shared_ptr<const std::vector<Call>> calls);
+          const client::UniqueId& id, std::shared_ptr<const std::vector<Call>> calls);
   ~SimRank();
   void kill();
   /// For settings with devices: breaks its connections to aggregators and ranks, but not those to rank 0.

@@ -198,7 +198,7 @@ std::string check(const Call& call, const Buffers& b, std::uint64_t salt, std::u
   const Signature& s = call.signature;
   const Shape shape = shape_of(s, rank, nranks);
   const std::size_t size = size_of(s.dtype);
-  std::byte want[8];
+  std::byte want[8]{};
   const bool in_place = b.send.empty() && call.in_place && shape.send > 0 && shape.recv > 0;
   for (std::uint64_t i = 0; i < b.send.size() / size; ++i) {
     store(want, s.dtype, element(salt, rank, i));
