@@ -157,14 +157,12 @@ class DomainFabric final : public Fabric {
   }
 
   /// More lanes bring in more aggregators, whose links add up. Where no rate is known, the planner cannot tell whether
-  /// this helps. Two numbers of lanes that do not help end the search.
+  /// this helps. All numbers are tried: where each lane gets few aggregators, few lanes may not help and many do.
   [[nodiscard]] Trial as_many_as_pay(Search& search) const {
     const PlanRequest& request = search.request;
     Trial best = at_most(search, 1);
     if (!knows_rates_for(request) || best.lanes() == 0) return best;
-    std::uint32_t in_vain = 0;
     for (const std::uint32_t lanes : lane_counts(request)) {
-      bool helps = false;
       // The estimate of a single lane is best for a deep tree over all aggregators; many lanes of few levels load each
       // aggregator less.
       for (const std::uint32_t levels_max : {request.levels_max, 1U, 2U}) {
@@ -173,10 +171,7 @@ class DomainFabric final : public Fabric {
         Trial trial = try_lanes(search, lanes, levels_max);
         if (trial.lanes() != lanes || trial.planner->seconds() >= best.planner->seconds() * (1 - kLanesPay)) continue;
         best = std::move(trial);
-        helps = true;
       }
-      in_vain = helps ? 0 : in_vain + 1;
-      if (in_vain == 2 && lanes >= domains_.routes()) break;
     }
     return best;
   }

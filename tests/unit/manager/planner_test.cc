@@ -141,6 +141,38 @@ TEST(Planner, TakesAsManyLanesAsPay) {
   }
 }
 
+// Few lanes of this cluster load some of the wide aggregators alone, and only many lanes load all of them.
+TEST(Planner, TriesManyLanesWhereFewDoNotPay) {
+  constexpr int kRacks = 8, kRanks = 128, kAggregators = 32;
+  std::string yaml = "fabric: fat-tree\nswitches:\n  - {name: spine, level: 2}\n";
+  std::string hosts_yaml = "hosts:\n", links = "links:\n";
+  std::vector<PlanAggregator> aggregators;
+  for (int rack = 0; rack < kRacks; ++rack) {
+    const std::string leaf = "leaf-" + std::to_string(rack);
+    yaml += "  - {name: " + leaf + ", level: 1}\n";
+    links += "  - {from: " + leaf + ", to: spine, rate: 12800Gbit/s}\n";
+    const std::string ranks =
+        "\"node-[" + std::to_string(rack * kRanks) + "-" + std::to_string((rack + 1) * kRanks - 1) + "]\"";
+    hosts_yaml += "  - " + ranks + "\n";
+    links += "  - {from: " + ranks + ", to: " + leaf + ", rate: 100Gbit/s}\n";
+    for (int i = 0; i < kAggregators; ++i) {
+      const std::string host = "agg-" + std::to_string(rack * kAggregators + i);
+      hosts_yaml += "  - " + host + "\n";
+      links += "  - {from: " + host + ", to: " + leaf + ", rate: 400Gbit/s}\n";
+      aggregators.push_back(aggregator_on(host, 8ULL << 30));
+    }
+  }
+  const auto fabric = fabric_of(yaml + hosts_yaml + links);
+  const auto hosts = nodes(kRacks * kRanks);
+  PlanRequest request = request_of(hosts, aggregators, 0);
+  request.window_is_for_all = true;
+  const Plan plan = fabric->plan(request, {});
+  EXPECT_THAT(plan.lanes, SizeIs(::testing::Ge(8U))) << plan.reason;
+  request.lanes = 1;
+  const Plan one = fabric->plan(request, {});
+  EXPECT_LT(plan.estimated_seconds, one.estimated_seconds * 0.9) << plan.lanes.size();
+}
+
 TEST(Planner, ChoosesOneLaneWhereNoRateIsKnown) {
   const auto hosts = nodes(8);
   std::vector<PlanAggregator> aggregators;
