@@ -45,11 +45,11 @@ struct FakeManager::Server {
   error_code listen_at(std::uint16_t port) {
     error_code error;
     acceptor = Tcp::acceptor(io);
-    acceptor.open(Tcp::v4(), error);
+    (void)acceptor.open(Tcp::v4(), error);
     ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);  // aggregators that are started must not keep it open
-    acceptor.set_option(asio::socket_base::reuse_address(true), error);
-    acceptor.bind({asio::ip::address_v4::loopback(), port}, error);
-    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    (void)acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    (void)acceptor.bind({asio::ip::address_v4::loopback(), port}, error);
+    if (!error) (void)acceptor.listen(asio::socket_base::max_listen_connections, error);
     return error;
   }
   void accept() {
