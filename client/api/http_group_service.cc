@@ -184,6 +184,7 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
     wanted.job = request.job;
     wanted.hosts = request.hosts;
     wanted.lanes = request.lanes;
+    wanted.lane_weights = true;
     wanted.link_rate_bits_per_second = request.link_rate;
     wanted.packet_security = request.packet_security;
     wanted.exchange_key = request.exchange_key;

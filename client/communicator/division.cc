@@ -30,9 +30,12 @@ Division divide(const Operation& o, const DivisionTerms& terms) {
   const std::uint64_t segments = segmentation.segments();
   // Rounds to the nearest, in whole numbers. The product fits, because a step's share is at most 2^16.
   std::uint64_t ours = (segments * step.tree_share + tuning::kWholeShare / 2) / tuning::kWholeShare;
-  TRIBUTARY_ASSERT(terms.lanes > 0, "a tree path without lanes; {} segments are for it", ours);
-  // Gives each lane equally many segments, because the lane with the most ends last.
-  if (ours >= terms.lanes) ours = (ours + terms.lanes / 2) / terms.lanes * terms.lanes;
+  TRIBUTARY_ASSERT(terms.lanes > 0 && terms.cycle >= terms.lanes, "a tree path of {} lanes, dealt in a cycle of {}",
+                   terms.lanes, terms.cycle);
+  // Gives each lane exactly its share where whole cycles are near, because a lane with a segment too many ends last.
+  const std::uint64_t whole = (ours + terms.cycle / 2) / terms.cycle * terms.cycle;
+  const std::uint64_t change = std::max(whole, ours) - std::min(whole, ours);
+  if (ours >= terms.cycle && change <= terms.lanes / 2) ours = whole;
   if (ours == 0) return {.by_trees = false};
   if (ours >= segments) return {.by_trees = true};
   return {.by_trees = true, .cut = Cut{.segments = ours, .element = segmentation.at(ours).offset}};

@@ -20,6 +20,7 @@ struct DivisionTerms {
   std::uint32_t nranks = 1;
   std::uint32_t segment_bytes = 1;
   std::uint32_t lanes = 1;
+  std::uint32_t cycle = 1;  // of the dealing of segments to lanes
 };
 
 struct Division {

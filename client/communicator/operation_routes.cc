@@ -34,7 +34,8 @@ std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
   return divide(o, {.policy = policy != nullptr ? policy : &policy_,
                     .nranks = shared_.settings.nranks,
                     .segment_bytes = of_trees->segment_bytes,
-                    .lanes = of_trees->lanes});
+                    .lanes = of_trees->lanes,
+                    .cycle = of_trees->cycle});
 }
 
 /// If some ranks began an operation on trees that were then lost, the other ranks cut it in the same way when they

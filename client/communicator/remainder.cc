@@ -33,7 +33,8 @@ std::vector<std::uint64_t> segments_left(const Operation& o, const std::vector<L
                                          const std::function<std::uint64_t(std::size_t)>& everyones) {
   std::vector<std::uint64_t> left;
   for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-    for (std::uint64_t s = lanes[lane]->first_unfinished(o, everyones(lane)); s < o.segments; s += lanes.size())
+    for (std::uint64_t s = lanes[lane]->first_unfinished(o, everyones(lane)); s < o.segments;
+         s = lanes[lane]->turns().after(o.number, s))
       left.push_back(s);
   }
   std::ranges::sort(left);

@@ -24,6 +24,13 @@ Result<std::optional<tuning::Policy>> policy_of(const nlohmann::json& place) {
   if (!policy) return std::unexpected(policy.error());
   return std::move(*policy);
 }
+
+Dealing dealing_of(const GroupDescriptor& trees) {
+  std::vector<std::uint32_t> weights;
+  for (const LaneDescriptor& lane : trees.lanes) weights.push_back(lane.weight);
+  return Dealing(weights);
+}
+
 }  // namespace
 
 std::string_view to_string(TreeLife::State state) noexcept {
@@ -65,8 +72,8 @@ Status TreeLife::check_descriptor(const GroupDescriptor& descriptor) const {
   if (descriptor.empty() || descriptor.lanes[0].entries.size() != 1)
     return tributary::fail(Errc::corrupt, "a descriptor without this rank's part");
   for (const LaneDescriptor& lane : descriptor.lanes) {
-    if (lane.segment_bytes != descriptor.lanes[0].segment_bytes || lane.window != descriptor.lanes[0].window)
-      return tributary::fail(Errc::corrupt, "the lanes differ in segment size or window");
+    if (lane.segment_bytes != descriptor.lanes[0].segment_bytes)
+      return tributary::fail(Errc::corrupt, "the lanes differ in segment size");
   }
   return {};
 }
@@ -97,9 +104,11 @@ void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::o
   if (policy) forming_->terms.policies.push_back({0, std::move(*policy)});
   forming_->terms.lanes = static_cast<std::uint32_t>(forming_->descriptor.lanes.size());
   const GroupDescriptor& d = forming_->descriptor;
+  const Dealing dealing = dealing_of(d);
+  forming_->terms.cycle = dealing.cycle();
   for (std::uint32_t i = 0; i < d.lanes.size(); ++i) {
     const LaneSettings lane{.lane = i,
-                            .lanes = static_cast<std::uint32_t>(d.lanes.size()),
+                            .turns = dealing.turns_of(i),
                             .rank = shared_.rank(),
                             .nranks = shared_.settings.nranks,
                             .group = d.group,

@@ -31,6 +31,7 @@ struct TreeTerms {
   std::uint64_t end = kNever;              // set for lost trees: no rank has begun this operation or a later one
   std::uint32_t segment_bytes = 0;
   std::uint32_t lanes = 0;
+  std::uint32_t cycle = 0;  // of the dealing of segments to lanes
   struct PolicyFrom {
     std::uint64_t first_operation = 0;
     tuning::Policy policy;

@@ -147,19 +147,25 @@ double levels_of(const Figures& figures, double ranks) noexcept {
   return levels;
 }
 
-/// The time for which one segment keeps its lane's narrowest link busy: the link of an aggregator with its children.
+double lightest_lane(const Figures& figures) noexcept {
+  return figures.lightest_lane > 0 ? figures.lightest_lane : 1.0 / figures.lanes;
+}
+
+/// The time for which one segment keeps its lane's narrowest link busy: the link of an aggregator with its children. A
+/// lane carries as much as its trees can, so the lane with the least takes longest.
 double segment_us(const Figures& figures, double bytes) noexcept {
-  const double lane_rate = figures.trees_gbits * 125 / figures.lanes;
+  const double lane_rate = figures.trees_gbits * 125 * lightest_lane(figures);
   return std::min(bytes, static_cast<double>(figures.segment_bytes)) / lane_rate;
 }
 
-/// The time that so many bytes take through trees whose rate is known. The segments go to the lanes in turn, so the
-/// lane with the most segments ends last. A rank's link reaches the last lane a little later than the first. Then the
-/// lane's last segment still goes up the other levels, and down all of them.
+/// The time that so many bytes take through trees whose rate is known. The segments are dealt to the lanes, and a
+/// segment more than its share costs the lightest lane the most. A rank's link reaches the last lane a little later than
+/// the first. Then the lane's last segment still goes up the other levels, and down all of them.
 double narrow_trees_us(const Figures& figures, double levels, double bytes) noexcept {
   const double segments = std::ceil(bytes / figures.segment_bytes);
-  const double of_one_lane = std::ceil(segments / figures.lanes) * figures.segment_bytes;
-  return std::min(bytes, of_one_lane) / (figures.trees_gbits * 125 / figures.lanes) +
+  const double lightest = lightest_lane(figures);
+  const double of_one_lane = std::ceil(segments * lightest - 1e-9) * figures.segment_bytes;
+  return std::min(bytes, of_one_lane) / (figures.trees_gbits * 125 * lightest) +
          (2 * levels - 1) * segment_us(figures, bytes) +
          (std::min<double>(segments, figures.lanes) - 1) * figures.segment_bytes / wire_rate(figures);
 }

@@ -15,7 +15,8 @@ struct Figures {
   // neighbours share a host; 0: as link_gbits.
   double ring_gbits = 0;
   double trees_gbits = 0;    // rate of a vector through all lanes, without the ranks' links; 0: at least their rate
-  std::uint32_t lanes = 1;   // lanes, which share trees_gbits equally
+  std::uint32_t lanes = 1;   // lanes, which share trees_gbits
+  double lightest_lane = 0;  // part of the bytes that the lane with the least carries; 0: lanes are equal
   std::uint32_t levels = 0;  // levels of the trees; 0: as many as the model assumes for this many ranks
   double core_gbytes = 2.5;  // rate at which one core sends, receives or reduces, in GB/s
   std::uint32_t cores = 2;   // cores of each host

@@ -165,10 +165,15 @@ Policy trees_always(const GroupShape& shape) {
 TreeShape shape_of(const GroupDescriptor& trees) noexcept {
   if (trees.empty()) return {.rates = trees.rates};
   const LaneDescriptor& lane = trees.lanes[0];
-  std::uint32_t levels = lane.levels;
-  for (const LaneDescriptor& it : trees.lanes) levels = std::max(levels, it.levels);
+  std::uint32_t levels = lane.levels, sum = 0, lightest = lane.weight;
+  for (const LaneDescriptor& it : trees.lanes) {
+    levels = std::max(levels, it.levels);
+    lightest = std::min(lightest, it.weight);
+    sum += it.weight;
+  }
   return {.rates = trees.rates,
           .lanes = static_cast<std::uint32_t>(trees.lanes.size()),
+          .lightest_lane = static_cast<double>(lightest) / static_cast<double>(sum),
           .levels = levels,
           .segment_bytes = lane.segment_bytes};
 }
@@ -183,6 +188,7 @@ Figures with_trees(Figures figures, const TreeShape& trees) {
   }
   figures.trees_gbits = static_cast<double>(rates.trees) / 1e9;
   figures.lanes = trees.lanes;
+  figures.lightest_lane = trees.lightest_lane;
   figures.levels = trees.levels;
   if (trees.segment_bytes != 0) figures.segment_bytes = trees.segment_bytes;
   return figures;

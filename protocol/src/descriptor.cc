@@ -31,6 +31,8 @@ Result<LaneDescriptor> lane_from_json(const json& object, const std::string& whe
   lane.window = members.number<std::uint32_t>("window", 1, kWindowMax);
   lane.segment_bytes = members.number<std::uint32_t>("segment_bytes", kSegmentBytesMin, kSegmentBytesMax);
   lane.levels = members.number<std::uint32_t>("levels", 1, kTreeLevelsMax);
+  if (object.is_object() && object.contains("weight"))
+    lane.weight = members.number<std::uint32_t>("weight", 1, kLaneWeightMax);
   if (lane.segment_bytes % 64 != 0) members.complain("segment_bytes is no multiple of 64");
   const json& entries = members.array("ranks", kRanksMax);
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());
@@ -87,6 +89,7 @@ GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
     part.lanes.push_back({.window = lane.window,
                           .segment_bytes = lane.segment_bytes,
                           .levels = lane.levels,
+                          .weight = lane.weight,
                           .entries = {lane.entries.at(rank)}});
   }
   return part;
@@ -108,6 +111,7 @@ nlohmann::json to_json(const GroupDescriptor& d) {
                      {"segment_bytes", lane.segment_bytes},
                      {"levels", lane.levels},
                      {"ranks", std::move(ranks)}});
+    if (lane.weight != 1) lanes.back()["weight"] = lane.weight;
   }
   json object = {{"group", d.group},
                  {"epoch", d.epoch},

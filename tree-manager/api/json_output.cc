@@ -36,18 +36,23 @@ json node_json(const LaneTree& tree, std::uint32_t index, const std::vector<std:
           {"children", std::move(children)}};
 }
 
-json lane_json(const LaneTree& tree, std::size_t lane, const std::vector<std::string>& hosts) {
-  json result = {{"lane", lane},
-                 {"levels", tree.levels},
+/// `window`: of a lane without a window of its own.
+json lane_json(const LaneTree& tree, std::uint32_t window, const std::vector<std::string>& hosts) {
+  json result = {{"levels", tree.levels},
+                 {"weight", tree.weight},
+                 {"window", tree.window != 0 ? tree.window : window},
                  {"aggregators", tree.nodes.size()},
                  {"root", node_json(tree, tree.root, hosts)}};
   if (!tree.rail.empty()) result["rail"] = tree.rail;
   return result;
 }
 
-json lanes_json(const std::vector<LaneTree>& lanes, const std::vector<std::string>& hosts) {
+json lanes_json(const std::vector<LaneTree>& lanes, std::uint32_t window, const std::vector<std::string>& hosts) {
   json list = json::array();
-  for (std::size_t lane = 0; lane < lanes.size(); ++lane) list.push_back(lane_json(lanes[lane], lane, hosts));
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    list.push_back(lane_json(lanes[lane], window, hosts));
+    list.back()["lane"] = lane;
+  }
   return list;
 }
 
@@ -111,7 +116,7 @@ json to_json(const GroupView& view, bool details) {
   result["rates"] = rates_json(r.rates);
   result["hosts"] = r.hosts;
   result["failed"] = std::move(failed);
-  result["trees"] = lanes_json(r.lanes, r.hosts);
+  result["trees"] = lanes_json(r.lanes, r.window, r.hosts);
   return result;
 }
 
@@ -130,7 +135,7 @@ json to_json(const GroupLeaseView& lease) {
 }
 
 json to_json(const PlanView& view, const std::vector<std::string>& hosts) {
-  return {{"trees", lanes_json(view.plan.lanes, hosts)},
+  return {{"trees", lanes_json(view.plan.lanes, view.plan.window, hosts)},
           {"reason", view.plan.reason},
           {"estimated_seconds", view.plan.estimated_seconds},
           {"rates", rates_json(view.plan.rates)},
@@ -139,7 +144,7 @@ json to_json(const PlanView& view, const std::vector<std::string>& hosts) {
 }
 
 json trees_json(const GroupRecord& group) {
-  json list = lanes_json(group.lanes, group.hosts);
+  json list = lanes_json(group.lanes, group.window, group.hosts);
   for (json& lane : list) {
     lane["group"] = group.id;
     lane["job"] = group.job;

@@ -1,9 +1,9 @@
 #pragma once
 // One way to build a lane's tree, and its cost. The strategy tries some hundred ways and keeps the best.
 #include <cstdint>
-#include <set>
 #include <vector>
 
+#include "tree-manager/planner/lane_weights.h"
 #include "tree-manager/planner/sites.h"
 
 namespace tributary::manager {
@@ -106,8 +106,13 @@ class CostModel {
   CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request, std::uint32_t lanes);
   /// Estimates this lane alone, with `weight` on every edge.
   void estimate(Candidate& candidate, std::uint64_t weight);
-  /// Adds the lane to what is allotted, in `sites`.
-  void commit(const Candidate& candidate, std::uint64_t weight);
+  /// Adds a lane of this view to what is allotted, in `sites`.
+  void commit(const Candidate& candidate, std::uint32_t view, std::uint64_t weight);
+  /// Gives the committed lanes the weights with which all of them end together, and returns these. Lanes that are even
+  /// enough keep equal weights.
+  [[nodiscard]] std::vector<std::uint32_t> weigh();
+  /// Estimates all lanes that were committed, together.
+  [[nodiscard]] double seconds() const;
   /// The rates of all lanes that were committed, together.
   [[nodiscard]] PathRates rates() const;
 
@@ -124,7 +129,27 @@ class CostModel {
       which.clear();
     }
   };
+  /// The flows of a committed lane, each of which carries the lane's share.
+  struct Lane {
+    struct Flows {
+      std::uint32_t which = 0;
+      std::uint64_t count = 0;
+    };
+    std::vector<Flows> uplinks, hosts, aggregators;
+    std::vector<Flows> leaving;  // by host: flows of its own ranks to aggregators elsewhere
+    std::uint32_t view = 0;
+    std::uint64_t weight = 0;  // part of kFullRate
+    double latency = 0;        // seconds
+  };
   void put(const Candidate& candidate, std::uint64_t weight);
+  [[nodiscard]] Lane lane_of(const Candidate& candidate, std::uint32_t view, std::uint64_t weight);
+  [[nodiscard]] double latency_of(const Candidate& candidate) const;
+  /// Adds the lane's flows to what is allotted, or takes them away.
+  void change(const Lane& lane, bool adds);
+  /// Loads the members' interfaces with what lanes take by them. `parts`: by view, in kFullRate units.
+  void charge_members(const std::vector<std::uint64_t>& parts);
+  void add_members(LaneBurden& burden) const;
+  [[nodiscard]] LaneBurden burden() const;
   [[nodiscard]] std::uint64_t links_rate() const;
   [[nodiscard]] std::uint64_t trees_rate() const;
   [[nodiscard]] std::uint64_t ring_rate() const;
@@ -137,8 +162,9 @@ class CostModel {
   std::vector<std::uint64_t> others_on_hosts_, others_on_uplinks_;  // the load of other groups
   std::vector<std::uint64_t> share_;        // by host: of one of its ranks' vectors, the part that lanes take this way
   std::vector<std::uint64_t> members_out_;  // by host: what its ranks send to aggregators elsewhere
-  std::set<std::uint32_t> used_domains_;    // by the lanes that were committed
-  std::set<std::uint32_t> used_aggregators_;
+  std::vector<std::uint64_t> charged_;      // by host: the part of members_out_ that every tree takes
+  std::vector<bool> has_site_;              // by host: its ranks' edges are counted one by one
+  std::vector<Lane> lanes_;                 // lanes that were committed
   Touched uplinks_;
   Touched hosts_;
 };

@@ -2,8 +2,10 @@
 // each level adds its latency and the time until a first segment has passed.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tree-manager/planner/candidate.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_memory.h"
 
@@ -13,10 +15,24 @@ namespace {
 // One more aggregator, up and down, costs two network hops and two wake-ups. Measured values differ by transport; only
 // the order matters: microseconds against the milliseconds that a large operation takes.
 constexpr double kLevelSeconds = 20e-6;
+// Unequal weights must save this part of the time that equal ones take; estimates are no more exact.
+constexpr double kWeightsPay = 0.02;
 
 double seconds_per_byte(std::uint64_t load, std::uint64_t bits_per_second) {
   const std::uint64_t rate = rate_or_assumed(bits_per_second);
   return static_cast<double>(load) / static_cast<double>(kFullRate) * 8 / static_cast<double>(rate);
+}
+
+/// The children of an aggregator, and its parent.
+std::uint64_t flows_of(const CandidateNode& node) {
+  return node.children + (node.parent == kNoParent ? 0U : 1U);
+}
+
+std::vector<double> shares_of(const std::vector<std::uint32_t>& weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<double> shares;
+  for (const std::uint32_t weight : weights) shares.push_back(weight / sum);
+  return shares;
 }
 
 /// The narrowest of the resources that one path uses.
@@ -46,24 +62,36 @@ CostModel::CostModel(const DomainTree& domains, Sites& sites, const PlanRequest&
   others_on_uplinks_ = sites.uplink_load;
   others_on_hosts_.reserve(sites.hosts.size());
   for (const SiteHost& host : sites.hosts) others_on_hosts_.push_back(host.load);
-  std::vector<bool> has_site(sites.hosts.size(), false);
+  has_site_.assign(sites.hosts.size(), false);
   for (const Site& site : sites.sites) {
-    if (site.host != kNoHost) has_site[site.host] = true;
-  }
-  share_.assign(sites.hosts.size(), 0);
-  const auto views = static_cast<std::uint32_t>(sites.views.size());
-  for (std::uint32_t v = 0; v < std::min(views, lanes); ++v) {
-    const std::uint32_t lanes_here = lanes / views + (v < lanes % views ? 1 : 0);
-    for (const std::uint32_t h : sites.views[v].members) share_[h] += kFullRate * lanes_here / lanes;
+    if (site.host != kNoHost) has_site_[site.host] = true;
   }
   members_out_.assign(sites.hosts.size(), 0);
-  for (std::size_t h = 0; h < sites.hosts.size(); ++h) {
-    SiteHost& host = sites.hosts[h];
+  charged_.assign(sites.hosts.size(), 0);
+  const auto views = static_cast<std::uint32_t>(sites.views.size());
+  std::vector<std::uint64_t> parts(views, 0);
+  for (std::uint32_t v = 0; v < std::min(views, lanes); ++v)
+    parts[v] = kFullRate * (lanes / views + (v < lanes % views ? 1 : 0)) / lanes;
+  charge_members(parts);
+}
+
+void CostModel::charge_members(const std::vector<std::uint64_t>& parts) {
+  share_.assign(sites_.hosts.size(), 0);
+  for (std::size_t v = 0; v < parts.size(); ++v) {
+    if (parts[v] == 0) continue;
+    for (const std::uint32_t h : sites_.views[v].members) share_[h] += parts[v];
+  }
+  members_floor_ = 0;
+  for (std::size_t h = 0; h < sites_.hosts.size(); ++h) {
+    SiteHost& host = sites_.hosts[h];
     // Ranks beside an aggregator of their own host may load no link at all: their edges are counted one by one.
-    if (!has_site[h]) members_out_[h] = share_[h] * host.ranks;
-    host.load += members_out_[h];
+    const std::uint64_t charge = has_site_[h] ? 0 : share_[h] * host.ranks;
+    members_out_[h] += charge - charged_[h];
+    host.load += charge - charged_[h];
+    charged_[h] = charge;
     if (share_[h] == 0) continue;
-    members_floor_ = std::max(members_floor_, seconds_per_byte(host.load, host.place.rate_bits_per_second));
+    const std::uint64_t all = others_on_hosts_[h] + charge;
+    members_floor_ = std::max(members_floor_, seconds_per_byte(all, host.place.rate_bits_per_second));
   }
 }
 
@@ -104,35 +132,149 @@ void CostModel::estimate(Candidate& candidate, std::uint64_t weight) {
     const SiteHost& host = sites_.hosts[h];
     slowest = std::max(slowest, seconds_per_byte(host.load + hosts_.load[h], host.place.rate_bits_per_second));
   }
+  for (const CandidateNode& node : candidate.nodes) {
+    const SiteAggregator& at = sites_.aggregators[node.aggregator];
+    const std::uint64_t load = sites_.budget(at).load + weight * flows_of(node);
+    slowest = std::max(slowest, seconds_per_byte(load, at.line_rate_bits_per_second));
+  }
+  candidate.seconds = static_cast<double>(request_.operation_bytes) * slowest + latency_of(candidate);
+}
+
+/// The time that the levels add: their hops, and a first segment through the slowest aggregator of each.
+double CostModel::latency_of(const Candidate& candidate) const {
   double fill = 0;
   for (const CandidateNode& node : candidate.nodes) {
     const SiteAggregator& at = sites_.aggregators[node.aggregator];
-    const std::uint64_t flows = node.children + (node.parent == kNoParent ? 0U : 1U);
-    slowest =
-        std::max(slowest, seconds_per_byte(sites_.budget(at).load + weight * flows, at.line_rate_bits_per_second));
-    fill = std::max(fill, seconds_per_byte(kFullRate * flows, at.line_rate_bits_per_second));
+    fill = std::max(fill, seconds_per_byte(kFullRate * flows_of(node), at.line_rate_bits_per_second));
   }
-  candidate.seconds = static_cast<double>(request_.operation_bytes) * slowest +
-                      candidate.depth * (kLevelSeconds + fill * request_.segment_bytes);
+  return candidate.depth * (kLevelSeconds + fill * request_.segment_bytes);
 }
 
-void CostModel::commit(const Candidate& candidate, std::uint64_t weight) {
-  put(candidate, weight);
-  used_domains_.insert(uplinks_.which.begin(), uplinks_.which.end());
-  for (const std::uint32_t domain : uplinks_.which) sites_.uplink_load[domain] += uplinks_.load[domain];
-  for (const std::uint32_t h : hosts_.which) sites_.hosts[h].load += hosts_.load[h];
+CostModel::Lane CostModel::lane_of(const Candidate& candidate, std::uint32_t view, std::uint64_t weight) {
+  Lane lane{.view = view, .weight = weight, .latency = latency_of(candidate)};
+  put(candidate, 1);
+  for (const std::uint32_t domain : uplinks_.which) lane.uplinks.push_back({domain, uplinks_.load[domain]});
+  for (const std::uint32_t h : hosts_.which) lane.hosts.push_back({h, hosts_.load[h]});
   for (const CandidateNode& node : candidate.nodes) {
     const SiteAggregator& at = sites_.aggregators[node.aggregator];
-    AggregatorBudget& budget = sites_.budget(at);
-    used_aggregators_.insert(node.aggregator);
+    lane.aggregators.push_back({node.aggregator, flows_of(node)});
     for (const RankRun& run : node.runs) {
       const std::uint32_t from = sites_.sites[run.site].host;
-      if (from != kNoHost && from != at.host) members_out_[from] += weight * (run.end - run.begin);
+      if (from != kNoHost && from != at.host) lane.leaving.push_back({from, run.end - run.begin});
     }
-    budget.load += weight * (node.children + (node.parent == kNoParent ? 0U : 1U));
-    budget.memory_free_bytes -= lane_reservation_bytes(node.children, request_.window, request_.segment_bytes);
-    budget.children_max = children_possible(request_.aggregators[at.index], budget.memory_free_bytes, request_);
   }
+  return lane;
+}
+
+void CostModel::change(const Lane& lane, bool adds) {
+  const auto apply = [&](std::uint64_t& load, const Lane::Flows& flows) {
+    const std::uint64_t amount = lane.weight * flows.count;
+    TRIBUTARY_ASSERT(adds || load >= amount, "{} of a load of {} are taken away", amount, load);
+    load = adds ? load + amount : load - amount;
+  };
+  for (const Lane::Flows& flows : lane.uplinks) apply(sites_.uplink_load[flows.which], flows);
+  for (const Lane::Flows& flows : lane.hosts) apply(sites_.hosts[flows.which].load, flows);
+  for (const Lane::Flows& flows : lane.aggregators) apply(sites_.budget(sites_.aggregators[flows.which]).load, flows);
+  for (const Lane::Flows& flows : lane.leaving) apply(members_out_[flows.which], flows);
+}
+
+void CostModel::commit(const Candidate& candidate, std::uint32_t view, std::uint64_t weight) {
+  change(lanes_.emplace_back(lane_of(candidate, view, weight)), true);
+  for (const CandidateNode& node : candidate.nodes) {
+    AggregatorBudget& budget = sites_.budget(sites_.aggregators[node.aggregator]);
+    budget.memory_free_bytes -= lane_reservation_bytes(node.children, request_.window, request_.segment_bytes);
+    budget.children_max = children_possible(request_.aggregators[budget.index], budget.memory_free_bytes, request_);
+  }
+}
+
+LaneBurden CostModel::burden() const {
+  constexpr std::uint32_t kNone = UINT32_MAX;
+  const std::size_t uplinks = sites_.uplink_load.size(), hosts = sites_.hosts.size();
+  std::vector<std::uint32_t> numbers(uplinks + hosts + sites_.budgets.size(), kNone);
+  LaneBurden burden;
+  for (const Lane& lane : lanes_) {
+    std::vector<LaneBurden::Use>& uses = burden.lanes.emplace_back();
+    const auto use = [&](std::size_t which, const Lane::Flows& flows, std::uint64_t load, std::uint64_t rate) {
+      std::uint32_t& number = numbers[which];
+      if (number == kNone) {
+        number = static_cast<std::uint32_t>(burden.before.size());
+        burden.before.push_back(seconds_per_byte(load, rate));
+      }
+      burden.before[number] -= seconds_per_byte(lane.weight * flows.count, rate);
+      uses.push_back({number, seconds_per_byte(kFullRate * flows.count, rate)});
+    };
+    for (const Lane::Flows& flows : lane.uplinks)
+      use(flows.which, flows, sites_.uplink_load[flows.which], domains_.domains()[flows.which].uplink_bits_per_second);
+    for (const Lane::Flows& flows : lane.hosts) {
+      const SiteHost& host = sites_.hosts[flows.which];
+      use(uplinks + flows.which, flows, host.load, host.place.rate_bits_per_second);
+    }
+    for (const Lane::Flows& flows : lane.aggregators) {
+      const SiteAggregator& at = sites_.aggregators[flows.which];
+      use(uplinks + hosts + at.budget, flows, sites_.budget(at).load, at.line_rate_bits_per_second);
+    }
+  }
+  if (sites_.views.size() > 1) add_members(burden);
+  return burden;
+}
+
+/// Adds the members' interfaces of each view, which its lanes share. The interface that is slowest by itself stands for
+/// all of a view, and so does the one that is slowest with what others send by it.
+void CostModel::add_members(LaneBurden& burden) const {
+  for (std::uint32_t v = 0; v < sites_.views.size(); ++v) {
+    struct Line {
+      double before = 0, own = 0;
+    };
+    Line slowest, busiest;
+    for (const std::uint32_t h : sites_.views[v].members) {
+      const SiteHost& host = sites_.hosts[h];
+      if (has_site_[h]) continue;
+      const std::uint64_t rate = host.place.rate_bits_per_second;
+      const Line line{seconds_per_byte(others_on_hosts_[h], rate), seconds_per_byte(kFullRate * host.ranks, rate)};
+      if (line.own > slowest.own) slowest = line;
+      if (line.before + line.own > busiest.before + busiest.own) busiest = line;
+    }
+    for (const Line& line : {slowest, busiest}) {
+      const auto number = static_cast<std::uint32_t>(burden.before.size());
+      burden.before.push_back(line.before);
+      for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        if (lanes_[i].view == v) burden.lanes[i].push_back({number, line.own});
+      }
+    }
+  }
+}
+
+std::vector<std::uint32_t> CostModel::weigh() {
+  const LaneBurden all = burden();
+  const double floor = sites_.views.size() > 1 ? 0 : members_floor_;
+  const auto slowest = [&](const std::vector<std::uint32_t>& weights) {
+    return std::max(floor, all.slowest(shares_of(weights)));
+  };
+  const std::vector<std::uint32_t> equal(lanes_.size(), 1);
+  std::vector<std::uint32_t> weights = weights_of(balanced_shares(all));
+  if (slowest(weights) > slowest(equal) * (1 - kWeightsPay)) weights = equal;
+  const std::uint32_t sum = std::accumulate(weights.begin(), weights.end(), 0U);
+  std::vector<std::uint64_t> parts(sites_.views.size(), 0);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    change(lanes_[i], false);
+    lanes_[i].weight = lane_load(weights[i], sum);
+    change(lanes_[i], true);
+    parts[lanes_[i].view] += lanes_[i].weight;
+  }
+  // One view alone carries all, whatever the weights; kFullRate need not be a multiple of their sum.
+  if (parts.size() > 1) charge_members(parts);
+  return weights;
+}
+
+double CostModel::seconds() const {
+  const LaneBurden all = burden();
+  std::vector<double> shares;
+  double latency = 0;
+  for (const Lane& lane : lanes_) {
+    shares.push_back(static_cast<double>(lane.weight) / static_cast<double>(kFullRate));
+    latency = std::max(latency, lane.latency);
+  }
+  return static_cast<double>(request_.operation_bytes) * std::max(members_floor_, all.slowest(shares)) + latency;
 }
 
 std::uint64_t CostModel::links_rate() const {
@@ -149,14 +291,15 @@ std::uint64_t CostModel::links_rate() const {
 
 std::uint64_t CostModel::trees_rate() const {
   Narrowest trees;
-  for (const std::uint32_t d : used_domains_) {
-    trees.use(sites_.uplink_load[d], domains_.domains()[d].uplink_bits_per_second);
-  }
-  for (const std::uint32_t a : used_aggregators_) {
-    const SiteAggregator& at = sites_.aggregators[a];
-    const SiteHost& host = sites_.hosts[at.host];
-    trees.use(sites_.budget(at).load, at.line_rate_bits_per_second);
-    if (host.load > 0) trees.use(host.load, host.place.rate_bits_per_second);
+  for (const Lane& lane : lanes_) {
+    for (const Lane::Flows& flows : lane.uplinks)
+      trees.use(sites_.uplink_load[flows.which], domains_.domains()[flows.which].uplink_bits_per_second);
+    for (const Lane::Flows& flows : lane.aggregators) {
+      const SiteAggregator& at = sites_.aggregators[flows.which];
+      const SiteHost& host = sites_.hosts[at.host];
+      trees.use(sites_.budget(at).load, at.line_rate_bits_per_second);
+      if (host.load > 0) trees.use(host.load, host.place.rate_bits_per_second);
+    }
   }
   return trees.rate();
 }

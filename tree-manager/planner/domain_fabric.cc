@@ -1,5 +1,6 @@
 // The strategy for fabrics that are trees of domains, which all kinds are.
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "tree-manager/planner/explain.h"
@@ -13,6 +14,8 @@ namespace {
 
 // More lanes cost more connections and memory; the planner takes them where they save this part of the time.
 constexpr double kLanesPay = 0.03;
+// Rates that differ by less than this part are alike.
+constexpr double kAlike = 0.02;
 
 class DomainFabric final : public Fabric {
  public:
@@ -79,10 +82,10 @@ class DomainFabric final : public Fabric {
     GoodShapes shapes{};
     std::string missing_rail{};  // on which a lane found no tree first
   };
-  /// Lanes that were planned together, each with the same part of the bytes.
+  /// Lanes that were planned together.
   struct Trial {
     std::unique_ptr<LanePlanner> planner;  // nullptr: there is no tree
-    std::uint32_t window = 0;              // of each lane, as planned
+    std::uint32_t window = 0;              // the window for which each lane has memory
     [[nodiscard]] std::uint32_t lanes() const { return planner ? planner->lanes() : 0; }
   };
 
@@ -99,7 +102,7 @@ class DomainFabric final : public Fabric {
   [[nodiscard]] Sites sites_of(const PlanRequest& wanted, const FabricLoad& load, Reach reach) const {
     PlanRequest request = wanted;
     const std::uint32_t lanes = wanted.lanes == 0 ? kLanesMax : wanted.lanes;
-    if (wanted.window_is_for_all) request.window = window_of_lane(wanted.window, lanes);
+    if (wanted.window_is_for_all) request.window = window_of_lane(wanted.window, 1, lanes);
     const std::uint32_t routes = std::min(lanes, domains_.routes());
     if (wanted.index != nullptr) {
       TRIBUTARY_ASSERT(wanted.index->size() == wanted.aggregators.size(), "an index of {} aggregators, for {}",
@@ -116,18 +119,79 @@ class DomainFabric final : public Fabric {
     return who + " is not in the manager's topology; add it there, or set TRIBUTARY_HOST_ID to its name there";
   }
 
+  /// Lanes are planned one by one, with a part of the bytes each, and weighed when all are there. Equal parts suit equal
+  /// aggregators. A narrow aggregator is too slow for an equal part, so where rates differ the parts follow the rates.
   [[nodiscard]] Trial try_lanes(Search& search, std::uint32_t lanes, std::uint32_t levels_max) const {
+    const Parts equal(lanes, kFullRate / lanes);
+    const bool weighs = search.request.lane_weights && lanes > 1 && knows_rates_for(search.request);
+    const Parts by_rate = weighs ? parts_by_rate(search, lanes) : equal;
+    const std::uint64_t heaviest = std::max(equal.front(), by_rate.front());
+    Trial trial = try_parts(search, equal, heaviest, levels_max);
+    if (weighs && trial.lanes() > 1) trial.planner->weigh();
+    if (by_rate == equal) return trial;
+    Trial other = try_parts(search, by_rate, heaviest, levels_max);
+    if (other.lanes() < trial.lanes() || other.lanes() < 2) return trial;
+    other.planner->weigh();
+    return other.planner->seconds() < trial.planner->seconds() * (1 - kAlike) ? std::move(other) : std::move(trial);
+  }
+
+  using Parts = std::vector<std::uint64_t>;  // by lane, in kFullRate units; the greatest first
+
+  /// Returns parts in proportion to the rates of the fastest aggregators where the members are. An aggregator's rate
+  /// shrinks with what others send there. Lanes of several rails have equal parts.
+  [[nodiscard]] static Parts parts_by_rate(const Search& search, std::uint32_t lanes) {
+    const Sites& sites = search.sites;
+    const Parts equal(lanes, kFullRate / lanes);
+    const Site& near = sites.sites[sites.views.front().lowest_common];
+    const bool enough = near.aggregators_end - near.aggregators_begin >= lanes;
+    const Site& scope = enough ? near : sites.sites.back();
+    if (sites.views.size() > 1 || scope.aggregators_end - scope.aggregators_begin < lanes) return equal;
+    const auto children = static_cast<double>(std::min<std::size_t>(search.request.hosts.size(), kChildrenMax));
+    std::vector<double> rates;
+    for (std::uint32_t a = scope.aggregators_begin; a < scope.aggregators_end; ++a) {
+      const SiteAggregator& at = sites.aggregators[a];
+      const double flows = static_cast<double>(sites.budget(at).load) / static_cast<double>(kFullRate);
+      rates.push_back(static_cast<double>(rate_or_assumed(at.line_rate_bits_per_second)) / (flows + children));
+    }
+    std::ranges::partial_sort(rates, rates.begin() + lanes, std::greater{});
+    rates.resize(lanes);
+    if (rates.back() >= rates.front() * (1 - kAlike)) return equal;
+    double sum = 0;
+    for (const double rate : rates) sum += rate;
+    Parts parts;
+    for (const double rate : rates)
+      parts.push_back(
+          std::max<std::uint64_t>(static_cast<std::uint64_t>(rate / sum * static_cast<double>(kFullRate)), 1));
+    return parts;
+  }
+
+  [[nodiscard]] Trial try_parts(Search& search, const Parts& parts, std::uint64_t heaviest,
+                                std::uint32_t levels_max) const {
+    const auto lanes = static_cast<std::uint32_t>(parts.size());
     PlanRequest request = search.request;
     request.levels_max = levels_max;
-    if (request.window_is_for_all) request.window = window_of_lane(request.window, lanes);
+    if (request.window_is_for_all)
+      request.window = window_of_lane(request.window, static_cast<std::uint32_t>(heaviest), kFullRate);
     Trial trial{std::make_unique<LanePlanner>(domains_, request, search.sites, lanes, search.shapes), request.window};
-    const std::uint64_t weight = kFullRate / lanes;
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      if (trial.planner->next(weight)) continue;
+    for (const std::uint64_t part : parts) {
+      if (trial.planner->next(part)) continue;
       if (search.missing_rail.empty()) search.missing_rail = trial.planner->missing_rail();
       break;
     }
     return trial;
+  }
+
+  /// Divides the window of a link among the lanes by their weights; none gets more than there is memory for.
+  static void share_window(Plan& plan, std::uint32_t window, std::uint32_t window_max) {
+    const std::uint32_t sum = weight_of(plan.lanes);
+    plan.window = 0;
+    for (LaneTree& lane : plan.lanes) {
+      lane.window = std::min(window_max, window_at(window, lane.weight, sum, plan.rates));
+      plan.window = std::max(plan.window, lane.window);
+    }
+    for (LaneTree& lane : plan.lanes) {
+      if (lane.window == plan.window) lane.window = 0;
+    }
   }
 
   /// A lane carries its share of the traffic, so the number of lanes must be known before the first is planned: if
@@ -191,7 +255,7 @@ class DomainFabric final : public Fabric {
     }
     plan.estimated_seconds = trial.planner->seconds();
     if (knows_rates_for(request)) plan.rates = trial.planner->rates();
-    if (request.window_is_for_all) plan.window = window_at(request.window, trial.lanes(), plan.rates);
+    if (request.window_is_for_all) share_window(plan, request.window, trial.window);
     if (trial.lanes() < request.lanes) {
       const std::string& rail = search.missing_rail;
       plan.reason = "only " + std::to_string(trial.lanes()) + " of " + std::to_string(request.lanes) +

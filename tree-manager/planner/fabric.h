@@ -15,8 +15,12 @@
 namespace tributary::manager {
 
 /// The load that one group at full rate puts on a resource, in whole numbers so that adding and taking away are exact:
-/// a lane of a group of n lanes puts kFullRate / n on everything that it crosses. Divisible by 1 to 16.
+/// a lane puts its share of kFullRate on everything that it crosses. Divisible by 1 to 16.
 inline constexpr std::uint64_t kFullRate = 720720;
+/// Returns the load of a lane whose weight is one of lanes that weigh `sum` together.
+[[nodiscard]] constexpr std::uint64_t lane_load(std::uint32_t weight, std::uint32_t sum) noexcept {
+  return kFullRate * weight / sum;
+}
 
 /// The load that other groups have been allotted already. A resource of rate r and load l serves one more full-rate
 /// flow at r / (l / kFullRate + 1): flows share fairly.
@@ -45,6 +49,7 @@ struct PlanRequest {
   std::span<const std::string> hosts;  // by rank
   std::span<const PlanAggregator> aggregators;
   std::uint32_t lanes = 1;         // wanted; fewer where there is no room for all; 0: as many as save time
+  bool lane_weights = false;       // lanes may carry unequal shares
   std::uint32_t window = 0;        // segments in flight on each lane
   bool window_is_for_all = false;  // `window` is for a link: lanes and an aggregator's children share it
   std::uint32_t segment_bytes = 0;
@@ -62,7 +67,7 @@ struct Plan {
   std::vector<LaneTree> lanes;   // empty: no tree is possible
   std::string reason;            // why there is no tree, or why there are fewer lanes than wanted; else empty
   double estimated_seconds = 0;  // for one operation of operation_bytes over all lanes
-  std::uint32_t window = 0;      // the window of each lane
+  std::uint32_t window = 0;      // the window of each lane that has none of its own; the greatest of all
   PathRates rates{};             // zeros unless the fabric's rates are known and there are trees
 };
 

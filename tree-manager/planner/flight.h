@@ -34,14 +34,15 @@ struct Flight {
   return {static_cast<std::uint32_t>(std::bit_ceil(bytes) / segment), segment};
 }
 
-/// Returns the window of each of `lanes` trees that share a child's link, where one tree alone would have `window`:
-/// more trees do not make the link's queue hold much more. Together they get twice the window of one, because an
-/// aggregator that is late holds up its own lane alone; each has two segments at least, because a link stands still
+/// Returns the window of a tree that carries `part` of `whole` of the bytes, where one tree alone would have `window`:
+/// more trees do not make a child's link hold much more in its queue. Together they get twice the window of one, because
+/// an aggregator that is late holds up its own lane alone; each has two segments at least, because a link stands still
 /// while the sum of its only segment is under way. (Eight ranks and eight aggregators with links of 1 Gbit/s: 4 MiB
 /// took 264 ms with the window of one tree on each lane, and 58 ms with this window; bench/results/archive/equal-*.md.)
-[[nodiscard]] constexpr std::uint32_t window_of_lane(std::uint32_t window, std::uint32_t lanes) noexcept {
-  if (lanes <= 1) return window;
-  return std::min(window, std::max((2 * window + lanes - 1) / lanes, 2U));
+[[nodiscard]] constexpr std::uint32_t window_of_lane(std::uint32_t window, std::uint32_t part,
+                                                     std::uint32_t whole) noexcept {
+  if (part >= whole) return window;
+  return std::min(window, std::max((2 * window * part + whole - 1) / whole, 2U));
 }
 
 /// Returns the same for trees that carry less than the ranks' links, because many children share an aggregator's link:
@@ -49,12 +50,12 @@ struct Flight {
 /// smaller window does not fill the link, because the ranks' own traffic makes a segment's round trip longer. (One
 /// aggregator with a link of 1 Gbit/s, 16 MiB: four ranks took 186 ms with 8 segments each and 238 ms with 4; eight
 /// ranks 1 MiB 15.6 ms with 4 and 22.9 ms with 8.)
-[[nodiscard]] constexpr std::uint32_t window_at(std::uint32_t window, std::uint32_t lanes,
+[[nodiscard]] constexpr std::uint32_t window_at(std::uint32_t window, std::uint32_t part, std::uint32_t whole,
                                                 const PathRates& rates) noexcept {
-  const std::uint32_t most = window_of_lane(window, lanes);
+  const std::uint32_t most = window_of_lane(window, part, whole);
   if (rates.trees == 0 || rates.trees >= rates.links) return most;
-  const double part = static_cast<double>(rates.trees) / static_cast<double>(rates.links);
-  const auto narrowed = static_cast<std::uint32_t>(4 * part * window / lanes + 0.999);
+  const double carried = static_cast<double>(rates.trees) / static_cast<double>(rates.links);
+  const auto narrowed = static_cast<std::uint32_t>(4 * carried * window * part / whole + 0.999);
   return std::min(most, std::max(narrowed, 2U));
 }
 

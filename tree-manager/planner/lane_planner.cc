@@ -37,7 +37,11 @@ bool can_hold(std::size_t ranks, std::uint32_t levels) {
 }  // namespace
 
 void GoodShapes::remember(std::vector<Good> tried) {
-  std::ranges::sort(tried, [](const Good& a, const Good& b) { return a.seconds < b.seconds; });
+  // Among shapes that make the same tree, the one that leaves most open serves further lanes best.
+  std::ranges::sort(tried, [](const Good& a, const Good& b) {
+    return std::tuple(a.seconds, a.shape.rate_min, b.shape.fan_in) <
+           std::tuple(b.seconds, b.shape.rate_min, a.shape.fan_in);
+  });
   std::size_t kept[kTreeLevelsMax + 1] = {};
   const Good* last[kTreeLevelsMax + 1] = {};
   for (const Good& it : tried) {
@@ -85,7 +89,7 @@ bool LanePlanner::next(std::uint64_t weight) {
       continue;
     }
     TRIBUTARY_ASSERT(!best_.nodes.empty(), "the best tree of lane {} has no aggregator", lanes_.size());
-    cost_.commit(best_, weight);
+    cost_.commit(best_, view, weight);
     builder_.forget_queues();
     seconds_ = std::max(seconds_, best_.seconds);
     lanes_.push_back({std::move(best_), route});
@@ -109,7 +113,8 @@ bool LanePlanner::best_within(std::uint32_t view, std::uint32_t scope, std::uint
   const Site& site = sites_.sites[scope];
   if (site.aggregators_begin == site.aggregators_end) return false;
   tried_.clear();
-  const std::vector<CandidateShape> shapes = shapes_.at(view, scope, request_.levels_max);
+  std::vector<CandidateShape> shapes = shapes_.at(view, scope, request_.levels_max);
+  if (request_.lane_weights) add_slow_links(shapes);
   again_.resize(std::max(again_.size(), shapes.size()));
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     CandidateShape shape = shapes[i];
@@ -127,6 +132,15 @@ bool LanePlanner::best_within(std::uint32_t view, std::uint32_t scope, std::uint
   TRIBUTARY_ASSERT(built, "a tree with a fan-in of {} was built once, and cannot be built again", shape.fan_in);
   cost_.estimate(best_, weight);
   return true;
+}
+
+/// Adds the shapes that leave no aggregator out: a lane with a small part of the bytes may take a slow one.
+void LanePlanner::add_slow_links(std::vector<CandidateShape>& shapes) {
+  for (std::size_t i = shapes.size(); i-- > 0;) {
+    CandidateShape shape = shapes[i];
+    shape.rate_min = 0;
+    if (std::ranges::find(shapes, shape) == shapes.end()) shapes.push_back(shape);
+  }
 }
 
 /// Returns the least burden among those that are as fast as the fastest.
@@ -212,7 +226,7 @@ std::uint32_t LanePlanner::reducing_levels(std::uint32_t view, std::uint32_t sco
 std::vector<LaneTree> LanePlanner::trees() const {
   std::vector<LaneTree> trees;
   trees.reserve(lanes_.size());
-  for (const Lane& lane : lanes_) trees.push_back(materialise(lane));
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) trees.push_back(materialise(lane));
   return trees;
 }
 
@@ -245,8 +259,9 @@ TreeNode LanePlanner::node_of(const Lane& lane, const CandidateNode& from) const
   return node;
 }
 
-LaneTree LanePlanner::materialise(const Lane& lane) const {
-  LaneTree tree;
+LaneTree LanePlanner::materialise(std::size_t number) const {
+  const Lane& lane = lanes_[number];
+  LaneTree tree{.weight = weights_.empty() ? 1 : weights_[number]};
   tree.route = lane.route;
   if (!domains_.rails().empty()) tree.rail = domains_.rails()[lane.route % domains_.rails().size()];
   tree.leaf_of_rank.resize(request_.hosts.size(), kNoLeaf);

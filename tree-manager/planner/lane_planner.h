@@ -46,6 +46,11 @@ class LanePlanner {
   /// Plans the next lane's tree, and adds its load for the lanes after it. Returns false when there is none.
   bool next(std::uint64_t weight);
   [[nodiscard]] std::uint32_t lanes() const noexcept { return static_cast<std::uint32_t>(lanes_.size()); }
+  /// Gives the lanes the weights with which all of them end together; before, they have what next() was told.
+  void weigh() {
+    weights_ = cost_.weigh();
+    seconds_ = cost_.seconds();
+  }
   /// Estimates the slowest lane.
   [[nodiscard]] double seconds() const noexcept { return seconds_; }
   [[nodiscard]] PathRates rates() const { return cost_.rates(); }
@@ -71,10 +76,11 @@ class LanePlanner {
   void try_all(std::uint32_t view, std::uint32_t scope, std::uint64_t weight);
   void consider(const CandidateShape& shape, std::uint64_t weight, Candidate& tree);
   [[nodiscard]] const Tried& best_tried() const;
+  static void add_slow_links(std::vector<CandidateShape>& shapes);
   [[nodiscard]] std::vector<std::uint32_t> fan_ins(const Site& scope) const;
   [[nodiscard]] std::vector<std::uint64_t> rates(const Site& scope) const;
   [[nodiscard]] std::uint32_t reducing_levels(std::uint32_t view, std::uint32_t scope) const;
-  [[nodiscard]] LaneTree materialise(const Lane& lane) const;
+  [[nodiscard]] LaneTree materialise(std::size_t number) const;
   [[nodiscard]] TreeNode node_of(const Lane& lane, const CandidateNode& from) const;
   [[nodiscard]] std::uint32_t address_number(const SiteAggregator& at, std::uint32_t route) const;
 
@@ -88,7 +94,8 @@ class LanePlanner {
   std::vector<Candidate> again_;  // of the good shapes
   std::vector<Tried> tried_;
   std::vector<Lane> lanes_;
-  std::uint32_t turn_ = 0;  // counts views tried
+  std::uint32_t turn_ = 0;              // counts views tried
+  std::vector<std::uint32_t> weights_;  // by lane; empty: equal
   double seconds_ = 0;
   std::string missing_rail_;
 };

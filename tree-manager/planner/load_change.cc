@@ -90,12 +90,13 @@ void change_load(const DomainTree& domains, FabricLoad& load, std::span<const La
                  std::span<const std::string> hosts, LoadChange change) {
   if (lanes.empty()) return;
   load.uplinks.resize(domains.domains().size(), 0);
-  const std::uint64_t weight = kFullRate / lanes.size();
+  const std::uint32_t sum = weight_of(lanes);
   Tally tally(domains, load, change);
   std::vector<std::uint32_t> host_of_rank(hosts.size());
   for (std::size_t r = 0; r < hosts.size(); ++r)
     host_of_rank[r] = r > 0 && hosts[r] == hosts[r - 1] ? host_of_rank[r - 1] : tally.host(hosts[r]);
   for (const LaneTree& lane : lanes) {
+    const std::uint64_t weight = lane_load(lane.weight, sum);
     std::vector<std::uint32_t> host_of_node;
     host_of_node.reserve(lane.nodes.size());
     for (const TreeNode& node : lane.nodes) host_of_node.push_back(tally.host(node.host));

@@ -36,6 +36,8 @@ Status bad(std::string why) {
 }  // namespace
 
 Status LaneTree::finish() {
+  if (weight < 1 || weight > kLaneWeightMax) return bad("its weight is " + std::to_string(weight));
+  if (window > kWindowMax) return bad("its window is " + std::to_string(window));
   std::vector<std::uint32_t> lowest(nodes.size(), kUnset);
   for (TreeNode& node : nodes) {
     if (node.parent != kNoParent && node.parent >= nodes.size()) return bad("a parent does not exist");

@@ -1,6 +1,7 @@
 #pragma once
 // The tree of one lane, as the planner leaves it and the manager keeps it.
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct LaneTree {
   std::uint32_t route = 0;  // by which hosts choose their interfaces for this lane: the lane's number, or a later one
   std::vector<TreeNode> nodes;
   std::vector<std::uint32_t> leaf_of_rank;  // index into nodes
+  std::uint32_t weight = 1;                 // its share of the group's segments, over the sum of all lanes' weights
+  std::uint32_t window = 0;                 // segments; 0: the group's
   // finish() works out the rest.
   std::vector<std::uint16_t> child_of_rank;  // the rank's place among its leaf's children
   std::uint32_t root = 0;
@@ -50,5 +53,12 @@ struct LaneTree {
   [[nodiscard]] Status finish();
   friend bool operator==(const LaneTree&, const LaneTree&) = default;
 };
+
+/// Returns the sum of the lanes' weights.
+[[nodiscard]] inline std::uint32_t weight_of(std::span<const LaneTree> lanes) noexcept {
+  std::uint32_t sum = 0;
+  for (const LaneTree& lane : lanes) sum += lane.weight;
+  return sum;
+}
 
 }  // namespace tributary::manager

@@ -11,9 +11,9 @@ template <class Visit>
 void each_reservation(const GroupRecord& group, const Visit& visit) {
   for (const LaneTree& lane : group.lanes) {
     for (const TreeNode& node : lane.nodes) {
-      visit(
-          std::pair(node.aggregator, node.incarnation),
-          lane_reservation_bytes(static_cast<std::uint32_t>(node.children.size()), group.window, group.segment_bytes));
+      const auto children = static_cast<std::uint32_t>(node.children.size());
+      visit(std::pair(node.aggregator, node.incarnation),
+            lane_reservation_bytes(children, window_of(group, lane), group.segment_bytes));
     }
   }
 }

@@ -96,6 +96,7 @@ struct GroupSpec {
   std::string exchange_key{};                   // the ranks', base64; empty: places get no secrets
   std::string request_id{};                     // the same id gives the same group; empty: always a new group
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
+  bool lane_weights = false;                    // its ranks deal segments by the lanes' weights
 };
 
 struct GroupGrant {

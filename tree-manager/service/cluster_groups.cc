@@ -138,7 +138,8 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .packet_security = spec.packet_security,
           .exchange_key = spec.exchange_key,
           .request_id = spec.request_id,
-          .link_rate = spec.link_rate_bits_per_second};
+          .link_rate = spec.link_rate_bits_per_second,
+          .lane_weights = spec.lane_weights};
 }
 
 const Roster& Cluster::fresh_roster() {
@@ -186,6 +187,7 @@ Plan Cluster::plan_for(const GroupRecord& group) {
   Plan plan = fabric_->plan({.hosts = group.hosts,
                              .aggregators = roster.list(),
                              .lanes = group.lanes_wanted,
+                             .lane_weights = group.lane_weights,
                              .window = window != 0 ? window : flight_of(group.hosts, group.link_rate).window,
                              .window_is_for_all = window == 0,
                              .segment_bytes = group.segment_bytes,

@@ -33,7 +33,7 @@ class LaneIssuer {
                        .epoch = group_.epoch,
                        .lane = lane_,
                        .children = static_cast<std::uint16_t>(node.children.size()),
-                       .window = static_cast<std::uint16_t>(group_.window),
+                       .window = static_cast<std::uint16_t>(window_of(group_, tree_)),
                        .segment_bytes = group_.segment_bytes,
                        .ranks = static_cast<std::uint32_t>(tree_.leaf_of_rank.size()),
                        .root = node.parent == kNoParent,
@@ -155,8 +155,11 @@ GroupDescriptor describe(const GroupRecord& group, const IssueTerms& terms) {
                              .exchange_key = terms.exchange_key,
                              .rates = group.rates};
   for (const LaneTree& lane : group.lanes) {
-    descriptor.lanes.push_back(
-        {.window = group.window, .segment_bytes = group.segment_bytes, .levels = lane.levels, .entries = {}});
+    descriptor.lanes.push_back({.window = window_of(group, lane),
+                                .segment_bytes = group.segment_bytes,
+                                .levels = lane.levels,
+                                .weight = lane.weight,
+                                .entries = {}});
   }
   return descriptor;
 }

@@ -3,6 +3,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tree-manager/store/records.h"
+
 namespace tributary::manager {
 namespace {
 
@@ -71,8 +73,11 @@ json trees_of(const std::vector<LaneTree>& lanes) {
       nodes.push_back({aggregators.number({node.aggregator, node.incarnation, node.host, node.data_changes}),
                        addresses.number(address_of(node.data)), node.parent, addresses.number(address_of(node.up))});
     }
-    trees.push_back({{"nodes", std::move(nodes)}, {"leaves", runs_of(lane.leaf_of_rank)}});
-    trees.back()["route"] = lane.route;
+    trees.push_back({{"nodes", std::move(nodes)},
+                     {"leaves", runs_of(lane.leaf_of_rank)},
+                     {"route", lane.route},
+                     {"weight", lane.weight},
+                     {"window", lane.window}});
     if (!lane.rail.empty()) trees.back()["rail"] = lane.rail;
   }
   return {{"aggregators", aggregators.list()}, {"addresses", addresses.list()}, {"lanes", std::move(trees)}};
@@ -90,6 +95,8 @@ Result<std::vector<LaneTree>> lanes_from(const json& trees, std::size_t ranks) {
     LaneTree& lane = lanes.emplace_back();
     lane.route = from.value("route", static_cast<std::uint32_t>(lanes.size() - 1));
     lane.rail = from.value("rail", "");
+    lane.weight = from.value("weight", 1U);
+    lane.window = from.value("window", 0U);
     for (const json& node : from.at("nodes")) {
       const auto& [name, incarnation, host, data_changes] = aggregators.at(node.at(0).get<std::size_t>());
       lane.nodes.push_back({.aggregator = name,
@@ -106,13 +113,6 @@ Result<std::vector<LaneTree>> lanes_from(const json& trees, std::size_t ranks) {
     if (auto ok = lane.finish(); !ok) return fail(Errc::bad_argument, "the record: " + ok.error().message);
   }
   return lanes;
-}
-
-/// Records of older managers have no rates.
-PathRates rates_from(const json& from) {
-  const auto rates = from.find("rates");
-  if (rates == from.end()) return {};
-  return {.links = rates->at(0), .trees = rates->at(1), .ranks = rates->at(2)};
 }
 
 Result<OpenedRecord> opened_from(const json& from, const std::vector<std::string>& hosts) {
@@ -135,7 +135,8 @@ Result<OpenedRecord> opened_from(const json& from, const std::vector<std::string
                 .packet_security = static_cast<PacketSecurity>(from.at("packet_security").get<unsigned>()),
                 .exchange_key = from.at("exchange_key"),
                 .rates = rates_from(from),
-                .link_rate = from.value("link_rate", std::uint64_t{0})},
+                .link_rate = from.value("link_rate", std::uint64_t{0}),
+                .lane_weights = from.value("lane_weights", false)},
       .issued_at = from.at("issued_at")};
 }
 
@@ -164,6 +165,7 @@ std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s) const
       {"reason", group.reason},
       {"rates", {group.rates.links, group.rates.trees, group.rates.ranks}},
       {"link_rate", group.link_rate},
+      {"lane_weights", group.lane_weights},
       {"created_at", group.created_at},
       {"packet_security", static_cast<unsigned>(group.packet_security)},
       {"exchange_key", group.exchange_key},

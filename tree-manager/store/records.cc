@@ -20,12 +20,17 @@ json to_json(const LaneTree& lane) {
                      {"up_port", node.up.port},
                      {"data_changes", node.data_changes}});
   }
-  return {{"nodes", std::move(nodes)}, {"leaf_of_rank", lane.leaf_of_rank}, {"route", lane.route}, {"rail", lane.rail}};
+  return {{"nodes", std::move(nodes)}, {"leaf_of_rank", lane.leaf_of_rank},
+          {"route", lane.route},       {"rail", lane.rail},
+          {"weight", lane.weight},     {"window", lane.window}};
 }
 
-/// Lanes of older records have their numbers for routes.
+/// Lanes of older records have their numbers for routes, and equal weights.
 Result<LaneTree> lane_from_json(const json& from, std::uint32_t number) {
-  LaneTree lane{.rail = from.value("rail", ""), .route = from.value("route", number)};
+  LaneTree lane{.rail = from.value("rail", ""),
+                .route = from.value("route", number),
+                .weight = from.value("weight", 1U),
+                .window = from.value("window", 0U)};
   for (const json& node : from.at("nodes")) {
     lane.nodes.push_back({.aggregator = node.at("aggregator"),
                           .incarnation = node.at("incarnation"),
@@ -70,6 +75,16 @@ Result<Record> parse(const std::string& text, std::string_view what, const Read&
 }
 
 }  // namespace
+
+PathRates rates_from(const json& group) {
+  const auto rates = group.find("rates");
+  if (rates == group.end() || !rates->is_array() || rates->size() != 3) return {};
+  const auto rate = [&](std::size_t i) -> std::uint64_t {
+    const json& it = (*rates)[i];
+    return it.is_number_unsigned() && it.get<std::uint64_t>() <= kPathRateMax ? it.get<std::uint64_t>() : 0;
+  };
+  return {.links = rate(0), .trees = rate(1), .ranks = rate(2)};
+}
 
 std::string to_text(const AggregatorRecord& r) {
   return json{{"name", r.name},
@@ -145,7 +160,8 @@ std::string to_text(const GroupRecord& r) {
               {"adopted_at", r.adopted_at},
               {"before", std::move(before)},
               {"rates", {r.rates.links, r.rates.trees, r.rates.ranks}},
-              {"link_rate", r.link_rate}}
+              {"link_rate", r.link_rate},
+              {"lane_weights", r.lane_weights}}
       .dump();
 }
 
@@ -169,15 +185,13 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .request_id = from.value("request_id", ""),
                   .adopted_at = from.value("adopted_at", std::int64_t{0}),
                   .before = {},
-                  .rates = {},
-                  .link_rate = from.value("link_rate", std::uint64_t{0})};
+                  .rates = rates_from(from),
+                  .link_rate = from.value("link_rate", std::uint64_t{0}),
+                  .lane_weights = from.value("lane_weights", false)};
     for (const json& it : from.at("failed")) {
       r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since"), it.value("data_changes", 0U)});
     }
     for (const json& it : from.value("before", json::array())) r.before.push_back({it.at(0), it.at(1), it.at(2)});
-    if (const auto rates = from.find("rates"); rates != from.end()) {
-      r.rates = {.links = rates->at(0), .trees = rates->at(1), .ranks = rates->at(2)};
-    }
     for (const json& it : from.at("lanes")) {
       auto lane = lane_from_json(it, static_cast<std::uint32_t>(r.lanes.size()));
       if (!lane) return std::unexpected(lane.error());

@@ -56,7 +56,7 @@ struct GroupRecord {
   std::vector<std::string> hosts;   // by rank
   std::uint32_t lanes_wanted = 0;   // 0: as many as save time
   std::uint32_t window_wanted = 0;  // of each lane; 0: by the links' rate and the number of lanes
-  std::uint32_t window = 0;         // of each lane
+  std::uint32_t window = 0;         // of each lane without a window of its own
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_wanted = 0;  // 0: any
   std::uint32_t epoch = 0;          // epoch of `lanes`, or of the last trees; 0: there were none yet
@@ -71,8 +71,13 @@ struct GroupRecord {
   std::vector<UsedAggregator> before{};  // aggregators of the trees before, each once
   PathRates rates{};                     // when the trees were planned
   std::uint64_t link_rate = 0;           // rate of the slowest member's link, in bits per second; 0: not known
+  bool lane_weights = false;             // its ranks deal segments by the lanes' weights
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
+
+[[nodiscard]] inline std::uint32_t window_of(const GroupRecord& group, const LaneTree& lane) noexcept {
+  return lane.window != 0 ? lane.window : group.window;
+}
 
 struct Snapshot {
   std::vector<AggregatorRecord> aggregators;

@@ -216,7 +216,7 @@ int plan(const ManagerOptions& options, const PlanOptions& plan) {
   const bool leaders = asks_for_leaders(*hosts, plan);
   std::vector<std::string> ranks;
   for (const std::string& host : *hosts) ranks.insert(ranks.end(), leaders ? 1 : plan.ranks_per_host, host);
-  json body = {{"ranks", ranks}, {"lanes", plan.lanes}};
+  json body = {{"ranks", ranks}, {"lanes", plan.lanes}, {"lane_weights", true}};
   if (plan.levels != 0) body["levels"] = plan.levels;
   if (plan.window != 0) body["window"] = plan.window;
   if (plan.segment_bytes != 0) body["segment_bytes"] = plan.segment_bytes;

@@ -57,7 +57,26 @@ void draw_children(const json& node, const std::string& indent, int depth, std::
   }
 }
 
-std::string title(const json& tree) {
+/// Lanes of one group; a tree that is planned has no group.
+std::uint64_t group_of(const json& tree) {
+  return tree.value("group", std::uint64_t{0});
+}
+
+/// Returns the part of the group's bytes that the lane carries; empty if it is the only lane. Lanes of an older manager
+/// have no weights: they are equal.
+std::string share_text(const json& tree, const json& trees) {
+  std::uint64_t sum = 0, lanes = 0;
+  for (const json& other : trees) {
+    if (group_of(other) != group_of(tree)) continue;
+    sum += other.value("weight", std::uint64_t{1});
+    ++lanes;
+  }
+  if (lanes < 2 || sum == 0) return "";
+  const double share = static_cast<double>(tree.value("weight", std::uint64_t{1})) / static_cast<double>(sum);
+  return fmt::format(", {:.3g} % of the bytes", 100 * share);
+}
+
+std::string title(const json& tree, const json& trees) {
   std::string text;
   if (tree.contains("group")) {
     text = fmt::format("group {}, job {}, epoch {}, ", tree.at("group").get<std::uint64_t>(),
@@ -65,8 +84,9 @@ std::string title(const json& tree) {
   }
   const auto levels = tree.at("levels").get<std::uint64_t>();
   const auto aggregators = tree.at("aggregators").get<std::uint64_t>();
-  text += fmt::format("lane {}: {} {}, {} {}", tree.at("lane").get<std::uint64_t>(), levels,
-                      levels == 1 ? "level" : "levels", aggregators, aggregators == 1 ? "aggregator" : "aggregators");
+  text += fmt::format("lane {}: {} {}, {} {}{}", tree.at("lane").get<std::uint64_t>(), levels,
+                      levels == 1 ? "level" : "levels", aggregators, aggregators == 1 ? "aggregator" : "aggregators",
+                      share_text(tree, trees));
   if (tree.contains("rail")) text += ", rail " + printable(tree.at("rail").get<std::string>());
   return text + "\n";
 }
@@ -77,7 +97,7 @@ std::string draw_trees(const json& trees) {
   std::string out;
   for (const json& tree : trees) {
     if (!out.empty()) out += '\n';
-    out += title(tree) + node_text(tree.at("root")) + "\n";
+    out += title(tree, trees) + node_text(tree.at("root")) + "\n";
     draw_children(tree.at("root"), "", 0, out);
   }
   return out;

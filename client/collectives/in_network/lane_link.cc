@@ -112,12 +112,6 @@ FrameHeader LaneLink::header_for(const SequenceEntry& e) const {
   return header;
 }
 
-// Segments of an operation are dealt to the lanes in turn, starting with lane (operation mod lanes), so that a stream
-// of small operations uses every lane.
-std::uint64_t LaneLink::first_segment(std::uint64_t operation) const noexcept {
-  return (settings_.lane + settings_.lanes - operation % settings_.lanes) % settings_.lanes;
-}
-
 Operation* LaneLink::advance_cursor() {
   for (;;) {
     if (cursor_operation_ < user_.first_operation_kept()) {
@@ -126,7 +120,7 @@ Operation* LaneLink::advance_cursor() {
     }
     Operation* operation = user_.started_operation(cursor_operation_);
     if (operation == nullptr) return nullptr;
-    if (!cursor_open_) cursor_segment_ = first_segment(cursor_operation_);
+    if (!cursor_open_) cursor_segment_ = settings_.turns.first(cursor_operation_);
     cursor_open_ = true;
     if (cursor_segment_ < operation->segments) return operation;
     ++cursor_operation_;
@@ -141,7 +135,7 @@ std::uint64_t LaneLink::first_unfinished(const Operation& operation, std::uint64
   }
   if (operation.number < cursor_operation_) return operation.segments;
   if (operation.number == cursor_operation_ && cursor_open_) return cursor_segment_;
-  return first_segment(operation.number);
+  return settings_.turns.first(operation.number);
 }
 
 /// Returns whether the input of the segment at the cursor has come. A segment without this rank's data needs none.
@@ -182,7 +176,7 @@ bool LaneLink::contribute_one() {
   if (!channel_->send(header, {header.bare() ? nullptr : operation.input_of(e.segment), bytes}, 0)) return false;
   bytes_sent_ += bytes;
   ++contributed_;
-  cursor_segment_ += settings_.lanes;
+  cursor_segment_ = settings_.turns.after(operation.number, cursor_segment_);
   return true;
 }
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "client/collectives/in_network/direct_lane.h"
+#include "client/operation/dealing.h"
 #include "client/operation/operation.h"
 #include "tributary/kernels/pages.h"
 #include "tributary/protocol/descriptor.h"
@@ -62,7 +63,7 @@ struct SequenceEntry {
 
 struct LaneSettings {
   std::uint32_t lane = 0;
-  std::uint32_t lanes = 1;
+  LaneTurns turns{};
   std::uint32_t rank = 0;
   std::uint32_t nranks = 1;
   std::uint64_t group = 0;
@@ -110,9 +111,10 @@ class LaneLink final : public transport::ChannelHandler {
   /// end, on any thread. The copies may outlive this object.
   std::size_t bring_down(const std::function<void()>& done);
   /// Returns the first segment of `operation` on this lane that has no result on any rank, if all ranks have the
-  /// results below sequence `hi`; at least operation.segments if there is none. Later segments of this lane follow in
-  /// steps of the number of lanes.
+  /// results below sequence `hi`; at least operation.segments if there is none. Later segments of this lane follow as
+  /// turns() says.
   [[nodiscard]] std::uint64_t first_unfinished(const Operation& operation, std::uint64_t hi) const noexcept;
+  [[nodiscard]] const LaneTurns& turns() const noexcept { return settings_.turns; }
   [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
   /// Returns this rank's input of an entry, or its result once it has come. Only for data that the pattern gives this
   /// rank.
@@ -125,7 +127,6 @@ class LaneLink final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
  private:
-  [[nodiscard]] std::uint64_t first_segment(std::uint64_t operation) const noexcept;
   [[nodiscard]] Operation* advance_cursor();
   [[nodiscard]] bool input_there(const Operation& operation) const;
   [[nodiscard]] bool contribute_one();

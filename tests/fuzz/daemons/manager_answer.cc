@@ -102,6 +102,7 @@ void check(const Result<GroupAnswer>& answer) {
   if (!group_descriptor_from_json(tributary::to_json(told))) std::abort();
   for (const LaneDescriptor& lane : told.lanes) {
     if (lane.window == 0 || lane.window > kWindowMax || lane.segment_bytes > kSegmentBytesMax) std::abort();
+    if (lane.weight == 0 || lane.weight > kLaneWeightMax) std::abort();
   }
 }
 

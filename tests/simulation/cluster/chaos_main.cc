@@ -171,6 +171,9 @@ void Life::build() {
     const std::uint64_t links = 1'000'000'000 * (1 + below(10));
     s.rates = {.links = links, .trees = links * (1 + below(16)) / 8, .ranks = links};
   }
+  // Half of the lives have lanes of different weights; some of these weights are far apart.
+  constexpr std::uint32_t kWeightsMax[] = {1, 4, 1, kLaneWeightMax};
+  s.weight_max = kWeightsMax[seed / 2 % std::size(kWeightsMax)];
   if (seed % 2 == 0) s.amendments = [this] { return some_amendment(); };
   s.lease_seconds = 1;
   s.advice_percent = static_cast<std::uint32_t>(below(3) * 50);

@@ -21,6 +21,8 @@ struct ClusterSettings {
   std::uint32_t aggregators = 4;
   std::uint32_t window = 4;
   std::uint32_t segment_bytes = 512;
+  // Each lane draws a weight up to this. Lanes that may differ in weight also draw a window, up to `window`.
+  std::uint32_t weight_max = 1;
   transport::Duration timeout = std::chrono::seconds(20);
   std::uint32_t lease_seconds = 15;
   std::uint32_t advice_percent = 0;  // percent of a lease's renewals at which the manager advises better trees

@@ -12,6 +12,7 @@ namespace tributary::simulation {
 SimManager::SimManager(Cluster& cluster, std::uint64_t seed)
     : cluster_(cluster),
       random_(seed),
+      lanes_(seed * 0xD6E8FEB86659FD93ULL + 5),
       key_([&] {
         std::array<std::byte, kPrivateKeyBytes> bytes{};
         for (auto& b : bytes) b = static_cast<std::byte>(random_());
@@ -127,7 +128,7 @@ Token SimManager::sign(const Draft& draft, std::size_t node, ChildKind kind, std
   c.kind = kind;
   c.child = static_cast<std::uint16_t>(child);
   c.children = static_cast<std::uint16_t>(at.children);
-  c.window = static_cast<std::uint16_t>(cluster_.settings().window);
+  c.window = static_cast<std::uint16_t>(draft.window);
   c.segment_bytes = cluster_.settings().segment_bytes;
   c.rank = rank;
   c.ranks = draft.nranks;
@@ -153,15 +154,19 @@ LaneEntry SimManager::entry_of(const Draft& draft, std::uint32_t rank) const {
 Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane,
                                              std::uint32_t nranks, std::vector<std::uint32_t> usable) {
   if (!fan_out) std::shuffle(usable.begin(), usable.end(), random_);
+  const ClusterSettings& settings = cluster_.settings();
+  const bool differ = settings.weight_max > 1;
   Draft draft{.group = group,
               .epoch = epoch,
               .lane = lane,
               .nranks = nranks,
+              .window = differ ? 1 + static_cast<std::uint32_t>(lanes_() % settings.window) : settings.window,
               .shape = fan_out ? whole(nranks, usable) : draw(nranks, usable)};
   seat_ranks(draft.shape);
   LaneDescriptor d;
-  d.window = cluster_.settings().window;
-  d.segment_bytes = cluster_.settings().segment_bytes;
+  d.window = draft.window;
+  d.segment_bytes = settings.segment_bytes;
+  if (differ) d.weight = 1 + static_cast<std::uint32_t>(lanes_() % settings.weight_max);
   d.levels = draft.shape.levels;
   for (std::uint32_t rank = 0; rank < nranks; ++rank) d.entries.push_back(entry_of(draft, rank));
   return d;

@@ -65,7 +65,7 @@ class SimManager {
   /// One lane while it is planned.
   struct Draft {
     std::uint64_t group;
-    std::uint32_t epoch, lane, nranks;
+    std::uint32_t epoch, lane, nranks, window;
     Shape shape;
   };
   [[nodiscard]] Shape draw(std::uint32_t nranks, const std::vector<std::uint32_t>& usable);
@@ -79,6 +79,7 @@ class SimManager {
 
   Cluster& cluster_;
   std::mt19937_64 random_;
+  std::mt19937_64 lanes_;  // weights and windows have random numbers of their own
   SigningKey key_;
   TokenVerifier verifier_;
   std::map<std::uint64_t, transport::TimePoint> leases_;  // by group: the end of its lease

@@ -460,7 +460,7 @@ tuning::Table splitting_table() {
 
 TEST(Cluster, CarriesOneOperationByTreesAndBetweenTheRanksAtOnce) {
   for (const std::uint32_t lanes : {1U, 2U, 3U}) {
-    Cluster cluster({.seed = 21, .tuning = splitting_table()});
+    Cluster cluster({.seed = 21, .weight_max = lanes == 2 ? 9U : 1U, .tuning = splitting_table()});
     cluster.add_group(5, lanes, {.calls = 200, .count_max = 1500});
     ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
     ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
@@ -474,6 +474,25 @@ TEST(Cluster, CarriesOneOperationByTreesAndBetweenTheRanksAtOnce) {
       EXPECT_EQ(info.operations, 200U);
     }
   }
+}
+
+// Lanes of unequal weights and windows are at different places of an operation when they are lost. Without unequal
+// shares of what is left, segments would be reduced twice, or not at all.
+TEST(Cluster, GoesOnWhenLanesOfDifferentWeightsAreLost) {
+  std::uint64_t lost = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Cluster cluster({.seed = seed, .aggregators = 3, .weight_max = seed % 2 == 0 ? 5U : kLaneWeightMax});
+    const auto lanes = static_cast<std::uint32_t>(2 + seed % 3);
+    cluster.add_group(4, lanes, {.calls = 60, .count_max = 4000, .direct = seed % 3 == 0});
+    cluster.network().call_at(cluster.network().now() + 1ms + 60us * seed, [&] {
+      for (auto& a : cluster.aggregators()) a->kill();
+    });
+    ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure()) << "seed " << seed << cluster.describe();
+    lost += cluster.groups()[0][0]->communicator().info().failovers;
+  }
+  EXPECT_GT(lost, 20U) << "in most runs trees were in use when they were lost";
 }
 
 // The tree is lost a little later in each run: before, while and after each part of a split operation is under way.

@@ -56,6 +56,21 @@ TEST(TreeDrawing, GathersRanksThatFollowEachOther) {
             "└─ rank 3 on h3\n");
 }
 
+TEST(TreeDrawing, SaysWhichShareEachOfSeveralLanesCarries) {
+  const json root = {
+      {"aggregator", "a"}, {"host", "y"}, {"data", "1.2.3.4:6"}, {"level", 1}, {"children", {rank(0), rank(1)}}};
+  const auto lane = [&](int number, int group, int weight) {
+    return json{{"lane", number},   {"levels", 1},    {"aggregators", 1}, {"root", root},
+                {"weight", weight}, {"group", group}, {"job", "j"},       {"epoch", 1}};
+  };
+  const std::string text = draw_trees({lane(0, 1, 4), lane(1, 1, 1), lane(0, 2, 3)});
+  EXPECT_NE(text.find("group 1, job j, epoch 1, lane 0: 1 level, 1 aggregator, 80 % of the bytes\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("group 1, job j, epoch 1, lane 1: 1 level, 1 aggregator, 20 % of the bytes\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("group 2, job j, epoch 1, lane 0: 1 level, 1 aggregator\n"), std::string::npos);
+}
+
 TEST(TreeDrawing, OfNothingIsNothing) {
   EXPECT_EQ(draw_trees(json::array()), "");
 }

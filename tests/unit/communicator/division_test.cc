@@ -26,7 +26,7 @@ Operation sum_of(std::uint64_t count, Collective collective = Collective::all_re
 class DivisionTest : public testing::TestWithParam<std::uint32_t> {
  protected:
   const tuning::Policy policy_ = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, GetParam()});
-  const DivisionTerms terms_{.policy = &policy_, .nranks = 4, .segment_bytes = 1024, .lanes = 3};
+  const DivisionTerms terms_{.policy = &policy_, .nranks = 4, .segment_bytes = 1024, .lanes = 3, .cycle = 3};
 };
 
 // The two parts cover the whole exactly once, whatever the share and the length.
@@ -52,6 +52,21 @@ TEST_P(DivisionTest, TheTwoPartsAreTheWhole) {
 
 INSTANTIATE_TEST_SUITE_P(Shares, DivisionTest,
                          testing::Values(1U, 100U, kWholeShare / 3, kWholeShare / 2, kWholeShare - 1));
+
+// Whole cycles give each lane exactly its share, but a long cycle must not move the trees' share by much.
+TEST(Division, TakesWholeCyclesOnlyWhereTheyAreNear) {
+  const auto segments_of_trees = [](std::uint32_t lanes, std::uint32_t cycle, std::uint64_t wanted) {
+    const auto share = static_cast<std::uint32_t>(wanted * kWholeShare / 1000);
+    const auto policy = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, share});
+    const DivisionTerms terms{.policy = &policy, .nranks = 4, .segment_bytes = 1024, .lanes = lanes, .cycle = cycle};
+    return divide(sum_of(256'000), terms).cut->segments;
+  };
+  EXPECT_EQ(segments_of_trees(4, 4, 402), 404U);
+  EXPECT_EQ(segments_of_trees(4, 40, 402), 400U);
+  EXPECT_EQ(segments_of_trees(4, 40, 410), 410U);
+  EXPECT_EQ(segments_of_trees(4, 40, 439), 440U);
+  EXPECT_EQ(segments_of_trees(4, 40, 39), 39U) << "less than a cycle";
+}
 
 TEST(Division, AnOperationOfOneSegmentIsNotDivided) {
   const auto policy = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, kWholeShare / 4});

@@ -94,8 +94,8 @@ class LaneLinkTest : public testing::Test {
     descriptor.window = kWindow;
     descriptor.segment_bytes = 256;
     descriptor.entries.push_back({.aggregator = {"aggregator", 7471}, .aggregator_name = "aggregator", .tokens = {}});
-    lane_ = std::make_unique<LaneLink>(
-        caller_, descriptor, LaneSettings{.lane = 0, .lanes = 1, .rank = 1, .nranks = 2, .group = 9, .epoch = 3});
+    lane_ = std::make_unique<LaneLink>(caller_, descriptor,
+                                       LaneSettings{.lane = 0, .rank = 1, .nranks = 2, .group = 9, .epoch = 3});
     listener_ = *network_.transport("aggregator").listen({"aggregator", 7471}, aggregator_);
     lane_->connect(network_.transport("rank"), 5s);
     settle();
@@ -233,7 +233,7 @@ std::string lane_ends_because(bool answers) {
   descriptor.window = kWindow;
   descriptor.segment_bytes = 256;
   descriptor.entries.push_back({.aggregator = {"aggregator", 7471}, .aggregator_name = "leaf", .tokens = {}});
-  LaneLink lane(caller, descriptor, {.lane = 0, .lanes = 1, .rank = 1, .nranks = 2, .group = 9, .epoch = 3});
+  LaneLink lane(caller, descriptor, {.lane = 0, .rank = 1, .nranks = 2, .group = 9, .epoch = 3});
   const auto listener = *network.transport("aggregator").listen({"aggregator", 7471}, aggregator);
   lane.connect(network.transport("rank"), 5s);
   network.run_for(10ms);

@@ -46,8 +46,8 @@ class TreeLifeTest : public PartTest {
   bool commit(std::uint32_t generation, std::uint64_t operation) {
     return trees_.on_commit({.type = FrameType::commit, .epoch = generation, .operation = operation});
   }
-  void use(std::uint32_t generation) {
-    describe(generation);
+  void use(std::uint32_t generation, const std::string& body = descriptor().dump()) {
+    describe(generation, body);
     trees_.on_propose({.type = FrameType::propose, .epoch = generation});
     ASSERT_TRUE(commit(generation, queue_.next_to_start()));
   }
@@ -326,9 +326,33 @@ TEST_F(TreeLifeTest, ADescriptorWithFaultsIsRefused) {
   EXPECT_NE(refused("rubbish"), "");
   EXPECT_EQ(refused(descriptor(0).dump()), "a descriptor without this rank's part");
   auto uneven = descriptor();
-  uneven["lanes"][1]["window"] = 8;
-  EXPECT_EQ(refused(uneven.dump()), "the lanes differ in segment size or window");
+  uneven["lanes"][1]["segment_bytes"] = 512;
+  EXPECT_EQ(refused(uneven.dump()), "the lanes differ in segment size");
+  for (const nlohmann::json& weight : {nlohmann::json(0), nlohmann::json(65), nlohmann::json(-1), nlohmann::json(1.5),
+                                       nlohmann::json("1"), nlohmann::json(UINT64_MAX)}) {
+    auto odd = descriptor();
+    odd["lanes"][1]["weight"] = weight;
+    EXPECT_NE(refused(odd.dump()).find("lanes[1].weight"), std::string::npos) << weight;
+  }
   EXPECT_FALSE(commit(1, 0)) << "nothing forms";
+}
+
+TEST_F(TreeLifeTest, LanesMayDifferInWindowAndWeight) {
+  auto body = descriptor(3);
+  body["lanes"][0]["weight"] = 4;
+  body["lanes"][1]["window"] = 8;
+  body["lanes"][2]["weight"] = 2;  // lane 1 has none: 1
+  use(1, body.dump());
+  const Trees& trees = *trees_.trees();
+  EXPECT_EQ(trees.terms.cycle, 7U);
+  EXPECT_EQ(trees.lanes[1]->descriptor().window, 8U);
+  // Operation 0: places 0 to 6 of the cycle.
+  std::vector<int> taken(7, 0);
+  for (const auto& lane : trees.lanes) {
+    for (std::uint64_t s = lane->turns().first(0); s < 7; s = lane->turns().after(0, s)) ++taken[s];
+  }
+  EXPECT_EQ(taken, std::vector<int>(7, 1));
+  EXPECT_EQ(trees.lanes[1]->turns().after(0, trees.lanes[1]->turns().first(0)) - trees.lanes[1]->turns().first(0), 7U);
 }
 
 TEST_F(TreeLifeTest, AMoveToBetterTreesIsNoFailover) {

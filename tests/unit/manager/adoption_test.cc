@@ -66,6 +66,46 @@ TEST_F(AdoptionTest, AGroupThatTheManagerHasLostIsTakenInAsItWas) {
   EXPECT_FALSE(cluster_->group(id_).has_value()) << "its lease ends like any";
 }
 
+TEST_F(AdoptionTest, UnequalLanesAreTakenInAsTheyWere) {
+  cluster_.reset();
+  store_ = {};
+  open("fabric: flat\nassumed_rate: 1Gbit/s\n");
+  for (const auto& [name, rate] : {std::pair{"narrow", 250'000'000U}, {"wide", 1'000'000'000U}}) {
+    ASSERT_TRUE(cluster_
+                    ->register_aggregator({.name = name,
+                                           .host = name,
+                                           .data = {"10.0.0.1", 7000},
+                                           .http = {"10.0.0.1", 7472},
+                                           .memory_bytes = kMemory,
+                                           .children_max = kChildrenMax,
+                                           .line_rate_bits_per_second = rate})
+                    .has_value());
+  }
+  const auto verifier = *TokenVerifier::create(key_.public_key());
+  granted_ = *cluster_->create_group({.job = "job", .hosts = nodes(8), .lane_weights = true});
+  const GroupDescriptor& told = granted_.descriptor;
+  id_ = told.group;
+  ASSERT_THAT(told.lanes, SizeIs(2)) << told.reason;
+  EXPECT_EQ(told.lanes[0].weight, 4U);
+  EXPECT_EQ(told.lanes[1].weight, 1U);
+  EXPECT_GT(told.lanes[0].window, told.lanes[1].window);
+  for (const LaneDescriptor& lane : told.lanes) {
+    const auto claims = verifier.verify(lane.entries[3].tokens[0], clock_.unix_seconds());
+    ASSERT_TRUE(claims.has_value()) << claims.error().message;
+    EXPECT_EQ(claims->window, lane.window) << "the aggregator reserves what the lane uses";
+  }
+  const std::uint64_t held = reserved();
+  const GroupRecord before = *cluster_->group(id_)->record;
+  cluster_.reset();
+  store_ = {};
+  open("fabric: flat\nassumed_rate: 1Gbit/s\n");
+  ASSERT_TRUE(cluster_->adopt_group(id_, granted_.record, nodes(8)).has_value());
+  GroupRecord after = *cluster_->group(id_)->record;
+  after.adopted_at = 0;
+  EXPECT_EQ(after, before);
+  EXPECT_GT(held, 0U);
+}
+
 TEST_F(AdoptionTest, ItIsAccountedReachedByADrainAndRebuilt) {
   const std::uint64_t held = reserved();
   std::map<std::string, std::uint64_t> incarnations;

@@ -41,10 +41,21 @@ std::string violation(const PlanRequest& request, const Plan& plan) {
   for (const PlanAggregator& it : request.aggregators) known[it.name] = &it;
   std::map<std::string, std::uint64_t> memory;
   if (plan.lanes.size() > (request.lanes == 0 ? kLanesMax : request.lanes)) return "more lanes than wanted";
-  const auto lanes = static_cast<std::uint32_t>(plan.lanes.size());
-  const std::uint32_t window = request.window_is_for_all ? window_of_lane(request.window, lanes) : request.window;
-  if (plan.window > window || (plan.window < window && plan.rates.trees >= plan.rates.links))
-    return "the lanes' window is wrong";
+  std::uint32_t weights = 0;
+  bool equal = true;
+  for (const LaneTree& lane : plan.lanes) {
+    weights += lane.weight;
+    equal = equal && lane.weight == 1;
+  }
+  if (!equal && !request.lane_weights) return "unequal weights were not asked for";
+  const auto window_of = [&](const LaneTree& lane) { return lane.window != 0 ? lane.window : plan.window; };
+  for (const LaneTree& lane : plan.lanes) {
+    const std::uint32_t window =
+        request.window_is_for_all ? window_of_lane(request.window, lane.weight, weights) : request.window;
+    if (window_of(lane) > window || window_of(lane) > plan.window) return "a lane's window is too great";
+    if (equal && window_of(lane) < window && plan.rates.trees >= plan.rates.links)
+      return "a lane's window is too small";
+  }
   for (const LaneTree& lane : plan.lanes) {
     std::set<std::string> used;
     std::vector<int> seen(request.hosts.size(), 0);
@@ -57,8 +68,8 @@ std::string violation(const PlanRequest& request, const Plan& plan) {
       if (!aggregator.unusable.empty()) return "an unusable aggregator is used";
       if (node.children.empty()) return "an aggregator without children";
       if (node.children.size() > std::min(aggregator.children_max, kChildrenMax)) return "too many children";
-      memory[node.aggregator] +=
-          lane_reservation_bytes(static_cast<std::uint32_t>(node.children.size()), plan.window, request.segment_bytes);
+      memory[node.aggregator] += lane_reservation_bytes(static_cast<std::uint32_t>(node.children.size()),
+                                                        window_of(lane), request.segment_bytes);
       std::uint32_t last = 0;
       for (std::uint32_t place = 0; place < node.children.size(); ++place) {
         const TreeChild& child = node.children[place];
@@ -428,6 +439,12 @@ TEST(Planner, KeepsEveryLimitOnRandomFabrics) {
     request.levels = it.levels;
     const Plan plan = fabric->plan(request, {});
     ASSERT_EQ(violation(request, plan), "") << "seed " << seed;
+    PlanRequest weighted = request;
+    weighted.lane_weights = weighted.window_is_for_all = true;
+    for (const std::uint32_t lanes : {request.lanes, 0U}) {
+      weighted.lanes = lanes;
+      ASSERT_EQ(violation(weighted, fabric->plan(weighted, {})), "") << "seed " << seed << ", weighted";
+    }
     with_tree += plan.lanes.empty() ? 0 : 1;
     // The order of the list of aggregators must not matter.
     it.shuffle();
@@ -478,27 +495,27 @@ TEST(Flight, FillsALinkForARoundTripAndAQueueNotAtAll) {
 }
 
 TEST(Flight, LanesShareTheWindowOfTwo) {
-  EXPECT_EQ(window_of_lane(32, 1), 32U);
-  EXPECT_EQ(window_of_lane(32, 2), 32U);
-  EXPECT_EQ(window_of_lane(32, 3), 22U);
-  EXPECT_EQ(window_of_lane(8, 4), 4U);
-  EXPECT_EQ(window_of_lane(8, 16), 2U) << "with one segment in flight a link stands still during each sum";
-  EXPECT_EQ(window_of_lane(1, 16), 1U) << "never more than one lane alone has";
+  EXPECT_EQ(window_of_lane(32, 1, 1), 32U);
+  EXPECT_EQ(window_of_lane(32, 1, 2), 32U);
+  EXPECT_EQ(window_of_lane(32, 1, 3), 22U);
+  EXPECT_EQ(window_of_lane(8, 1, 4), 4U);
+  EXPECT_EQ(window_of_lane(8, 1, 16), 2U) << "with one segment in flight a link stands still during each sum";
+  EXPECT_EQ(window_of_lane(1, 1, 16), 1U) << "never more than one lane alone has";
 }
 
 TEST(Flight, ChildrenShareTheWindowOfANarrowAggregator) {
   const auto at = [](std::uint32_t window, std::uint32_t lanes, std::uint64_t trees) {
-    return window_at(window, lanes, {.links = 1000, .trees = trees, .ranks = 1000});
+    return window_at(window, 1, lanes, {.links = 1000, .trees = trees, .ranks = 1000});
   };
   EXPECT_EQ(at(32, 1, 1000), 32U);
-  EXPECT_EQ(at(32, 4, 5000), window_of_lane(32, 4));
+  EXPECT_EQ(at(32, 4, 5000), window_of_lane(32, 1, 4));
   EXPECT_EQ(at(8, 1, 250), 8U) << "four ranks, one aggregator";
   EXPECT_EQ(at(8, 1, 125), 4U) << "eight ranks";
   EXPECT_EQ(at(8, 2, 250), 4U);
   EXPECT_EQ(at(8, 4, 500), 4U);
   EXPECT_EQ(at(8, 1, 1), 2U);
   EXPECT_EQ(at(1, 1, 1), 1U);
-  EXPECT_EQ(window_at(32, 1, {}), 32U) << "unknown";
+  EXPECT_EQ(window_at(32, 1, 1, {}), 32U) << "unknown";
 }
 
 /// Catches algorithms of quadratic cost, which would not end here. The benchmarks measure the time.

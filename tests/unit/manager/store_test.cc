@@ -53,8 +53,9 @@ GroupRecord group(std::uint64_t id, std::uint32_t epoch) {
                      .adopted_at = 1'700'000'002,
                      .before = {{"y", 8, 9}},
                      .rates = {.links = 10, .trees = 11, .ranks = 12},
-                     .link_rate = 13};
-  LaneTree lane{.rail = "rail-2", .route = 5};
+                     .link_rate = 13,
+                     .lane_weights = true};
+  LaneTree lane{.rail = "rail-2", .route = 5, .weight = 5, .window = 7};
   lane.nodes = {{.aggregator = "leaf",
                  .incarnation = 3,
                  .host = "h",
@@ -82,6 +83,40 @@ TEST(Records, ReadWhatTheyWrite) {
     EXPECT_FALSE(aggregator_from_text(text).has_value());
     EXPECT_FALSE(group_from_text(text).has_value());
   }
+}
+
+/// Returns the text of a group in which the first `old` is `fresh`.
+std::string changed(const std::string& old, const std::string& fresh) {
+  std::string text = to_text(group(1, 1));
+  const std::size_t at = text.find(old);
+  if (at == std::string::npos) throw std::runtime_error(text + " has no " + old);
+  return text.replace(at, old.size(), fresh);
+}
+
+TEST(Records, OddWeightsAndWindowsAreNoGroup) {
+  for (const char* odd : {"0", "65", "-1", "4294967295", "\"5\"", "null", "[]"})
+    EXPECT_FALSE(group_from_text(changed("\"weight\":5", "\"weight\":" + std::string(odd)))) << odd;
+  for (const char* odd : {"257", "-1", "\"5\"", "null"})
+    EXPECT_FALSE(group_from_text(changed("\"window\":7", "\"window\":" + std::string(odd)))) << odd;
+}
+
+TEST(Records, OddRatesAreNotKnown) {
+  const auto rates = [](const std::string& text) {
+    const auto read = group_from_text(changed("[10,11,12]", text));
+    EXPECT_TRUE(read.has_value()) << text;
+    return read ? read->rates : PathRates{.links = 1};
+  };
+  EXPECT_EQ(rates("[10,-1,12]"), (PathRates{.links = 10, .trees = 0, .ranks = 12}));
+  EXPECT_EQ(rates("[9007199254740993,11,1.5]"), (PathRates{.links = 0, .trees = 11, .ranks = 0}));
+  EXPECT_EQ(rates("[10,\"11\",null]"), (PathRates{.links = 10, .trees = 0, .ranks = 0}));
+  for (const char* odd : {"[10,11]", "[]", "7", "null", "{}"}) EXPECT_EQ(rates(odd), PathRates{}) << odd;
+}
+
+TEST(Records, OfAnOlderManagerHaveEqualLanes) {
+  const auto read = group_from_text(changed(",\"weight\":5,\"window\":7", ""));
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->lanes[0].weight, 1U);
+  EXPECT_EQ(window_of(*read, read->lanes[0]), read->window);
 }
 
 TEST(Store, KeepsWhatWasPutAndForgetsWhatWasRemoved) {

@@ -1,6 +1,8 @@
 // The cost model: right results where they are known, and a plausible function of size and ranks.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "client/tuning/cost_model.h"
 
 namespace tributary::tuning {
@@ -47,6 +49,22 @@ TEST(CostModel, SendsSmallOperationsOfFewRanksBetweenThemAndLargeOnesThroughTheT
       EXPECT_EQ(best({}, Collective::all_reduce, ranks, bytes).path, Path::tree) << ranks << " ranks, " << bytes;
     }
   }
+}
+
+// The lane with the least gets a segment more than its share, and takes longest for it.
+TEST(CostModel, CountsTheSegmentThatALightLaneHasTooMany) {
+  Figures figures{.link_gbits = 1, .trees_gbits = 0.15625, .lanes = 2, .levels = 1};
+  const auto time = [&](std::uint64_t segments) {
+    return estimate_tree(figures, {Collective::all_reduce, 8, segments * figures.segment_bytes}).transfer_us;
+  };
+  const double equal = time(64);
+  figures.lightest_lane = 0.5;
+  EXPECT_DOUBLE_EQ(time(64), equal);
+  figures.lightest_lane = 0.2;
+  const double segment_us = figures.segment_bytes / (0.15625 * 125 * 0.2);  // on the light lane
+  EXPECT_NEAR(time(70) - time(65), segment_us, 0.01) << "14 segments, and 13";
+  EXPECT_NEAR(time(69), time(66), 0.01) << "14 segments each";
+  EXPECT_LT(std::abs(time(640) / 10 / time(64) - 1), 0.1) << "long operations take what the trees' rate says";
 }
 
 TEST(CostModel, NeverNeedsATreeForTwoRanks) {

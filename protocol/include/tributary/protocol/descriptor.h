@@ -27,10 +27,14 @@ struct LaneEntry {
   TokenChain tokens;
 };
 
+/// The greatest weight of a lane. A lane that should carry less than a 64th of another is not worth its connections.
+inline constexpr std::uint32_t kLaneWeightMax = 64;
+
 struct LaneDescriptor {
   std::uint32_t window = 0;  // segments
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels = 0;        // aggregators from a rank's leaf to the root, both counted: 1 is a single root
+  std::uint32_t weight = 1;        // its share of a group's segments, over the sum of all lanes' weights
   std::vector<LaneEntry> entries;  // by rank in the manager's answer; for_rank() leaves one
 };
 

@@ -66,7 +66,8 @@ enum class AggregatorState : std::uint8_t {
 struct GroupRequest {
   std::string job;                  // at most 63 bytes; empty: "unnamed"
   std::vector<std::string> hosts;   // by rank: that rank's host in the topology
-  std::uint32_t lanes = 1;          // wanted, 1 to kLanesMax; 0: as many as save time
+  std::uint32_t lanes = 0;          // wanted, 1 to kLanesMax; 0: as many as save time
+  bool lane_weights = false;        // the ranks deal segments by the lanes' weights
   std::uint32_t window = 0;         // segments; 0: the manager's default
   std::uint32_t segment_bytes = 0;  // 0: the manager's default
   PacketSecurity packet_security = PacketSecurity::off;

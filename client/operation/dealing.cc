@@ -1,0 +1,54 @@
+#include "client/operation/dealing.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tributary/protocol/assert.h"
+#include "tributary/protocol/descriptor.h"
+
+namespace tributary::client {
+
+// The places go to the lanes as one processor goes to periodic tasks, earliest deadline first. A lane of weight w is due
+// its k-th place within places k / w to (k + 1) / w of the cycle, so it never has a whole segment more or less than its
+// share of those dealt so far. (C. L. Liu, J. W. Layland, "Scheduling Algorithms for Multiprogramming in a Hard-Real-Time
+// Environment", JACM 20 (1973): where the shares add up to one, this order keeps all deadlines.)
+Dealing::Dealing(std::span<const std::uint32_t> weights) {
+  TRIBUTARY_ASSERT(!weights.empty() && std::ranges::min(weights) > 0 && std::ranges::max(weights) <= kLaneWeightMax,
+                   "{} lanes have weights from {} to {}", weights.size(), std::ranges::min(weights),
+                   std::ranges::max(weights));
+  std::uint32_t divisor = 0, sum = 0;
+  for (const std::uint32_t weight : weights) divisor = std::gcd(divisor, weight);
+  for (const std::uint32_t weight : weights) sum += weight / divisor;
+  std::vector<std::uint32_t> dealt(weights.size(), 0);
+  lanes_.reserve(sum);
+  for (std::uint32_t place = 0; place < sum; ++place) {
+    std::size_t next = weights.size();
+    std::uint32_t deadline = UINT32_MAX;
+    for (std::size_t lane = 0; lane < weights.size(); ++lane) {
+      const std::uint32_t weight = weights[lane] / divisor;
+      if (dealt[lane] * sum > place * weight + weight - 1) continue;  // its next place begins later
+      const std::uint32_t due = ((dealt[lane] + 1) * sum + weight - 1) / weight;
+      if (due >= deadline) continue;
+      next = lane;
+      deadline = due;
+    }
+    TRIBUTARY_ASSERT(next < weights.size() && place < deadline, "no lane takes place {} of {} in time", place, sum);
+    ++dealt[next];
+    lanes_.push_back(static_cast<std::uint8_t>(next));
+  }
+}
+
+LaneTurns Dealing::turns_of(std::uint32_t lane) const {
+  LaneTurns turns;
+  turns.waits_.assign(lanes_.size(), 0);
+  std::uint32_t wait = 0;
+  // The second round knows how far the lane's first place lies behind the end of the cycle.
+  for (std::size_t place = 2 * lanes_.size(); place-- > 0;) {
+    wait = lanes_[place % lanes_.size()] == lane ? 0 : wait + 1;
+    turns.waits_[place % lanes_.size()] = static_cast<std::uint16_t>(wait);
+  }
+  TRIBUTARY_ASSERT(wait < lanes_.size(), "lane {} has no place in a cycle of {}", lane, lanes_.size());
+  return turns;
+}
+
+}  // namespace tributary::client
