@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "client/plugins/nccl/log.h"
+#include "service-kit/units.h"
 
 namespace tributary::nccl {
 namespace {
@@ -43,6 +44,7 @@ PluginSettings read_settings() {
   const std::string tuner = variable("TRIBUTARY_NCCL_TUNER");
   settings.tuner = tuner != "0" && tuner != "off" && tuner != "no";
   settings.tuner_file = variable("TRIBUTARY_NCCL_TUNER_FILE");
+  settings.link_rate = service::parse_rate(variable("TRIBUTARY_LINK_RATE")).value_or(0);  // see the time-out above
   return settings;
 }
 

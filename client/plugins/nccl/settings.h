@@ -1,6 +1,7 @@
 #pragma once
 // The environment variables that the plugin itself reads; libtributary reads the others (docs/client.md).
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,10 @@ struct PluginSettings {
   std::vector<std::string> interfaces;         // TRIBUTARY_IFNAME, separated by commas; empty: all usable ones
   InterfaceFilter nccl_interfaces{""};         // NCCL_SOCKET_IFNAME, if TRIBUTARY_IFNAME is not set
   std::chrono::milliseconds timeout{300'000};  // TRIBUTARY_TIMEOUT, in seconds
-  std::string metrics_file;  // TRIBUTARY_NCCL_METRICS, with %p for the process's number; empty: no file
-  bool tuner = true;         // TRIBUTARY_NCCL_TUNER=0 turns it off
-  std::string tuner_file;    // TRIBUTARY_NCCL_TUNER_FILE; empty: the built-in table
+  std::string metrics_file;     // TRIBUTARY_NCCL_METRICS, with %p for the process's number; empty: no file
+  bool tuner = true;            // TRIBUTARY_NCCL_TUNER=0 turns it off
+  std::string tuner_file;       // TRIBUTARY_NCCL_TUNER_FILE; empty: the cost model
+  std::uint64_t link_rate = 0;  // TRIBUTARY_LINK_RATE, in bits per second; 0: not set
 };
 
 /// Returns the settings, which are read once, at the first use.

@@ -3,7 +3,10 @@
 #include <array>
 #include <sstream>
 
+#include "client/plugins/nccl/tuner/model.h"
 #include "client/plugins/nccl/tuner/table.h"
+#include "client/tuning/cost_model.h"
+#include "client/tuning/policy.h"
 
 namespace tributary::nccl {
 namespace {
@@ -38,16 +41,51 @@ TEST(TunerTable, TheFirstRowThatFitsDecides) {
   EXPECT_FALSE(table->prefers_collnet(Function::broadcast, 64 << 10, 3));
 }
 
-TEST(TunerTable, BuiltInPrefersCollNetFromThreeNodesOnButForFewBytes) {
-  const auto table = TunerTable::built_in();
-  for (const std::size_t nodes : {3U, 4U, 1000U}) {
-    EXPECT_FALSE(table.prefers_collnet(Function::all_reduce, 4, nodes));
-    EXPECT_FALSE(table.prefers_collnet(Function::all_reduce, 16 << 10, nodes));
-    EXPECT_TRUE(table.prefers_collnet(Function::all_reduce, (16 << 10) + 1, nodes));
-    EXPECT_TRUE(table.prefers_collnet(Function::all_reduce, std::size_t{1} << 34, nodes));
-    EXPECT_FALSE(table.prefers_collnet(Function::all_gather, 1 << 20, nodes));
+constexpr std::uint64_t kGbit = 1'000'000'000;
+
+// The times at 1 Gbit/s were measured: bench/results/archive/nccl-tuner-2026-11-22.md.
+TEST(TunerModel, PrefersCollNetWhereItWasFaster) {
+  const TunerModel model(kGbit);
+  for (const std::size_t nodes : {3U, 4U, 8U}) {
+    for (std::size_t bytes = 64 << 10; bytes <= std::size_t{1} << 34; bytes *= 4)
+      EXPECT_TRUE(model.prefers_collnet(Function::all_reduce, bytes, nodes)) << nodes << " nodes, " << bytes;
+    EXPECT_FALSE(model.prefers_collnet(Function::all_reduce, 4, nodes)) << "NCCL sends a chunk of 32 KiB";
   }
-  EXPECT_FALSE(table.prefers_collnet(Function::all_reduce, 1 << 20, 2));
+  EXPECT_FALSE(model.prefers_collnet(Function::all_gather, 1 << 20, 8)) << "NCCL decides";
+}
+
+TEST(TunerModel, NeverPrefersCollNetForTwoNodes) {
+  for (const std::uint64_t rate : {std::uint64_t{0}, kGbit, 100 * kGbit}) {
+    for (std::size_t bytes = 1; bytes <= std::size_t{1} << 34; bytes *= 2)
+      EXPECT_FALSE(TunerModel(rate).prefers_collnet(Function::all_reduce, bytes, 2)) << bytes;
+  }
+}
+
+// On fast links a core of the aggregator is slower than the ring's links.
+TEST(TunerModel, NeverPrefersCollNetWhereTheModelSaysThatTheRingIsFaster) {
+  for (const std::uint64_t rate : {kGbit, 10 * kGbit, 100 * kGbit, 400 * kGbit}) {
+    for (const std::uint32_t nodes : {2U, 3U, 5U, 16U, 100U, 4096U}) {
+      const auto figures = tuning::default_figures({.ranks = nodes, .link_rate = rate}, 2);
+      for (std::uint64_t bytes = 1; bytes <= 1ULL << 34; bytes *= 2) {
+        if (!TunerModel(rate).prefers_collnet(Function::all_reduce, bytes, nodes)) continue;
+        const tuning::Call call{Collective::all_reduce, nodes, bytes};
+        EXPECT_LT(tuning::estimate_tree(figures, call).time_us(),
+                  tuning::estimate_ranks(figures, call, tuning::Algorithm::ring).time_us())
+            << rate << " bit/s, " << nodes << " nodes, " << bytes;
+      }
+    }
+  }
+  EXPECT_FALSE(TunerModel(100 * kGbit).prefers_collnet(Function::all_reduce, 1 << 30, 4));
+}
+
+TEST(TunerModel, WhereNoRateIsKnownCollNetMustBeFasterAtEach) {
+  for (const std::size_t nodes : {3U, 8U, 64U}) {
+    for (std::size_t bytes = 1; bytes <= std::size_t{1} << 34; bytes *= 2) {
+      if (!TunerModel(0).prefers_collnet(Function::all_reduce, bytes, nodes)) continue;
+      for (const std::uint64_t rate : {kGbit, 10 * kGbit, 25 * kGbit, 100 * kGbit, 400 * kGbit})
+        EXPECT_TRUE(TunerModel(rate).prefers_collnet(Function::all_reduce, bytes, nodes)) << nodes << ", " << bytes;
+    }
+  }
 }
 
 TEST(TunerTable, NamesTheLineThatMakesNoSense) {

@@ -59,7 +59,8 @@ LAYERS: dict[str, set[str]] = {
     "client/plugins": {"client/include"},
     # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
     # client/control: their two ends prove themselves as two ranks do (see BARRED)
-    "client/plugins/nccl": {"client/include", "client/control", "client/plugins/nccl/abi", "protocol", "transport"},
+    # client/tuning: the tuner asks the library's own cost model; service-kit: rates are written alike everywhere
+    "client/plugins/nccl": {"client/include", "client/control", "client/plugins/nccl/abi", "client/schedule", "client/tuning", "protocol", "service-kit", "transport"},
     "client/plugins/nccl/abi": set(),
     "client/plugins/dpdk": {"client/api", "protocol", "transport"},
 }

@@ -1,9 +1,14 @@
 #include "client/plugins/nccl/collective/group_comm.h"
 
+#include <array>
+#include <cstdint>
+
 #include "client/plugins/nccl/collective/farewell.h"
 #include "client/plugins/nccl/collective/observer.h"
 #include "client/plugins/nccl/log.h"
 #include "client/plugins/nccl/settings.h"
+#include "client/plugins/nccl/tuner/model.h"
+#include "client/plugins/nccl/tuner/table.h"
 
 namespace tributary::nccl {
 namespace {
@@ -14,6 +19,28 @@ tributary_config config_of(int device) {
   if (devices().size() > 1 || settings().interfaces.size() > 1)
     config.interface_name = collective_device_at(device)->name.c_str();
   return config;
+}
+
+/// Waits until every rank has come, and compares the rate by which the nodes' tuners choose. Returns whether the group
+/// came up whole and their rates are equal: the same on every rank.
+bool meets_alike(tributary_comm* comm) {
+  const bool by_model = settings().tuner && !TunerTable::process();
+  const std::uint64_t rate = by_model ? link_rate_here() : 0;
+  const std::array<std::uint64_t, 2> mine{rate, UINT64_MAX - rate};
+  std::array<std::uint64_t, 2> greatest{};
+  const auto status =
+      tributary_all_reduce(mine.data(), greatest.data(), mine.size(), TRIBUTARY_UINT64, TRIBUTARY_MAX, comm, nullptr);
+  if (status != TRIBUTARY_OK) {
+    warn(std::string("the group did not come up whole: ") + tributary_last_error(comm));
+    return false;
+  }
+  const std::uint64_t least = UINT64_MAX - greatest[1];
+  if (least == greatest[0]) return true;
+  warn("CollNet stays off: the nodes' links have rates from " + std::to_string(least / 1'000'000) + " to " +
+       std::to_string(greatest[0] / 1'000'000) +
+       " Mbit/s (0: not known), so their tuners would choose differently; set " +
+       "TRIBUTARY_LINK_RATE to one rate on all nodes, or TRIBUTARY_NCCL_TUNER=0");
+  return false;
 }
 
 }  // namespace
@@ -37,10 +64,7 @@ std::unique_ptr<GroupComm> GroupComm::connect(int device, const tributary_unique
   std::unique_ptr<GroupComm> comm(new GroupComm(made, ranks, rank));
   // NCCL compares the outcome of this call within each node alone: nodes that disagree would wait for each other for
   // ever. So no rank returns before every rank has come this far, and if one has not, all of them fail.
-  if (tributary_barrier(made, nullptr) != TRIBUTARY_OK) {
-    warn("the group of " + std::to_string(ranks) + " did not come up whole: " + tributary_last_error(made));
-    return nullptr;
-  }
+  if (!meets_alike(made)) return nullptr;
   comm->whole_ = true;
   Observer::process().add(made, ranks, rank);
   return comm;

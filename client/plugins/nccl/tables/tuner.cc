@@ -1,7 +1,10 @@
 // Every version of the tuner's table. NCCL finds it in the net plugin's library if NCCL_TUNER_PLUGIN names no other.
 #include <memory>
+#include <string>
 
 #include "client/plugins/nccl/guard.h"
+#include "client/plugins/nccl/settings.h"
+#include "client/plugins/nccl/tuner/model.h"
 #include "client/plugins/nccl/tuner/table.h"
 
 namespace tributary::nccl {
@@ -14,15 +17,24 @@ constexpr const char* kName = "tributary";
 
 struct TunerContext {
   std::size_t nodes = 0;
+  TunerModel model{0};
 };
+
+/// Says who decides, for the log.
+std::string decides(const TunerModel& model) {
+  if (!settings().tuner) return "NCCL decides";
+  if (const auto& table = TunerTable::process(); table)
+    return std::to_string(table->rows().size()) + " rows; CollNet is preferred if a row says so";
+  return "CollNet is preferred where the cost model finds it quicker, on links of " +
+         (model.link_rate() == 0 ? "any rate" : std::to_string(model.link_rate() / 1'000'000) + " Mbit/s");
+}
 
 Result begin(void** context, std::size_t nodes, abi::Logger logger) {
   return guarded("tuner init", [&] {
     set_logger(logger);
-    info("tuner: " + std::to_string(TunerTable::process().rows().size()) + " rows; " +
-             (TunerTable::process().rows().empty() ? "NCCL decides" : "CollNet is preferred if a row says so"),
-         abi::log_subsystem::kInit | abi::log_subsystem::kTuning);
-    *context = std::make_unique<TunerContext>(nodes).release();  // end() deletes it
+    auto made = std::make_unique<TunerContext>(TunerContext{nodes, TunerModel(link_rate_here())});
+    info("tuner: " + decides(made->model), abi::log_subsystem::kInit | abi::log_subsystem::kTuning);
+    *context = made.release();  // end() deletes it
     return Result::success;
   });
 }
@@ -39,7 +51,10 @@ Result end(void* context) {
 }
 
 bool prefers(void* context, Function function, std::size_t bytes) {
-  return TunerTable::process().prefers_collnet(function, bytes, static_cast<TunerContext*>(context)->nodes);
+  if (!settings().tuner) return false;
+  const auto& [nodes, model] = *static_cast<const TunerContext*>(context);
+  const auto& table = TunerTable::process();
+  return table ? table->prefers_collnet(function, bytes, nodes) : model.prefers_collnet(function, bytes, nodes);
 }
 
 Result collective_info_v2(void* context, Function function, std::size_t bytes, int collnet_support, int, int,

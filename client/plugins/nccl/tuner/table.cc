@@ -46,20 +46,19 @@ std::optional<TunerRow> to_row(const std::vector<std::string>& words) {
   return TunerRow{function->second, *bytes_min, *bytes_max, *nodes_min, *nodes_max, words[5] == "collnet"};
 }
 
-TunerTable load() {
-  if (!settings().tuner) return TunerTable({});
-  if (settings().tuner_file.empty()) return TunerTable::built_in();
+std::optional<TunerTable> load() {
+  if (settings().tuner_file.empty()) return std::nullopt;
   std::ifstream file(settings().tuner_file);
   auto table = file ? TunerTable::parse(file) : std::unexpected(std::string("the file cannot be opened"));
   if (table) return std::move(*table);
-  warn("TRIBUTARY_NCCL_TUNER_FILE " + settings().tuner_file + ": " + table.error() + "; the built-in table is used");
-  return TunerTable::built_in();
+  warn("TRIBUTARY_NCCL_TUNER_FILE " + settings().tuner_file + ": " + table.error() + "; the cost model decides");
+  return std::nullopt;
 }
 
 }  // namespace
 
-const TunerTable& TunerTable::process() {
-  static const TunerTable one = load();
+const std::optional<TunerTable>& TunerTable::process() {
+  static const std::optional<TunerTable> one = load();
   return one;
 }
 
@@ -79,13 +78,6 @@ std::expected<TunerTable, std::string> TunerTable::parse(std::istream& text) {
     rows.push_back(*row);
   }
   return TunerTable(std::move(rows));
-}
-
-// Measured: bench/results/archive/nccl-tuner-2026-11-22.md. NCCL gives CollNet whole chunks of 32 KiB, so fewer
-// bytes take as long.
-TunerTable TunerTable::built_in() {
-  return TunerTable({{.function = abi::Function::all_reduce, .bytes_max = 16 << 10, .collnet = false},
-                     {.function = abi::Function::all_reduce, .nodes_min = 3}});
 }
 
 bool TunerTable::prefers_collnet(abi::Function function, std::size_t bytes, std::size_t nodes) const noexcept {

@@ -1,7 +1,8 @@
 #pragma once
-// The sizes at which NCCL shall prefer CollNet: NCCL's own model knows the speed of wires, not of aggregators.
+// The sizes at which NCCL shall prefer CollNet, from a file that an administrator has measured.
 #include <expected>
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,11 @@ struct TunerRow {
 class TunerTable {
  public:
   explicit TunerTable(std::vector<TunerRow> rows) : rows_(std::move(rows)) {}
-  /// The rows of the file TRIBUTARY_NCCL_TUNER_FILE, or the built-in rows. TRIBUTARY_NCCL_TUNER switches the tuner off.
-  static const TunerTable& process();
+  /// The rows of the file TRIBUTARY_NCCL_TUNER_FILE; nullopt: it is not set, or was refused (a warning says why).
+  static const std::optional<TunerTable>& process();
   /// Reads one row from each line: FUNCTION BYTES_MIN BYTES_MAX NODES_MIN NODES_MAX collnet|default; "-" for no bound,
   /// K, M and G behind sizes, comments from # on. The error names the line.
   static std::expected<TunerTable, std::string> parse(std::istream& text);
-  static TunerTable built_in();
 
   /// The first row that matches decides.
   [[nodiscard]] bool prefers_collnet(abi::Function function, std::size_t bytes, std::size_t nodes) const noexcept;
