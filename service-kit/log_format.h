@@ -1,14 +1,18 @@
 #pragma once
-// The beginning of log lines, the same for the daemons and the library, so that one pattern finds all of them:
-//
-//   2026-11-23T08:40:11.123+0000 info tributary-manager: serving on 10.0.0.1:7470
-//
-// The library writes "tributary:" and the rank into its texts (kLibraryLogFormat).
+// The forms of log lines.
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
 namespace tributary::service {
 
-/// spdlog's pattern for a daemon, whose logger has the program's name.
-inline constexpr char kLogFormat[] = "%Y-%m-%dT%H:%M:%S.%e%z %l %n: %v";
-/// spdlog's pattern inside a user's process.
-inline constexpr char kLibraryLogFormat[] = "%Y-%m-%dT%H:%M:%S.%e%z %l %v";
+enum class LogFormat : std::uint8_t { text, json };
+inline constexpr const char* kLogFormats = "text or json";
+
+[[nodiscard]] inline std::optional<LogFormat> parse_log_format(std::string_view name) noexcept {
+  if (name == "text") return LogFormat::text;
+  if (name == "json") return LogFormat::json;
+  return std::nullopt;
+}
 
 }  // namespace tributary::service

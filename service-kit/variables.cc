@@ -12,7 +12,7 @@ constexpr std::string_view kPrefix = "TRIBUTARY_";
 constexpr std::size_t kNameBytesMax = 64;  // a longer name is not compared
 
 // tests/unit/client_api compares this table with the library's settings, tests/unit/repository with the sources.
-constexpr std::array<std::string_view, 46> kKnown{
+constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_BEGIN_WITHIN",
     "TRIBUTARY_CMA",
     "TRIBUTARY_CONFIG",
@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 46> kKnown{
     "TRIBUTARY_LINK_RATE",
     "TRIBUTARY_LOCAL",
     "TRIBUTARY_LOG",
+    "TRIBUTARY_LOG_FORMAT",
     "TRIBUTARY_MANAGER",
     "TRIBUTARY_NCCL_METRICS",
     "TRIBUTARY_NCCL_TUNER",
@@ -59,7 +60,7 @@ constexpr std::array<std::string_view, 46> kKnown{
     "TRIBUTARY_UDP_DELAY_TARGET",
     "TRIBUTARY_UDP_DSCP",
     "TRIBUTARY_UDP_ECN",
-};
+});
 
 bool continues(std::string_view longer, std::string_view shorter) {
   return longer.size() > shorter.size() && longer.starts_with(shorter) && longer[shorter.size()] == '_';

@@ -16,8 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include "service-kit/http/http_server.h"
-#include "service-kit/log_format.h"
+#include "service-kit/log_formatter.h"
 #include "service-kit/notify.h"
+#include "service-kit/start_checks.h"
 #include "tree-manager/api/api.h"
 #include "tree-manager/settings/settings.h"
 
@@ -39,6 +40,7 @@ struct Options {
   std::string topology;
   std::string ready_file;
   std::string log_level;
+  std::string log_format;
   bool check = false;
   bool print_config = false;
 };
@@ -58,7 +60,8 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--ready-file", options.ready_file,
                  "File that the manager writes when it serves: JSON with the chosen port");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn or error, in place of the file's");
-  app.add_flag("--check", options.check, "Check configuration and topology, and exit");
+  app.add_option("--log-format", options.log_format, "text or json, in place of the file's");
+  app.add_flag("--check", options.check, "Check the configuration and what it names on this host, and exit");
   app.add_flag("--print-config", options.print_config,
                "Print the effective configuration with every default, and exit");
   app.set_version_flag("--version", std::string("tributary-manager ") + TRIBUTARY_VERSION);
@@ -81,6 +84,11 @@ Result<Settings> settings_from(const Options& options) {
     auto parsed = parse_settings("log_level: " + options.log_level, "--log-level");
     if (!parsed) return parsed;
     settings.log_level = parsed->log_level;
+  }
+  if (!options.log_format.empty()) {
+    auto parsed = parse_settings("log_format: " + options.log_format, "--log-format");
+    if (!parsed) return parsed;
+    settings.log_format = parsed->log_format;
   }
   if (!options.state_directory.empty()) settings.state_directory = options.state_directory;
   if (!options.topology.empty()) settings.topology = options.topology;
@@ -177,6 +185,25 @@ Status announce(const Settings& settings, const Endpoint& local) {
   return {};
 }
 
+SecretPaths secret_paths(const Settings& settings) {
+  return {.signing_key = settings.path_in_state("signing.key"),
+          .aggregator_token = settings.aggregator_token_file,
+          .job_token = settings.job_token_file};
+}
+
+/// Refuses what a start would refuse, without a change to anything: the manager may run meanwhile.
+Status check_start(const Settings& settings) {
+  if (const auto topology = topology_of(settings); !topology) return std::unexpected(topology.error());
+  if (auto ok = service::check_listen("listen", settings.listen); !ok) return ok;
+  if (auto ok = service::check_folder("state_directory", settings.state_directory); !ok) return ok;
+  if (auto ok = service::check_writable_file("ready_file", settings.ready_file); !ok) return ok;
+  const std::string database = settings.path_in_state("manager.db");
+  if (::access(database.c_str(), F_OK) == 0) {
+    if (auto ok = service::check_writable_file("the database", database); !ok) return ok;
+  }
+  return check_secrets(secret_paths(settings));
+}
+
 void reload(const Options& options, Cluster& cluster) {
   service::notify_service_manager("RELOADING=1");
   const auto settings = settings_from(options);
@@ -233,9 +260,7 @@ int run(const Options& options, const Settings& settings) {
   auto topology = topology_of(settings);
   if (!topology) return complain(topology.error());
   if (auto ok = claim_directory(settings.state_directory); !ok) return complain(ok.error());
-  const auto secrets = load_or_make_secrets({.signing_key = settings.path_in_state("signing.key"),
-                                             .aggregator_token = settings.aggregator_token_file,
-                                             .job_token = settings.job_token_file});
+  const auto secrets = load_or_make_secrets(secret_paths(settings));
   if (!secrets) return complain(secrets.error());
   const auto store =
       open_sqlite({.path = settings.path_in_state("manager.db"), .bytes_max = settings.database_bytes_max});
@@ -279,12 +304,13 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (options.check) {
-      if (const auto topology = topology_of(*settings); !topology) return complain(topology.error());
+      if (const auto ok = check_start(*settings); !ok) return complain(ok.error());
       std::puts("tributary-manager: the configuration is valid");
       return 0;
     }
     spdlog::set_default_logger(spdlog::stderr_logger_mt("tributary-manager"));
-    spdlog::set_pattern(service::kLogFormat);
+    const auto format = service::parse_log_format(settings->log_format);
+    spdlog::set_formatter(std::make_unique<service::LogFormatter>(*format, "tributary-manager"));
     spdlog::set_level(spdlog::level::from_str(settings->log_level));
     return run(options, *settings);
   } catch (const std::exception& error) {

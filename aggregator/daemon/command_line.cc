@@ -25,6 +25,7 @@ constexpr Flag kFlags[] = {
     {"--state-file", "state_file", "The file that keeps the manager's key from one start to the next"},
     {"--ready-file", "ready_file", "The aggregator writes this file when it serves: JSON with the chosen ports"},
     {"--log-level", "log_level", "trace, debug, info, warn or error"},
+    {"--log-format", "log_format", "text or json"},
 };
 
 constexpr const char* kAbout =
@@ -41,7 +42,7 @@ std::variant<CommandLine, Exit> read_command_line(int argc, const char* const* a
   app.set_version_flag("--version", "tributary-aggregator " TRIBUTARY_VERSION);
   CommandLine line;
   app.add_option("--config", line.config, "The configuration (YAML); --print-config shows what may be in it");
-  app.add_flag("--check", line.check, "Check the configuration and the files that it names, and exit");
+  app.add_flag("--check", line.check, "Check the configuration and what it names on this host, and exit");
   app.add_flag("--print-config", line.print_config, "Print the effective configuration, with what each setting means");
   std::vector<std::string> values(std::size(kFlags));
   std::vector<CLI::Option*> options;

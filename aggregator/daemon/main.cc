@@ -1,5 +1,5 @@
 // tributary-aggregator: reads its configuration, starts the daemon, and turns signals into calls.
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,8 +12,9 @@
 #include "aggregator/daemon/command_line.h"
 #include "aggregator/daemon/daemon.h"
 #include "aggregator/daemon/files.h"
-#include "service-kit/log_format.h"
+#include "service-kit/log_formatter.h"
 #include "service-kit/notify.h"
+#include "service-kit/start_checks.h"
 
 namespace tributary::aggregator {
 namespace {
@@ -23,9 +24,10 @@ using std::chrono::microseconds;
 
 constexpr microseconds kTurn = std::chrono::milliseconds(50);
 
-void set_up_log(LogLevel level) {
-  auto logger = spdlog::stderr_color_mt("tributary-aggregator");
-  logger->set_pattern(service::kLogFormat);
+void set_up_log(LogLevel level, std::string_view format) {
+  auto logger = spdlog::stderr_logger_mt("tributary-aggregator");
+  logger->set_formatter(
+      std::make_unique<service::LogFormatter>(*service::parse_log_format(format), "tributary-aggregator"));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
   spdlog::set_level(static_cast<spdlog::level::level_enum>(level));
@@ -64,6 +66,19 @@ Status check_usable(const Settings& settings) {
   }
   if (auto token = read_token(settings.token_file); !token) return std::unexpected(token.error());
   if (auto identity = read_identity(settings.state_file); !identity) return std::unexpected(identity.error());
+  return {};
+}
+
+/// Refuses what a start would refuse, without a change to anything: the aggregator may run meanwhile.
+Status check_start(const Settings& settings) {
+  if (settings.transport != "dpdk") {  // its addresses are not the kernel's
+    for (const Endpoint& listen : settings.listen) {
+      if (auto ok = service::check_listen("listen", listen); !ok) return ok;
+    }
+  }
+  if (auto ok = service::check_listen("http_listen", settings.http_listen); !ok) return ok;
+  if (auto ok = service::check_writable_file("ready_file", settings.ready_file); !ok) return ok;
+  // A state file that cannot be written is only warned of.
   return {};
 }
 
@@ -132,7 +147,7 @@ std::string text_of(const std::vector<ListenPlace>& places) {
 }
 
 Exit run(const CommandLine& line, const Settings& settings) {
-  set_up_log(settings.log_level);
+  set_up_log(settings.log_level, settings.log_format);
   const sigset_t signals = block_signals();
   raise_descriptor_limit();
   auto daemon = Daemon::start(settings);
@@ -165,6 +180,7 @@ Exit main_of(int argc, const char* const* argv) {
   }
   if (auto ok = check_usable(*settings); !ok) return complain(ok.error());
   if (line.check) {
+    if (auto ok = check_start(*settings); !ok) return complain(ok.error());
     std::cerr << "tributary-aggregator: the configuration is good\n";
     return Exit::good;
   }

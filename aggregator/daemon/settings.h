@@ -74,6 +74,7 @@ struct Settings {
   std::string dpdk_file_prefix;
   std::string dpdk_arguments;
   LogLevel log_level = LogLevel::info;
+  std::string log_format = "text";
 };
 
 inline constexpr std::size_t kListenMax = 16;  // addresses: one for each of kLanesMax lanes

@@ -297,6 +297,8 @@ std::vector<Field> make_fields() {
       text("dpdk_arguments", &S::dpdk_arguments, "words, by spaces; or empty",
            "Further arguments, which DPDK gets unchanged.", check_words),
       log_level(),
+      choice("log_format", &S::log_format, {"text", "json"},
+             "The form of log lines: text for people, json for programs, an object on each line."),
   };
   const auto after_rdma = std::ranges::find(fields, std::string_view("dpdk_device"), &Field::key);
   const auto path = transport::rdma_path_settings() | std::views::transform(rdma_path);

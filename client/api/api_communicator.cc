@@ -70,6 +70,8 @@ Result<tributary_comm*> make_comm(int nranks, const tributary_unique_id* id, int
   if (!decoded) return std::unexpected(decoded.error());
   auto settings = load_settings(config);
   if (!settings) return std::unexpected(settings.error());
+  static std::once_flag formatted;
+  std::call_once(formatted, [&settings] { set_log_format(settings->log_format); });
   set_log_level(settings->log);
   tell_misspelt_variables(rank);
   auto comm = Comm::create(static_cast<std::uint32_t>(nranks), *decoded, static_cast<std::uint32_t>(rank), *settings);

@@ -1,6 +1,9 @@
 #include "client/api/comm.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "client/api/fork_guard.h"
@@ -98,6 +101,19 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   return {};
 }
 
+/// By the environment: asking the system's table of users may ask a server, and wait for it.
+std::string user_of_process() {
+  for (const char* variable : {"USER", "LOGNAME"}) {
+    const char* const name = std::getenv(variable);
+    if (name == nullptr || *name == '\0') continue;
+    std::string user = std::string(name).substr(0, kNameBytesMax);
+    const auto unprintable = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; };
+    std::ranges::replace_if(user, unprintable, '?');  // the manager takes no control characters
+    return user;
+  }
+  return "uid " + std::to_string(geteuid());
+}
+
 /// If the fallback is forbidden, a lost tree ends the job: so this rank does not give up an aggregator that merely had
 /// no processor for half a second.
 std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
@@ -118,6 +134,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.id = id;
   s.host_id = settings.host_id;
   s.job = settings.job;
+  s.user = user_of_process();
   s.lanes = settings.lanes;
   s.path = settings.path;
   s.require_trees = settings.require_in_network;

@@ -64,9 +64,10 @@ class KeptRecord {
     return std::move(answer->descriptor);
   }
 
-  Result<manager_client::GroupLease> renew(ManagerClient& client, std::uint64_t group) {
+  Result<manager_client::GroupLease> renew(ManagerClient& client, std::uint64_t group,
+                                           const manager_client::GroupTraffic& traffic) {
     const bool want_record = group == group_ && Clock::now() - taken_at_ >= kRecordAge;
-    auto lease = client.renew_group(group, want_record);
+    auto lease = client.renew_group(group, want_record, traffic);
     if (lease && lease->known && !lease->record.empty()) note_record(std::move(lease->record));
     const bool lost = lease && (!lease->known || lease->epoch < epoch_);
     return lost && group == group_ ? client.adopt_group(group_, record_, hosts_) : lease;
@@ -182,6 +183,8 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
               &name = impl_->request_name](ManagerClient& client) mutable {
     manager_client::GroupRequest wanted;
     wanted.job = request.job;
+    wanted.user = request.user;
+    wanted.processes = request.processes;
     wanted.hosts = request.hosts;
     wanted.lanes = request.lanes;
     wanted.lane_weights = true;
@@ -217,10 +220,15 @@ void HttpGroupService::rebuild(std::uint64_t group, std::uint32_t epoch, const s
   });
 }
 
-void HttpGroupService::renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) {
-  impl_->add([group, answer = std::move(answer), &transport = impl_->transport,
+void HttpGroupService::renew(std::uint64_t group, const GroupTraffic& traffic,
+                             std::function<void(Result<GroupLease>)> answer) {
+  const manager_client::GroupTraffic told{.operations = traffic.operations,
+                                          .bytes_in_network = traffic.bytes_in_network,
+                                          .bytes_between_ranks = traffic.bytes_between_ranks,
+                                          .bytes_in_shared_memory = traffic.bytes_in_shared_memory};
+  impl_->add([group, told, answer = std::move(answer), &transport = impl_->transport,
               &kept = impl_->kept](ManagerClient& client) mutable {
-    auto lease = kept.renew(client, group);
+    auto lease = kept.renew(client, group, told);
     Result<GroupLease> result;
     if (!lease) {
       result = std::unexpected(translate(std::move(lease.error())));

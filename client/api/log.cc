@@ -6,10 +6,12 @@
 #include <exception>
 #include <memory>
 
-#include "service-kit/log_format.h"
+#include "service-kit/log_formatter.h"
 
 namespace tributary::client {
 namespace {
+
+constexpr const char* kComponent = "tributary";
 
 spdlog::level::level_enum to_spdlog(LogLevel level) noexcept {
   switch (level) {
@@ -34,7 +36,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) noexcept {
 spdlog::logger& logger() {
   static spdlog::logger* const one = [] {
     auto made = std::make_unique<spdlog::logger>("tributary", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern(service::kLibraryLogFormat);
+    made->set_formatter(std::make_unique<service::LogFormatter>(service::LogFormat::text, kComponent));
     made->set_level(spdlog::level::info);
     return made.release();
   }();
@@ -42,6 +44,14 @@ spdlog::logger& logger() {
 }
 
 }  // namespace
+
+void set_log_format(service::LogFormat format) noexcept {
+  try {
+    logger().set_formatter(std::make_unique<service::LogFormatter>(format, kComponent));
+  } catch (const std::exception&) {
+    // There is no memory for it, so the lines keep their form.
+  }
+}
 
 void set_log_level(LogLevel level) noexcept {
   try {

@@ -211,6 +211,12 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
+bool set_format(ClientSettings& s, std::string_view value) {
+  const auto format = service::parse_log_format(value);
+  s.log_format = format.value_or(service::LogFormat::text);
+  return format.has_value();
+}
+
 std::vector<Setting> make_settings() {
   std::vector<Setting> all{
       {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
@@ -337,6 +343,10 @@ std::vector<Setting> make_settings() {
       {{"log", "TRIBUTARY_LOG", "info", "trace, debug, info, warn, error or off",
         "Lines from this level on go to standard error. Rank 0 logs changes of path at info, every rank at debug."},
        set_log},
+      {{"log_format", "TRIBUTARY_LOG_FORMAT", "text", service::kLogFormats,
+        "The form of log lines: text for people, json for programs, an object on each line. The process's first "
+        "communicator decides."},
+       set_format},
       {{"token_file", "TRIBUTARY_TOKEN_FILE", "none", "the path of a file",
         "The file holds the manager's job token. Only rank 0 reads it."},
        [](ClientSettings& s, std::string_view value) { return s.token_file = value, !value.empty(); }},

@@ -47,6 +47,7 @@ struct ClientSettings {
   std::chrono::microseconds rdma_busy_poll{};              // over verbs: how long a waiting thread spins, up to 1 s
   std::string host_id;                                     // at most kNameBytesMax; by default the host's name
   LogLevel log = LogLevel::info;
+  service::LogFormat log_format = service::LogFormat::text;
   std::string token_file;                // empty: requests carry no token
   std::string job = "default";           // at most kNameBytesMax
   std::function<bool()> still_wanted{};  // from tributary_config alone: asked while the ranks meet; empty: not asked

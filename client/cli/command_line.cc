@@ -15,6 +15,7 @@
 #include "client/cli/perf/perf_command.h"
 #include "client/cli/run/run_command.h"
 #include "client/cli/terminal/exit_code.h"
+#include "client/cli/top/top_command.h"
 #include "client/cli/topology/topology_command.h"
 #include "client/cli/tuning/explain.h"
 #include "service-kit/units.h"
@@ -208,24 +209,34 @@ void describe_explain(CLI::App& app, Action& action) {
   sub->callback([options, &action] { action = [options] { return explain(*options); }; });
 }
 
+void add_access_options(CLI::App& sub, ManagerOptions& options) {
+  sub.add_option("--manager", options.url, "The manager's URL, http://HOST:7470 (TRIBUTARY_MANAGER)");
+  sub.add_option("--token-file", options.token_file, "A file with one of the manager's tokens (TRIBUTARY_TOKEN_FILE)");
+}
+
 /// Adds the options of every command that asks the manager.
 std::shared_ptr<ManagerOptions> add_manager_options(CLI::App& sub) {
   const auto options = std::make_shared<ManagerOptions>();
-  sub.add_option("--manager", options->url, "The manager's URL, http://HOST:7470 (TRIBUTARY_MANAGER)");
-  sub.add_option("--token-file", options->token_file, "A file with one of the manager's tokens (TRIBUTARY_TOKEN_FILE)");
+  add_access_options(sub, *options);
   sub.add_option("--time-limit", options->seconds_max, "Seconds that the manager has to answer (10)")
       ->check(CLI::Range(0.05, 3600.0));
-  add_parsed(sub, "--output,-o", options->json, "table or json", [](const std::string& text) -> Result<bool> {
-    if (text == "table" || text == "json") return text == "json";
-    return fail(Errc::bad_argument, "'" + text + "' is neither table nor json");
-  });
+  add_parsed(sub, "--output,-o", options->form, kOutputForms, parse_output_form);
   return options;
+}
+
+/// Adds --watch to a command that shows a state.
+void add_watch(CLI::App& sub, ManagerOptions& options) {
+  sub.add_option("--watch,-W", options.watch_seconds, "Show it again every so many seconds (2), until you press Ctrl-C")
+      ->expected(0, 1)
+      ->default_str("2")
+      ->check(CLI::Range(0.1, 86400.0));
 }
 
 void describe_listing(CLI::App& app, const char* name, const char* help, int (*list)(const ManagerOptions&),
                       Action& action) {
   auto* sub = app.add_subcommand(name, help);
   const auto options = add_manager_options(*sub);
+  add_watch(*sub, *options);
   sub->callback([=, &action] { action = [=] { return list(*options); }; });
 }
 
@@ -233,16 +244,40 @@ void describe_listing_of(CLI::App& app, const char* name, const char* help, cons
                          int (*list)(const ManagerOptions&, const std::string&), Action& action) {
   auto* sub = app.add_subcommand(name, help);
   const auto options = add_manager_options(*sub);
+  add_watch(*sub, *options);
   const auto which = std::make_shared<std::string>();
   sub->add_option(one, *which, one_help);
   sub->callback([=, &action] { action = [=] { return list(*options, *which); }; });
+}
+
+void describe_groups(CLI::App& app, const char* name, const char* help, const char* one, const char* one_help,
+                     const std::function<int(const ManagerOptions&, const std::string&, GroupFilter)>& list,
+                     Action& action) {
+  auto* sub = app.add_subcommand(name, help);
+  const auto options = add_manager_options(*sub);
+  add_watch(*sub, *options);
+  const auto which = std::make_shared<std::string>();
+  const auto filter = std::make_shared<GroupFilter>();
+  sub->add_option(one, *which, one_help);
+  sub->add_option("--job", filter->job, "Only the groups of this job");
+  if (std::string_view(name) == "groups") sub->add_option("--user", filter->user, "Only the groups of this user");
+  sub->callback([=, &action] { action = [=] { return list(*options, *which, *filter); }; });
+}
+
+void describe_top(CLI::App& app, Action& action) {
+  auto* sub = app.add_subcommand("top", "Show groups and aggregators live: rates by path");
+  const auto options = std::make_shared<ManagerOptions>(ManagerOptions{.seconds_max = 2});
+  add_access_options(*sub, *options);
+  const auto interval = std::make_shared<double>(2);
+  sub->add_option("--interval,-d", *interval, "Seconds between two looks (2)")->check(CLI::Range(0.1, 3600.0));
+  sub->callback([=, &action] { action = [=] { return top(*options, *interval); }; });
 }
 
 void describe_doctor(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("doctor", "Check this host, and say how to mend what does not work");
   sub->footer("Checks network, RDMA, memory and GPUs of this host and, if a manager is given, the service.");
   const auto options = add_manager_options(*sub);
-  sub->add_flag("--json", options->json, "The same as --output json");
+  sub->add_flag_callback("--json", [options] { options->form = OutputForm::json; }, "The same as --output json");
   sub->callback([=, &action] { action = [=] { return examine_host(*options); }; });
 }
 
@@ -251,10 +286,15 @@ void describe_drain(CLI::App& app, Action& action) {
   sub->footer("Needs the aggregator token: --token-file with aggregator.token from the manager's state directory.");
   const auto options = add_manager_options(*sub);
   const auto name = std::make_shared<std::string>();
-  const auto undo = std::make_shared<bool>(false);
+  const auto how = std::make_shared<DrainOptions>();
   sub->add_option("name", *name, "The aggregator")->required();
-  sub->add_flag("--undo", *undo, "Take the aggregator into use again");
-  sub->callback([=, &action] { action = [=] { return drain(*options, *name, *undo); }; });
+  CLI::Option* const undo = sub->add_flag("--undo", how->undo, "Take the aggregator into use again");
+  sub->add_option("--wait", how->wait_seconds, "Wait until it has no lanes any more, at most so many seconds (3600)")
+      ->expected(0, 1)
+      ->default_str("3600")
+      ->check(CLI::Range(0.1, 1e6))
+      ->excludes(undo);
+  sub->callback([=, &action] { action = [=] { return drain(*options, *name, *how); }; });
 }
 
 Result<std::uint64_t> parse_budget_rate(const std::string& text) {
@@ -337,7 +377,7 @@ void describe_plan(CLI::App& app, Action& action) {
     sub->get_option(name)->excludes(sub->get_option("--budget"));
   sub->callback([=, &action] {
     if (flag->count() != 0) {
-      action = [=] { return show_budget(*budget, options->json); };
+      action = [=] { return show_budget(*budget, is_document(options->form)); };
       return;
     }
     if (wanted->hosts.empty()) throw CLI::RequiredError("hosts");
@@ -368,13 +408,25 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_listing(app, "status", "Show whether the service works, and how much of it is in use", status, action);
   describe_listing_of(app, "aggregators", "Show all aggregators, or one", "name", "The aggregator's name", aggregators,
                       action);
-  describe_listing_of(app, "groups", "Show all groups, or one with its trees", "group", "The group's number", groups,
-                      action);
-  describe_listing_of(app, "trees", "Show the trees of all groups, or of one", "--group", "The group's number", trees,
-                      action);
+  describe_groups(app, "groups", "Show all groups, those of a job, or one with its trees", "group",
+                  "The group's number, or the job's name", groups, action);
+  describe_groups(app, "trees", "Show the trees of all groups, or of one", "--group", "The group's number", trees,
+                  action);
+  describe_top(app, action);
   describe_topology(app, action);
   describe_drain(app, action);
   describe_plan(app, action);
+  app.add_subcommand("help", "Show what a command does: tributary help COMMAND");  // see written_out()
+  app.add_subcommand("version", "Show the version");
+}
+
+/// `help`, `help COMMAND` and `version` are other words for --help and --version.
+std::vector<std::string> written_out(std::vector<std::string> arguments) {
+  if (arguments.empty()) return arguments;
+  if (arguments.front() == "version") return {"--version"};
+  if (arguments.front() != "help") return arguments;
+  if (arguments.size() == 1) return {"--help"};
+  return {arguments[1], "--help"};
 }
 
 /// True if the first word is neither a subcommand nor an option: CLI11 would only say that a subcommand is required.
@@ -386,6 +438,7 @@ bool is_unknown(const CLI::App& app, const std::vector<std::string>& arguments) 
 }  // namespace
 
 int run_command_line(std::vector<std::string> arguments) {
+  arguments = written_out(std::move(arguments));
   const std::vector<std::string> command = take_command(arguments);
   CLI::App app("Tributary: in-network reduction as a service", "tributary");
   Action action;

@@ -64,9 +64,9 @@ void Communicator::start_coordinator() {
   const std::string between = path == FirstPath::by_hosts ? encode_between(hosts_.between()->info()) : std::string();
   // With a level of hosts, the leaders' communicator asks the manager.
   GroupService* const service = path == FirstPath::by_hosts ? nullptr : service_;
-  coordinator_ =
-      std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service,
-                                    coordinator_settings(shared_.settings, membership_.directory(), path, between));
+  CoordinatorSettings settings = coordinator_settings(shared_.settings, membership_.directory(), path, between);
+  settings.traffic = [this] { return traffic_of(info()); };
+  coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service, std::move(settings));
   coordinator_->start(shared_.clock.now());
 }
 

@@ -88,6 +88,7 @@ CommunicatorSettings HostLevel::settings_between() const {
   const std::uint32_t host = parts_.map.host_of(s.rank);
   s.rank = host;
   s.nranks = parts_.map.hosts();
+  s.processes = parts_.settings.nranks;
   s.id = {place_, derived(parts_.settings.id.secret, "the leaders", 0)};
   s.local = false;
   s.local_left_alone = nullptr;

@@ -86,6 +86,13 @@ std::string bytes_by_path(const CommunicatorInfo& info) {
          std::to_string(info.bytes_local);
 }
 
+GroupTraffic traffic_of(const CommunicatorInfo& info) {
+  return {.operations = info.operations,
+          .bytes_in_network = info.bytes_in_network,
+          .bytes_between_ranks = info.bytes_fallback,
+          .bytes_in_shared_memory = info.bytes_local};
+}
+
 std::string end_line(const CommunicatorSettings& settings, const CommunicatorInfo& info) {
   std::string line = "ends after " + std::to_string(info.operations) + " operations: " + bytes_by_path(info);
   if (info.failovers != 0)

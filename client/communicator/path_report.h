@@ -29,6 +29,8 @@ void watch_for_lack(Shared& shared, const Coordinator& coordinator);
 void tell_use(Shared& shared);
 /// "bytes in-network 4096 (50.0 %), between ranks 4096, in shared memory 0"
 [[nodiscard]] std::string bytes_by_path(const CommunicatorInfo& info);
+/// The same numbers, for the manager.
+[[nodiscard]] GroupTraffic traffic_of(const CommunicatorInfo& info);
 /// The last line of a communicator in the log.
 [[nodiscard]] std::string end_line(const CommunicatorSettings& settings, const CommunicatorInfo& info);
 /// Returns why `info` breaks CommunicatorSettings::require_trees; an empty text if it does not.

@@ -80,6 +80,8 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
   c.hosts = directory.host_ids();
   c.link_rate = directory.slowest_link();
   c.job = settings.job;
+  c.user = settings.user;
+  c.processes = settings.processes;
   c.lanes = settings.lanes;
   if (settings.link_keys) c.packet_security = settings.link_keys->least();
   if (settings.link_keys && settings.link_keys->wanted()) {

@@ -64,6 +64,8 @@ void Coordinator::ask(TimePoint now) {
   } else {
     lost_.ask_without();
     service_->request({.job = settings_.job,
+                       .user = settings_.user,
+                       .processes = settings_.processes,
                        .hosts = settings_.hosts,
                        .lanes = settings_.lanes,
                        .link_rate = settings_.link_rate,
@@ -475,7 +477,8 @@ void Coordinator::decide() {
 void Coordinator::renew(TimePoint now) {
   TRIBUTARY_ASSERT(group_ != 0 && service_ != nullptr, "no group is there to renew in state {}", state_);
   renew_at_ = now + std::chrono::milliseconds(std::max<std::uint32_t>(1, lease_seconds_) * 1000 / 3);
-  service_->renew(group_, [this, alive = alive_](const Result<GroupLease>& answer) {
+  const GroupTraffic traffic = settings_.traffic ? settings_.traffic() : GroupTraffic{};
+  service_->renew(group_, traffic, [this, alive = alive_](const Result<GroupLease>& answer) {
     if (!*alive) return;
     if (answer) {
       if (answer->better_trees) ask_for_better(answer->why);

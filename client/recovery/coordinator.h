@@ -38,6 +38,8 @@ struct CoordinatorSettings {
   std::vector<std::string> hosts;  // by rank
   std::uint64_t link_rate = 0;     // rate of the slowest rank's link, in bits per second; 0: not known
   std::string job;
+  std::string user{};           // user of the ranks' processes
+  std::uint32_t processes = 0;  // ranks for which these speak; 0: for themselves alone
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};       // for the GroupRequest
@@ -47,6 +49,8 @@ struct CoordinatorSettings {
   std::vector<std::uint32_t> known_as{};  // as in CommunicatorSettings
   /// Returns the policy's text while these trees are in use; no text, or no function: the welcome's policy.
   std::function<std::string(const GroupDescriptor&)> tuning_of{};
+  /// Returns what the group has done, for the manager's listings; no function: nothing is counted.
+  std::function<GroupTraffic()> traffic{};
   transport::Duration join_limit = std::chrono::seconds(10);
   transport::Duration answer_limit = std::chrono::seconds(10);  // for the manager's answer
   // Lets more ranks report lost aggregators before the manager is asked.

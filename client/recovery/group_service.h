@@ -13,12 +13,22 @@ namespace tributary::client {
 
 struct GroupRequest {
   std::string job;
+  std::string user{};              // user of the ranks' processes; empty: not known
+  std::uint32_t processes = 0;     // ranks for which these speak, themselves included; 0: for themselves alone
   std::vector<std::string> hosts;  // by rank: its place in the topology
   std::uint32_t lanes = 1;
   std::uint64_t link_rate = 0;  // rate of the slowest rank's link, in bits per second; 0: not known
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};  // the group's; zeros: places need no secrets
   std::uint64_t attempt = 0;         // equal numbers mark one request, asked again because no answer came
+};
+
+/// Counts that rank 0 has made since the start.
+struct GroupTraffic {
+  std::uint64_t operations = 0;
+  std::uint64_t bytes_in_network = 0;
+  std::uint64_t bytes_between_ranks = 0;
+  std::uint64_t bytes_in_shared_memory = 0;
 };
 
 struct GroupLease {
@@ -41,8 +51,10 @@ class GroupService {
   /// and are used until the group has moved; then an empty descriptor means that there are no better ones.
   virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                        DescriptorAnswer answer) = 0;
-  /// Keeps the reservation. Errc::bad_argument: the manager does not know the group any more.
-  virtual void renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) = 0;
+  /// Keeps the reservation, and tells what the group has done. Errc::bad_argument: the manager does not know the group
+  /// any more.
+  virtual void renew(std::uint64_t group, const GroupTraffic& traffic,
+                     std::function<void(Result<GroupLease>)> answer) = 0;
   /// Gives the group back. There is no answer.
   virtual void release(std::uint64_t group) = 0;
 };

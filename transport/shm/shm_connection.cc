@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "transport/shm/peer_text.h"
 #include "transport/shm/shm_listener.h"
 #include "transport/shm/unix_socket.h"
 #include "tributary/protocol/assert.h"
@@ -58,7 +59,7 @@ void ShmConnection::end_of_peer() {
   if (state_ != State::open) return;
   const bool orderly = memory_->theirs().finished.load(std::memory_order_relaxed) != 0;
   if (reader_.stalled() ? orderly : out_of_turn_) return;
-  tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
+  tell_closed({Errc::peer_gone, peer_text(peer_) + " closed the connection."});
 }
 
 void ShmConnection::drain_bells() noexcept {
@@ -94,7 +95,7 @@ void ShmConnection::tell_closed(Error error) {
 
 void ShmConnection::tell_corrupt(std::string_view what) {
   ++part_->statistics.corrupt;
-  tell_closed({Errc::corrupt, peer_ + " wrote " + std::string(what) + " to the memory that it shares."});
+  tell_closed({Errc::corrupt, peer_text(peer_) + " wrote " + std::string(what) + " to the memory that it shares."});
 }
 
 void ShmConnection::close() {
@@ -162,11 +163,12 @@ Beginning ShmConnection::hand_on() {
 
 Result<ShmHandOver> ShmConnection::release() {
   if (!serving() || fatal_) {
-    return fail(Errc::bad_argument, "the channel to " + peer_ + " is not open and cannot be handed over.");
+    return fail(Errc::bad_argument, "the channel to " + peer_text(peer_) + " is not open and cannot be handed over.");
   }
   if (reader_.in_frame() || reader_.stalled() || !kept_.empty() || !taken_.empty() || !queue_.empty() ||
       !queue_.all_told()) {
-    return fail(Errc::retry, "the channel to " + peer_ + " is in the middle of a frame and cannot be handed over now.");
+    return fail(Errc::retry,
+                "the channel to " + peer_text(peer_) + " is in the middle of a frame and cannot be handed over now.");
   }
   publish_read();
   publish_payloads_read();
@@ -203,7 +205,7 @@ void ShmConnection::open(ShmHandOver&& taken) {
   core_.watch_memory(*this);
   socket_.own(taken.socket.release());
   if (socket_.watch(EPOLLIN | EPOLLRDHUP, *this) != 0) {
-    fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + "."};
+    fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_text(peer_) + "."};
   }
   make_due();
 }

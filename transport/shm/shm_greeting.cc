@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "transport/channel/deadline.h"
+#include "transport/shm/peer_text.h"
 #include "transport/shm/shm_connection.h"
 #include "transport/shm/shm_listener.h"
 #include "transport/shm/unix_socket.h"
@@ -69,7 +70,7 @@ Status ShmConnection::greet(OwnedDescriptor socket, ShmAcceptor& acceptor, Durat
   if (!memory) return std::unexpected(memory.error());
   const Offer offer{.ring_bytes = part_->settings.ring_bytes};
   if (!send_message(socket.get(), bytes_of(offer), (*memory)->descriptor())) {
-    return fail(Errc::peer_gone, peer_ + " has gone.");
+    return fail(Errc::peer_gone, peer_text(peer_) + " has gone.");
   }
   memory_ = std::move(*memory);
   acceptor_ = &acceptor;
@@ -178,7 +179,7 @@ void ShmConnection::greeting_failed(const std::string& why, Errc code) {
     return otherwise(*this);
   }
   if (detached_) return close();
-  fatal_ = Error{code, "cannot connect to " + peer_ + ": " + why + "."};
+  fatal_ = Error{code, "cannot connect to " + peer_text(peer_) + ": " + why + "."};
   make_due();
 }
 

@@ -6,6 +6,7 @@
 // and a reader checks that after it has read. So it never takes bytes that changed meanwhile for a payload.
 #include <algorithm>
 
+#include "transport/shm/peer_text.h"
 #include "transport/shm/shm_connection.h"
 #include "transport/shm/unix_socket.h"
 #include "tributary/protocol/assert.h"
@@ -180,7 +181,7 @@ bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
   std::ranges::copy(payload.there, reader_.rest().begin());
   reader_.land(payload.there.size());
   if (memory_->theirs_withdrawn()) {
-    tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
+    tell_closed({Errc::peer_gone, peer_text(peer_) + " closed the connection."});
     return false;
   }
   taken_.push_back({.payload = nullptr, .given_back = true, .keeps = nullptr});
@@ -201,7 +202,7 @@ bool ShmConnection::give_back_taken(const std::byte* payload) {
                             // side
   if (!withdrawn_seen_ && memory_->theirs_withdrawn()) {
     withdrawn_seen_ = true;
-    fatal_ = Error{Errc::peer_gone, peer_ + " closed the connection while a payload of its was read."};
+    fatal_ = Error{Errc::peer_gone, peer_text(peer_) + " closed the connection while a payload of its was read."};
     make_due();
   }
   return true;

@@ -2,6 +2,7 @@
 // reader copies out while the writer still copies in.
 #include <algorithm>
 
+#include "transport/shm/peer_text.h"
 #include "transport/shm/shm_connection.h"
 #include "transport/shm/unix_socket.h"
 #include "tributary/protocol/assert.h"
@@ -71,7 +72,7 @@ void ShmConnection::position_cannot_be() {
   if (state_ == State::flushing) return close();
   if (fatal_) return;
   ++part_->statistics.corrupt;
-  fatal_ = Error{Errc::corrupt, peer_ + " wrote a position that cannot be to the memory that it shares."};
+  fatal_ = Error{Errc::corrupt, peer_text(peer_) + " wrote a position that cannot be to the memory that it shares."};
   queue_.clear();
   make_due();
 }

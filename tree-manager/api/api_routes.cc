@@ -69,6 +69,8 @@ Result<GroupSpec> group_spec(const std::string& body) {
   JsonInput in(body);
   GroupSpec spec;
   spec.job = in.text("job", "");
+  spec.user = in.text("user", "");
+  spec.processes = static_cast<std::uint32_t>(in.number("processes", 1, UINT32_MAX, 0));
   spec.hosts = in.texts("ranks");
   spec.lanes = static_cast<std::uint32_t>(in.number("lanes", 0, kLanesMax, 0));
   spec.window = static_cast<std::uint32_t>(in.number("window", 1, kWindowMax, 0));
@@ -210,8 +212,18 @@ HttpReply Api::renew_group(const Call& call) {
   const std::string record = in.text("record", "");
   const auto hosts = in.texts("ranks", !record.empty());
   const bool want_record = in.flag("want_record", false);
+  std::optional<GroupTraffic> traffic;
+  JsonInput counts = in.object("traffic");
+  if (!counts.empty()) {
+    const auto count = [&counts](const char* name) { return counts.number(name, 0, UINT64_MAX); };
+    traffic = {.operations = count("operations"),
+               .bytes_in_network = count("bytes_in_network"),
+               .bytes_between_ranks = count("bytes_between_ranks"),
+               .bytes_in_shared_memory = count("bytes_in_shared_memory")};
+  }
+  if (auto ok = counts.finish(); !ok) return error_reply(ok.error());
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
-  const auto lease = record.empty() ? cluster_.renew_group(*id) : cluster_.adopt_group(*id, record, hosts);
+  const auto lease = record.empty() ? cluster_.renew_group(*id, traffic) : cluster_.adopt_group(*id, record, hosts);
   if (!lease) return error_reply(lease.error());
   json body = to_json(*lease);
   if (want_record) {

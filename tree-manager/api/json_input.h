@@ -28,6 +28,7 @@ class JsonInput {
   [[nodiscard]] std::vector<std::uint32_t> numbers(const char* name, std::uint32_t high, std::size_t count_max);
   /// Returns the object that is this member's value; an empty object if the member is absent.
   [[nodiscard]] JsonInput object(const char* name);
+  [[nodiscard]] bool empty() const { return object_.empty(); }
   /// Errc::bad_argument with the first mistake, or with a member that nobody asked for.
   [[nodiscard]] Status finish();
 

@@ -1,6 +1,8 @@
 #include "tree-manager/api/json_output.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 namespace tributary::manager {
 namespace {
@@ -96,8 +98,12 @@ json to_json(const GroupView& view, bool details) {
   for (const LaneTree& lane : r.lanes) levels = std::max(levels, lane.levels);
   json result = {{"group", r.id},
                  {"job", r.job},
+                 {"user", r.user},
+                 {"age_seconds", view.age_seconds},
                  {"epoch", r.epoch},
                  {"ranks", r.hosts.size()},
+                 {"processes", r.processes == 0 ? r.hosts.size() : std::size_t{r.processes}},
+                 {"host_count", std::set<std::string_view>(r.hosts.begin(), r.hosts.end()).size()},
                  {"path", r.lanes.empty() ? "fallback" : "in-network"},
                  {"lanes", r.lanes.size()},
                  {"lanes_wanted", r.lanes_wanted},
@@ -108,6 +114,12 @@ json to_json(const GroupView& view, bool details) {
                  {"created_at", r.created_at},
                  {"adopted_at", r.adopted_at},
                  {"lease_seconds_left", seconds(view.lease_milliseconds_left)}};
+  if (view.traffic) {
+    result["traffic"] = {{"operations", view.traffic->operations},
+                         {"bytes_in_network", view.traffic->bytes_in_network},
+                         {"bytes_between_ranks", view.traffic->bytes_between_ranks},
+                         {"bytes_in_shared_memory", view.traffic->bytes_in_shared_memory}};
+  }
   if (!details) return result;
   json failed = json::array();
   for (const FailedAggregator& it : r.failed) {

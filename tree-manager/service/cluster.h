@@ -93,6 +93,8 @@ struct GroupSpec {
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
+  std::string user{};                           // user of the ranks' processes, as they say; may be empty
+  std::uint32_t processes = 0;                  // ranks for which these speak; 0: for themselves alone
   std::string exchange_key{};                   // the ranks', base64; empty: places get no secrets
   std::string request_id{};                     // the same id gives the same group; empty: always a new group
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
@@ -105,6 +107,14 @@ struct GroupGrant {
   std::string record{};  // for adopt_group()
 };
 
+/// Counts that rank 0 of a group had made at its last renewal.
+struct GroupTraffic {
+  std::uint64_t operations = 0;
+  std::uint64_t bytes_in_network = 0;
+  std::uint64_t bytes_between_ranks = 0;
+  std::uint64_t bytes_in_shared_memory = 0;
+};
+
 struct GroupLeaseView {
   std::uint32_t lease_seconds = 0;
   std::uint32_t epoch = 0;
@@ -115,6 +125,8 @@ struct GroupLeaseView {
 struct GroupView {
   std::shared_ptr<const GroupRecord> record;
   std::int64_t lease_milliseconds_left = 0;
+  std::int64_t age_seconds = 0;
+  std::optional<GroupTraffic> traffic{};  // none: not told yet
 };
 
 struct PlanView {
@@ -186,7 +198,7 @@ class Cluster {
   [[nodiscard]] Result<GroupGrant> rebuild_group(std::uint64_t id, std::uint32_t epoch,
                                                  const std::vector<std::string>& failed, bool in_use = false);
   /// Renews the lease. Writes nothing.
-  [[nodiscard]] Result<GroupLeaseView> renew_group(std::uint64_t id);
+  [[nodiscard]] Result<GroupLeaseView> renew_group(std::uint64_t id, std::optional<GroupTraffic> traffic = {});
   /// Renews a group that the manager may not know, or may know with older trees: takes over what the sealed record
   /// says. `hosts` are by rank, as in the request for the group. Errors besides renew_group()'s: bad_argument (this
   /// manager did not make the record), mismatch (the record is another group's or too old, or the group was given
@@ -227,6 +239,8 @@ class Cluster {
     std::shared_ptr<const GroupRecord> record;  // replaced whole, so that readers may keep the old record
     Clock::TimePoint lease_end;
     std::uint64_t planned_at_generation = 0;
+    std::optional<GroupTraffic> traffic{};
+    [[nodiscard]] GroupView view(const Clock& clock) const;
   };
 
   Cluster(ClusterSettings settings, Store& store, const SigningKey& key, const Clock& clock);

@@ -18,11 +18,11 @@ std::string epoch_text(std::uint64_t id, std::uint32_t epoch) {
   return "group " + std::to_string(id) + " is at epoch " + std::to_string(epoch);
 }
 
-Status check_job(const std::string& job) {
-  if (job.size() > kNameBytesMax) return fail(Errc::bad_argument, "job is longer than 63 bytes");
-  for (const char c : job) {
+Status check_label(const std::string& what, const std::string& label) {
+  if (label.size() > kNameBytesMax) return fail(Errc::bad_argument, what + " is longer than 63 bytes");
+  for (const char c : label) {
     if (static_cast<unsigned char>(c) < ' ' || c == 127)
-      return fail(Errc::bad_argument, "job holds a control character");
+      return fail(Errc::bad_argument, what + " holds a control character");
   }
   return {};
 }
@@ -83,7 +83,8 @@ bool planned_before_report(const GroupRecord& group, const std::vector<std::stri
 
 Status Cluster::check(const GroupSpec& spec) const {
   const auto bad = [](std::string why) -> Status { return fail(Errc::bad_argument, std::move(why)); };
-  if (auto ok = check_job(spec.job); !ok) return ok;
+  if (auto ok = check_label("job", spec.job); !ok) return ok;
+  if (auto ok = check_label("user", spec.user); !ok) return ok;
   if (spec.hosts.empty() || spec.hosts.size() > settings_.ranks_max) {
     return bad("ranks has " + std::to_string(spec.hosts.size()) + " members, not 1 to " +
                std::to_string(settings_.ranks_max));
@@ -138,6 +139,8 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .packet_security = spec.packet_security,
           .exchange_key = spec.exchange_key,
           .request_id = spec.request_id,
+          .user = spec.user,
+          .processes = spec.processes,
           .link_rate = spec.link_rate_bits_per_second,
           .lane_weights = spec.lane_weights};
 }
@@ -503,11 +506,12 @@ std::string Cluster::why_other_addresses(const GroupRecord& record) const {
   return "";
 }
 
-Result<GroupLeaseView> Cluster::renew_group(std::uint64_t id) {
+Result<GroupLeaseView> Cluster::renew_group(std::uint64_t id, std::optional<GroupTraffic> traffic) {
   const std::lock_guard lock(mutex_);
   look();
   const auto found = find_group(id);
   if (!found) return std::unexpected(found.error());
+  if (traffic) (*found)->traffic = traffic;
   return renewed(**found);
 }
 
@@ -543,22 +547,26 @@ Status Cluster::remove_group(std::uint64_t id) {
   return {};
 }
 
+GroupView Cluster::Group::view(const Clock& clock) const {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(lease_end - clock.now());
+  return {.record = record,
+          .lease_milliseconds_left = std::max<std::int64_t>(0, left.count()),
+          .age_seconds = std::max<std::int64_t>(0, clock.unix_seconds() - record->created_at),
+          .traffic = traffic};
+}
+
 Result<GroupView> Cluster::group(std::uint64_t id) const {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(id);
   if (found == groups_.end()) return fail(Errc::peer_gone, "no group has the number " + std::to_string(id));
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(found->second.lease_end - clock_.now());
-  return GroupView{found->second.record, std::max<std::int64_t>(0, left.count())};
+  return found->second.view(clock_);
 }
 
 std::vector<GroupView> Cluster::groups() const {
   const std::lock_guard lock(mutex_);
   std::vector<GroupView> views;
   views.reserve(groups_.size());
-  for (const auto& [id, group] : groups_) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(group.lease_end - clock_.now());
-    views.push_back({group.record, std::max<std::int64_t>(0, left.count())});
-  }
+  for (const auto& [id, group] : groups_) views.push_back(group.view(clock_));
   return views;
 }
 

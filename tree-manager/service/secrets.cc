@@ -144,4 +144,16 @@ Result<Secrets> load_or_make_secrets(const SecretPaths& paths) {
   return Secrets{std::move(*key), std::move(*aggregator), std::move(*job)};
 }
 
+Status check_secrets(const SecretPaths& paths) {
+  const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
+  if (is_there(paths.signing_key)) {
+    if (const auto key = load_key(paths.signing_key); !key) return std::unexpected(key.error());
+  }
+  for (const std::string& path : {paths.aggregator_token, paths.job_token}) {
+    if (!is_there(path)) continue;
+    if (const auto token = load_token(path); !token) return std::unexpected(token.error());
+  }
+  return {};
+}
+
 }  // namespace tributary::manager

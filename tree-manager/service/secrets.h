@@ -23,5 +23,7 @@ struct Secrets {
 /// Reads the secrets, and makes those that do not exist. Errc::bad_config when others than the owner can read a file,
 /// or when it is no regular file or holds something else: the sentence says how to mend it.
 [[nodiscard]] Result<Secrets> load_or_make_secrets(const SecretPaths& paths);
+/// Checks the files that exist, as load_or_make_secrets() does, and makes none.
+[[nodiscard]] Status check_secrets(const SecretPaths& paths);
 
 }  // namespace tributary::manager

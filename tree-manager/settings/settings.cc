@@ -31,6 +31,8 @@ std::vector<Field> network_fields() {
            "The manager writes this file when it serves: a line of JSON with the chosen port."),
       choice("log_level", &Settings::log_level, {"trace", "debug", "info", "warn", "error"},
              "The lowest level that is logged, on standard error. SIGHUP reads it anew."),
+      choice("log_format", &Settings::log_format, {"text", "json"},
+             "The form of log lines: text for people, json for programs, an object on each line."),
   };
 }
 

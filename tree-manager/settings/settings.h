@@ -19,6 +19,7 @@ struct Settings {
   std::string job_token_file;         // empty: <state_directory>/job.token
   std::string ready_file;             // empty: none
   std::string log_level = "info";
+  std::string log_format = "text";
   bool reads_need_token = false;
   std::uint64_t threads = 2;
   std::uint64_t connections_max = 1024;

@@ -118,7 +118,7 @@ int examine_host(const ManagerOptions& options) {
   add(check_memory(system, locked_bytes_max()));
   add(check_gpus(system, ask_cuda()));
   add(check_service(ask_service(options)));
-  std::fputs((options.json ? to_json(findings) : to_text(findings)).c_str(), stdout);
+  std::fputs((is_document(options.form) ? to_json(findings) : to_text(findings)).c_str(), stdout);
   if (std::fflush(stdout) != 0) return kExitFailed;
   return all_good(findings) ? kExitGood : kExitFailed;
 }

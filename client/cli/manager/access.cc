@@ -1,10 +1,14 @@
 #include "client/cli/manager/access.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "client/cli/terminal/colour.h"
 #include "client/cli/terminal/exit_code.h"
 #include "service-kit/variables.h"
 
@@ -12,6 +16,8 @@ namespace tributary::cli {
 namespace {
 
 using manager_client::ManagerClient;
+
+constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
 std::string or_variable(const std::string& given, const char* variable) {
   if (!given.empty()) return given;
@@ -29,9 +35,29 @@ Result<std::string> read_token(const std::string& file) {
                                     "manager's tokens (job.token or aggregator.token in its state directory)");
 }
 
-int complain(const Error& error) {
-  std::fprintf(stderr, "tributary: %s\n", error.message.c_str());
-  return exit_code_of(error.code);
+bool on_terminal() {
+  return isatty(STDOUT_FILENO) == 1;
+}
+
+/// Gets and prints the document once.
+Status show_once(ManagerClient& client, const ManagerOptions& options, const GetDocument& get,
+                 const ShowDocument& table) {
+  try {
+    const auto document = get(client);
+    if (!document) return std::unexpected(document.error());
+    std::string text;
+    if (options.watch_seconds > 0 && on_terminal()) text = kClearScreen;
+    if (is_document(options.form)) {
+      text += document_text(*document, options.form);
+    } else {
+      text += table(*document, {.wide = options.form == OutputForm::wide, .colour = output_takes_colour()});
+    }
+    std::fputs(text.c_str(), stdout);
+    return std::fflush(stdout) == 0 ? Status{} : fail(Errc::io, "standard output takes no more");
+  } catch (const nlohmann::json::exception& error) {
+    return fail(Errc::corrupt, "the manager's answer is not what this version of tributary expects (" +
+                                   std::string(error.what()) + "); install the same version of both");
+  }
 }
 
 }  // namespace
@@ -56,21 +82,25 @@ Result<ManagerClient> connect(const ManagerOptions& options) {
   return client;
 }
 
+int complain_of(const Error& error) {
+  std::fprintf(stderr, "tributary: %s\n", error.message.c_str());
+  return exit_code_of(error.code);
+}
+
 int show(const ManagerOptions& options, const GetDocument& get, const ShowDocument& table) {
   for (const std::string& sentence : service::misspelt_variables())
     std::fprintf(stderr, "tributary: %s\n", sentence.c_str());
   auto client = connect(options);
-  if (!client) return complain(client.error());
-  try {
-    const auto document = get(*client);
-    if (!document) return complain(document.error());
-    constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-    const std::string text = options.json ? document->dump(2, ' ', false, kReplace) + "\n" : table(*document);
-    std::fputs(text.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? kExitGood : kExitFailed;
-  } catch (const nlohmann::json::exception& error) {
-    return complain({Errc::corrupt, "the manager's answer is not what this version of tributary expects (" +
-                                        std::string(error.what()) + "); install the same version of both"});
+  if (!client) return complain_of(client.error());
+  const bool watches = options.watch_seconds > 0;
+  while (true) {
+    const Status shown = show_once(*client, options, get, table);
+    const bool comes_back = !shown && (shown.error().code == Errc::unreachable || shown.error().code == Errc::retry);
+    if (!shown && !(watches && comes_back)) return complain_of(shown.error());
+    if (!shown) std::fprintf(stderr, "tributary: %s\n", shown.error().message.c_str());
+    if (!watches) return kExitGood;
+    if (!on_terminal()) std::fputs(options.form == OutputForm::yaml ? "---\n" : "\n", stdout);
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.watch_seconds));
   }
 }
 

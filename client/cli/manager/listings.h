@@ -12,10 +12,21 @@ namespace tributary::cli {
 [[nodiscard]] int status(const ManagerOptions& options);
 /// `name` is that of one aggregator; empty: all.
 [[nodiscard]] int aggregators(const ManagerOptions& options, const std::string& name);
+/// Chooses groups by the job's name and by the user; an empty name chooses all.
+struct GroupFilter {
+  std::string job;
+  std::string user;
+};
+/// `group` is the number of one group, or the name of a job; empty: all.
+[[nodiscard]] int groups(const ManagerOptions& options, const std::string& group, GroupFilter filter);
 /// `group` is the number of one group; empty: all.
-[[nodiscard]] int groups(const ManagerOptions& options, const std::string& group);
-[[nodiscard]] int trees(const ManagerOptions& options, const std::string& group);
-[[nodiscard]] int drain(const ManagerOptions& options, const std::string& name, bool undo);
+[[nodiscard]] int trees(const ManagerOptions& options, const std::string& group, const GroupFilter& filter);
+
+struct DrainOptions {
+  bool undo = false;
+  double wait_seconds = 0;  // at most so long, until the aggregator has no lanes; 0: does not wait
+};
+[[nodiscard]] int drain(const ManagerOptions& options, const std::string& name, const DrainOptions& drain);
 
 struct PlanOptions {
   std::vector<std::string> hosts;    // names by rank, or ranges such as node-[1-4]

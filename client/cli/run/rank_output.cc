@@ -30,7 +30,7 @@ Result<RankOutput> RankOutput::open(std::string prefix, int destination) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return fail(Errc::io, std::string("a pipe for a rank's output could not be made: ") + std::strerror(errno) +
-                              "; raise the limit of open files (ulimit -n), or omit --prefix");
+                              "; raise the limit of open files (ulimit -n)");
   }
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return RankOutput(std::move(prefix), destination, ends[0], ends[1]);
@@ -74,11 +74,13 @@ bool RankOutput::write_lines(bool ended) {
   std::string_view rest = pending_;
   while (!rest.empty()) {
     std::size_t length = rest.find('\n');
-    if (length == std::string_view::npos) {
+    const bool whole = length != std::string_view::npos;
+    if (!whole) {
       if (!ended && rest.size() < kLineBytesMax) break;
       length = rest.size();
     }
-    out.append(prefix_).append(rest.substr(0, length)).push_back('\n');
+    out.append(prefix_).append(rest.substr(0, length));
+    if (whole || !prefix_.empty()) out.push_back('\n');
     rest.remove_prefix(std::min(length + 1, rest.size()));
   }
   TRIBUTARY_ASSERT(rest.empty() || (!ended && rest.size() < kLineBytesMax), "{} bytes of a line are held back",

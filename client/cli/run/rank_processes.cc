@@ -29,7 +29,9 @@ Result<int> RankProcesses::run() {
   const auto has_output = [](const Rank& rank) {
     return std::any_of(rank.outputs.begin(), rank.outputs.end(), [](const auto& o) { return o->read_end() >= 0; });
   };
-  while (running_ > 0 || std::any_of(ranks_.begin(), ranks_.end(), has_output)) {
+  // A process that a rank has left behind may hold its output open for ever.
+  while (running_ > 0 ||
+         (steady_clock::now() < output_until_ && std::any_of(ranks_.begin(), ranks_.end(), has_output))) {
     wait_for_something();
     read_outputs();
     take_signals();
@@ -44,9 +46,10 @@ Status RankProcesses::start(std::uint32_t index) {
   TRIBUTARY_ASSERT(!rank.process && rank.outputs.empty(), "rank {} is started twice", index);
   SpawnRequest request{
       .arguments = settings_.command, .environment = settings_.environment(index), .guardian = &guardian_};
-  if (settings_.prefix) {
+  if (settings_.prefix || settings_.ranks > 1) {
+    const std::string prefix = settings_.prefix ? "[" + std::to_string(index) + "] " : "";
     for (const int destination : {STDOUT_FILENO, STDERR_FILENO}) {
-      auto output = RankOutput::open("[" + std::to_string(index) + "] ", destination);
+      auto output = RankOutput::open(prefix, destination);
       if (!output) return std::unexpected(output.error());
       rank.outputs.push_back(std::make_unique<RankOutput>(std::move(*output)));
     }
@@ -70,7 +73,7 @@ void RankProcesses::wait_for_something() {
       if (output->read_end() >= 0) list.push_back({output->read_end(), POLLIN, 0});
     }
   }
-  const auto until = std::min(terminate_at_, kill_at_);
+  const auto until = std::min({terminate_at_, kill_at_, output_until_});
   int timeout = -1;
   if (until != kNever) {
     const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now()).count();
@@ -108,6 +111,7 @@ void RankProcesses::look_at_ranks() {
     guardian_.forget(process.pid());
     TRIBUTARY_ASSERT(running_ > 0, "rank {} has ended, and none was running", index);
     --running_;
+    if (running_ == 0) output_until_ = steady_clock::now() + settings_.grace;
     if (!process.status()->good()) note_failure(index, *process.status());
   }
 }

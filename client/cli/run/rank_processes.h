@@ -17,7 +17,7 @@ namespace tributary::cli {
 struct RankProcessesSettings {
   std::uint32_t ranks = 1;
   std::vector<std::string> command;
-  bool prefix = false;  // put the rank before each line
+  bool prefix = false;  // put the rank before each line; lines of several ranks are whole in any case
   std::chrono::milliseconds grace{5000};
   std::function<Environment(std::uint32_t rank)> environment;
   std::function<void()> on_child_ended;  // called when any child has ended
@@ -55,6 +55,7 @@ class RankProcesses {
   std::uint32_t running_ = 0;
   std::optional<int> code_;  // the run has failed with this code
   int stop_signals_ = 0;
+  std::chrono::steady_clock::time_point output_until_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point terminate_at_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point kill_at_ = std::chrono::steady_clock::time_point::max();
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "client/cli/terminal/colour.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::cli {
@@ -34,7 +35,7 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text() const {
+std::string Table::text(bool colour) const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
     TRIBUTARY_ASSERT(row.size() == widths.size(), "a row of {} cells in a table of {} columns", row.size(),
@@ -44,7 +45,8 @@ std::string Table::text() const {
   std::string text;
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      text += row[i];
+      const Colour of = &row == &rows_.front() ? Colour::heading : colour_of(row[i]);
+      text += colour && !row[i].empty() ? coloured(row[i], of) : row[i];
       if (i + 1 < row.size()) text.append(widths[i] - width(row[i]) + 2, ' ');
     }
     text.erase(text.find_last_not_of(' ') + 1);
@@ -58,6 +60,13 @@ std::string printable(std::string text) {
     if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
   }
   return text;
+}
+
+std::string age_text(std::uint64_t seconds) {
+  if (seconds < 60) return fmt::format("{}s", seconds);
+  if (seconds < 3600) return fmt::format("{}m", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{}h", seconds / 3600);
+  return fmt::format("{}d", seconds / (24 * 3600));
 }
 
 std::string bytes_text(std::uint64_t bytes) {

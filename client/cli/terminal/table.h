@@ -12,13 +12,16 @@ class Table {
   /// Adds a line with as many cells as there are names. Replaces control characters: text from elsewhere must not steer
   /// the terminal.
   void add(std::vector<std::string> cells);
-  [[nodiscard]] std::string text() const;
+  /// `colour`: a heading stands out, and words that say how something is have colours.
+  [[nodiscard]] std::string text(bool colour = false) const;
 
  private:
   std::vector<std::vector<std::string>> rows_;
 };
 
 [[nodiscard]] std::string printable(std::string text);
+/// Returns "42s", "7m", "3h" or "12d", as much as is full.
+[[nodiscard]] std::string age_text(std::uint64_t seconds);
 /// Returns "1.5 GiB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// Returns "100 Gbit/s".

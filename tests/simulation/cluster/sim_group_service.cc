@@ -35,7 +35,8 @@ void SimGroupService::places(std::uint64_t group, std::uint32_t epoch, std::uint
   });
 }
 
-void SimGroupService::renew(std::uint64_t group, std::function<void(Result<client::GroupLease>)> answer) {
+void SimGroupService::renew(std::uint64_t group, const client::GroupTraffic&,
+                            std::function<void(Result<client::GroupLease>)> answer) {
   later([this, group, answer = std::move(answer)] {
     if (const Status known = check(group); !known) return answer(std::unexpected(known.error()));
     cluster_.manager().renew_lease(group);

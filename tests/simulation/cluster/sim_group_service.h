@@ -27,7 +27,8 @@ class SimGroupService final : public client::GroupService {
                DescriptorAnswer answer) override;
   void places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
               PageAnswer answer) override;
-  void renew(std::uint64_t group, std::function<void(Result<client::GroupLease>)> answer) override;
+  void renew(std::uint64_t group, const client::GroupTraffic& traffic,
+             std::function<void(Result<client::GroupLease>)> answer) override;
   void release(std::uint64_t group) override;
 
  private:

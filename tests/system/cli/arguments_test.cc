@@ -21,8 +21,9 @@ TEST_P(BadArguments, AreUsageErrors) {
 
 INSTANTIATE_TEST_SUITE_P(General, BadArguments,
                          testing::Values(Words{}, Words{"frobnicate"}, Words{"--frobnicate"}, Words{"status", "extra"},
-                                         Words{"status", "--output", "yaml"}, Words{"status", "--output"}, Words{"top"},
-                                         Words{"groups", "abc"}, Words{"trees", "--group", "-1"},
+                                         Words{"status", "--output", "xml"}, Words{"status", "--watch", "0"},
+                                         Words{"status", "--output"}, Words{"top", "--interval", "0"},
+                                         Words{"help", "frobnicate"}, Words{"trees", "--group", "-1"},
                                          Words{"aggregators", "a b"}, Words{"aggregators", "../../x"}, Words{"drain"},
                                          Words{"drain", "a/b"}, Words{"drain", "a", "b"}, Words{"plan"},
                                          Words{"plan", "node-[2-1]"}, Words{"plan", "a", "--lanes", "0"},
@@ -102,14 +103,16 @@ TEST(Budget, NeedsNoManagerAndNamesWhatIsWrong) {
 
 TEST(GoodArguments, HelpAndVersionAreNoErrors) {
   const Workplace work;
-  for (const Words& words :
-       {Words{"--help"}, Words{"run", "--help"}, Words{"perf", "--help"}, Words{"status", "--help"}}) {
+  for (const Words& words : {Words{"--help"}, Words{"run", "--help"}, Words{"perf", "--help"},
+                             Words{"status", "--help"}, Words{"help"}, Words{"help", "groups"}, Words{"version"}}) {
     const Outcome outcome = work.tributary(words);
     EXPECT_EQ(outcome.code, 0);
     EXPECT_NE(outcome.output, "");
     EXPECT_EQ(outcome.error, "");
   }
   EXPECT_THAT(work.tributary({"--version"}).output, testing::StartsWith("tributary 0."));
+  EXPECT_EQ(work.tributary({"version"}).output, work.tributary({"--version"}).output);
+  EXPECT_EQ(work.tributary({"help", "perf"}).output, work.tributary({"perf", "--help"}).output);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The commands that ask the manager, against a real one.
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -31,9 +32,14 @@ class Listings : public testing::Test {
     token.erase(token.find_last_not_of("\n") + 1);
     auto client = manager_client::ManagerClient::create({.url = cluster_->manager_url(), .token = token});
     ASSERT_TRUE(client);
-    auto group = client->request_group({.job = "listed", .hosts = cluster_->layout().host_of_rank, .lanes = 0});
+    auto group = client->request_group(
+        {.job = "listed", .user = "ada", .processes = 8, .hosts = cluster_->layout().host_of_rank, .lanes = 0});
     ASSERT_TRUE(group) << group.error().message;
     group_ = group->descriptor.group;
+    const auto told = client->renew_group(
+        group_, false,
+        manager_client::GroupTraffic{.operations = 3, .bytes_in_network = 4096, .bytes_between_ranks = 4096});
+    ASSERT_TRUE(told) << told.error().message;
   }
   static void TearDownTestSuite() {
     delete cluster_;
@@ -68,12 +74,15 @@ cli::LocalCluster* Listings::cluster_ = nullptr;
 std::uint64_t Listings::group_ = 0;
 
 TEST_F(Listings, StatusSumsUp) {
-  EXPECT_THAT(good({"status"}).output, HasSubstr("3 active, 0 draining, 0 expired"));
+  EXPECT_THAT(good({"status"}).output, HasSubstr("3 active, 0 draining, 0 suspected, 0 expired"));
+  EXPECT_THAT(good({"status"}).output,
+              testing::ContainsRegex("bytes +4 KiB \\(50.0 %\\) in-network, 4 KiB between ranks"));
   const json status = json_of({"status"});
   EXPECT_EQ(status.at("manager"), cluster_->manager_url());
   EXPECT_EQ(status.at("aggregators").at("active"), 3);
   EXPECT_EQ(status.at("groups").at("in_network"), 1);
-  EXPECT_EQ(status.at("groups").at("ranks"), 4);
+  EXPECT_EQ(status.at("groups").at("ranks"), 8) << "those that the leaders of hosts stand for";
+  EXPECT_EQ(status.at("groups").at("bytes_in_network"), 4096);
   EXPECT_EQ(status.at("topology").at("fabric"), "fat-tree");
 }
 
@@ -90,11 +99,39 @@ TEST_F(Listings, AggregatorsAllOrOne) {
 
 TEST_F(Listings, GroupsAllOrOne) {
   const std::string number = std::to_string(group_);
-  EXPECT_THAT(good({"groups"}).output, testing::ContainsRegex(number + " +listed +1 +4 +in-network +1/auto +2"));
+  EXPECT_THAT(good({"groups"}).output,
+              testing::ContainsRegex(number + " +listed +ada +[0-9]+s +8 +4 +in-network +1/auto +2 +4 KiB"));
+  EXPECT_THAT(good({"groups", "-o", "wide"}).output, HasSubstr("BETWEEN RANKS"));
+  EXPECT_THAT(good({"groups", "--output", "yaml"}).output, HasSubstr("groups:\n  - adopted_at: 0\n"));
+  EXPECT_EQ(work_.tributary({"groups", "-o", "xml"}).code, 64);
   EXPECT_THAT(good({"groups", number}).output, HasSubstr("ranks 2-3 on worker-2 ... worker-3"));
   EXPECT_EQ(json_of({"groups"}).at("groups").size(), 1U);
   EXPECT_EQ(json_of({"groups", number}).at("hosts").size(), 4U);
   EXPECT_EQ(work_.tributary({"groups", "12345"}).code, 1);
+}
+
+TEST_F(Listings, GroupsAreFoundByJobAndUser) {
+  EXPECT_EQ(json_of({"groups", "listed"}).at("groups").size(), 1U);
+  EXPECT_EQ(json_of({"groups", "--job", "listed", "--user", "ada"}).at("groups").size(), 1U);
+  EXPECT_EQ(json_of({"groups", "other"}).at("groups").size(), 0U);
+  EXPECT_EQ(json_of({"groups", "--user", "eve"}).at("groups").size(), 0U);
+  EXPECT_EQ(json_of({"trees", "--job", "listed"}).at("trees").size(), 1U);
+  EXPECT_EQ(json_of({"trees", "--job", "other"}).at("trees").size(), 0U);
+}
+
+TEST_F(Listings, AreShownAgainAndAgainWhileWatched) {
+  const std::string out = work_.path("watched");
+  auto watching =
+      work_.start({"run", "--ranks", "1", "--aggregators", "0", "--", "sh", "-c",
+                   "exec " TRIBUTARY_PROGRAM " groups --manager " + cluster_->manager_url() + " --watch 0.1 > " + out});
+  const auto tables = [&] {
+    std::size_t count = 0;
+    for (const std::string& line : lines_of(read_file(out))) count += line.starts_with("GROUP") ? 1U : 0U;
+    return count;
+  };
+  EXPECT_TRUE(eventually([&] { return tables() >= 3; })) << read_file(out);
+  watching.signal(SIGINT);
+  static_cast<void>(work_.finish(std::move(watching)));
 }
 
 TEST_F(Listings, TreesAreDrawn) {
@@ -170,6 +207,9 @@ TEST_F(Listings, DrainNeedsTheAggregatorTokenAndCanBeUndone) {
   const std::string token = cluster_->aggregator_token_file();
   EXPECT_THAT(good({"drain", "aggregator-0", "--token-file", token}).output, HasSubstr("no new trees"));
   EXPECT_EQ(json_of({"aggregators", "aggregator-0"}).at("state"), "draining");
+  const Outcome waited = work_.tributary({"drain", "aggregator-0", "--wait", "0.3", "--token-file", token});
+  EXPECT_EQ(waited.code, 1) << waited.output;
+  EXPECT_THAT(waited.error, HasSubstr("aggregator-0 still has 0 lanes, and ")) << "the listed group holds it";
   EXPECT_THAT(good({"drain", "aggregator-0", "--undo", "--token-file", token}).output, HasSubstr("again"));
   // "resuming" until the aggregator knows it.
   EXPECT_THAT(json_of({"aggregators", "aggregator-0"}).at("state").get<std::string>(), AnyOf("resuming", "active"));

@@ -19,6 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+constexpr GroupTraffic kTraffic{
+    .operations = 5, .bytes_in_network = 4096, .bytes_between_ranks = 7, .bytes_in_shared_memory = 0};
+
 /// A port of this host with a listener; the test decides what happens to connections.
 class Port {
  public:
@@ -111,7 +114,8 @@ TEST(HttpGroupService, AForgottenGroupIsABadArgument) {
     EXPECT_NE(port.answer("404 Not Found", R"({"error": "unknown group"})").find("secret"), std::string::npos);
   });
   std::optional<Errc> code;
-  service->renew(7, [&](const Result<GroupLease>& answer) { code = answer ? Errc::retry : answer.error().code; });
+  service->renew(7, kTraffic,
+                 [&](const Result<GroupLease>& answer) { code = answer ? Errc::retry : answer.error().code; });
   poll_until(transport, code);
   manager.join();
   EXPECT_EQ(code, Errc::bad_argument);
@@ -139,18 +143,18 @@ TEST(HttpGroupService, AGroupThatTheManagerHasLostIsShownToItWithItsRecord) {
     Port port;
     const auto service = make(port.url(), transport);
     get_group(*service, transport, port);
-    std::string shown;
+    std::string renewal, shown;
     std::thread manager([&] {
-      static_cast<void>(
-          port.answer(first, R"({"lease_seconds": 15, "epoch": 2, "rebuild_advised": false, "reason": ""})"));
+      renewal = port.answer(first, R"({"lease_seconds": 15, "epoch": 2, "rebuild_advised": false, "reason": ""})");
       shown = port.answer("200 OK", kLease);
     });
     std::optional<bool> renewed;
-    service->renew(7, [&](const Result<GroupLease>& answer) { renewed = answer.has_value(); });
+    service->renew(7, kTraffic, [&](const Result<GroupLease>& answer) { renewed = answer.has_value(); });
     poll_until(transport, renewed);
     manager.join();
     EXPECT_EQ(renewed, true);
     EXPECT_TRUE(shown.starts_with("PUT /v1/groups/7/lease")) << shown;
+    EXPECT_NE(renewal.find(R"("bytes_in_network":4096)"), std::string::npos) << renewal;
     EXPECT_NE(shown.find(R"("record":"c2VhbGVk")"), std::string::npos) << shown;
     EXPECT_NE(shown.find(R"("ranks":["a","b"])"), std::string::npos) << shown;
   }
@@ -166,7 +170,8 @@ TEST(HttpGroupService, ARecordThatTheManagerRefusesIsABadArgument) {
     static_cast<void>(port.answer("409 Conflict", R"({"error": {"message": "it was given back"}})"));
   });
   std::optional<Errc> code;
-  service->renew(7, [&](const Result<GroupLease>& answer) { code = answer ? Errc::retry : answer.error().code; });
+  service->renew(7, kTraffic,
+                 [&](const Result<GroupLease>& answer) { code = answer ? Errc::retry : answer.error().code; });
   poll_until(transport, code);
   manager.join();
   EXPECT_EQ(code, Errc::bad_argument);
@@ -202,7 +207,7 @@ TEST(HttpGroupService, TellsOfBetterTreesAndAsksForThemWithoutGivingUpThePresent
     asked = port.answer("503 Service Unavailable", R"({"error": "busy"})");
   });
   std::optional<GroupLease> lease;
-  service->renew(7, [&](const Result<GroupLease>& answer) { lease = answer.value_or(GroupLease{}); });
+  service->renew(7, kTraffic, [&](const Result<GroupLease>& answer) { lease = answer.value_or(GroupLease{}); });
   poll_until(transport, lease);
   EXPECT_TRUE(lease->better_trees);
   EXPECT_EQ(lease->why, "aggregator a is back");

@@ -64,7 +64,9 @@ void ManagerOnDemand::rebuild(std::uint64_t group, std::uint32_t epoch, const st
   trees.push_back(std::move(answer));
 }
 
-void ManagerOnDemand::renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) {
+void ManagerOnDemand::renew(std::uint64_t group, const GroupTraffic& told,
+                            std::function<void(Result<GroupLease>)> answer) {
+  traffic = told;
   record_.add("renews " + std::to_string(group));
   leases.push_back(std::move(answer));
 }

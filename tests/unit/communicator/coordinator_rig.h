@@ -48,7 +48,7 @@ class ManagerOnDemand final : public GroupService {
               PageAnswer answer) override;
   void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override;
-  void renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) override;
+  void renew(std::uint64_t group, const GroupTraffic& traffic, std::function<void(Result<GroupLease>)> answer) override;
   void release(std::uint64_t group) override;
 
   std::deque<DescriptorAnswer> trees;  // requests and rebuilds without an answer
@@ -56,6 +56,7 @@ class ManagerOnDemand final : public GroupService {
   std::deque<PageAnswer> pages;
   std::vector<std::uint64_t> attempts;  // attempt numbers of the requests
   std::uint64_t link_rate = 0;          // link rate in the last request
+  GroupTraffic traffic{};               // traffic in the last renewal
 
  private:
   Record& record_;

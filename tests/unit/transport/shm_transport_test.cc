@@ -49,6 +49,7 @@ TEST_F(ShmTransportTest, ClosesOnAPositionThatCannotBe) {
     stranger.memory->mine().written.store(written);
     ASSERT_TRUE(run_until([&] { return newest().closed.has_value(); })) << written;
     EXPECT_EQ(newest().closed->code, Errc::corrupt);
+    EXPECT_TRUE(newest().closed->message.starts_with("a process of this host (")) << newest().closed->message;
     EXPECT_EQ(newest().headers, 0U);
   }
   EXPECT_EQ(server_.statistics().corrupt, 5U);

@@ -128,6 +128,8 @@ json to_json(const GroupRequest& r) {
   if (r.levels != 0) body["levels"] = r.levels;
   if (r.link_rate_bits_per_second != 0) body["link_rate_bits_per_second"] = r.link_rate_bits_per_second;
   if (!r.request_id.empty()) body["request_id"] = r.request_id;
+  if (!r.user.empty()) body["user"] = r.user;
+  if (r.processes != 0) body["processes"] = r.processes;
   if (r.packet_security != PacketSecurity::off) {
     body["packet_security"] = std::string(to_string(r.packet_security));
   }
@@ -309,8 +311,16 @@ Result<GroupAnswer> ManagerClient::rebuild_group(std::uint64_t group, std::uint3
   return group_answer(request("POST", "/v1/groups/" + std::to_string(group) + "/rebuild", body));
 }
 
-Result<GroupLease> ManagerClient::renew_group(std::uint64_t group, bool want_record) {
-  const json body = want_record ? json{{"want_record", true}} : json(nullptr);
+Result<GroupLease> ManagerClient::renew_group(std::uint64_t group, bool want_record,
+                                              const std::optional<GroupTraffic>& traffic) {
+  json body;  // null: nothing is sent
+  if (want_record) body["want_record"] = true;
+  if (traffic) {
+    body["traffic"] = {{"operations", traffic->operations},
+                       {"bytes_in_network", traffic->bytes_in_network},
+                       {"bytes_between_ranks", traffic->bytes_between_ranks},
+                       {"bytes_in_shared_memory", traffic->bytes_in_shared_memory}};
+  }
   return group_lease(request("PUT", lease_path(group), body), want_record);
 }
 

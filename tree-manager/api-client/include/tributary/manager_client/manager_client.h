@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,8 @@ enum class AggregatorState : std::uint8_t {
 
 struct GroupRequest {
   std::string job;                  // at most 63 bytes; empty: "unnamed"
+  std::string user{};               // user of the ranks' processes, at most 63 bytes; empty: not known
+  std::uint32_t processes = 0;      // ranks for which these speak, themselves included; 0: for themselves alone
   std::vector<std::string> hosts;   // by rank: that rank's host in the topology
   std::uint32_t lanes = 0;          // wanted, 1 to kLanesMax; 0: as many as save time
   bool lane_weights = false;        // the ranks deal segments by the lanes' weights
@@ -75,6 +78,14 @@ struct GroupRequest {
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
   std::uint32_t levels = 0;  // exactly so many aggregators between a rank and the result; 0: the planner chooses
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
+};
+
+/// Counts that rank 0 has made since the start. payload of ended operations.
+struct GroupTraffic {
+  std::uint64_t operations = 0;
+  std::uint64_t bytes_in_network = 0;
+  std::uint64_t bytes_between_ranks = 0;
+  std::uint64_t bytes_in_shared_memory = 0;
 };
 
 struct GroupAnswer {
@@ -126,8 +137,10 @@ class ManagerClient {
   /// memory stays reserved until then. An empty answer means that the group keeps them.
   [[nodiscard]] Result<GroupAnswer> rebuild_group(std::uint64_t group, std::uint32_t epoch,
                                                   const std::vector<std::string>& failed, bool in_use = false);
-  /// `want_record`: the answer has a fresh record, younger than the one that came with the trees.
-  [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group, bool want_record = false);
+  /// `want_record`: the answer has a fresh record, younger than the one that came with the trees. `traffic` is for
+  /// listings; an older manager refuses it.
+  [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group, bool want_record = false,
+                                               const std::optional<GroupTraffic>& traffic = std::nullopt);
   /// Renews a group that the manager has lost, or knows with older trees. The manager takes the group in from the
   /// record that it gave last. `hosts` are by rank, as in the request. Errc::bad_argument, mismatch: the manager
   /// refuses.
