@@ -14,7 +14,6 @@ namespace tributary::nccl {
 namespace {
 
 using tuning::Call;
-using tuning::Path;
 
 constexpr std::array<std::uint64_t, 5> kRates{1'000'000'000, 10'000'000'000, 25'000'000'000, 100'000'000'000,
                                               400'000'000'000};
