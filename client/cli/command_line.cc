@@ -420,13 +420,14 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   app.add_subcommand("version", "Show the version");
 }
 
-/// `help`, `help COMMAND` and `version` are other words for --help and --version.
+/// `help`, `help COMMAND...` and `version` are other words for --help and --version. Both have a --help of their own.
 std::vector<std::string> written_out(std::vector<std::string> arguments) {
-  if (arguments.empty()) return arguments;
-  if (arguments.front() == "version") return {"--version"};
-  if (arguments.front() != "help") return arguments;
-  if (arguments.size() == 1) return {"--help"};
-  return {arguments[1], "--help"};
+  if (arguments.size() == 1 && arguments.front() == "version") return {"--version"};
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  if (arguments.size() > 1 && arguments[1].starts_with('-')) return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
 }
 
 /// True if the first word is neither a subcommand nor an option: CLI11 would only say that a subcommand is required.
