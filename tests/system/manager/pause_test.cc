@@ -49,7 +49,7 @@ class RankZero {
   }
   Result<client::GroupLease> renew(std::uint64_t group) {
     std::optional<Result<client::GroupLease>> got;
-    service_->renew(group, [&](auto answer) { got = std::move(answer); });
+    service_->renew(group, {}, [&](auto answer) { got = std::move(answer); });
     poll_until(got);
     return got.value_or(fail(Errc::timed_out, "no answer"));
   }

@@ -92,7 +92,7 @@ class ScriptedPeers : public testing::Test {
     auto made = std::make_unique<ScriptedChannel>();
     known = made.get();
     std::unique_ptr<transport::Channel> channel = std::move(made);
-    known->handler = mesh_.accept(peer_class, peer, {}, channel);
+    known->handler = mesh_.accept(peer_class, peer, {}, channel).handler;
     return *known;
   }
   /// Runs until nothing moves any more.
