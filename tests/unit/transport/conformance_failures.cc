@@ -95,7 +95,9 @@ TEST_P(TransportConformance, TellsTheOtherSideOfACloseAfterAllFrames) {
   ASSERT_TRUE(run_until([&] { return server().closed.has_value() && client_.channel->closed(); }));
   EXPECT_EQ(server().frames.size(), 10U);
   EXPECT_EQ(server().closed->code, Errc::peer_gone);
-  EXPECT_NE(server().closed->message.find(server().channel->peer()), std::string::npos) << server().closed->message;
+  std::string from = server().channel->peer();
+  if (from.ends_with(":0")) from.resize(from.size() - 2);  // a process that has no port: its host is enough
+  EXPECT_NE(server().closed->message.find(from), std::string::npos) << server().closed->message;
   EXPECT_FALSE(client_.closed.has_value()) << "no callback follows one's own close";
   EXPECT_TRUE(client_.sent.empty());
 }
