@@ -135,7 +135,7 @@ TEST(Settings, AWrongAddressOfSeveralIsNamedWithWhatToDo) {
   EXPECT_THAT(mistakes_in("listen: [a:1, b:1]\nadvertise: x\n"),
               HasSubstr("advertise: it names 1 hosts, and listen has 2: give one for each"));
   EXPECT_THAT(mistakes_in("advertise: [x, 'y z']\n"), HasSubstr("entry 2, 'y z': it is no host name"));
-  EXPECT_THAT(mistakes_in("listen: [a:1, b:1]\ntransport: dpdk\n"), HasSubstr("is dpdk_addresses"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, b:1]\ntransport: dpdk\n"), HasSubstr("dpdk_addresses gives"));
   EXPECT_THAT(mistakes_in("listen: [a:1, b:1]\ntransport: udp\n"), HasSubstr("one port for each worker"));
   EXPECT_TRUE(read_settings("listen: [a:1, b:1]\ntransport: verbs\n", "a.yaml", {}));
 }
