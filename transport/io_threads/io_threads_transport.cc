@@ -63,7 +63,7 @@ Transport& IoThreadsTransport::io_way() noexcept {
 }
 
 std::unique_ptr<Channel> IoThreadsTransport::to_io_thread(std::unique_ptr<Channel> channel, ChannelHandler& handler) {
-  auto open = own_.release(*channel);
+  auto open = own_.release(*channel, true);
   if (!open) return channel;
   auto moved = core_->adopt(std::move(*open), handler, channel->peer());
   moved_.push_back(std::move(channel));

@@ -66,21 +66,20 @@ std::unique_ptr<KeptMemory> NearTransport::lend(const std::byte* address, Shared
 }
 
 namespace {
-template <class Kind>
-Result<std::unique_ptr<HandedOver>> take_out(Kind& connection) {
-  auto taken = connection.release();
-  if (!taken) return std::unexpected(taken.error());
-  return std::make_unique<Taken>(std::move(*taken));
+template <class HandOver>
+Result<std::unique_ptr<HandedOver>> taken(Result<HandOver> out) {
+  if (!out) return std::unexpected(out.error());
+  return std::make_unique<Taken>(std::move(*out));
 }
 }  // namespace
 
-Result<std::unique_ptr<HandedOver>> NearTransport::release(Channel& channel) {
+Result<std::unique_ptr<HandedOver>> NearTransport::release(Channel& channel, bool with_frames) {
   auto* const ours = dynamic_cast<ConnectionChannel*>(&channel);
   Connection* const connection = ours == nullptr ? nullptr : &ours->connection();
   auto* const shared = dynamic_cast<ShmConnection*>(connection);
-  if (shared != nullptr && &shared->core() == core_.get()) return take_out(*shared);
+  if (shared != nullptr && &shared->core() == core_.get()) return taken(shared->release());
   auto* const tcp = dynamic_cast<TcpConnection*>(connection);
-  if (tcp != nullptr && &tcp->core() == core_.get()) return take_out(*tcp);
+  if (tcp != nullptr && &tcp->core() == core_.get()) return taken(tcp->release(!with_frames));
   return fail(Errc::bad_argument, "the channel to " + channel.peer() + " does not belong to this transport.");
 }
 

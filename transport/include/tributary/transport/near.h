@@ -41,9 +41,9 @@ class NearTransport final : public Transport, public MemoryLender {
   /// nullptr: shared memory is off, and all goes over TCP.
   [[nodiscard]] std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) override;
 
-  /// The same as TcpTransport::release() and adopt(), for channels of either kind. Frames over TCP that have come and
-  /// that no handler has taken go along.
-  [[nodiscard]] Result<std::unique_ptr<HandedOver>> release(Channel& channel);
+  /// The same as TcpTransport::release() and adopt(), for channels of either kind. `with_frames`: frames over TCP that
+  /// have come and that no handler has taken go along; without it release() refuses while there are such frames.
+  [[nodiscard]] Result<std::unique_ptr<HandedOver>> release(Channel& channel, bool with_frames = false);
   [[nodiscard]] std::unique_ptr<Channel> adopt(std::unique_ptr<HandedOver> channel, ChannelHandler& handler);
 
   [[nodiscard]] TcpStatistics tcp_statistics() const;
