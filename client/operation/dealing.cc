@@ -18,6 +18,7 @@ Dealing::Dealing(std::span<const std::uint32_t> weights) {
                    std::ranges::max(weights));
   std::uint32_t divisor = 0, sum = 0;
   for (const std::uint32_t weight : weights) divisor = std::gcd(divisor, weight);
+  TRIBUTARY_ASSERT(divisor > 0, "{} lanes have no weight", weights.size());
   for (const std::uint32_t weight : weights) sum += weight / divisor;
   std::vector<std::uint32_t> dealt(weights.size(), 0);
   lanes_.reserve(sum);

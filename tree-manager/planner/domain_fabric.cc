@@ -122,7 +122,7 @@ class DomainFabric final : public Fabric {
   /// Lanes are planned one by one, with a part of the bytes each, and weighed when all are there. Equal parts suit equal
   /// aggregators. A narrow aggregator is too slow for an equal part, so where rates differ the parts follow the rates.
   [[nodiscard]] Trial try_lanes(Search& search, std::uint32_t lanes, std::uint32_t levels_max) const {
-    const Parts equal(lanes, kFullRate / lanes);
+    Parts equal(lanes, kFullRate / lanes);
     const bool weighs = search.request.lane_weights && lanes > 1 && knows_rates_for(search.request);
     const Parts by_rate = weighs ? parts_by_rate(search, lanes) : equal;
     const std::uint64_t heaviest = std::max(equal.front(), by_rate.front());
@@ -141,7 +141,7 @@ class DomainFabric final : public Fabric {
   /// shrinks with what others send there. Lanes of several rails have equal parts.
   [[nodiscard]] static Parts parts_by_rate(const Search& search, std::uint32_t lanes) {
     const Sites& sites = search.sites;
-    const Parts equal(lanes, kFullRate / lanes);
+    Parts equal(lanes, kFullRate / lanes);
     const Site& near = sites.sites[sites.views.front().lowest_common];
     const bool enough = near.aggregators_end - near.aggregators_begin >= lanes;
     const Site& scope = enough ? near : sites.sites.back();

@@ -11,6 +11,7 @@
 #include "tree-manager/planner/addresses.h"
 #include "tree-manager/planner/tree.h"
 #include "tree-manager/topology/topology.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
 
@@ -19,6 +20,7 @@ namespace tributary::manager {
 inline constexpr std::uint64_t kFullRate = 720720;
 /// Returns the load of a lane whose weight is one of lanes that weigh `sum` together.
 [[nodiscard]] constexpr std::uint64_t lane_load(std::uint32_t weight, std::uint32_t sum) noexcept {
+  TRIBUTARY_ASSERT(sum > 0, "a lane of weight {} is one of lanes that weigh nothing", weight);
   return kFullRate * weight / sum;
 }
 
