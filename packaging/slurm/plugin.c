@@ -1,4 +1,4 @@
-/* The SPANK plugin: `srun --tributary=...`, the variables of every task, and a token for each job.
+/* The SPANK plugin: `srun --tributary=...`, the variables of every task, and a token file for each job.
  *
  * slurmd and slurmstepd load it on each node, srun, salloc and sbatch where they run. Nothing in it waits for the manager,
  * and no mistake of ours keeps a job from starting but one in the user's own option.
