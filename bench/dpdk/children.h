@@ -1,7 +1,7 @@
 #pragma once
 // All children of one lane in one thread, with the least code that can speak the packet protocol: the network loses
-// nothing, so nothing is sent again. The thread spends less on a packet than an aggregator does, so it never slows one
-// down: payloads never change, lie in their packets already, and have checksums computed beforehand.
+// nothing, so nothing is sent again. The thread spends less on a packet than an aggregator does, so it never slows the
+// aggregator down: payloads never change, lie in their packets already, and have checksums computed beforehand.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ChildrenSetting {
   std::uint16_t queue = 0;            // queue from which they receive
   std::uint16_t send_queue = 0;       // queue by which they send
   bool in_rows = false;               // sends a window of one child, then of the next; else one packet of each in turn
-  std::uint32_t lane_children = 0;    // children of each lane; 0: all are of one lane
+  std::uint32_t lane_children = 0;    // children of each lane; 0: all children are of one lane
 };
 
 class Children {

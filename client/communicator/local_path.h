@@ -50,7 +50,7 @@ class LocalPath {
   const std::function<void()> met_;
   std::shared_ptr<local::GroupCalls> calls_;
   std::optional<Error> why_not_;
-  std::unique_ptr<LocalMeeting> meeting_;  // last: its end may still post
+  std::unique_ptr<LocalMeeting> meeting_;  // the last member: its destructor may still post a call
 };
 
 /// Logs why the ranks do without shared memory.

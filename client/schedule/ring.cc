@@ -54,8 +54,8 @@ void ring_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noe
   emit.receive(behind(p, 1), parts.part(Buffer::recv, behind(p, step + 1)));
 }
 
-// Parts are numbered by place, because the scatter before this gave each inner node of the tree a contiguous range of
-// places, and no rank is sent the parts of its range again. The root has all parts, so it copies its input to its
+// Parts are numbered by place: the scatter before this gave each inner node of the tree a contiguous range of places,
+// and a rank does not receive the parts of its own range again. The root has all parts, so it copies its input to its
 // output, a part per step, while the others transfer.
 void ring_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const Partition parts = partition_of(p);

@@ -64,7 +64,7 @@ std::vector<Rule> rules_of(const std::vector<MeasuredTime>& measured) {
   std::uint64_t before = 0;
   for (const auto& [bytes, quickest] : by_size(measured)) {
     const MeasuredTime* ranks = quickest.ranks;
-    if (ranks == nullptr) continue;  // no time says what to run between the ranks if there is no tree
+    if (ranks == nullptr) continue;  // no algorithm between the ranks was measured
     const bool tree = quickest.tree != nullptr && quickest.tree->time_us < ranks->time_us;
     const Step step{UINT64_MAX, tree ? Path::tree : Path::ranks, ranks->algorithm};
     if (rules.empty() || rules.back().step.path != step.path || rules.back().step.algorithm != step.algorithm) {

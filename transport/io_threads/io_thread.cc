@@ -120,8 +120,8 @@ void IoThread::adopt_end(std::unique_ptr<IoEnd> end) {
 }
 
 void IoThread::destroy(IoEnd& end) {
-  TRIBUTARY_ASSERT(end.number < ends_.size() && ends_[end.number].get() == &end, "a channel is destroyed twice, of {}",
-                   ends_.size());
+  TRIBUTARY_ASSERT(end.number < ends_.size() && ends_[end.number].get() == &end,
+                   "a channel is destroyed twice; {} channels are left", ends_.size());
   std::erase(flushing_, &end);
   const std::size_t number = end.number;
   std::swap(ends_[number], ends_.back());

@@ -1,5 +1,5 @@
 #pragma once
-// One connection's account of the ranges of this process's memory that it has told its other side, and of the answers.
+// The ranges of this process's memory that a connection has told its other side, and the answers.
 #include <array>
 #include <optional>
 

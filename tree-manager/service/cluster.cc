@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kTopologyKey = "topology";
 constexpr const char* kIncarnationsKey = "incarnations";
 constexpr const char* kGroupNumbersKey = "group_numbers";
-// A stride lasts about a minute, because both series follow the clock (groups with 1024 numbers a millisecond). The
-// manager writes the store once a stride.
+// A stride lasts about a minute, because both series grow with the clock: by one, or 1024 for groups, a millisecond.
+// The manager writes the store once a stride.
 constexpr std::uint64_t kIncarnationStride = 1U << 16;
 constexpr std::uint64_t kGroupStride = 1U << 26;
 constexpr auto kForgetEndedEvery = std::chrono::hours(1);
@@ -133,7 +133,7 @@ bool Cluster::topology_from_file() const {
 Status Cluster::put_topology(const std::string& text, const std::string& caller) {
   auto topology = parse_topology(text, "topology");
   if (!topology) return fail(Errc::bad_argument, topology.error().message);
-  // Outside the lock, because it takes long for a large fabric.
+  // Compares outside the lock, because that takes long for a large fabric.
   const TopologyDifference difference = compare(*this->topology(), *topology);
   const std::lock_guard lock(mutex_);
   if (topology_from_file_) {

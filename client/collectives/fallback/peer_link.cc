@@ -10,7 +10,7 @@ using transport::Placement;
 using transport::Reject;
 
 namespace {
-constexpr std::uint64_t kTakenUntoldMax = 32;  // frames of one direction, of which the other side may keep copies
+constexpr std::uint64_t kTakenUntoldMax = 32;  // frames that this side takes before it tells the count
 }  // namespace
 
 std::string_view to_string(PeerClass peer_class) noexcept {
@@ -49,7 +49,7 @@ void PeerLink::leave_first_way(transport::TimePoint until, const std::string& re
   if (second_ || closed_) return;
   second_ = true;
   if (!channel_) return;
-  channel_->close();  // from here on nothing of it reads or writes our memory
+  channel_->close();  // from here on this channel neither reads nor writes our memory
   first_ = std::move(channel_);
   held_back_.reset();
   open_ = false;
@@ -71,7 +71,7 @@ void PeerLink::go_on_from(std::uint64_t taken_there) {
   const auto cookies = sent_.go_on_from(taken_there, pending_);
   if (!cookies) {
     channel_->close();
-    return fail("it has taken another number of frames than it can have");
+    return fail("it says that it has taken a number of frames that it cannot have taken");
   }
   open_ = true;
   second_until_ = transport::TimePoint::max();
@@ -124,7 +124,7 @@ void PeerLink::count_taken() {
   if (taken_ - taken_told_ >= kTakenUntoldMax) say_taken();
 }
 
-/// Takes in the other side's count of this side's frames that it has taken. False: that number is impossible.
+/// Notes how many of this side's frames the other side has taken. False: that number is impossible.
 bool PeerLink::hears_taken(const FrameHeader& header) {
   if (!may_go_on()) return true;
   return header.type == FrameType::taken ? sent_.taken(header.count) : sent_.taken_low_bits(header.epoch);

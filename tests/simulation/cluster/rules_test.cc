@@ -146,7 +146,7 @@ TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
   }
 }
 
-/// A rank 0 that stood still while others came, and gave up, must not say that they did not come.
+/// Rank 0 stands still while others come, and then gives up. It must not say that they did not come.
 TEST(Rules, ARankThatStoodStillWhileTheRanksMetSaysSo) {
   for (const std::uint32_t still : {0U, 2U}) {
     Cluster cluster({.seed = 5});
@@ -175,7 +175,7 @@ TEST(Rules, ARankThatCannotReachAnotherSaysSoAndWhy) {
 }
 
 /// Rank 0 refuses connections, and then every process stands still for long. The first thing that a rank finds
-/// afterwards is the refusal, when by the clock the time-out has passed.
+/// afterwards is the refusal, and by then its clock says that the time-out has passed.
 TEST(Rules, ARefusedConnectionIsTriedAgainAfterAllHaveStoodStillForLong) {
   for (std::uint64_t seed = 1; seed <= 16; ++seed) {  // an attempt takes 0.2 s, and the next comes a second later
     ClusterSettings settings{.seed = seed};

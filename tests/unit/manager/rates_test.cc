@@ -74,8 +74,8 @@ TEST(Rates, AnAggregatorOnTheRanksHostTakesNothingFromTheCountOfTheRing) {
 
 TEST(Rates, MembersThatLeaveTheHostOfAnIdleAggregatorLoadItsLink) {
   std::vector<PlanAggregator> aggregators{aggregator_on("agg-a"), aggregator_on("a")};
-  aggregators[1].memory_free_bytes = lane_reservation_bytes(2, 32, 64U << 10);  // for its own host's four
-                                                                                // ranks
+  aggregators[1].memory_free_bytes = lane_reservation_bytes(2, 32, 64U << 10);  // for the four ranks
+                                                                                // of its own host
   const std::vector<std::string> hosts{"a", "a", "a", "a", "b"};
   const Plan plan = make_fabric(two_leaves())
                         ->plan({.hosts = hosts,
@@ -134,7 +134,7 @@ TEST(Rates, ALinkOfUnknownRateMakesItsPathsUnknown) {
   EXPECT_EQ(rates.trees, 0U);
 }
 
-/// Four ranks and four aggregators on hosts of their own; each aggregator registered with a link of `line_rate`.
+/// Four ranks and four aggregators on hosts of their own; each aggregator is registered with a link of `line_rate`.
 Plan plan_without_topology(std::uint64_t link_rate, const std::vector<std::uint64_t>& line_rates,
                            const Topology& topology = {}) {
   const std::vector<std::string> hosts = nodes(4);

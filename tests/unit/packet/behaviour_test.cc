@@ -21,7 +21,7 @@ TEST_F(Packets, ARestartedPeerIsFoundOutAtOnce) {
   const TimePoint begin = network_.now();
   ASSERT_TRUE(run([&] { return source.closed.has_value(); }));
   EXPECT_EQ(source.closed->code, Errc::peer_gone);
-  EXPECT_LT(network_.now() - begin, 1500ms) << "the next sign of life asked for is answered by a reset";
+  EXPECT_LT(network_.now() - begin, 1500ms) << "the server answers the client's next sign of life by a reset";
   EXPECT_EQ(client_->statistics().resets_received, 1U);
 }
 
@@ -119,7 +119,7 @@ TEST_F(Packets, IsSentToThePortThatServesItsGroup) {
   source.channel = client_->connect(listener_->local(), source, 10s);
   source.feed();
   ASSERT_TRUE(run([&] { return others.all.size() == 1 && others.all[0]->frames == 3; }));
-  EXPECT_EQ(claimed.group, 77U) << "that of the first frame";
+  EXPECT_EQ(claimed.group, 77U) << "the group comes from the first frame";
   EXPECT_EQ(source.channel->peer(), to_string(listener_->local()));
   EXPECT_EQ(server_->statistics().connections, 0U);
 }
@@ -204,7 +204,7 @@ TEST_F(Packets, AReaderThatStopsBoundsWhatIsKept) {
   source.channel = client_->connect(listener->local(), source, 10s);
   run([] { return false; }, 30s);
   EXPECT_FALSE(source.closed) << "waiting is no error";
-  EXPECT_LT(client_->statistics().bytes_sent, 3U << 20) << "no more than the credit, and some questions";
+  EXPECT_LT(client_->statistics().bytes_sent, 3U << 20) << "it sends no more than the credit, and some questions";
 }
 
 /// Readers stop one after another: their unread bytes are kept, and the others are promised only the memory that is

@@ -102,7 +102,7 @@ class Answer {
   std::string wrong_;
 };
 
-/// Sends members that an older manager does not know only where they are needed.
+/// Leaves out members that are not needed: an older manager does not know some of them.
 json to_json(const AggregatorRegistration& r) {
   json body = {{"name", r.name},
                {"host", r.host},
@@ -343,7 +343,7 @@ Result<json> ManagerClient::request(std::string_view method, std::string_view pa
   const bool plain = path.starts_with('/') && path.find_first_of(" \r\n\t") == std::string_view::npos;
   if (!plain)
     return fail(Errc::bad_argument,
-                "'" + std::string(path) + "' is no path; it begins with a slash and holds no space");
+                "'" + std::string(path) + "' is no path: a path begins with a slash and holds no space");
   return impl_->call(method, path, body);
 }
 
