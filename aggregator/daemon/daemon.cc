@@ -8,6 +8,7 @@
 #include "aggregator/daemon/files.h"
 #include "aggregator/daemon/host_address.h"
 #include "aggregator/daemon/line_rate.h"
+#include "aggregator/daemon/modules.h"
 #include "service-kit/units.h"
 
 namespace tributary::aggregator {
@@ -79,7 +80,7 @@ ListenPlaces* Daemon::listen_places() const noexcept {
 
 std::vector<ListenPlace> Daemon::data_places() const {
   if (const ListenPlaces* const places = listen_places()) return places->all();
-  const Endpoint at = udp_door_ ? udp_door_->local() : Endpoint{dpdk_device_->address(), workers_.front()->port()};
+  const Endpoint at = udp_door_ ? udp_door_->local() : Endpoint{dpdk_->address(), workers_.front()->port()};
   return {{.at = at, .live = true, .why_not = {}}};
 }
 
@@ -204,17 +205,20 @@ Status Daemon::start_workers() {
 }
 
 Status Daemon::start_rdma_workers(const WorkerSettings& worker) {
+  const auto module = verbs_module();
+  if (!module) return fail(Errc::bad_config, "transport is verbs, but " + module.error().message);
+  verbs_ = *module;
   if (const auto names = transport::names_of_rails(settings_.rdma_devices); !names.empty()) {
-    const auto rails = transport::choose_rails(transport::SystemTree(), transport::verbs_rails(),
-                                               {.names = names, .gpu = {}, .node = {}});
+    const auto rails =
+        transport::choose_rails(transport::SystemTree(), verbs_->rails(), {.names = names, .gpu = {}, .node = {}});
     if (!rails) return fail(Errc::bad_config, "rdma_devices: " + rails.error().message + ".");
     for (const transport::Rail& rail : *rails) rails_.push_back(rail.address);
   }
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
-    auto verbs = transport::VerbsTransport::create(verbs_settings());
+    auto verbs = verbs_->make(verbs_settings());
     if (!verbs) return fail(Errc::bad_config, "transport is verbs, but " + verbs.error().message);
-    workers_.push_back(std::make_unique<WorkerThread>(
-        i, budget_, worker, std::move(*verbs), [this](std::span<const std::byte> join) { return verify(join); }));
+    workers_.push_back(WorkerThread::over_rdma(i, budget_, worker, *verbs_, std::move(*verbs),
+                                               [this](std::span<const std::byte> join) { return verify(join); }));
   }
   return {};
 }
@@ -223,6 +227,19 @@ Status Daemon::start_udp_workers(const WorkerSettings& worker) {
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
     auto thread = WorkerThread::over_udp(i, budget_, worker, settings_.listen.front().host, udp_settings(),
                                          [this, i](std::span<const std::byte> join) { return verify_for(i, join); });
+    if (!thread) return fail(Errc::io, thread.error().message);
+    workers_.push_back(std::move(*thread));
+  }
+  return {};
+}
+
+Status Daemon::start_dpdk_workers(const WorkerSettings& worker) {
+  auto network = DpdkNetwork::open(settings_, link_keys_);
+  if (!network) return std::unexpected(network.error());
+  dpdk_ = std::move(*network);
+  for (std::uint32_t i = 0; i < settings_.workers; ++i) {
+    auto thread = dpdk_->start_worker(i, budget_, worker,
+                                      [this, i](std::span<const std::byte> join) { return verify_for(i, join); });
     if (!thread) return fail(Errc::io, thread.error().message);
     workers_.push_back(std::move(*thread));
   }
@@ -267,7 +284,7 @@ WorkerThread& Daemon::worker_of(std::uint64_t group, std::uint32_t lane) noexcep
 }
 
 Status Daemon::open_rdma_door() {
-  auto door = RdmaDoor::open(settings_.listen, [this](const transport::VerbsClaim& claim) {
+  auto door = RdmaDoor::open(*verbs_, settings_.listen, [this](const transport::VerbsClaim& claim) {
     return worker_of(claim.group, claim.lane).rdma();
   });
   if (!door) return fail(Errc::io, door.error().message + " listen must be an address of an RDMA device's interface.");
@@ -286,6 +303,14 @@ Status Daemon::open_udp_door() {
                               " End the process that holds it, or set listen (--listen) to another "
                               "address; port 0 chooses a free one.");
   }
+  udp_door_ = std::move(*door);
+  return {};
+}
+
+Status Daemon::open_dpdk_door() {
+  auto door =
+      dpdk_->open_door([this](const transport::DpdkClaim& claim) { return worker_of(claim.group, claim.lane).port(); });
+  if (!door) return std::unexpected(door.error());
   udp_door_ = std::move(*door);
   return {};
 }
@@ -411,8 +436,10 @@ DaemonStatus Daemon::status() const {
                       .now = std::chrono::steady_clock::now()};
   status.manager = manager_->state();
   status.listen = data_places();
-  if (dpdk_device_) status.dpdk_device = dpdk_device_->statistics();
-  status.dpdk_door = dpdk_door_statistics();
+  if (dpdk_) {
+    status.dpdk_device = dpdk_->statistics();
+    status.dpdk_door = dpdk_->door_statistics();
+  }
   const std::lock_guard lock(draining_mutex_);
   status.draining = draining_;
   return status;

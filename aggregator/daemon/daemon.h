@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "aggregator/daemon/dpdk_network.h"
 #include "aggregator/daemon/front_door.h"
 #include "aggregator/daemon/key_ring.h"
 #include "aggregator/daemon/manager_link.h"
@@ -62,14 +63,8 @@ class Daemon {
   [[nodiscard]] Status open_front_door();
   [[nodiscard]] Status open_udp_door();
   [[nodiscard]] Status open_rdma_door();
-  // in daemon_dpdk.cc
-  [[nodiscard]] Status open_dpdk_device();
   [[nodiscard]] Status start_dpdk_workers(const WorkerSettings& worker);
   [[nodiscard]] Status open_dpdk_door();
-  [[nodiscard]] Status start_dpdk_door();
-  [[nodiscard]] std::optional<transport::DpdkStatistics> dpdk_door_statistics() const;
-  [[nodiscard]] transport::DpdkSettings dpdk_settings(std::uint32_t queue) const;
-  [[nodiscard]] bool needs_dpdk_door() const noexcept { return settings_.workers > 1; }
   [[nodiscard]] Result<VerifiedJoin> verify(std::span<const std::byte> join) const;
   [[nodiscard]] Result<VerifiedJoin> verify_for(std::size_t worker, std::span<const std::byte> join) const;
   [[nodiscard]] Status open_http();
@@ -100,7 +95,8 @@ class Daemon {
   bool shutting_down_ = false;
   std::atomic<bool> up_{false};  // all threads run: pages may ask them
   std::atomic<bool> shut_down_{false};
-  std::shared_ptr<transport::DpdkDevice> dpdk_device_;  // shared by all workers and the door
+  const VerbsModule* verbs_ = nullptr;  // over RDMA
+  std::unique_ptr<DpdkNetwork> dpdk_;   // over DPDK
   std::vector<std::unique_ptr<WorkerThread>> workers_;
   // A door ends before the workers to which it hands connections. One of the three is set; or none, over DPDK with one
   // worker, which listens itself.
@@ -108,9 +104,8 @@ class Daemon {
   std::vector<std::string> rails_;  // over RDMA: addresses of the devices that settings_ names
   std::unique_ptr<RdmaDoor> rdma_door_;
   std::unique_ptr<UdpDoor> udp_door_;
-  transport::DpdkTransport* dpdk_door_ = nullptr;  // the transport of udp_door_, over DPDK
-  std::unique_ptr<ManagerLink> manager_;           // asks the workers
-  StatusPages pages_;                              // asks all of the above
+  std::unique_ptr<ManagerLink> manager_;  // asks the workers
+  StatusPages pages_;                     // asks all of the above
   std::unique_ptr<service::HttpServer> http_;
   std::jthread shutdown_;
 };

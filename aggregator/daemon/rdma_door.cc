@@ -10,16 +10,16 @@ constexpr auto kRdmaTurn = std::chrono::milliseconds(50);
 
 }  // namespace
 
-Result<std::unique_ptr<RdmaDoor>> RdmaDoor::open(const std::vector<Endpoint>& listen,
-                                                 transport::VerbsTransport::Route route) {
+Result<std::unique_ptr<RdmaDoor>> RdmaDoor::open(const VerbsModule& verbs, const std::vector<Endpoint>& listen,
+                                                 VerbsModule::Route route) {
   std::unique_ptr<RdmaDoor> door(new RdmaDoor);
-  auto transport = transport::VerbsTransport::create({.spin_max = {}});
+  auto transport = verbs.make({.spin_max = {}});
   if (!transport) return std::unexpected(transport.error());
   door->transport_ = std::move(*transport);
   door->places_ = std::make_unique<ListenPlaces>(
-      listen, ListenWays{.open = [&transport = *door->transport_, route = std::move(route)](
-                                     const Endpoint& at) { return transport.listen_for(at, route); },
-                         .probe = transport::verbs_address_lives,
+      listen, ListenWays{.open = [&verbs, &transport = *door->transport_, route = std::move(route)](
+                                     const Endpoint& at) { return verbs.listen_for(transport, at, route); },
+                         .probe = verbs.address_lives,
                          .reopens = true});
   if (auto ok = door->places_->open(); !ok) return std::unexpected(ok.error());
   door->thread_ = std::jthread([&door = *door](const std::stop_token& stop) { door.run(stop); });

@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "aggregator/daemon/listen_places.h"
-#include "tributary/transport/verbs.h"
+#include "aggregator/modules/verbs_module.h"
 
 namespace tributary::aggregator {
 
 class RdmaDoor {
  public:
   /// Listens, and serves on a thread of its own. All transports that `route` returns must outlive the door.
-  [[nodiscard]] static Result<std::unique_ptr<RdmaDoor>> open(const std::vector<Endpoint>& listen,
-                                                              transport::VerbsTransport::Route route);
+  [[nodiscard]] static Result<std::unique_ptr<RdmaDoor>> open(const VerbsModule& verbs,
+                                                              const std::vector<Endpoint>& listen,
+                                                              VerbsModule::Route route);
   ~RdmaDoor();
   RdmaDoor(const RdmaDoor&) = delete;
   RdmaDoor& operator=(const RdmaDoor&) = delete;
@@ -33,7 +34,7 @@ class RdmaDoor {
   RdmaDoor() = default;
   void run(const std::stop_token& stop);
 
-  std::unique_ptr<transport::VerbsTransport> transport_;
+  std::unique_ptr<transport::Transport> transport_;
   std::unique_ptr<ListenPlaces> places_;
   std::atomic<std::chrono::steady_clock::duration> last_turn_{std::chrono::steady_clock::now().time_since_epoch()};
   std::jthread thread_;  // last: it uses all of the above

@@ -14,18 +14,12 @@ WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSett
                            const transport::NearSettings& transport_settings)
     : transport_(std::make_unique<transport::NearTransport>(transport_settings)),
       near_(static_cast<transport::NearTransport*>(transport_.get())),
+      add_statistics_([near = near_](WorkerSnapshot& to) {
+        to.tcp = near->tcp_statistics();
+        to.shm = near->shm_statistics();
+      }),
       worker_(*transport_, budget, std::move(settings)),
       last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {
-  start(index);
-}
-
-WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
-                           std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify)
-    : transport_(std::move(transport)),
-      verbs_(static_cast<transport::VerbsTransport*>(transport_.get())),
-      worker_(*transport_, std::move(verify), budget, std::move(settings)),
-      last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {
-  verbs_->accept_routed(&worker_);
   start(index);
 }
 
@@ -35,28 +29,43 @@ WorkerThread::WorkerThread(std::unique_ptr<transport::Transport> transport, Memo
       worker_(*transport_, std::move(verify), budget, std::move(settings)),
       last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {}
 
+std::unique_ptr<WorkerThread> WorkerThread::over_rdma(std::uint32_t index, MemoryBudget& budget,
+                                                      WorkerSettings settings, const VerbsModule& verbs,
+                                                      std::unique_ptr<transport::Transport> transport,
+                                                      Worker::VerifyJoin verify) {
+  std::unique_ptr<WorkerThread> thread(
+      new WorkerThread(std::move(transport), budget, std::move(settings), std::move(verify)));
+  verbs.accept_routed(*thread->transport_, &thread->worker_);
+  thread->add_statistics_ = [&verbs, &from = *thread->transport_](WorkerSnapshot& to) {
+    to.verbs = verbs.statistics(from);
+  };
+  thread->start(index);
+  return thread;
+}
+
 Result<std::unique_ptr<WorkerThread>> WorkerThread::over_udp(std::uint32_t index, MemoryBudget& budget,
                                                              WorkerSettings settings, const std::string& host,
                                                              const transport::UdpSettings& transport_settings,
                                                              Worker::VerifyJoin verify) {
   auto transport = std::make_unique<transport::UdpTransport>(transport_settings);
-  auto* const udp = transport.get();
+  const auto& udp = *transport;
   std::unique_ptr<WorkerThread> thread(
       new WorkerThread(std::move(transport), budget, std::move(settings), std::move(verify)));
-  thread->udp_ = udp;
+  thread->add_statistics_ = [&udp](WorkerSnapshot& to) { to.udp = udp.statistics(); };
   if (auto ok = thread->listen({host, 0}); !ok) return std::unexpected(ok.error());
   thread->start(index);
   return thread;
 }
 
 Result<std::unique_ptr<WorkerThread>> WorkerThread::over_dpdk(std::uint32_t index, MemoryBudget& budget,
-                                                              WorkerSettings settings,
-                                                              std::unique_ptr<transport::DpdkTransport> transport,
+                                                              WorkerSettings settings, const DpdkModule& dpdk,
+                                                              std::unique_ptr<transport::Transport> transport,
                                                               const Endpoint& at, Worker::VerifyJoin verify) {
-  auto* const dpdk = transport.get();
   std::unique_ptr<WorkerThread> thread(
       new WorkerThread(std::move(transport), budget, std::move(settings), std::move(verify)));
-  thread->dpdk_ = dpdk;
+  thread->add_statistics_ = [&dpdk, &from = *thread->transport_](WorkerSnapshot& to) {
+    to.dpdk = dpdk.statistics(from);
+  };
   if (auto ok = thread->listen(at); !ok) return std::unexpected(ok.error());
   thread->start(index);
   return thread;
@@ -121,14 +130,9 @@ std::future<WorkerSnapshot> WorkerThread::snapshot() {
 }
 
 WorkerSnapshot WorkerThread::copy() const {
-  return {.metrics = worker_.metrics(),
-          .lanes = worker_.lanes(),
-          .sessions = worker_.sessions(),
-          .tcp = near_ != nullptr ? near_->tcp_statistics() : transport::TcpStatistics{},
-          .shm = near_ != nullptr ? near_->shm_statistics() : transport::ShmStatistics{},
-          .verbs = verbs_ != nullptr ? std::optional(verbs_->statistics()) : std::nullopt,
-          .udp = udp_ != nullptr ? udp_->statistics() : transport::UdpStatistics{},
-          .dpdk = dpdk_ != nullptr ? dpdk_->statistics() : transport::DpdkStatistics{}};
+  WorkerSnapshot copy{.metrics = worker_.metrics(), .lanes = worker_.lanes(), .sessions = worker_.sessions()};
+  add_statistics_(copy);
+  return copy;
 }
 
 std::chrono::steady_clock::time_point WorkerThread::last_turn() const noexcept {

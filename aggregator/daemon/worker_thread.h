@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "aggregator/modules/dpdk_module.h"
+#include "aggregator/modules/verbs_module.h"
 #include "aggregator/worker/worker.h"
-#include "tributary/transport/dpdk.h"
 #include "tributary/transport/near.h"
 #include "tributary/transport/udp.h"
-#include "tributary/transport/verbs.h"
 
 namespace tributary::aggregator {
 
@@ -37,8 +37,10 @@ class WorkerThread {
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                const transport::NearSettings& transport_settings);
   /// Starts a worker over RDMA: a listener routes connections to rdma(), and the worker verifies their joins.
-  WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
-               std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify);
+  [[nodiscard]] static std::unique_ptr<WorkerThread> over_rdma(std::uint32_t index, MemoryBudget& budget,
+                                                               WorkerSettings settings, const VerbsModule& verbs,
+                                                               std::unique_ptr<transport::Transport> transport,
+                                                               Worker::VerifyJoin verify);
   /// Starts a worker over UDP, which listens at a port of its own on `host`: the door sends connections there, and the
   /// worker verifies their joins. Errc::io where it cannot listen.
   [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_udp(std::uint32_t index, MemoryBudget& budget,
@@ -46,17 +48,18 @@ class WorkerThread {
                                                                       const transport::UdpSettings& transport_settings,
                                                                       Worker::VerifyJoin verify);
   /// Starts a worker over a queue of a DPDK device, which listens at `at`.
-  [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_dpdk(
-      std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
-      std::unique_ptr<transport::DpdkTransport> transport, const Endpoint& at, Worker::VerifyJoin verify);
+  [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_dpdk(std::uint32_t index, MemoryBudget& budget,
+                                                                       WorkerSettings settings, const DpdkModule& dpdk,
+                                                                       std::unique_ptr<transport::Transport> transport,
+                                                                       const Endpoint& at, Worker::VerifyJoin verify);
   /// Ends the thread; connections that are still open break.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
   // ---- any thread; all return at once
-  /// Returns nullptr where the worker is not over RDMA.
-  [[nodiscard]] transport::VerbsTransport* rdma() const noexcept { return verbs_; }
+  /// Returns the transport to which a listener of RDMA routes connections.
+  [[nodiscard]] transport::Transport* rdma() const noexcept { return transport_.get(); }
   /// Returns the port at which the worker listens, over UDP and DPDK.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   /// Over TCP or shared memory: serves a connection whose join was verified.
@@ -76,11 +79,8 @@ class WorkerThread {
   [[nodiscard]] WorkerSnapshot copy() const;
 
   std::unique_ptr<transport::Transport> transport_;
-  // One of these four is set: it is transport_.
-  transport::NearTransport* near_ = nullptr;
-  transport::VerbsTransport* verbs_ = nullptr;
-  transport::UdpTransport* udp_ = nullptr;
-  transport::DpdkTransport* dpdk_ = nullptr;
+  transport::NearTransport* near_ = nullptr;             // over TCP or shared memory: transport_
+  std::function<void(WorkerSnapshot&)> add_statistics_;  // those of transport_
   Worker worker_;
   std::unique_ptr<transport::Listener> listener_;  // over UDP, and over DPDK
   std::uint16_t port_ = 0;                         // the port of listener_

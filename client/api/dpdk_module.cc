@@ -2,46 +2,30 @@
 
 #include <dlfcn.h>
 
-#include <string_view>
+#include <filesystem>
 
 #include "client/api/log.h"
 
 namespace tributary::client {
 namespace {
 
-constexpr const char* kFile = "libtributary-dpdk.so";
-
-/// Loads the module from beside this library, else from where the system looks.
-void* load(std::string& why) {
+/// The folder of this library.
+std::string own_folder() {
   Dl_info here{};
-  if (::dladdr(reinterpret_cast<const void*>(&dpdk_available), &here) != 0 && here.dli_fname != nullptr) {
-    const std::string_view own = here.dli_fname;
-    const std::string beside = std::string(own.substr(0, own.rfind('/') + 1)) + kFile;
-    if (void* const found = ::dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL)) return found;
-    why = ::dlerror();
-  }
-  void* const found = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
-  if (found == nullptr && why.empty()) why = ::dlerror();
-  return found;
+  if (::dladdr(reinterpret_cast<const void*>(&dpdk_available), &here) == 0 || here.dli_fname == nullptr) return ".";
+  return std::filesystem::absolute(here.dli_fname).parent_path();
 }
 
 Result<const DpdkModule*> module() {
-  static const Result<const DpdkModule*> one = []() -> Result<const DpdkModule*> {
-    std::string why;
-    void* const library = load(why);
-    if (library == nullptr) {
-      return fail(Errc::unsupported, "the module " + std::string(kFile) + " cannot be loaded: " + why +
-                                         ". It is built with libdpdk 22.11 or newer (scripts/setup --dpdk), and lies "
-                                         "beside libtributary.so");
-    }
-    const auto* const found = static_cast<const DpdkModule*>(::dlsym(library, kDpdkModuleSymbol));
-    if (found == nullptr || std::string_view(found->version) != TRIBUTARY_VERSION_TEXT) {
-      return fail(Errc::unsupported, "the module " + std::string(kFile) +
-                                         " has another version than libtributary; install both from one build");
-    }
-    return found;
-  }();
-  return one;
+  static const auto one = service::load_module(
+      {.file = "libtributary-dpdk.so",
+       .table = kDpdkModuleSymbol,
+       .folders = {own_folder(), ""},
+       .remedy = "Install the package libtributary-dpdk, or build from source where the libraries of DPDK 22.11 are "
+                 "found"},
+      TRIBUTARY_VERSION_TEXT);
+  if (!one) return std::unexpected(one.error());
+  return static_cast<const DpdkModule*>(*one);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/api/udp_rank.h"
+#include "service-kit/module.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/channel.h"
 #include "tributary/transport/link_keys.h"
@@ -32,8 +33,7 @@ struct DpdkRank {
 /// The functions of the module. It comes from the same build, so C++ types may cross.
 using DpdkModuleMake = Result<std::unique_ptr<transport::Transport>> (*)(const DpdkRank& rank, const UdpRank& packets,
                                                                          std::shared_ptr<transport::LinkKeys> keys);
-struct DpdkModule {
-  const char* version;
+struct DpdkModule : service::ModuleTable {
   DpdkModuleMake make;
   /// Returns facts about things that work, but not as well as they could, for the log; each sentence once.
   std::vector<std::string> (*take_notes)();

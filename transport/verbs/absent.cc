@@ -10,7 +10,7 @@ std::unexpected<Error> not_built() {
   return fail(
       Errc::unsupported,
       "this build has no RDMA verbs: rdma-core was not found when it was configured. Install libibverbs-dev and "
-      "librdmacm-dev, then configure and build again. Debian: the package tributary-aggregator-verbs has them");
+      "librdmacm-dev, then configure and build again. The package libtributary0 has them");
 }
 
 }  // namespace

@@ -72,4 +72,4 @@ std::vector<std::string> take_notes() {
 }  // namespace tributary::client
 
 extern "C" [[gnu::visibility("default")]] const tributary::client::DpdkModule tributary_dpdk_module{
-    TRIBUTARY_VERSION_TEXT, tributary::client::make, tributary::client::take_notes};
+    {TRIBUTARY_VERSION_TEXT}, tributary::client::make, tributary::client::take_notes};

@@ -9,11 +9,15 @@
 #include <sstream>
 
 #include "aggregator/daemon/daemon.h"
+#include "aggregator/daemon/modules.h"
 #include "tests/dpdk/port/rings.h"
 #include "tests/system/aggregator/fake_manager.h"
 #include "tests/system/aggregator/process.h"
 #include "tests/system/aggregator/raw_socket.h"
 #include "tests/unit/aggregator/child.h"
+
+// This process starts DPDK once, for the daemon and its children alike.
+extern "C" const tributary::aggregator::DpdkModule tributary_aggregator_dpdk;
 
 namespace tributary::aggregator::test {
 namespace {
@@ -53,6 +57,7 @@ class DpdkDaemon : public ::testing::Test {
     settings.dpdk_addresses = "10.7.0.1/24";
     settings.dpdk_descriptors = 256;
     settings.dpdk_sleep = std::chrono::milliseconds(1);
+    use_dpdk_module(tributary_aggregator_dpdk);
     auto daemon = Daemon::start(settings);
     ASSERT_TRUE(daemon) << daemon.error().message;
     daemon_ = std::move(*daemon);

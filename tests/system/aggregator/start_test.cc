@@ -6,6 +6,7 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/system/aggregator/daemon_rig.h"
@@ -44,6 +45,25 @@ TEST_F(DaemonStart, HelpAndVersionEndWith0) {
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.output, AllOf(HasSubstr("--ready-file"), HasSubstr("Exit codes")));
   EXPECT_THAT(run({"--version"}).output, HasSubstr("tributary-aggregator "));
+}
+
+TEST_F(DaemonStart, ATransportWithoutItsModuleEndsWith78AndNamesThePackage) {
+  const std::string alone = folder_.file("tributary-aggregator");  // a copy, beside which there is no module
+  std::filesystem::copy_file(aggregator_program(), alone);
+  for (const std::string transport : {"verbs", "dpdk"}) {
+    const std::string file =
+        folder_.write(transport + ".yaml",
+                      "manager: http://127.0.0.1:1\nlisten: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\n"
+                      "dpdk_device: net_null0\ndpdk_addresses: 10.0.0.1/24\ntransport: " +
+                          transport + "\n");
+    for (const auto& mode : {std::vector<std::string>{}, {"--check"}}) {
+      std::vector<std::string> arguments = {alone, "--config", file};
+      arguments.insert(arguments.end(), mode.begin(), mode.end());
+      Process process(arguments, folder_.file("alone.log"));
+      EXPECT_EQ(process.wait(std::chrono::seconds(20)), 78) << transport;
+      EXPECT_THAT(process.output(), HasSubstr("Install the package tributary-aggregator-" + transport));
+    }
+  }
 }
 
 TEST_F(DaemonStart, AWrongConfigurationEndsWith78AndTellsFileAndLine) {

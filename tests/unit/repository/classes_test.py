@@ -22,7 +22,6 @@ CLASSES: dict[str, tuple[int, int]] = {
     "Backend": (7, 43),
     "Cluster": (23, 61),
     "Communicator": (20, 52),
-    "Daemon": (21, 43),
     "Device": (26, 42),
     "DpdkPort": (32, 46),
     "Flow": (52, 55),

@@ -62,7 +62,7 @@ LAYERS: dict[str, set[str]] = {
     # client/tuning: the tuner asks the library's own cost model; service-kit: rates are written alike everywhere
     "client/plugins/nccl": {"client/include", "client/control", "client/plugins/nccl/abi", "client/schedule", "client/tuning", "protocol", "service-kit", "transport"},
     "client/plugins/nccl/abi": set(),
-    "client/plugins/dpdk": {"client/api", "protocol", "transport"},
+    "client/plugins/dpdk": {"client/api", "protocol", "service-kit", "transport"},
 }
 
 # How the layers are written in an #include: the public headers are found under "tributary/".

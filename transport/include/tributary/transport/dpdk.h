@@ -81,7 +81,7 @@ struct DpdkDeviceStatistics {
 
 class DpdkDevice {
  public:
-  /// Errc::unsupported where this build has no DPDK; bad_config, exhausted, denied, unreachable with a sentence that
+  /// bad_config, exhausted, denied, unreachable with a sentence that
   /// says what to do.
   [[nodiscard]] static Result<std::shared_ptr<DpdkDevice>> open(const DpdkDeviceSettings& settings);
   /// All its transports have gone before.

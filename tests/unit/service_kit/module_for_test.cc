@@ -1,0 +1,10 @@
+// A module of version 1, as module_test.cc loads it.
+#include "service-kit/module.h"
+
+namespace {
+struct Table : tributary::service::ModuleTable {
+  int number;
+};
+}  // namespace
+
+extern "C" [[gnu::visibility("default")]] const Table module_for_test{{"1"}, 42};
