@@ -20,6 +20,7 @@
 #include "service-kit/notify.h"
 #include "service-kit/start_checks.h"
 #include "tree-manager/api/api.h"
+#include "tree-manager/identity/key_file.h"
 #include "tree-manager/settings/settings.h"
 
 namespace {
@@ -96,6 +97,7 @@ Result<Settings> settings_from(const Options& options) {
   if (settings.aggregator_token_file.empty())
     settings.aggregator_token_file = settings.path_in_state("aggregator.token");
   if (settings.job_token_file.empty()) settings.job_token_file = settings.path_in_state("job.token");
+  if (settings.identity_key_file.empty()) settings.identity_key_file = settings.path_in_state("identity.keys");
   return settings;
 }
 
@@ -201,10 +203,33 @@ Status check_start(const Settings& settings) {
   if (::access(database.c_str(), F_OK) == 0) {
     if (auto ok = service::check_writable_file("the database", database); !ok) return ok;
   }
+  if (::access(settings.identity_key_file.c_str(), F_OK) == 0) {
+    if (const auto keys = load_identity_keys(settings.identity_key_file); !keys) return std::unexpected(keys.error());
+  }
   return check_secrets(secret_paths(settings));
 }
 
-void reload(const Options& options, Cluster& cluster) {
+/// Reads the keys of identity tokens, after the first start has made one.
+Result<IdentityKeys> identity_keys(const Settings& settings) {
+  const std::string& path = settings.identity_key_file;
+  if (::access(path.c_str(), F_OK) != 0) {
+    if (auto ok = add_identity_key(path); !ok) return std::unexpected(ok.error());
+  }
+  return load_identity_keys(path);
+}
+
+void reload_keys(const Settings& settings, Api& api) {
+  auto keys = load_identity_keys(settings.identity_key_file);
+  if (!keys) {
+    spdlog::error("the identity keys were not reloaded, and the old ones stay in use: {}", keys.error().message);
+    return;
+  }
+  const std::size_t count = keys->size();
+  api.use_identity_keys(std::move(*keys));
+  spdlog::info("identity tokens of {} {} are good now", count, count == 1 ? "key" : "keys");
+}
+
+void reload(const Options& options, Cluster& cluster, Api& api) {
   service::notify_service_manager("RELOADING=1");
   const auto settings = settings_from(options);
   if (!settings) {
@@ -219,6 +244,7 @@ void reload(const Options& options, Cluster& cluster) {
     } else if (cluster.topology_from_file()) {
       spdlog::warn("the configuration names no topology any more; the old one stays in use until a restart");
     }
+    reload_keys(*settings, api);
     spdlog::info("reloaded; log level {}", settings->log_level);
   }
   service::notify_service_manager("READY=1");
@@ -231,13 +257,13 @@ sigset_t signals_of_interest() {
   return set;
 }
 
-void serve_until_stopped(const Options& options, Cluster& cluster) {
+void serve_until_stopped(const Options& options, Cluster& cluster, Api& api) {
   const sigset_t signals = signals_of_interest();
   while (true) {
     int signal = 0;
     if (sigwait(&signals, &signal) != 0) continue;
     if (signal != SIGHUP) break;
-    reload(options, cluster);
+    reload(options, cluster, api);
   }
   service::notify_service_manager("STOPPING=1");
 }
@@ -262,6 +288,8 @@ int run(const Options& options, const Settings& settings) {
   if (auto ok = claim_directory(settings.state_directory); !ok) return complain(ok.error());
   const auto secrets = load_or_make_secrets(secret_paths(settings));
   if (!secrets) return complain(secrets.error());
+  const auto keys = identity_keys(settings);
+  if (!keys) return complain(keys.error());
   const auto store =
       open_sqlite({.path = settings.path_in_state("manager.db"), .bytes_max = settings.database_bytes_max});
   if (!store) return complain(store.error());
@@ -269,9 +297,11 @@ int run(const Options& options, const Settings& settings) {
   auto cluster = Cluster::open(cluster_settings(settings), **store, secrets->key, clock, std::move(*topology));
   if (!cluster) return complain(cluster.error());
 
-  Api api(**cluster, {.aggregator_token = secrets->aggregator_token,
-                      .job_token = secrets->job_token,
-                      .reads_need_token = settings.reads_need_token});
+  Api api(**cluster, {.aggregator_token = settings.old_secrets ? secrets->aggregator_token : "",
+                      .job_token = settings.old_secrets ? secrets->job_token : "",
+                      .reads_need_token = settings.reads_need_token,
+                      .tenants_read_all = settings.tenants_read == "all",
+                      .identity_keys = *keys});
   auto server = service::HttpServer::start(server_settings(settings), api);
   if (!server) return complain(server.error());
   api.show_door((*server)->door());
@@ -279,7 +309,7 @@ int run(const Options& options, const Settings& settings) {
   spdlog::info("serving on {}, state in {}", to_string((*server)->local()), settings.state_directory);
   if (auto ok = announce(settings, (*server)->local()); !ok) return complain(ok.error());
 
-  serve_until_stopped(options, **cluster);
+  serve_until_stopped(options, **cluster, api);
   spdlog::info("stopping: running groups go on without the manager");
   (*server)->stop(kStopLimit);
   return 0;

@@ -15,6 +15,7 @@
 #include "client/cli/perf/perf_command.h"
 #include "client/cli/run/run_command.h"
 #include "client/cli/terminal/exit_code.h"
+#include "client/cli/token/token_command.h"
 #include "client/cli/top/top_command.h"
 #include "client/cli/topology/topology_command.h"
 #include "client/cli/tuning/explain.h"
@@ -416,6 +417,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_topology(app, action);
   describe_drain(app, action);
   describe_plan(app, action);
+  describe_token(app, action);
   app.add_subcommand("help", "Show what a command does: tributary help COMMAND");  // see written_out()
   app.add_subcommand("version", "Show the version");
 }

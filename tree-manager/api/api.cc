@@ -1,13 +1,21 @@
 #include "tree-manager/api/api.h"
 
-#include <openssl/crypto.h>
 #include <spdlog/spdlog.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <stdexcept>
 
 #include "tree-manager/api/embedded.h"
 #include "tree-manager/api/metrics.h"
 #include "tree-manager/api/replies.h"
+#include "tree-manager/api/token_routes.h"
+#include "tributary/protocol/assert.h"
+
+#ifndef TRIBUTARY_VERSION
+#error "the build sets TRIBUTARY_VERSION"
+#endif
 
 namespace tributary::manager {
 namespace {
@@ -30,51 +38,122 @@ bool is_parameter(std::string_view part) {
   return part.starts_with('{');
 }
 
-/// Takes as long for a wrong token as for a right one of the same length.
-bool same_token(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+constexpr const char* kRevokedKey = "revoked_tokens";
+
+Revocations revoked_in(const Cluster& cluster) {
+  auto revoked = Revocations::parse(cluster.kept(kRevokedKey));
+  if (!revoked) throw std::runtime_error(revoked.error().message);
+  return std::move(*revoked);
+}
+
+std::int64_t system_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+ApiSettings with_clock(ApiSettings settings) {
+  if (!settings.unix_seconds) settings.unix_seconds = system_seconds;
+  return settings;
+}
+
+/// Says where a caller gets a token that this route takes.
+std::string where_from(const AccessRow& row) {
+  if (row.roles.has(Role::tenant)) return "set TRIBUTARY_TOKEN_FILE to a file with";
+  return "name a file with it, in an aggregator's token_file or in --token-file:";
+}
+
+/// The groups that the caller may steer.
+GroupOwner owner_of(const Identity& caller) {
+  return {.tenant = caller.tenant, .job = caller.job};
+}
+
+std::optional<std::uint64_t> number_in(const std::string& text) {
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+HttpReply page() {
+  HttpReply reply{.content_type = "text/html; charset=utf-8", .body = std::string(kIndexHtml), .headers = {}};
+  reply.headers.emplace_back(
+      "Content-Security-Policy",
+      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  return reply;
+}
+
+HttpReply openapi() {
+  return {.body = std::string(kOpenApiJson), .headers = {}};
+}
+
+HttpReply version() {
+  return json_reply(
+      {{"name", "tributary-manager"}, {"version", TRIBUTARY_VERSION}, {"protocol_version", kProtocolVersion}});
 }
 
 }  // namespace
 
 Api::Api(Cluster& cluster, ApiSettings settings)
-    : cluster_(cluster), settings_(std::move(settings)), metrics_(std::make_unique<ApiMetrics>(cluster)) {
+    : cluster_(cluster),
+      settings_(with_clock(std::move(settings))),
+      authenticator_({.aggregator_token = settings_.aggregator_token, .job_token = settings_.job_token},
+                     settings_.identity_keys, revoked_in(cluster),
+                     [&cluster](const std::string& text) { return cluster.keep(kRevokedKey, text); }),
+      metrics_(std::make_unique<ApiMetrics>(cluster)) {
   add_routes();
+  add_token_routes();
 }
 
 Api::~Api() = default;
 
-void Api::add(std::string_view method, std::string_view pattern, Access access, std::uint64_t body_bytes_max,
+void Api::add(std::string_view method, std::string_view pattern, std::uint64_t body_bytes_max,
+              std::function<HttpReply(const Call&)> run) {
+  const AccessRow* const access = access_row(method, pattern);
+  TRIBUTARY_ASSERT(access != nullptr, "{} {} has no row in the table of access", method, pattern);
+  routes_.push_back({std::string(method), std::string(pattern), access, body_bytes_max, std::move(run)});
+}
+
+void Api::add(std::string_view method, std::string_view pattern, std::uint64_t body_bytes_max,
               HttpReply (Api::*run)(const Call&)) {
-  routes_.push_back({std::string(method), std::string(pattern), access, body_bytes_max,
-                     [this, run](const Call& call) { return (this->*run)(call); }});
+  add(method, pattern, body_bytes_max, [this, run](const Call& call) { return (this->*run)(call); });
 }
 
 void Api::add_routes() {
-  add("GET", "/", Access::open, 0, &Api::page);
-  add("GET", "/healthz", Access::open, 0, &Api::health);
-  add("GET", "/metrics", Access::read, 0, &Api::metrics);
-  add("GET", "/v1/openapi.json", Access::open, 0, &Api::openapi);
-  add("GET", "/v1/version", Access::open, 0, &Api::version);
-  add("GET", "/v1/public-key", Access::open, 0, &Api::public_key);
-  add("GET", "/v1/aggregators", Access::read, 0, &Api::list_aggregators);
-  add("POST", "/v1/aggregators", Access::aggregator, kSmallBody, &Api::register_aggregator);
-  add("GET", "/v1/aggregators/{name}", Access::read, 0, &Api::get_aggregator);
-  add("DELETE", "/v1/aggregators/{name}", Access::aggregator, kSmallBody, &Api::delete_aggregator);
-  add("PUT", "/v1/aggregators/{name}/lease", Access::aggregator, kSmallBody, &Api::renew_aggregator);
-  add("POST", "/v1/aggregators/{name}/drain", Access::aggregator, kSmallBody, &Api::drain);
-  add("POST", "/v1/aggregators/{name}/undrain", Access::aggregator, kSmallBody, &Api::undrain);
-  add("GET", "/v1/groups", Access::read, 0, &Api::list_groups);
-  add("POST", "/v1/groups", Access::job, kGroupBody, &Api::create_group);
-  add("GET", "/v1/groups/{id}", Access::read, 0, &Api::get_group);
-  add("DELETE", "/v1/groups/{id}", Access::job, kSmallBody, &Api::delete_group);
-  add("PUT", "/v1/groups/{id}/lease", Access::job, kGroupBody, &Api::renew_group);
-  add("GET", "/v1/groups/{id}/tokens", Access::job, 0, &Api::get_tokens);
-  add("POST", "/v1/groups/{id}/rebuild", Access::job, kGroupBody, &Api::rebuild_group);
-  add("GET", "/v1/trees", Access::read, 0, &Api::list_trees);
-  add("POST", "/v1/plan", Access::any_token, kGroupBody, &Api::plan);
-  add("GET", "/v1/topology", Access::read, 0, &Api::get_topology);
-  add("PUT", "/v1/topology", Access::aggregator, kTopologyBody, &Api::put_topology);
+  add("GET", "/", 0, [](const Call&) { return page(); });
+  add("GET", "/healthz", 0, [](const Call&) { return json_reply({{"status", "ok"}}); });
+  add("GET", "/metrics", 0, &Api::metrics);
+  add("GET", "/v1/openapi.json", 0, [](const Call&) { return openapi(); });
+  add("GET", "/v1/version", 0, [](const Call&) { return version(); });
+  add("GET", "/v1/public-key", 0, &Api::public_key);
+  add("GET", "/v1/aggregators", 0, &Api::list_aggregators);
+  add("POST", "/v1/aggregators", kSmallBody, &Api::register_aggregator);
+  add("GET", "/v1/aggregators/{name}", 0, &Api::get_aggregator);
+  add("DELETE", "/v1/aggregators/{name}", kSmallBody, &Api::delete_aggregator);
+  add("PUT", "/v1/aggregators/{name}/lease", kSmallBody, &Api::renew_aggregator);
+  add("POST", "/v1/aggregators/{name}/drain", kSmallBody, &Api::drain);
+  add("POST", "/v1/aggregators/{name}/undrain", kSmallBody, &Api::undrain);
+  add("GET", "/v1/groups", 0, &Api::list_groups);
+  add("POST", "/v1/groups", kGroupBody, &Api::create_group);
+  add("GET", "/v1/groups/{id}", 0, &Api::get_group);
+  add("DELETE", "/v1/groups/{id}", kSmallBody, &Api::delete_group);
+  add("PUT", "/v1/groups/{id}/lease", kGroupBody, &Api::renew_group);
+  add("GET", "/v1/groups/{id}/tokens", 0, &Api::get_tokens);
+  add("POST", "/v1/groups/{id}/rebuild", kGroupBody, &Api::rebuild_group);
+  add("GET", "/v1/trees", 0, &Api::list_trees);
+  add("POST", "/v1/plan", kGroupBody, &Api::plan);
+  add("GET", "/v1/topology", 0, &Api::get_topology);
+  add("PUT", "/v1/topology", kTopologyBody, &Api::put_topology);
+}
+
+void Api::add_token_routes() {
+  add("POST", "/v1/tokens", kSmallBody, [this](const Call& call) {
+    return make_token(authenticator_, *call.caller.identity, call.body, settings_.unix_seconds());
+  });
+  add("POST", "/v1/tokens/renew", kSmallBody,
+      [this](const Call& call) { return renew_token(authenticator_, call.caller.claims, settings_.unix_seconds()); });
+  add("POST", "/v1/tokens/revoke", kSmallBody,
+      [this](const Call& call) { return revoke_token(authenticator_, call.body, settings_.unix_seconds()); });
+  add("GET", "/v1/tokens/revoked", 0, [this](const Call&) { return list_revoked(authenticator_); });
 }
 
 Api::Match Api::match(const HttpHead& head) const {
@@ -100,51 +179,69 @@ Api::Match Api::match(const HttpHead& head) const {
   return result;
 }
 
-Api::Shown Api::shown(const HttpHead& head) const {
-  constexpr std::string_view kBearer = "Bearer ";
-  const std::string_view given = head.authorization;
-  if (!given.starts_with(kBearer)) return {};
-  const std::string_view token = given.substr(kBearer.size());
-  return {.bearer = true,
-          .aggregator = same_token(token, settings_.aggregator_token),
-          .job = same_token(token, settings_.job_token)};
-}
-
-std::optional<HttpReply> Api::refuse_access(const Route& route, const Shown& shown) const {
-  const bool open = route.access == Access::open || (route.access == Access::read && !settings_.reads_need_token);
-  if (open) return std::nullopt;
-  const auto [bearer, aggregator, job] = shown;
-  const bool allowed = (aggregator && route.access != Access::job) || (job && route.access != Access::aggregator);
-  if (allowed) return std::nullopt;
-  const char* wanted = route.access == Access::job          ? "the job token"
-                       : route.access == Access::aggregator ? "the aggregator token"
-                                                            : "the job token or the aggregator token";
-  const char* where = route.access == Access::job          ? "set TRIBUTARY_TOKEN_FILE to a file with job.token"
-                      : route.access == Access::aggregator ? "name a file with aggregator.token, in an aggregator's "
-                                                             "token_file or in --token-file,"
-                                                           : "set TRIBUTARY_TOKEN_FILE to a file with either";
-  if (aggregator || job) {
-    return error_reply(403, std::string("this needs ") + wanted + "; the other one was given");
+std::optional<HttpReply> Api::refuse_access(const Route& route, const Proof& caller) const {
+  const AccessRow& row = *route.access;
+  if (row.open || (row.read && !settings_.reads_need_token)) return std::nullopt;
+  if (caller.identity) {
+    const std::string why = why_denied(row, *caller.identity);
+    return why.empty() ? std::nullopt : std::optional(error_reply(403, why));
   }
-  HttpReply reply = error_reply(401, std::string(bearer ? "the token is wrong: " : "no token was given: ") +
-                                         "this needs " + wanted + "; " + where + " of the manager's state directory");
+  HttpReply reply = error_reply(401, (caller.why.empty() ? "no token was given" : caller.why) + ": " + route.method +
+                                         " " + route.pattern + " takes the role " + to_string(row.roles, " or ") +
+                                         "; " + where_from(row) + " a token of `tributary token make`, or " +
+                                         (row.roles.has(Role::tenant) ? "job.token" : "aggregator.token") +
+                                         " of the manager's state directory");
   reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"tributary-manager\"");
   return reply;
 }
 
+/// Tells a caller who may not know of a group what it tells about a group that is not there.
+std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& caller) const {
+  const AccessRow& row = *found.route->access;
+  if (caller.roles.has(Role::administrator)) return std::nullopt;
+  if (row.owned == Owned::aggregator) {
+    const auto view = cluster_.aggregator(found.parameters[0]);
+    const bool others = view && !view->record.owner.empty() && view->record.owner != caller.name;
+    if (!others) return std::nullopt;
+    return error_reply(403, "aggregator '" + found.parameters[0] + "' is another identity's");
+  }
+  const auto id = number_in(found.parameters[0]);
+  if (!id) return std::nullopt;  // the route names the mistake
+  const auto view = cluster_.group(*id);
+  if (view)
+    return owner_of(caller).owns(*view->record) ? std::nullopt : std::optional(error_reply(no_group(*id).error()));
+  // The manager may have lost the group, which its record then proves. A deletion that is repeated succeeds, which
+  // tells the holders of the shared secret alone that there was such a group.
+  const bool may_be_lost = row.method == "PUT";
+  if (may_be_lost || caller.old_secret) return std::nullopt;
+  return error_reply(no_group(*id).error());
+}
+
+bool Api::sees(const Proof& caller, const GroupRecord& group) const {
+  if (!settings_.reads_need_token || settings_.tenants_read_all || !caller.identity) return true;
+  return caller.identity->roles != Roles(Role::tenant) || owner_of(*caller.identity).owns(group);
+}
+
+std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller) const {
+  if (found.route == nullptr && found.allowed.empty()) {
+    return error_reply(404, "there is nothing at this path; /v1/openapi.json lists what there is");
+  }
+  if (found.route == nullptr) {
+    HttpReply reply = error_reply(405, "this path takes " + found.allowed);
+    reply.headers.emplace_back("Allow", found.allowed);
+    return reply;
+  }
+  if (auto refusal = refuse_access(*found.route, caller)) return refusal;
+  const Owned owned = found.route->access->owned;
+  const bool theirs = owned == Owned::group || owned == Owned::aggregator;
+  return theirs && caller.identity ? refuse_owner(found, *caller.identity) : std::nullopt;
+}
+
 Admission Api::admit(const HttpHead& head) {
   const Match found = match(head);
-  const Shown tokens = shown(head);
-  const bool proved = tokens.aggregator || tokens.job;
-  std::optional<HttpReply> refusal;
-  if (found.route == nullptr && found.allowed.empty()) {
-    refusal = error_reply(404, "there is nothing at this path; /v1/openapi.json lists what there is");
-  } else if (found.route == nullptr) {
-    refusal = error_reply(405, "this path takes " + found.allowed);
-    refusal->headers.emplace_back("Allow", found.allowed);
-  } else {
-    refusal = refuse_access(*found.route, tokens);
-  }
+  const Proof caller = authenticator_.look(head.authorization, head.remote_address, settings_.unix_seconds());
+  const bool proved = caller.identity.has_value();
+  std::optional<HttpReply> refusal = refuse(found, caller);
   if (refusal) {
     metrics_->count(found.route == nullptr ? "none" : found.route->method + " " + found.route->pattern, refusal->status,
                     {});
@@ -153,12 +250,15 @@ Admission Api::admit(const HttpHead& head) {
   return {.refusal = std::nullopt, .body_bytes_max = found.route->body_bytes_max, .proved = proved};
 }
 
+/// Looks at the caller once more: its token may have been revoked while the body came.
 HttpReply Api::handle(const HttpHead& head, const std::string& body) {
   const auto start = std::chrono::steady_clock::now();
   const Match found = match(head);
+  const Proof caller = authenticator_.look(head.authorization, head.remote_address, settings_.unix_seconds());
+  std::optional<HttpReply> refusal = refuse(found, caller);
   HttpReply reply;
   try {
-    reply = found.route->run({head, body, found.parameters});
+    reply = refusal ? std::move(*refusal) : found.route->run({head, body, found.parameters, caller});
   } catch (const std::exception& error) {
     spdlog::error("{} {} failed: {}", found.route->method, found.route->pattern, error.what());
     reply = error_reply(500, "the manager could not do this: " + std::string(error.what()));
@@ -181,19 +281,6 @@ std::vector<std::string> Api::routes() const {
 
 void Api::show_door(const service::HttpDoor& door) {
   metrics_->show_door(door);
-}
-
-HttpReply Api::page(const Call&) {
-  HttpReply reply{.content_type = "text/html; charset=utf-8", .body = std::string(kIndexHtml), .headers = {}};
-  reply.headers.emplace_back(
-      "Content-Security-Policy",
-      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
-      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-  return reply;
-}
-
-HttpReply Api::openapi(const Call&) {
-  return {.body = std::string(kOpenApiJson), .headers = {}};
 }
 
 HttpReply Api::metrics(const Call&) {

@@ -9,6 +9,8 @@
 
 #include "service-kit/http/http_door.h"
 #include "service-kit/http/http_message.h"
+#include "tree-manager/api/access_table.h"
+#include "tree-manager/identity/authenticator.h"
 #include "tree-manager/service/cluster.h"
 
 namespace tributary::manager {
@@ -21,17 +23,12 @@ using service::HttpReply;
 class ApiMetrics;
 
 struct ApiSettings {
-  std::string aggregator_token;
-  std::string job_token;
-  bool reads_need_token = false;  // reads need either of the two tokens
-};
-
-enum class Access : std::uint8_t {
-  open,        // everybody
-  read,        // everybody, unless the setting asks for a token
-  aggregator,  // the aggregator token, which administrators have, too
-  job,         // the job token
-  any_token,
+  std::string aggregator_token;                  // empty: it is good for nothing
+  std::string job_token;                         // the same
+  bool reads_need_token = false;                 // reads need a token
+  bool tenants_read_all = false;                 // tenants read of others' groups, too, where reads need a token
+  IdentityKeys identity_keys{};                  // of identity tokens
+  std::function<std::int64_t()> unix_seconds{};  // none: the system's clock
 };
 
 class Api final : public HttpHandler {
@@ -45,6 +42,7 @@ class Api final : public HttpHandler {
 
   /// Lists "GET /v1/groups/{id}" and so on, as openapi.json names them.
   [[nodiscard]] std::vector<std::string> routes() const;
+  void use_identity_keys(IdentityKeys keys) { authenticator_.use_keys(std::move(keys)); }
   /// Shows the door's counts among the metrics.
   void show_door(const service::HttpDoor& door);
 
@@ -54,11 +52,12 @@ class Api final : public HttpHandler {
     const HttpHead& head;
     const std::string& body;
     const Parameters& parameters;
+    const Proof& caller;
   };
   struct Route {
     std::string method;
     std::string pattern;
-    Access access;
+    const AccessRow* access;
     std::uint64_t body_bytes_max;
     std::function<HttpReply(const Call&)> run;
   };
@@ -68,22 +67,20 @@ class Api final : public HttpHandler {
     std::string allowed;  // methods of the path, when the method did not match
   };
 
-  void add(std::string_view method, std::string_view pattern, Access access, std::uint64_t body_bytes_max,
+  void add(std::string_view method, std::string_view pattern, std::uint64_t body_bytes_max,
+           std::function<HttpReply(const Call&)> run);
+  void add(std::string_view method, std::string_view pattern, std::uint64_t body_bytes_max,
            HttpReply (Api::*run)(const Call&));
   void add_routes();
+  void add_token_routes();
   [[nodiscard]] Match match(const HttpHead& head) const;
-  /// Says which tokens came with the request.
-  struct Shown {
-    bool bearer = false, aggregator = false, job = false;
-  };
-  [[nodiscard]] Shown shown(const HttpHead& head) const;
-  [[nodiscard]] std::optional<HttpReply> refuse_access(const Route& route, const Shown& shown) const;
+  [[nodiscard]] std::optional<HttpReply> refuse(const Match& found, const Proof& caller) const;
+  [[nodiscard]] std::optional<HttpReply> refuse_access(const Route& route, const Proof& caller) const;
+  [[nodiscard]] std::optional<HttpReply> refuse_owner(const Match& found, const Identity& caller) const;
+  /// Says whether the caller may know of this group.
+  [[nodiscard]] bool sees(const Proof& caller, const GroupRecord& group) const;
 
-  HttpReply page(const Call&);
-  HttpReply openapi(const Call&);
-  HttpReply health(const Call&);
   HttpReply metrics(const Call&);
-  HttpReply version(const Call&);
   HttpReply public_key(const Call&);
   HttpReply register_aggregator(const Call& call);
   HttpReply list_aggregators(const Call&);
@@ -93,7 +90,7 @@ class Api final : public HttpHandler {
   HttpReply drain(const Call& call);
   HttpReply undrain(const Call& call);
   HttpReply create_group(const Call& call);
-  HttpReply list_groups(const Call&);
+  HttpReply list_groups(const Call& call);
   HttpReply get_group(const Call& call);
   HttpReply delete_group(const Call& call);
   HttpReply renew_group(const Call& call);
@@ -106,6 +103,7 @@ class Api final : public HttpHandler {
 
   Cluster& cluster_;
   const ApiSettings settings_;
+  Authenticator authenticator_;
   std::vector<Route> routes_;
   std::unique_ptr<ApiMetrics> metrics_;
 };

@@ -10,10 +10,6 @@
 #include "tree-manager/api/replies.h"
 #include "tributary/protocol/link_rate.h"
 
-#ifndef TRIBUTARY_VERSION
-#error "the build sets TRIBUTARY_VERSION"
-#endif
-
 namespace tributary::manager {
 namespace {
 
@@ -87,16 +83,17 @@ Result<GroupSpec> group_spec(const std::string& body) {
   return spec;
 }
 
+/// The groups that the caller may steer.
+GroupOwner owner_of(const Proof& caller) {
+  return {.tenant = caller.identity->tenant, .job = caller.identity->job};
+}
+
+/// Names who put a topology, for the log.
+std::string who_put(const std::string& address, const Identity& caller) {
+  return address + (caller.old_secret ? " with the aggregator token" : " as " + caller.name);
+}
+
 }  // namespace
-
-HttpReply Api::health(const Call&) {
-  return json_reply({{"status", "ok"}});
-}
-
-HttpReply Api::version(const Call&) {
-  return json_reply(
-      {{"name", "tributary-manager"}, {"version", TRIBUTARY_VERSION}, {"protocol_version", kProtocolVersion}});
-}
 
 HttpReply Api::public_key(const Call&) {
   return json_reply({{"algorithm", "Ed25519"}, {"public_key", to_base64(cluster_.public_key())}});
@@ -131,6 +128,8 @@ HttpReply Api::register_aggregator(const Call& call) {
   if (!http_endpoint) return error_reply(http_endpoint.error());
   spec.data = std::move(*data_endpoint);
   spec.http = std::move(*http_endpoint);
+  const Identity& caller = *call.caller.identity;
+  if (!caller.old_secret) spec.owner = caller.name;
   const auto registered = cluster_.register_aggregator(spec);
   if (!registered) return error_reply(registered.error());
   return json_reply({{"name", registered->name},
@@ -181,15 +180,26 @@ HttpReply Api::undrain(const Call& call) {
 }
 
 HttpReply Api::create_group(const Call& call) {
-  const auto spec = group_spec(call.body);
+  auto spec = group_spec(call.body);
   if (!spec) return error_reply(spec.error());
+  const Identity& caller = *call.caller.identity;
+  if (!caller.job.empty()) {
+    if (spec->job.empty()) spec->job = caller.job;
+    if (spec->job != caller.job) {
+      return error_reply(403,
+                         "the token is good for job '" + caller.job + "' alone, and this is job '" + spec->job + "'");
+    }
+  }
+  spec->owner = caller.tenant;
   const auto grant = cluster_.create_group(*spec);
   return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
 }
 
-HttpReply Api::list_groups(const Call&) {
+HttpReply Api::list_groups(const Call& call) {
   json list = json::array();
-  for (const GroupView& view : cluster_.groups()) list.push_back(to_json(view, false));
+  for (const GroupView& view : cluster_.groups()) {
+    if (sees(call.caller, *view.record)) list.push_back(to_json(view, false));
+  }
   return json_reply({{"groups", std::move(list)}});
 }
 
@@ -197,6 +207,7 @@ HttpReply Api::get_group(const Call& call) {
   const auto id = group_id(call.parameters[0]);
   if (!id) return error_reply(id.error());
   const auto view = cluster_.group(*id);
+  if (view && !sees(call.caller, *view->record)) return error_reply(no_group(*id).error());
   return view ? json_reply(to_json(*view, true)) : error_reply(view.error());
 }
 
@@ -223,7 +234,8 @@ HttpReply Api::renew_group(const Call& call) {
   }
   if (auto ok = counts.finish(); !ok) return error_reply(ok.error());
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
-  const auto lease = record.empty() ? cluster_.renew_group(*id, traffic) : cluster_.adopt_group(*id, record, hosts);
+  const auto lease = record.empty() ? cluster_.renew_group(*id, traffic)
+                                    : cluster_.adopt_group(*id, record, hosts, owner_of(call.caller));
   if (!lease) return error_reply(lease.error());
   json body = to_json(*lease);
   if (want_record) {
@@ -262,12 +274,15 @@ HttpReply Api::list_trees(const Call& call) {
   };
   constexpr std::string_view kGroup = "group=";
   if (call.head.query.empty()) {
-    for (const GroupView& view : cluster_.groups()) append(view);
+    for (const GroupView& view : cluster_.groups()) {
+      if (sees(call.caller, *view.record)) append(view);
+    }
   } else if (call.head.query.starts_with(kGroup)) {
     const auto id = group_id(call.head.query.substr(kGroup.size()));
     if (!id) return error_reply(400, "the query is group= and a group's number");
     const auto view = cluster_.group(*id);
     if (!view) return error_reply(view.error());
+    if (!sees(call.caller, *view->record)) return error_reply(no_group(*id).error());
     append(*view);
   } else {
     return error_reply(400, "the query is group= and a group's number");
@@ -290,7 +305,7 @@ HttpReply Api::get_topology(const Call&) {
 }
 
 HttpReply Api::put_topology(const Call& call) {
-  return done(cluster_.put_topology(call.body, call.head.remote_address + " with the aggregator token"));
+  return done(cluster_.put_topology(call.body, who_put(call.head.remote_address, *call.caller.identity)));
 }
 
 }  // namespace tributary::manager

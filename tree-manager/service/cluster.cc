@@ -7,6 +7,7 @@
 
 #include "tree-manager/service/credentials.h"
 #include "tree-manager/topology/difference.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
 namespace {
@@ -77,7 +78,7 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   for (GroupRecord& record : snapshot.groups) {
     group_numbers_.note_used(record.id);
     const std::uint64_t id = record.id;
-    if (!record.request_id.empty()) requests_[record.request_id] = id;
+    if (!record.request_id.empty()) requests_[request_name(record.owner, record.request_id)] = id;
     groups_[id] = {.record = std::make_shared<const GroupRecord>(std::move(record)),
                    .lease_end = now + settings_.group_lease};
   }
@@ -97,6 +98,8 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   } else {
     use_topology({});
   }
+  for (const char* own : {kTopologyKey, kIncarnationsKey, kGroupNumbersKey}) snapshot.values.erase(own);
+  kept_ = std::move(snapshot.values);
   spdlog::info("took over {} aggregators and {} groups from the store", aggregators_.size(), groups_.size());
   return {};
 }
@@ -118,6 +121,21 @@ Status Cluster::save(const std::function<Status()>& write) {
   ++(ok ? stats_.store_writes : stats_.store_failures);
   if (!ok) spdlog::error("{}", ok.error().message);
   return ok;
+}
+
+std::string Cluster::kept(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(key);
+  return found == kept_.end() ? "" : found->second;
+}
+
+Status Cluster::keep(const std::string& key, const std::string& text) {
+  TRIBUTARY_ASSERT(key != kTopologyKey && key != kIncarnationsKey && key != kGroupNumbersKey,
+                   "the value {} is the cluster's own", key);
+  const std::lock_guard lock(mutex_);
+  if (auto ok = save([&] { return store_.put_value(key, text); }); !ok) return ok;
+  kept_[key] = text;
+  return {};
 }
 
 std::shared_ptr<const Topology> Cluster::topology() const {

@@ -59,6 +59,7 @@ struct AggregatorSpec {
   std::vector<std::uint32_t> data_down{};  // the numbers of addresses that are down; `data` is 0
   bool draining = false;                   // its process still refuses new lanes since an earlier registration
   std::uint64_t incarnation = 0;           // number of its process's last registration; 0: the first
+  std::string owner{};                     // name of the identity that registers it; empty: the aggregator token
 };
 
 struct AggregatorLoad {
@@ -99,6 +100,16 @@ struct GroupSpec {
   std::string request_id{};                     // the same id gives the same group; empty: always a new group
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
   bool lane_weights = false;                    // its ranks deal segments by the lanes' weights
+  std::string owner{};                          // the tenant that asks; empty: the job token
+};
+
+/// Says whose groups a caller may steer.
+struct GroupOwner {
+  std::string tenant{};  // empty: the holders of the job token
+  std::string job{};     // only groups of this job; empty: of all the tenant's jobs
+  [[nodiscard]] bool owns(const GroupRecord& group) const {
+    return group.owner == tenant && (job.empty() || group.job == job);
+  }
 };
 
 struct GroupGrant {
@@ -164,6 +175,11 @@ struct ClusterStats {
   double store_seconds = 0;
 };
 
+/// The error about a number that no group has. Callers who may not know of a group are told the same.
+[[nodiscard]] std::unexpected<Error> no_group(std::uint64_t id);
+/// Tells apart the requests of different owners. Neither part has blanks.
+[[nodiscard]] std::string request_name(const std::string& owner, const std::string& request_id);
+
 /// Any thread; one mutex guards all. Errors: bad_argument (a value is out of bounds), peer_gone (no such aggregator or
 /// group), mismatch (stale epoch, name in use, topology comes from a file), retry (a limit is reached), exhausted (no
 /// room in the store), io (the store fails).
@@ -202,9 +218,9 @@ class Cluster {
   /// Renews a group that the manager may not know, or may know with older trees: takes over what the sealed record
   /// says. `hosts` are by rank, as in the request for the group. Errors besides renew_group()'s: bad_argument (this
   /// manager did not make the record), mismatch (the record is another group's or too old, or the group was given
-  /// back).
+  /// back), peer_gone (the group is another owner's).
   [[nodiscard]] Result<GroupLeaseView> adopt_group(std::uint64_t id, const std::string& record,
-                                                   const std::vector<std::string>& hosts);
+                                                   const std::vector<std::string>& hosts, const GroupOwner& owner = {});
   /// Seals a fresh record of the group.
   [[nodiscard]] Result<std::string> sealed_record(std::uint64_t id) const;
   /// Removes the group. Succeeds, too, if the group was given back before.
@@ -222,6 +238,11 @@ class Cluster {
   [[nodiscard]] Status put_topology(const std::string& text, const std::string& caller);
   /// Takes over the file's topology after the file has changed. Groups fare as with put_topology().
   void reload_topology(Topology topology);
+
+  /// A text that the store keeps under this name; empty if there is none.
+  [[nodiscard]] std::string kept(const std::string& key) const;
+  /// The key must be none of the cluster's own.
+  [[nodiscard]] Status keep(const std::string& key, const std::string& text);
 
   [[nodiscard]] const PublicKey& public_key() const noexcept { return key_.public_key(); }
   [[nodiscard]] ClusterStats stats() const;
@@ -253,13 +274,11 @@ class Cluster {
 
   [[nodiscard]] Result<std::uint64_t> incarnation_for(const AggregatorSpec& spec, bool name_known);
   [[nodiscard]] AggregatorView view(const Aggregator& aggregator) const;
-  [[nodiscard]] Status check(const AggregatorSpec& spec) const;
   [[nodiscard]] std::string place_of(const AggregatorRecord& record) const;
   [[nodiscard]] std::uint64_t rate_of(const AggregatorRecord& record) const;
 
   [[nodiscard]] Status check(const GroupSpec& spec) const;
   [[nodiscard]] GroupRecord record_of(const GroupSpec& spec) const;
-  [[nodiscard]] Flight flight_of(const std::vector<std::string>& hosts, std::uint64_t link_rate) const;
   [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
   [[nodiscard]] Plan plan_for(const GroupRecord& group);
   /// Returns the aggregators for the planner. Their list is to be forgotten when the state of one changes.
@@ -302,6 +321,7 @@ class Cluster {
   std::map<std::string, Aggregator> aggregators_;
   std::map<std::uint64_t, Group> groups_;
   std::map<std::string, std::uint64_t> requests_;  // the groups' numbers by the requests that made them
+  std::map<std::string, std::string> kept_;        // texts that others keep in the store
   Allotments allotments_;
   Suspicions suspicions_;
   std::vector<std::uint64_t> unsaved_removals_;  // groups that ended while the store could not be written

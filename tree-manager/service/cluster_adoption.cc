@@ -9,7 +9,7 @@ namespace {
 /// Says whether both are the same group, whatever trees each has.
 bool is_same_group(const GroupRecord& a, const GroupRecord& b) {
   return a.id == b.id && a.job == b.job && a.hosts == b.hosts && a.created_at == b.created_at &&
-         a.exchange_key == b.exchange_key;
+         a.exchange_key == b.exchange_key && a.owner == b.owner;
 }
 
 std::string group_text(std::uint64_t id) {
@@ -33,9 +33,10 @@ Status Cluster::check(const OpenedRecord& opened, std::uint64_t id) const {
 }
 
 Result<GroupLeaseView> Cluster::adopt_group(std::uint64_t id, const std::string& record,
-                                            const std::vector<std::string>& hosts) {
+                                            const std::vector<std::string>& hosts, const GroupOwner& owner) {
   auto opened = seal_.open(record, hosts);
   if (!opened) return std::unexpected(opened.error());
+  if (!owner.owns(opened->group)) return no_group(id);
   const std::lock_guard lock(mutex_);
   look();
   if (auto ok = check(*opened, id); !ok) return std::unexpected(ok.error());

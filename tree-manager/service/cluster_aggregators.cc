@@ -66,9 +66,7 @@ Result<bool> set_down(DataAddresses& addresses, const std::vector<std::uint32_t>
   return std::exchange(addresses, next) != next;
 }
 
-}  // namespace
-
-Status Cluster::check(const AggregatorSpec& spec) const {
+Status check(const AggregatorSpec& spec, const ExchangeKey& exchange) {
   const auto bad = [](std::string why) -> Status { return fail(Errc::bad_argument, std::move(why)); };
   if (!spec.name.empty()) {
     if (auto ok = check_name(spec.name); !ok) return bad("name: " + ok.error().message);
@@ -83,9 +81,11 @@ Status Cluster::check(const AggregatorSpec& spec) const {
     return bad("children_max is " + std::to_string(spec.children_max) + ", not 1 to " + std::to_string(kChildrenMax));
   }
   if (spec.version.size() > kVersionBytesMax) return bad("version is longer than 63 bytes");
-  if (auto ok = check_exchange_key(exchange_, spec.exchange_key, true); !ok) return ok;
+  if (auto ok = check_exchange_key(exchange, spec.exchange_key, true); !ok) return ok;
   return {};
 }
+
+}  // namespace
 
 /// Lets a running process keep its number if the manager has forgotten the name, because adopted groups refer to that
 /// number. If the manager knows the name, the lease has ended, and the process gets a new number.
@@ -111,7 +111,7 @@ std::uint64_t Cluster::rate_of(const AggregatorRecord& record) const {
 Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   const std::lock_guard lock(mutex_);
   look();
-  if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
+  if (auto ok = manager::check(spec, exchange_); !ok) return std::unexpected(ok.error());
   AggregatorRecord record{.name = spec.name,
                           .incarnation = 0,
                           .host = spec.host,
@@ -122,7 +122,8 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
                           .line_rate_bits_per_second = spec.line_rate_bits_per_second,
                           .version = spec.version,
                           .registered_at = clock_.unix_seconds(),
-                          .exchange_key = spec.exchange_key};
+                          .exchange_key = spec.exchange_key,
+                          .owner = spec.owner};
   if (auto ok = set_down(record.data, spec.data_down); !ok) return std::unexpected(ok.error());
   if (record.name.empty()) record.name = "at-" + spec.data.host + ":" + std::to_string(spec.data.port);
   if (auto ok = check_name(record.name); !ok) {
@@ -140,6 +141,10 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
     if (!before.expired && before.host != record.host) {
       return fail(Errc::mismatch, "an aggregator named '" + record.name + "' is alive on host '" + before.host +
                                       "'; give this one another name, or wait until that one's lease has ended");
+    }
+    if (!before.expired && !before.owner.empty() && before.owner != record.owner) {
+      return fail(Errc::mismatch, "an aggregator named '" + record.name +
+                                      "' is alive and another identity's; give this one another name");
     }
     record.draining = before.draining;
   }

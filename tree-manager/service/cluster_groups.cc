@@ -9,7 +9,8 @@
 namespace tributary::manager {
 namespace {
 
-constexpr std::size_t kFailedMax = 4096;  // names that a group remembers, and that a request may have
+constexpr const char* kNoJob = "unnamed";  // the job of groups that were asked for without one
+constexpr std::size_t kFailedMax = 4096;   // names that a group remembers, and that a request may have
 constexpr std::uint64_t kIdsPerMillisecond = 1024;
 // Numbers above 2^53 do not survive JavaScript, and so neither the web page nor jq.
 constexpr std::uint64_t kGroupIdMax = (1ULL << 53) - 1;
@@ -79,7 +80,23 @@ bool planned_before_report(const GroupRecord& group, const std::vector<std::stri
   });
 }
 
+Flight flight_of(const Fabric& fabric, const std::vector<std::string>& hosts, std::uint64_t link_rate) {
+  if (!fabric.knows_rates() && link_rate != 0) return flight_for(link_rate);
+  std::uint64_t slowest = UINT64_MAX;
+  for (const std::string& host : hosts) slowest = std::min(slowest, fabric.host_rate(host));
+  return flight_for(slowest);
+}
+
 }  // namespace
+
+std::string request_name(const std::string& owner, const std::string& request_id) {
+  return owner + ' ' + request_id;
+}
+
+std::unexpected<Error> no_group(std::uint64_t id) {
+  return fail(Errc::peer_gone, "no group has the number " + std::to_string(id) +
+                                   ": its lease has ended, or it was deleted; ask for a new group");
+}
 
 Status Cluster::check(const GroupSpec& spec) const {
   const auto bad = [](std::string why) -> Status { return fail(Errc::bad_argument, std::move(why)); };
@@ -112,19 +129,12 @@ Status Cluster::check(const GroupSpec& spec) const {
   return {};
 }
 
-Flight Cluster::flight_of(const std::vector<std::string>& hosts, std::uint64_t link_rate) const {
-  if (!fabric_->knows_rates() && link_rate != 0) return flight_for(link_rate);
-  std::uint64_t slowest = UINT64_MAX;
-  for (const std::string& host : hosts) slowest = std::min(slowest, fabric_->host_rate(host));
-  return flight_for(slowest);
-}
-
 GroupRecord Cluster::record_of(const GroupSpec& spec) const {
   const std::uint32_t configured = settings_.segment_bytes;
   const std::uint32_t by_rate =
-      configured != 0 ? configured : flight_of(spec.hosts, spec.link_rate_bits_per_second).segment_bytes;
+      configured != 0 ? configured : flight_of(*fabric_, spec.hosts, spec.link_rate_bits_per_second).segment_bytes;
   return {.id = 0,
-          .job = spec.job.empty() ? "unnamed" : spec.job,
+          .job = spec.job.empty() ? kNoJob : spec.job,
           .hosts = spec.hosts,
           .lanes_wanted = spec.lanes,
           .window_wanted = spec.window,
@@ -142,7 +152,8 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .user = spec.user,
           .processes = spec.processes,
           .link_rate = spec.link_rate_bits_per_second,
-          .lane_weights = spec.lane_weights};
+          .lane_weights = spec.lane_weights,
+          .owner = spec.owner};
 }
 
 const Roster& Cluster::fresh_roster() {
@@ -191,7 +202,7 @@ Plan Cluster::plan_for(const GroupRecord& group) {
                              .aggregators = roster.list(),
                              .lanes = group.lanes_wanted,
                              .lane_weights = group.lane_weights,
-                             .window = window != 0 ? window : flight_of(group.hosts, group.link_rate).window,
+                             .window = window != 0 ? window : flight_of(*fabric_, group.hosts, group.link_rate).window,
                              .window_is_for_all = window == 0,
                              .segment_bytes = group.segment_bytes,
                              .levels = group.levels_wanted,
@@ -278,10 +289,13 @@ Result<TokenPage> Cluster::places(std::uint64_t id, std::uint32_t epoch, std::ui
 /// Returns the group that an earlier request with the same request_id made, or nullptr. So a caller that lost the first
 /// answer reserves nothing twice.
 Result<std::shared_ptr<const GroupRecord>> Cluster::granted_before(const GroupSpec& spec) {
-  const auto found = spec.request_id.empty() ? requests_.end() : requests_.find(spec.request_id);
+  const auto found =
+      spec.request_id.empty() ? requests_.end() : requests_.find(request_name(spec.owner, spec.request_id));
   if (found == requests_.end()) return nullptr;
   Group& group = groups_.at(found->second);
-  if (group.record->hosts != spec.hosts || group.record->exchange_key != spec.exchange_key) {
+  const GroupRecord& made = *group.record;
+  const bool other_job = made.job != (spec.job.empty() ? kNoJob : spec.job);
+  if (other_job || made.hosts != spec.hosts || made.exchange_key != spec.exchange_key) {
     return fail(Errc::mismatch, "request_id '" + spec.request_id + "' was used for another group; make a new one");
   }
   group.lease_end = clock_.now() + settings_.group_lease;
@@ -325,7 +339,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
   const auto made = std::make_shared<const GroupRecord>(std::move(record));
   allotments_.add(*fabric_, *made);
-  if (!made->request_id.empty()) requests_[made->request_id] = made->id;
+  if (!made->request_id.empty()) requests_[request_name(made->owner, made->request_id)] = made->id;
   groups_[made->id] = {
       .record = made, .lease_end = clock_.now() + settings_.group_lease, .planned_at_generation = generation_};
   ++stats_.groups_created;
@@ -336,10 +350,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
 
 Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
   const auto found = groups_.find(id);
-  if (found == groups_.end()) {
-    return fail(Errc::peer_gone, "no group has the number " + std::to_string(id) +
-                                     ": its lease has ended, or it was deleted; ask for a new group");
-  }
+  if (found == groups_.end()) return no_group(id);
   return &found->second;
 }
 
@@ -529,7 +540,7 @@ void Cluster::drop_group(std::uint64_t id) {
   const auto found = groups_.find(id);
   allotments_.remove(*fabric_, *found->second.record);
   allotments_.end_lingering(id);
-  requests_.erase(found->second.record->request_id);
+  requests_.erase(request_name(found->second.record->owner, found->second.record->request_id));
   groups_.erase(found);
   ++generation_;
 }
@@ -558,7 +569,7 @@ GroupView Cluster::Group::view(const Clock& clock) const {
 Result<GroupView> Cluster::group(std::uint64_t id) const {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(id);
-  if (found == groups_.end()) return fail(Errc::peer_gone, "no group has the number " + std::to_string(id));
+  if (found == groups_.end()) return no_group(id);
   return found->second.view(clock_);
 }
 

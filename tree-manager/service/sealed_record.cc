@@ -136,7 +136,8 @@ Result<OpenedRecord> opened_from(const json& from, const std::vector<std::string
                 .exchange_key = from.at("exchange_key"),
                 .rates = rates_from(from),
                 .link_rate = from.value("link_rate", std::uint64_t{0}),
-                .lane_weights = from.value("lane_weights", false)},
+                .lane_weights = from.value("lane_weights", false),
+                .owner = from.value("owner", "")},
       .issued_at = from.at("issued_at")};
 }
 
@@ -166,6 +167,7 @@ std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s) const
       {"rates", {group.rates.links, group.rates.trees, group.rates.ranks}},
       {"link_rate", group.link_rate},
       {"lane_weights", group.lane_weights},
+      {"owner", group.owner},
       {"created_at", group.created_at},
       {"packet_security", static_cast<unsigned>(group.packet_security)},
       {"exchange_key", group.exchange_key},

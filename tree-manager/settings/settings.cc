@@ -18,8 +18,9 @@ std::vector<Field> network_fields() {
   using namespace std::chrono_literals;
   return {
       endpoint("listen", &Settings::listen, "The address that serves the REST API, the metrics and the web page."),
-      flag("reads_need_token", &Settings::reads_need_token, "true", "false",
-           "true: reading, too, needs one of the tokens."),
+      flag("reads_need_token", &Settings::reads_need_token, "true", "false", "true: reading, too, needs a token."),
+      choice("tenants_read", &Settings::tenants_read, {"own", "all"},
+             "Whose groups tenants see, where reading needs a token."),
       count("threads", &Settings::threads, 1, 64, "Threads that serve requests."),
       count("connections_max", &Settings::connections_max, 1, 65536,
             "The most HTTP connections without a token, and again of those with one; one more closes the oldest."),
@@ -45,6 +46,11 @@ std::vector<Field> state_fields() {
            "The token with which aggregators register; the first start makes it, with mode 0600."),
       path("job_token_file", &Settings::job_token_file, "a path, or empty for job.token in the state directory",
            "The token with which jobs ask for groups; the first start makes it, with mode 0600."),
+      path("identity_key_file", &Settings::identity_key_file,
+           "a path, or empty for identity.keys in the state directory",
+           "The keys of identity tokens; the first start makes the file, with mode 0600. SIGHUP reads it anew."),
+      flag("old_secrets", &Settings::old_secrets, "true", "false",
+           "false: the aggregator token and the job token, which all their holders share, are good for nothing."),
       bytes("database_bytes_max", &Settings::database_bytes_max, 0, 1ULL << 40,
             "The most bytes of the database; 0B: as many as the disk has."),
   };

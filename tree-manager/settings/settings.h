@@ -17,10 +17,13 @@ struct Settings {
   std::string topology;               // path; empty: the topology put over the API, or a flat one
   std::string aggregator_token_file;  // empty: <state_directory>/aggregator.token
   std::string job_token_file;         // empty: <state_directory>/job.token
+  std::string identity_key_file;      // empty: <state_directory>/identity.keys
   std::string ready_file;             // empty: none
   std::string log_level = "info";
   std::string log_format = "text";
   bool reads_need_token = false;
+  std::string tenants_read = "own";
+  bool old_secrets = true;
   std::uint64_t threads = 2;
   std::uint64_t connections_max = 1024;
   std::chrono::milliseconds request_limit{10'000};

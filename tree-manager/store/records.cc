@@ -105,7 +105,8 @@ std::string to_text(const AggregatorRecord& r) {
               {"resuming", r.resuming},
               {"expired", r.expired},
               {"registered_at", r.registered_at},
-              {"exchange_key", r.exchange_key}}
+              {"exchange_key", r.exchange_key},
+              {"owner", r.owner}}
       .dump();
 }
 
@@ -127,7 +128,8 @@ Result<AggregatorRecord> aggregator_from_text(const std::string& text) {
                             .expired = from.at("expired"),
                             .registered_at = from.at("registered_at"),
                             .exchange_key = from.value("exchange_key", ""),
-                            .data_changes = from.value("data_changes", 0U)};
+                            .data_changes = from.value("data_changes", 0U),
+                            .owner = from.value("owner", "")};
   });
 }
 
@@ -163,7 +165,8 @@ std::string to_text(const GroupRecord& r) {
               {"before", std::move(before)},
               {"rates", {r.rates.links, r.rates.trees, r.rates.ranks}},
               {"link_rate", r.link_rate},
-              {"lane_weights", r.lane_weights}}
+              {"lane_weights", r.lane_weights},
+              {"owner", r.owner}}
       .dump();
 }
 
@@ -191,7 +194,8 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .before = {},
                   .rates = rates_from(from),
                   .link_rate = from.value("link_rate", std::uint64_t{0}),
-                  .lane_weights = from.value("lane_weights", false)};
+                  .lane_weights = from.value("lane_weights", false),
+                  .owner = from.value("owner", "")};
     for (const json& it : from.at("failed")) {
       r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since"), it.value("data_changes", 0U)});
     }

@@ -30,6 +30,7 @@ struct AggregatorRecord {
   std::int64_t registered_at = 0;  // seconds since 1970-01-01 UTC
   std::string exchange_key{};      // base64; empty: none
   std::uint32_t data_changes = 0;  // how often other addresses were live than before, since it registered
+  std::string owner{};             // name of the identity that registered it; empty: the aggregator token did
   friend bool operator==(const AggregatorRecord&, const AggregatorRecord&) = default;
 };
 
@@ -74,6 +75,7 @@ struct GroupRecord {
   PathRates rates{};                     // when the trees were planned
   std::uint64_t link_rate = 0;           // rate of the slowest member's link, in bits per second; 0: not known
   bool lane_weights = false;             // its ranks deal segments by the lanes' weights
+  std::string owner{};                   // the tenant that asked for it; empty: the job token did
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

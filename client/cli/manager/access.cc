@@ -31,8 +31,8 @@ Result<std::string> read_token(const std::string& file) {
   std::string token;
   if (in >> token) return token;
   return fail(Errc::bad_config, "the token file " + file +
-                                    " cannot be read, or is empty; it must hold one of the "
-                                    "manager's tokens (job.token or aggregator.token in its state directory)");
+                                    " cannot be read, or is empty; it must hold a "
+                                    "token of `tributary token make`, or job.token or aggregator.token of the manager");
 }
 
 bool on_terminal() {
@@ -66,12 +66,20 @@ std::string manager_url(const ManagerOptions& options) {
   return or_variable(options.url, "TRIBUTARY_MANAGER");
 }
 
+std::string token_file(const ManagerOptions& options) {
+  return or_variable(options.token_file, "TRIBUTARY_TOKEN_FILE");
+}
+
+Result<std::string> shown_token(const ManagerOptions& options) {
+  return read_token(token_file(options));
+}
+
 Result<ManagerClient> connect(const ManagerOptions& options) {
   const std::string url = manager_url(options);
   if (url.empty()) {
     return fail(Errc::bad_config, "no manager is given: use --manager http://HOST:7470, or set TRIBUTARY_MANAGER");
   }
-  auto token = read_token(or_variable(options.token_file, "TRIBUTARY_TOKEN_FILE"));
+  auto token = shown_token(options);
   if (!token) return std::unexpected(token.error());
   const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds_max * 1000));
   auto client = ManagerClient::create({.url = url,

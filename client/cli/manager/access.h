@@ -21,8 +21,11 @@ struct ManagerOptions {
 /// Errc::bad_config: no manager is given, the text is no URL, or the token file cannot be read.
 [[nodiscard]] Result<manager_client::ManagerClient> connect(const ManagerOptions& options);
 
-/// The URL that connect() uses.
+/// The URL and the file that connect() uses.
 [[nodiscard]] std::string manager_url(const ManagerOptions& options);
+[[nodiscard]] std::string token_file(const ManagerOptions& options);
+/// The token that connect() shows; empty: none.
+[[nodiscard]] Result<std::string> shown_token(const ManagerOptions& options);
 
 /// How `table` writes its text.
 struct TableStyle {

@@ -37,6 +37,8 @@ class ApiTest : public ClusterFixture {
   void use(ApiSettings settings) {
     settings.aggregator_token = kAggregatorToken;
     settings.job_token = kJobToken;
+    settings.identity_keys = keys_;
+    settings.unix_seconds = [this] { return clock_.unix_seconds(); };
     api_ = std::make_unique<Api>(*cluster_, settings);
   }
 
@@ -77,6 +79,7 @@ class ApiTest : public ClusterFixture {
   static json four_ranks() { return {{"job", "train"}, {"ranks", nodes(4)}, {"lanes", 2}}; }
   static std::string message(const HttpReply& reply) { return json::parse(reply.body)["error"]["message"]; }
 
+  const IdentityKeys keys_ = *IdentityKeys::parse("k " + std::string(64, '1'));
   OpenApi openapi_;
   std::unique_ptr<Api> api_;
   std::set<std::string> good_;  // operations that have been answered with 200
@@ -167,6 +170,22 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   job("DELETE", group);
   EXPECT_EQ(call("GET", group).status, 404U);
   fleet("DELETE", "/v1/aggregators/leaf-b");
+
+  const std::int64_t now = clock_.unix_seconds();
+  const auto boss = keys_.sign({.id = "1",
+                                .name = "boss",
+                                .role = Role::administrator,
+                                .from = now,
+                                .until = now + 9,
+                                .life = 9,
+                                .renewable_until = now + 9});
+  const json wanted{{"role", "tenant"},   {"tenant", "physics"}, {"job", "train"},        {"name", "alice"},
+                    {"scopes", {"read"}}, {"life_seconds", 9},   {"renewable_seconds", 9}};
+  EXPECT_EQ(openapi_.check_request("POST /v1/tokens", wanted), "");
+  EXPECT_EQ(call("POST", "/v1/tokens", wanted.dump(), *boss).status, 200U);
+  EXPECT_EQ(call("POST", "/v1/tokens/renew", "", *boss).status, 200U);
+  EXPECT_EQ(call("POST", "/v1/tokens/revoke", R"({"id": "2"})", *boss).status, 200U);
+  EXPECT_THAT(json::parse(call("GET", "/v1/tokens/revoked", "", *boss).body)["revoked"], SizeIs(1));
 
   look("/v1/topology");
   look("/v1/public-key");

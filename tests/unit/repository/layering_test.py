@@ -17,7 +17,7 @@ import tracked
 
 PROTOCOL = {"protocol"}
 DATA_PLANE = {"protocol", "kernels", "transport"}
-MANAGER = {"protocol", "service-kit", "tree-manager/topology", "tree-manager/planner", "tree-manager/store", "tree-manager/service"}
+MANAGER = {"protocol", "service-kit", "tree-manager/topology", "tree-manager/planner", "tree-manager/store", "tree-manager/service", "tree-manager/identity"}
 # Each of the client's folders may include those before it.
 CLIENT_CORE = {*DATA_PLANE, "client/operation", "client/schedule", "client/tuning", "client/control"}
 COLLECTIVES = {"client/collectives/in_network", "client/collectives/fallback", "client/collectives/local", "client/collectives/hosts"}
@@ -36,7 +36,8 @@ LAYERS: dict[str, set[str]] = {
     "tree-manager/topology": {*PROTOCOL, "service-kit"},
     "tree-manager/planner": {*PROTOCOL, "service-kit", "tree-manager/topology"},
     "tree-manager/store": {*PROTOCOL, "tree-manager/topology", "tree-manager/planner"},
-    "tree-manager/service": MANAGER - {"service-kit"},
+    "tree-manager/service": MANAGER - {"service-kit", "tree-manager/identity"},
+    "tree-manager/identity": PROTOCOL,
     "tree-manager": MANAGER,
     "client/include": set(),
     "client/operation": {"protocol", "transport"},
@@ -52,8 +53,9 @@ LAYERS: dict[str, set[str]] = {
     "client/gpu": {"protocol", "kernels", "transport", "client/operation"},
     # service-kit: the lines of its log begin as the daemons' do
     "client/api": {*CLIENT, "client/gpu", "client/include", "service-kit", "tree-manager/api-client"},
-    # topology: ranges of host names are written alike on the command line and in the topology file
-    "client/cli": {"protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/topology"},
+    # topology: ranges of host names are written alike on the command line and in the topology file; identity: tokens are
+    # made with the manager's own keys
+    "client/cli": {"protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/identity", "tree-manager/topology"},
     # the tables that NCCL calls, and nothing else: it loads the plugin as NCCL does
     "client/cli/nccl_check": {"client/plugins/nccl/abi"},
     "client/plugins": {"client/include"},

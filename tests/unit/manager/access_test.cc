@@ -1,0 +1,308 @@
+// Each role tries each route, and each tenant the other's groups.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/manager/cluster_fixture.h"
+#include "tests/unit/manager/openapi_check.h"
+#include "tree-manager/api/api.h"
+#include "tree-manager/api/embedded.h"
+
+namespace tributary::manager {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+constexpr const char* kAggregatorToken = "aggregator-token-of-the-test";
+constexpr const char* kJobToken = "job-token-of-the-test";
+
+/// Letters of the roles that may: administrator, operator, tenant, reader, aGgregator. A dot: everybody, without proof.
+const std::map<std::string, std::string>& allowed() {
+  static const std::map<std::string, std::string> all{{"GET /", "."},
+                                                      {"GET /healthz", "."},
+                                                      {"GET /v1/openapi.json", "."},
+                                                      {"GET /v1/version", "."},
+                                                      {"GET /v1/public-key", "."},
+                                                      {"GET /metrics", "aotrg"},
+                                                      {"GET /v1/aggregators", "aotrg"},
+                                                      {"GET /v1/aggregators/{name}", "aotrg"},
+                                                      {"GET /v1/groups", "aotrg"},
+                                                      {"GET /v1/groups/{id}", "aotrg"},
+                                                      {"GET /v1/trees", "aotrg"},
+                                                      {"GET /v1/topology", "aotrg"},
+                                                      {"POST /v1/aggregators", "ag"},
+                                                      {"DELETE /v1/aggregators/{name}", "ag"},
+                                                      {"PUT /v1/aggregators/{name}/lease", "ag"},
+                                                      {"POST /v1/aggregators/{name}/drain", "ao"},
+                                                      {"POST /v1/aggregators/{name}/undrain", "ao"},
+                                                      {"PUT /v1/topology", "ao"},
+                                                      {"POST /v1/plan", "aot"},
+                                                      {"POST /v1/groups", "t"},
+                                                      {"DELETE /v1/groups/{id}", "at"},
+                                                      {"PUT /v1/groups/{id}/lease", "t"},
+                                                      {"GET /v1/groups/{id}/tokens", "t"},
+                                                      {"POST /v1/groups/{id}/rebuild", "t"},
+                                                      {"POST /v1/tokens", "ao"},
+                                                      {"POST /v1/tokens/renew", "aotrg"},
+                                                      {"POST /v1/tokens/revoke", "ao"},
+                                                      {"GET /v1/tokens/revoked", "ao"}};
+  return all;
+}
+
+char letter_of(Role role) {
+  return role == Role::aggregator ? 'g' : to_string(role)[0];
+}
+
+class AccessTest : public ClusterFixture {
+ protected:
+  void SetUp() override {
+    open();
+    use({});
+  }
+  void use(ApiSettings settings) {
+    settings.aggregator_token = kAggregatorToken;
+    settings.job_token = kJobToken;
+    settings.identity_keys = keys_;
+    settings.unix_seconds = [this] { return clock_.unix_seconds(); };
+    api_ = std::make_unique<Api>(*cluster_, settings);
+  }
+  [[nodiscard]] std::string token(IdentityClaims claims) const {
+    if (claims.id.empty()) claims.id = "id-of-" + claims.name;
+    claims.from = clock_.unix_seconds();
+    claims.until = claims.from + 100;
+    claims.life = 100;
+    claims.renewable_until = claims.from + 1000;
+    auto made = keys_.sign(claims);
+    EXPECT_TRUE(made.has_value()) << made.error().message;
+    return *made;
+  }
+  [[nodiscard]] std::string of_role(Role role, Scopes scopes = Scopes::all()) const {
+    return token({.name = "one", .role = role, .tenant = role == Role::tenant ? "physics" : "", .scopes = scopes});
+  }
+  [[nodiscard]] std::string of_tenant(const std::string& tenant, const std::string& job = "") const {
+    return token({.name = tenant, .role = Role::tenant, .tenant = tenant, .job = job});
+  }
+  HttpReply call(const std::string& operation, const std::string& token, const json& body = nullptr) {
+    const std::size_t space = operation.find(' ');
+    HttpHead head{.method = operation.substr(0, space),
+                  .path = operation.substr(space + 1),
+                  .authorization = token.empty() ? "" : "Bearer " + token,
+                  .remote_address = "192.0.2.7"};
+    if (const auto question = head.path.find('?'); question != std::string::npos) {
+      head.query = head.path.substr(question + 1);
+      head.path.resize(question);
+    }
+    const Admission admission = api_->admit(head);
+    if (admission.refusal) return *admission.refusal;
+    return api_->handle(head, body.is_null() ? "" : body.dump());
+  }
+  static json answer(const HttpReply& reply) { return json::parse(reply.body); }
+  static std::string message(const HttpReply& reply) { return answer(reply)["error"]["message"]; }
+  json group_of(const std::string& token, const std::string& request = "") {
+    json body = {{"job", "train"}, {"ranks", nodes(4)}};
+    if (!request.empty()) body["request_id"] = request;
+    const HttpReply reply = call("POST /v1/groups", token, body);
+    EXPECT_EQ(reply.status, 200U) << reply.body;
+    return answer(reply);
+  }
+  static std::string filled(std::string path) {
+    for (const auto& [brace, value] : {std::pair{"{name}", "none"}, std::pair{"{id}", "1"}}) {
+      if (const auto at = path.find(brace); at != std::string::npos) path.replace(at, std::string(brace).size(), value);
+    }
+    return path;
+  }
+
+  const IdentityKeys keys_ = *IdentityKeys::parse("a " + std::string(64, '1'));
+  std::unique_ptr<Api> api_;
+};
+
+TEST_F(AccessTest, EachRoleMayCallWhatTheTableSaysAndNothingElse) {
+  use({.reads_need_token = true});
+  for (const std::string& operation : api_->routes()) {
+    ASSERT_TRUE(allowed().contains(operation)) << operation << " has no row in this test";
+    const std::string& roles = allowed().at(operation);
+    const bool open = roles == ".";
+    EXPECT_EQ(call(filled(operation), "").status == 401U, !open) << operation;
+    EXPECT_EQ(call(filled(operation), "trb1.a.b.c").status == 401U, !open) << operation;
+    for (const Role role : kRoles) {
+      const HttpReply reply = call(filled(operation), of_role(role));
+      const bool may = open || roles.contains(letter_of(role));
+      EXPECT_EQ(reply.status == 403U, !may) << operation << " as " << to_string(role) << ": " << reply.body;
+      EXPECT_NE(reply.status, 401U) << operation << " as " << to_string(role);
+      if (may) continue;
+      EXPECT_THAT(message(reply), HasSubstr(std::string(to_string(role)) + " may not " + operation));
+    }
+  }
+  EXPECT_THAT(api_->routes(), SizeIs(allowed().size()));
+}
+
+TEST_F(AccessTest, ATokenWithoutTheScopeIsRefused) {
+  use({.reads_need_token = true});
+  for (const AccessRow& row : access_table()) {
+    if (row.open || !row.scope) continue;
+    const std::string operation = std::string(row.method) + " " + std::string(row.pattern);
+    for (const Role role : kRoles) {
+      if (!row.roles.has(role)) continue;
+      Scopes others;
+      for (const Scope scope : kScopes) {
+        if (scope != *row.scope) others.add(scope);
+      }
+      EXPECT_EQ(call(filled(operation), of_role(role, others)).status, 403U) << operation;
+      EXPECT_NE(call(filled(operation), of_role(role, Scopes(*row.scope))).status, 403U) << operation;
+    }
+  }
+}
+
+TEST_F(AccessTest, ATenantMayDoNothingWithAnothersGroup) {
+  enlist_all();
+  for (const bool closed : {false, true}) {
+    use({.reads_need_token = closed});
+    const json made = group_of(of_tenant("chemistry"));
+    const std::string path = "/v1/groups/" + std::to_string(made["group"].get<std::uint64_t>());
+    const std::string none = "/v1/groups/" + std::to_string(made["group"].get<std::uint64_t>() + 1);
+    const json proof = {{"record", made["record"]}, {"ranks", nodes(4)}};
+    const std::vector<std::pair<std::string, json>> tries{{"DELETE ", nullptr},
+                                                          {"PUT /lease", json::object()},
+                                                          {"PUT /lease", proof},
+                                                          {"POST /rebuild", {{"epoch", 1}}},
+                                                          {"GET /tokens?epoch=1&from=0&count=1", nullptr}};
+    for (const auto& [what, body] : tries) {
+      const std::size_t space = what.find(' ');
+      const auto on = [&](const std::string& group, const std::string& token) {
+        return call(what.substr(0, space + 1) + group + what.substr(space + 1), token, body);
+      };
+      for (const std::string& other : {of_tenant("physics"), of_tenant("chemistry", "other"), std::string(kJobToken)}) {
+        const HttpReply reply = on(path, other);
+        EXPECT_EQ(reply.status, 404U) << what << ": " << reply.body;
+        if (body == proof) continue;
+        const HttpReply about_none = on(none, other);
+        EXPECT_EQ(about_none.status, 404U) << what;
+        std::string text = message(about_none);
+        text.replace(text.find(none.substr(11)), none.size() - 11, path.substr(11));
+        EXPECT_EQ(message(reply), text) << "nobody learns which groups others have";
+      }
+    }
+    const HttpReply seen = call("GET " + path, of_tenant("physics"));
+    EXPECT_EQ(seen.status, closed ? 404U : 200U);
+    EXPECT_EQ(call("GET /v1/trees?group=" + path.substr(11), of_tenant("physics")).status, closed ? 404U : 200U);
+    EXPECT_EQ(call("GET " + path, of_tenant("chemistry")).status, 200U);
+    EXPECT_EQ(answer(call("GET " + path, of_role(Role::reader)))["owner"], "chemistry");
+    EXPECT_EQ(call("PUT " + path + "/lease", of_tenant("chemistry", "train")).status, 200U);
+    EXPECT_EQ(call("DELETE " + path, of_tenant("chemistry")).status, 200U);
+    EXPECT_EQ(call("DELETE " + path, of_tenant("physics")).status, 404U);
+  }
+}
+
+TEST_F(AccessTest, ListingsShowATenantItsOwnGroupsWhereReadingNeedsAToken) {
+  enlist_all();
+  (void)group_of(of_tenant("chemistry"));
+  (void)group_of(of_tenant("physics"));
+  (void)group_of(kJobToken);
+  const auto owners = [this](const std::string& token) {
+    std::vector<std::string> list;
+    const json listed = answer(call("GET /v1/groups", token));
+    for (const json& group : listed["groups"]) list.push_back(group["owner"]);
+    return list;
+  };
+  const auto trees = [this](const std::string& token) { return answer(call("GET /v1/trees", token))["trees"].size(); };
+  const std::size_t all = trees("");
+  use({.reads_need_token = true});
+  EXPECT_THAT(owners(of_tenant("physics")), UnorderedElementsAre("physics"));
+  EXPECT_THAT(owners(kJobToken), UnorderedElementsAre(""));
+  EXPECT_THAT(owners(of_role(Role::reader)), UnorderedElementsAre("chemistry", "physics", ""));
+  EXPECT_EQ(trees(of_tenant("physics")) + trees(of_tenant("chemistry")) + trees(kJobToken), all);
+  use({.reads_need_token = true, .tenants_read_all = true});
+  EXPECT_THAT(owners(of_tenant("physics")), SizeIs(3));
+}
+
+TEST_F(AccessTest, OnesRequestNeverFindsAnothersGroup) {
+  const json chemistry = group_of(of_tenant("chemistry"), "the-same-name");
+  EXPECT_EQ(group_of(of_tenant("chemistry"), "the-same-name")["group"], chemistry["group"]);
+  EXPECT_NE(group_of(of_tenant("physics"), "the-same-name")["group"], chemistry["group"]);
+  EXPECT_NE(group_of(kJobToken, "the-same-name")["group"], chemistry["group"]);
+}
+
+TEST_F(AccessTest, ATokenForAJobAsksForGroupsOfThisJobAlone) {
+  const std::string token = of_tenant("physics", "slurm-7");
+  EXPECT_EQ(call("POST /v1/groups", token, {{"job", "slurm-8"}, {"ranks", nodes(2)}}).status, 403U);
+  const json made = answer(call("POST /v1/groups", token, {{"ranks", nodes(2)}}));
+  const std::string path = "/v1/groups/" + std::to_string(made["group"].get<std::uint64_t>());
+  EXPECT_EQ(answer(call("GET " + path, token))["job"], "slurm-7");
+}
+
+TEST_F(AccessTest, AnAdministratorDeletesAnyGroupAndSteersNone) {
+  const json made = group_of(of_tenant("chemistry"));
+  const std::string path = "/v1/groups/" + std::to_string(made["group"].get<std::uint64_t>());
+  EXPECT_EQ(call("PUT " + path + "/lease", of_role(Role::administrator)).status, 403U);
+  EXPECT_EQ(call("DELETE " + path, of_role(Role::administrator)).status, 200U);
+}
+
+TEST_F(AccessTest, AnAggregatorsLeaseIsItsOwn) {
+  const auto of = [this](const char* name) { return token({.name = name, .role = Role::aggregator}); };
+  const json body = {
+      {"name", "leaf"}, {"host", "agg-leaf-0"}, {"data", "h:1"}, {"http", "h:2"}, {"memory_bytes", 1U << 30}};
+  EXPECT_EQ(call("POST /v1/aggregators", of("one"), body).status, 200U);
+  EXPECT_EQ(call("POST /v1/aggregators", of("two"), body).status, 409U);
+  EXPECT_EQ(call("POST /v1/aggregators", kAggregatorToken, body).status, 409U);
+  for (const char* what : {"PUT /v1/aggregators/leaf/lease", "DELETE /v1/aggregators/leaf"}) {
+    EXPECT_EQ(call(what, of("two")).status, 403U) << what;
+    EXPECT_EQ(call(what, kAggregatorToken).status, 403U) << what;
+    EXPECT_EQ(call(what, of("one")).status, 200U) << what;
+  }
+  EXPECT_EQ(call("POST /v1/aggregators", kAggregatorToken, body).status, 200U);
+  EXPECT_EQ(call("POST /v1/aggregators", of("one"), body).status, 200U)
+      << "who gets a token takes its aggregator along";
+}
+
+TEST_F(AccessTest, GroupsAndRevocationsOutliveTheManager) {
+  const json made = group_of(of_tenant("chemistry"));
+  const std::string path = "/v1/groups/" + std::to_string(made["group"].get<std::uint64_t>());
+  EXPECT_EQ(call("POST /v1/tokens/revoke", of_role(Role::operator_), {{"id", "id-of-physics"}}).status, 200U);
+  open();
+  use({});
+  EXPECT_EQ(call("PUT " + path + "/lease", kJobToken).status, 404U);
+  EXPECT_EQ(call("PUT " + path + "/lease", of_tenant("chemistry")).status, 200U);
+  EXPECT_THAT(message(call("POST /v1/groups", of_tenant("physics"))), HasSubstr("the token was revoked"));
+  store_.groups.clear();
+  open();
+  use({});
+  const json proof = {{"record", made["record"]}, {"ranks", nodes(4)}};
+  EXPECT_EQ(call("PUT " + path + "/lease", of_tenant("physics2"), proof).status, 404U);
+  EXPECT_EQ(call("PUT " + path + "/lease", of_tenant("chemistry"), proof).status, 200U) << "a record proves its owner";
+}
+
+TEST_F(AccessTest, NobodyMakesATokenOfAHigherRole) {
+  const auto make = [this](Role as, const char* role) {
+    json body = {{"role", role}, {"name", "n"}, {"life_seconds", 60}};
+    if (std::string_view(role) == "tenant") body["tenant"] = "physics";
+    return call("POST /v1/tokens", of_role(as), body);
+  };
+  for (const char* role : {"administrator", "operator"}) {
+    EXPECT_EQ(make(Role::operator_, role).status, 403U) << role;
+    EXPECT_EQ(make(Role::administrator, role).status, 200U) << role;
+  }
+  for (const char* role : {"tenant", "reader", "aggregator"}) EXPECT_EQ(make(Role::operator_, role).status, 200U);
+  EXPECT_EQ(make(Role::administrator, "king").status, 400U);
+  EXPECT_EQ(call("POST /v1/tokens", kAggregatorToken, {{"life_seconds", 60}}).status, 403U);
+}
+
+TEST_F(AccessTest, ATokenIsRenewedUntilItsLastEnd) {
+  const HttpReply made = call("POST /v1/tokens", of_role(Role::operator_),
+                              {{"tenant", "physics"}, {"life_seconds", 60}, {"renewable_seconds", 100}});
+  std::string token = answer(made)["token"];
+  clock_.advance(std::chrono::seconds(59));
+  token = answer(call("POST /v1/tokens/renew", token))["token"];
+  clock_.advance(std::chrono::seconds(40));
+  EXPECT_EQ(call("GET /v1/groups", token).status, 200U);
+  token = answer(call("POST /v1/tokens/renew", token))["token"];
+  EXPECT_EQ(read_identity_token(token)->id, answer(made)["id"]);
+  clock_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(call("POST /v1/tokens/renew", token).status, 401U) << "100 s are over";
+  EXPECT_EQ(call("POST /v1/tokens/renew", kJobToken).status, 400U);
+}
+
+}  // namespace
+}  // namespace tributary::manager

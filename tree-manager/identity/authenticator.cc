@@ -1,0 +1,94 @@
+#include "tree-manager/identity/authenticator.h"
+
+#include <openssl/crypto.h>
+#include <spdlog/spdlog.h>
+
+namespace tributary::manager {
+namespace {
+
+constexpr std::string_view kBearer = "Bearer ";
+
+/// Takes as long for a wrong token as for a right one of the same length.
+bool same_token(std::string_view a, std::string_view b) {
+  return !a.empty() && a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+/// The aggregator token drains and puts topologies, as ever. It is on every aggregator's host, so it issues no tokens.
+Identity holder_of_aggregator_token() {
+  return {.name = "aggregator.token",
+          .roles = Roles(Role::operator_, Role::aggregator),
+          .scopes = Scopes(Scope::read, Scope::plan, Scope::aggregators, Scope::drain, Scope::topology),
+          .old_secret = true};
+}
+
+Identity holder_of_job_token() {
+  return {.name = "job.token",
+          .roles = Roles(Role::tenant),
+          .scopes = Scopes(Scope::read, Scope::plan, Scope::groups),
+          .old_secret = true};
+}
+
+}  // namespace
+
+Authenticator::Authenticator(OldSecrets old, IdentityKeys keys, Revocations revoked,
+                             std::function<Status(const std::string&)> keep)
+    : old_(std::move(old)), keep_(std::move(keep)), keys_(std::move(keys)), revoked_(std::move(revoked)) {}
+
+std::optional<Identity> Authenticator::by_old_secret(std::string_view token, const std::string& from) {
+  const bool aggregator = same_token(token, old_.aggregator_token);
+  const bool job = same_token(token, old_.job_token);
+  if (!aggregator && !job) return std::nullopt;
+  Identity identity = aggregator ? holder_of_aggregator_token() : holder_of_job_token();
+  const Role role = aggregator ? Role::aggregator : Role::tenant;
+  const std::lock_guard lock(mutex_);
+  if (!seen_old_.has(role)) {
+    seen_old_.add(role);
+    spdlog::warn(
+        "{} uses {}, a secret that all its holders share and that does not expire; `tributary token make` makes a "
+        "token for each of them, and old_secrets: false refuses the file",
+        from, identity.name);
+  }
+  return identity;
+}
+
+Proof Authenticator::look(std::string_view authorization, const std::string& from, std::int64_t now_s) {
+  if (!authorization.starts_with(kBearer)) return {};
+  const std::string_view token = authorization.substr(kBearer.size());
+  if (!looks_like_identity_token(token)) {
+    auto identity = by_old_secret(token, from);
+    const bool known = identity.has_value();
+    return {.identity = std::move(identity), .why = known ? "" : "the token is wrong"};
+  }
+  const std::lock_guard lock(mutex_);
+  auto claims = keys_.verify(token, now_s);
+  if (!claims) return {.identity = std::nullopt, .why = claims.error().message};
+  if (revoked_.has(claims->id)) return {.identity = std::nullopt, .why = "the token was revoked"};
+  return {.identity = identity_of(*claims), .why = {}, .claims = std::move(*claims)};
+}
+
+Result<std::string> Authenticator::sign(const IdentityClaims& claims) const {
+  const std::lock_guard lock(mutex_);
+  return keys_.sign(claims);
+}
+
+Status Authenticator::revoke(const std::string& id, std::int64_t now_s) {
+  const std::lock_guard one_at_a_time(revoking_);
+  Revocations next = revoked();
+  if (auto ok = next.add(id, now_s + kTokenSecondsMax, now_s); !ok) return ok;
+  if (auto ok = keep_(next.text()); !ok) return ok;  // takes as long as the disk does, so without the lock
+  const std::lock_guard lock(mutex_);
+  revoked_ = std::move(next);
+  return {};
+}
+
+Revocations Authenticator::revoked() const {
+  const std::lock_guard lock(mutex_);
+  return revoked_;
+}
+
+void Authenticator::use_keys(IdentityKeys keys) {
+  const std::lock_guard lock(mutex_);
+  keys_ = std::move(keys);
+}
+
+}  // namespace tributary::manager
