@@ -290,10 +290,11 @@ int run(const Options& options, const Settings& settings) {
   if (!secrets) return complain(secrets.error());
   const auto keys = identity_keys(settings);
   if (!keys) return complain(keys.error());
-  const auto store =
-      open_sqlite({.path = settings.path_in_state("manager.db"), .bytes_max = settings.database_bytes_max});
-  if (!store) return complain(store.error());
   const SystemClock clock;
+  const auto store = open_sqlite({.path = settings.path_in_state("manager.db"),
+                                  .bytes_max = settings.database_bytes_max,
+                                  .fence_min = static_cast<std::uint64_t>(clock.unix_milliseconds())});
+  if (!store) return complain(store.error());
   auto cluster = Cluster::open(cluster_settings(settings), **store, secrets->key, clock, std::move(*topology));
   if (!cluster) return complain(cluster.error());
 

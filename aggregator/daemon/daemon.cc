@@ -247,7 +247,7 @@ Status Daemon::start_dpdk_workers(const WorkerSettings& worker) {
 }
 
 /// Runs on the workers' threads.
-Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
+Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) {
   {
     const std::lock_guard lock(draining_mutex_);
     if (!draining_.empty())
@@ -261,6 +261,9 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   auto verified =
       verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
+  if (verified) {
+    if (auto ok = keys_.admit(verified->claims); !ok) return std::unexpected(ok.error());
+  }
   const bool sealed = verified && verified->claims.security != PacketSecurity::off;
   if (verified && (sealed || link_keys_->wanted()) && !verified->parent_tokens.empty()) {
     if (!key->shared) return fail(Errc::denied, "aggregator " + settings_.name + " shares no secret with its manager");
@@ -271,7 +274,7 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
 
 /// Refuses a child that asked the door for one lane and shows the token of another: it is at the wrong worker, and its
 /// lane would be at two. Runs on the workers' threads.
-Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) const {
+Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) {
   auto verified = verify(join);
   if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {
     return fail(Errc::denied, "the connection was asked for with another group or lane than its token names");

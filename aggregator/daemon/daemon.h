@@ -65,8 +65,8 @@ class Daemon {
   [[nodiscard]] Status open_rdma_door();
   [[nodiscard]] Status start_dpdk_workers(const WorkerSettings& worker);
   [[nodiscard]] Status open_dpdk_door();
-  [[nodiscard]] Result<VerifiedJoin> verify(std::span<const std::byte> join) const;
-  [[nodiscard]] Result<VerifiedJoin> verify_for(std::size_t worker, std::span<const std::byte> join) const;
+  [[nodiscard]] Result<VerifiedJoin> verify(std::span<const std::byte> join);
+  [[nodiscard]] Result<VerifiedJoin> verify_for(std::size_t worker, std::span<const std::byte> join);
   [[nodiscard]] Status open_http();
   void start_manager_link();
   [[nodiscard]] ListenPlaces* listen_places() const noexcept;

@@ -80,7 +80,7 @@ class FrontDoor::Visitor final : public transport::ChannelHandler {
 /// The state of the front door's thread.
 class FrontDoor::Reception final : public transport::Acceptor {
  public:
-  Reception(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over)
+  Reception(const FrontDoorSettings& settings, KeyRing& keys, HandOver hand_over)
       : settings_(settings),
         keys_(keys),
         hand_over_(std::move(hand_over)),
@@ -128,7 +128,7 @@ class FrontDoor::Reception final : public transport::Acceptor {
   void tick();
 
   const FrontDoorSettings settings_;
-  const KeyRing& keys_;
+  KeyRing& keys_;
   const HandOver hand_over_;
   std::array<std::atomic<std::uint64_t>, kCounts> counts_{};
   std::mutex closed_mutex_;  // guards closed_because_
@@ -222,6 +222,9 @@ void FrontDoor::Reception::check_joins() {
 void FrontDoor::Reception::check(Visitor& visitor) {
   const auto key = keys_.current();
   auto verified = verify_join(key->verifier, key->name, visitor.join(), unix_seconds());
+  if (verified) {
+    if (auto ok = keys_.admit(verified->claims); !ok) verified = std::unexpected(ok.error());
+  }
   if (!verified) {
     const bool malformed = verified.error().code == Errc::corrupt;
     return visitor.refuse(malformed ? Count::malformed : Count::denied, verified.error().message);
@@ -260,10 +263,10 @@ void FrontDoor::Reception::run(const std::stop_token& stop) {
   }
 }
 
-FrontDoor::FrontDoor(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over)
+FrontDoor::FrontDoor(const FrontDoorSettings& settings, KeyRing& keys, HandOver hand_over)
     : reception_(std::make_unique<Reception>(settings, keys, std::move(hand_over))) {}
 
-Result<std::unique_ptr<FrontDoor>> FrontDoor::open(const FrontDoorSettings& settings, const KeyRing& keys,
+Result<std::unique_ptr<FrontDoor>> FrontDoor::open(const FrontDoorSettings& settings, KeyRing& keys,
                                                    HandOver hand_over) {
   std::unique_ptr<FrontDoor> door(new FrontDoor(settings, keys, std::move(hand_over)));
   if (auto ok = door->reception_->places.open(); !ok) return std::unexpected(ok.error());

@@ -49,7 +49,7 @@ class FrontDoor {
   using HandOver = std::function<void(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join)>;
 
   /// Listens, and serves on a thread of its own. Errc::io names the address and the reason, and says what to do.
-  [[nodiscard]] static Result<std::unique_ptr<FrontDoor>> open(const FrontDoorSettings& settings, const KeyRing& keys,
+  [[nodiscard]] static Result<std::unique_ptr<FrontDoor>> open(const FrontDoorSettings& settings, KeyRing& keys,
                                                                HandOver hand_over);
   ~FrontDoor();
   FrontDoor(const FrontDoor&) = delete;
@@ -65,7 +65,7 @@ class FrontDoor {
  private:
   class Visitor;
   class Reception;
-  FrontDoor(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over);
+  FrontDoor(const FrontDoorSettings& settings, KeyRing& keys, HandOver hand_over);
 
   std::unique_ptr<Reception> reception_;
   std::jthread thread_;  // last: it runs the reception

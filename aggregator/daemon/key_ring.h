@@ -1,6 +1,7 @@
 #pragma once
-// The means to verify joins: the manager's key, and this aggregator's name in tokens. The control thread changes it,
-// the front door reads it.
+// The means to verify joins: the manager's key, this aggregator's name in tokens, and the highest fence that was seen.
+// The control thread changes key and name, the front door reads them.
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,9 +37,31 @@ class KeyRing {
     return {};
   }
 
+  /// Returns the highest fence that was seen; 0: none. Any thread.
+  [[nodiscard]] std::uint64_t fence() const noexcept { return fence_.load(std::memory_order_relaxed); }
+  /// Notes a fence that the manager has shown. Any thread.
+  void note_fence(std::uint64_t fence) noexcept {
+    for (std::uint64_t known = fence_.load(std::memory_order_relaxed);
+         fence > known && !fence_.compare_exchange_weak(known, fence, std::memory_order_relaxed);) {
+    }
+  }
+  /// Takes a token whose signature is right; refuses it if a later leadership than the one that signed it is known. Any
+  /// thread.
+  [[nodiscard]] Status admit(const TokenClaims& claims) noexcept {
+    const std::uint64_t known = fence();
+    if (claims.fence >= known) {
+      note_fence(claims.fence);
+      return {};
+    }
+    return fail(Errc::denied, "the token is of a manager that leads no more: its fence is " +
+                                  std::to_string(claims.fence) + ", and " + std::to_string(known) +
+                                  " has been seen; ask the manager that leads for a new one");
+  }
+
  private:
   mutable std::mutex mutex_;
   std::shared_ptr<const Key> key_;
+  std::atomic<std::uint64_t> fence_{0};
 };
 
 }  // namespace tributary::aggregator

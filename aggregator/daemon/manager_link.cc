@@ -94,6 +94,7 @@ Result<std::shared_ptr<ManagerClient>> ManagerLink::connect(Milliseconds request
                                        .request_limit = request_limit,
                                        .answer_bytes_max = 1U << 20});
   if (!client) return std::unexpected(client.error());
+  client->note_fence(keys_.fence());
   return std::make_shared<ManagerClient>(std::move(*client));
 }
 
@@ -113,6 +114,7 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   registration.incarnation = incarnation_;
   const auto answer = (*client)->register_aggregator(registration);
   if (!answer) return failed("register with", answer.error());
+  keys_.note_fence((*client)->fence());
   learn(*answer);
   answered();
   spdlog::info("registered with the manager at {} as {}, incarnation {}, lease {} s", settings_.url, name_,
@@ -172,6 +174,7 @@ ManagerLink::Milliseconds ManagerLink::renew() {
     // The lease may have ended since; the manager then answers the next renewal with `unknown`.
     return std::min(failed("renew the lease at", state.error()), lease_ / 3);
   }
+  keys_.note_fence(client->fence());
   answered();
   if (*state == AggregatorState::unknown) return lost_registration();
   return obey(*state) ? Milliseconds(0) : lease_ / 3;

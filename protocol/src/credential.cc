@@ -14,10 +14,14 @@ namespace {
 constexpr std::uint32_t kTokenMagic = 0x544b5254;  // "TRKT"
 constexpr std::size_t kClaimsBytes = kTokenBytes - kSignatureBytes;
 constexpr std::size_t kNameBytes = kNameBytesMax + 1;
+constexpr std::size_t kFenceAt = kFencedJobBytesMax + 1;
+static_assert(kFenceAt + sizeof(std::uint64_t) == kNameBytes);
 
 constexpr int kScaleMax = std::bit_width(kRanksMax - 1);
 
 /// The bytes of the claims, which the manager signs. Names are padded with zeros to 64 bytes; the last is always zero.
+/// A fence takes the last 8 bytes of `job`, which are zeros behind a short name. Readers that know no fences stop at the
+/// zero before it.
 struct ClaimsWire {
   std::uint32_t magic;
   std::uint8_t version;
@@ -79,19 +83,38 @@ Status check_bounds(const TokenClaims& c) {
     return bad("scale " + std::to_string(c.scale) + " is not that of " +
                (c.kind == ChildKind::rank ? "a rank" : "an aggregator") + ", 0 to " +
                std::to_string(c.kind == ChildKind::rank ? 0 : kScaleMax));
+  if (c.fence > kFenceMax) return bad("fence " + std::to_string(c.fence) + " is above " + std::to_string(kFenceMax));
   if (c.root != c.parent_host.empty())
     return bad(c.root ? "a root has a parent" : "no parent is named for an aggregator that is no root");
   return {};
 }
 
 template <std::size_t N>
-void put_name(char (&to)[N], const std::string& from) noexcept {
+void put_name(char (&to)[N], std::string_view from) noexcept {
   std::memset(to, 0, N);
   std::memcpy(to, from.data(), from.size() < N ? from.size() : N - 1);
 }
 template <std::size_t N>
 std::string take_name(const char (&from)[N]) {
   return std::string(from, strnlen(from, N - 1));
+}
+
+/// Cuts a text behind its last whole character of UTF-8 within `bytes_max`.
+std::string_view cut(std::string_view text, std::size_t bytes_max) noexcept {
+  if (text.size() <= bytes_max) return text;
+  std::size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end);
+}
+
+void put_job(ClaimsWire& wire, const TokenClaims& claims) noexcept {
+  put_name(wire.job, claims.fence == 0 ? claims.job : cut(claims.job, kFencedJobBytesMax));
+  if (claims.fence != 0) std::memcpy(wire.job + kFenceAt, &claims.fence, sizeof claims.fence);
+}
+
+void take_job(TokenClaims& claims, const ClaimsWire& wire) {
+  claims.job = take_name(wire.job);
+  if (claims.job.size() <= kFencedJobBytesMax) std::memcpy(&claims.fence, wire.job + kFenceAt, sizeof claims.fence);
 }
 
 ClaimsWire to_wire(const TokenClaims& c) noexcept {
@@ -112,7 +135,7 @@ ClaimsWire to_wire(const TokenClaims& c) noexcept {
   w.children = c.children;
   w.window = c.window;
   w.parent_port = c.parent_port;
-  put_name(w.job, c.job);
+  put_job(w, c);
   put_name(w.aggregator, c.aggregator);
   put_name(w.parent_host, c.parent_host);
   std::memcpy(w.masked_secret, c.masked_secret.data(), c.masked_secret.size());
@@ -136,7 +159,7 @@ TokenClaims from_wire(const ClaimsWire& w) {
   c.children = w.children;
   c.window = w.window;
   c.parent_port = w.parent_port;
-  c.job = take_name(w.job);
+  take_job(c, w);
   c.aggregator = take_name(w.aggregator);
   c.parent_host = take_name(w.parent_host);
   std::memcpy(c.masked_secret.data(), w.masked_secret, c.masked_secret.size());

@@ -84,7 +84,8 @@ GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
                        .lanes = {},
                        .security = security,
                        .exchange_key = exchange_key,
-                       .rates = rates};
+                       .rates = rates,
+                       .fence = fence};
   for (const LaneDescriptor& lane : lanes) {
     part.lanes.push_back({.window = lane.window,
                           .segment_bytes = lane.segment_bytes,
@@ -126,6 +127,7 @@ nlohmann::json to_json(const GroupDescriptor& d) {
   if (d.rates != PathRates{}) {
     object["rates"] = {{"links", d.rates.links}, {"trees", d.rates.trees}, {"ranks", d.rates.ranks}};
   }
+  if (d.fence != 0) object["fence"] = d.fence;
   return object;
 }
 
@@ -158,6 +160,7 @@ Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& json) {
                .ranks = rates.number<std::uint64_t>("ranks", 0, kPathRateMax)};
     if (!rates.error().empty()) return fail(Errc::corrupt, rates.error());
   }
+  if (json.is_object() && json.contains("fence")) d.fence = members.number<std::uint64_t>("fence", 0, kFenceMax);
   const nlohmann::json& lanes = members.array("lanes", kLanesMax);
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());
   for (std::size_t i = 0; i < lanes.size(); ++i) {

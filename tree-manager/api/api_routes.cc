@@ -113,6 +113,7 @@ HttpReply Api::register_aggregator(const Call& call) {
   spec.exchange_key = in.text("exchange_key", "");
   spec.draining = in.flag("draining", false);
   spec.incarnation = in.number("incarnation", 0, kAny, 0);
+  const std::uint64_t fence_seen = in.number("fence", 0, kFenceMax, 0);
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   auto data_endpoint = endpoint_of("data", data, call.head.remote_address);
   if (!data_endpoint) return error_reply(data_endpoint.error());
@@ -128,6 +129,7 @@ HttpReply Api::register_aggregator(const Call& call) {
   if (!http_endpoint) return error_reply(http_endpoint.error());
   spec.data = std::move(*data_endpoint);
   spec.http = std::move(*http_endpoint);
+  if (auto ok = cluster_.hear_fence(fence_seen); !ok) return error_reply(ok.error());
   const Identity& caller = *call.caller.identity;
   if (!caller.old_secret) spec.owner = caller.name;
   const auto registered = cluster_.register_aggregator(spec);
@@ -136,7 +138,8 @@ HttpReply Api::register_aggregator(const Call& call) {
                      {"incarnation", registered->incarnation},
                      {"lease_seconds", registered->lease_seconds},
                      {"public_key", to_base64(registered->public_key)},
-                     {"exchange_key", to_base64(registered->exchange_key)}});
+                     {"exchange_key", to_base64(registered->exchange_key)},
+                     {"fence", cluster_.fence()}});
 }
 
 HttpReply Api::list_aggregators(const Call&) {
@@ -159,6 +162,7 @@ HttpReply Api::renew_aggregator(const Call& call) {
   const auto incarnation = in.optional_number("incarnation", 0, kAny);
   const auto down = in.numbers("data_down", kDataAddressesMax - 1, kDataAddressesMax);
   const auto drains = in.optional_flag("draining");
+  const std::uint64_t fence_seen = in.number("fence", 0, kFenceMax, 0);
   JsonInput load_in = in.object("load");
   const AggregatorLoad load{.memory_in_use_bytes = load_in.number("memory_in_use_bytes", 0, kAny, 0),
                             .lanes_active = load_in.number("lanes_active", 0, kAny, 0),
@@ -166,9 +170,10 @@ HttpReply Api::renew_aggregator(const Call& call) {
                             .contribution_bytes_total = load_in.number("contribution_bytes_total", 0, kAny, 0)};
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = load_in.finish(); !ok) return error_reply(ok.error());
+  if (auto ok = cluster_.hear_fence(fence_seen); !ok) return error_reply(ok.error());
   const auto draining = cluster_.renew_aggregator(call.parameters[0], incarnation, load, down, drains);
   if (!draining) return error_reply(draining.error());
-  return json_reply({{"state", *draining ? "draining" : "active"}});
+  return json_reply({{"state", *draining ? "draining" : "active"}, {"fence", cluster_.fence()}});
 }
 
 HttpReply Api::drain(const Call& call) {
@@ -238,6 +243,7 @@ HttpReply Api::renew_group(const Call& call) {
                                     : cluster_.adopt_group(*id, record, hosts, owner_of(call.caller));
   if (!lease) return error_reply(lease.error());
   json body = to_json(*lease);
+  body["fence"] = cluster_.fence();
   if (want_record) {
     auto fresh = cluster_.sealed_record(*id);
     if (!fresh) return error_reply(fresh.error());

@@ -19,6 +19,7 @@ constexpr const char* kGroupNumbersKey = "group_numbers";
 // The manager writes the store once a stride.
 constexpr std::uint64_t kIncarnationStride = 1U << 16;
 constexpr std::uint64_t kGroupStride = 1U << 26;
+constexpr std::uint64_t kFenceAheadMax = 24ULL * 3600 * 1000;  // fences follow the clock's milliseconds
 constexpr auto kForgetEndedEvery = std::chrono::hours(1);
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -135,6 +136,20 @@ Status Cluster::keep(const std::string& key, const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (auto ok = save([&] { return store_.put_value(key, text); }); !ok) return ok;
   kept_[key] = text;
+  return {};
+}
+
+/// Takes no fence that no clock could have given: whoever names it would leave no room for later leaderships.
+Status Cluster::hear_fence(std::uint64_t seen) {
+  const std::lock_guard lock(mutex_);
+  if (seen <= store_.fence()) return {};
+  if (seen > static_cast<std::uint64_t>(clock_.unix_milliseconds()) + kFenceAheadMax) {
+    return fail(Errc::bad_argument, "fence " + std::to_string(seen) + " is more than a day ahead of the clock");
+  }
+  const std::uint64_t before = store_.fence();
+  if (auto ok = save([&] { return store_.raise_fence(seen); }); !ok) return ok;
+  spdlog::warn("fence {} was seen, above this leadership's {}: the store is older; it is {} from now on", seen, before,
+               store_.fence());
   return {};
 }
 

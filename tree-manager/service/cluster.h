@@ -245,6 +245,11 @@ class Cluster {
   [[nodiscard]] Status keep(const std::string& key, const std::string& text);
 
   [[nodiscard]] const PublicKey& public_key() const noexcept { return key_.public_key(); }
+  /// The number of the leadership that this cluster signs under.
+  [[nodiscard]] std::uint64_t fence() const { return store_.fence(); }
+  /// Hears of a fence that an aggregator has seen. If it is higher than this cluster's, the leadership is over, and
+  /// Errc::retry says so; or the store was brought back from a backup, and this leadership gets a higher number.
+  [[nodiscard]] Status hear_fence(std::uint64_t seen);
   [[nodiscard]] ClusterStats stats() const;
   /// Ends leases that have run out. Call a few times a second.
   void tick();
@@ -286,7 +291,6 @@ class Cluster {
   [[nodiscard]] std::vector<std::uint32_t> avoided_by(const GroupRecord& group) const;
   void note_failed(GroupRecord& group, const std::vector<std::string>& failed);
   void suspect(const FailedAggregator& failed, std::uint64_t group);
-  void forget_superseded(GroupRecord& group) const;
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group, const std::vector<std::string>& failed,
                                                                    bool in_use);
   [[nodiscard]] std::string why_rebuild(const Group& group) const;
@@ -296,7 +300,6 @@ class Cluster {
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> granted_before(const GroupSpec& spec);
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> create(const GroupSpec& spec);
   [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
-  [[nodiscard]] Status check(const OpenedRecord& opened, std::uint64_t id) const;
   [[nodiscard]] Status take_in(GroupRecord group);
   [[nodiscard]] Status catch_up(Group& known, GroupRecord group);
   void put_in_place(Group& place, GroupRecord group);

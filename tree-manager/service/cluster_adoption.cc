@@ -16,30 +16,32 @@ std::string group_text(std::uint64_t id) {
   return "group " + std::to_string(id);
 }
 
-}  // namespace
-
-Status Cluster::check(const OpenedRecord& opened, std::uint64_t id) const {
+/// Says whether the group with this number may be taken in from the record.
+Status check_record(const OpenedRecord& opened, std::uint64_t id, const ClusterSettings& settings, std::int64_t now_s) {
   const GroupRecord& group = opened.group;
   if (group.id != id) {
     return fail(Errc::mismatch, "'record' is of " + group_text(group.id) + ", and the path names " + group_text(id));
   }
-  if (opened.issued_at + settings_.record_life.count() < clock_.unix_seconds()) {
+  if (opened.issued_at + settings.record_life.count() < now_s) {
     return fail(Errc::mismatch, "'record' of " + group_text(id) + " is too old; ask for a new group");
   }
-  if (group.hosts.size() > settings_.ranks_max) {
+  if (group.hosts.size() > settings.ranks_max) {
     return fail(Errc::bad_argument, group_text(id) + " has more ranks than this manager's ranks_max");
   }
   return {};
 }
+
+}  // namespace
 
 Result<GroupLeaseView> Cluster::adopt_group(std::uint64_t id, const std::string& record,
                                             const std::vector<std::string>& hosts, const GroupOwner& owner) {
   auto opened = seal_.open(record, hosts);
   if (!opened) return std::unexpected(opened.error());
   if (!owner.owns(opened->group)) return no_group(id);
+  if (auto ok = hear_fence(opened->fence); !ok) return std::unexpected(ok.error());
   const std::lock_guard lock(mutex_);
   look();
-  if (auto ok = check(*opened, id); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_record(*opened, id, settings_, clock_.unix_seconds()); !ok) return std::unexpected(ok.error());
   const auto known = groups_.find(id);
   const Status ok =
       known == groups_.end() ? take_in(std::move(opened->group)) : catch_up(known->second, std::move(opened->group));
@@ -107,7 +109,7 @@ std::vector<std::string> Cluster::overcommitted() const {
 Result<std::string> Cluster::sealed_record(std::uint64_t id) const {
   const auto view = group(id);
   if (!view) return std::unexpected(view.error());
-  return seal_.seal(*view->record, clock_.unix_seconds());
+  return seal_.seal(*view->record, clock_.unix_seconds(), store_.fence());
 }
 
 }  // namespace tributary::manager

@@ -246,7 +246,8 @@ Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group, const R
 
 Result<IssueTerms> Cluster::terms_for(const GroupRecord& group, const RankRange& ranks) const {
   IssueTerms terms{.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
-                   .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count())};
+                   .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count()),
+                   .fence = store_.fence()};
   if (auto ok = add_secrets(terms, group, ranks); !ok) return std::unexpected(ok.error());
   return terms;
 }
@@ -256,7 +257,8 @@ Result<GroupGrant> Cluster::grant(const std::shared_ptr<const GroupRecord>& grou
   const RankRange told{0, ranks <= kPlacesInDescriptorMax && !group->lanes.empty() ? ranks : 0};
   const auto terms = terms_for(*group, told);
   if (!terms) return std::unexpected(terms.error());
-  GroupGrant grant{.descriptor = describe(*group, *terms), .record = seal_.seal(*group, clock_.unix_seconds())};
+  GroupGrant grant{.descriptor = describe(*group, *terms),
+                   .record = seal_.seal(*group, clock_.unix_seconds(), store_.fence())};
   if (grant.descriptor.empty()) grant.retry_after_seconds = static_cast<std::uint32_t>(settings_.retry_after.count());
   auto page = issue_places(key_, *group, *terms, told);
   if (!page) return std::unexpected(page.error());
@@ -391,14 +393,6 @@ void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   spdlog::warn("group {} saw aggregator {} fail: no tree uses it until it renews its lease", group, failed.name);
 }
 
-/// Forgets failed aggregators that have changed since. Called after new trees were planned.
-void Cluster::forget_superseded(GroupRecord& group) const {
-  std::erase_if(group.failed, [&](const FailedAggregator& it) {
-    const auto known = aggregators_.find(it.name);
-    return known != aggregators_.end() && !is_same(it, known->second.record);
-  });
-}
-
 Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch, const std::vector<std::string>& failed,
                                           bool in_use) {
   if (failed.size() > kFailedMax) return fail(Errc::bad_argument, "failed has more than 4096 names");
@@ -455,7 +449,11 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   if (built) {
     ++next.epoch;
     next.before = used_by(*before);
-    forget_superseded(next);
+    // A failed aggregator that has changed since may be used again.
+    std::erase_if(next.failed, [&](const FailedAggregator& it) {
+      const auto known = aggregators_.find(it.name);
+      return known != aggregators_.end() && !is_same(it, known->second.record);
+    });
   }
   group.planned_at_generation = generation_;
   if (optional && !built) {

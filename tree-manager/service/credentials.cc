@@ -38,7 +38,8 @@ class LaneIssuer {
                        .ranks = static_cast<std::uint32_t>(tree_.leaf_of_rank.size()),
                        .root = node.parent == kNoParent,
                        .expires_at = terms_.expires_at,
-                       .security = group_.packet_security};
+                       .security = group_.packet_security,
+                       .fence = terms_.fence};
     if (!claims.root) {
       claims.parent_host = node.up.host;
       claims.parent_port = node.up.port;
@@ -153,7 +154,8 @@ GroupDescriptor describe(const GroupRecord& group, const IssueTerms& terms) {
                              .lanes = {},
                              .security = group.packet_security,
                              .exchange_key = terms.exchange_key,
-                             .rates = group.rates};
+                             .rates = group.rates,
+                             .fence = terms.fence};
   for (const LaneTree& lane : group.lanes) {
     descriptor.lanes.push_back({.window = window_of(group, lane),
                                 .segment_bytes = group.segment_bytes,

@@ -14,6 +14,7 @@ namespace tributary::manager {
 struct IssueTerms {
   std::int64_t expires_at = 0;  // seconds since 1970-01-01 UTC
   std::uint32_t lease_seconds = 0;
+  std::uint64_t fence = 0;  // number of the leadership that issues
   // The rest is for a group whose places have secrets.
   ExchangePublicKey exchange_key{};                      // the manager's; zeros: the places have no secrets
   SharedSecret of_ranks{};                               // shared by the manager and the ranks

@@ -138,7 +138,8 @@ Result<OpenedRecord> opened_from(const json& from, const std::vector<std::string
                 .link_rate = from.value("link_rate", std::uint64_t{0}),
                 .lane_weights = from.value("lane_weights", false),
                 .owner = from.value("owner", "")},
-      .issued_at = from.at("issued_at")};
+      .issued_at = from.at("issued_at"),
+      .fence = from.value("fence", std::uint64_t{0})};
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ Digest RecordSeal::digest_of(const std::vector<std::string>& hosts) const {
   return hmac_sha256(key_, bytes_of(all));
 }
 
-std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s) const {
+std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s, std::uint64_t fence) const {
   const std::string text = json{
       {"id", group.id},
       {"job", group.job},
@@ -171,7 +172,8 @@ std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s) const
       {"created_at", group.created_at},
       {"packet_security", static_cast<unsigned>(group.packet_security)},
       {"exchange_key", group.exchange_key},
-      {"issued_at", now_s}}.dump();
+      {"issued_at", now_s},
+      {"fence", fence}}.dump();
   const Digest tag = hmac_sha256(key_, bytes_of(text));
   std::vector<std::byte> sealed(tag.begin(), tag.end());
   sealed.insert(sealed.end(), bytes_of(text).begin(), bytes_of(text).end());

@@ -15,6 +15,7 @@ namespace tributary::manager {
 struct OpenedRecord {
   GroupRecord group;  // its hosts are those that the caller gave
   std::int64_t issued_at = 0;
+  std::uint64_t fence = 0;  // number of the leadership that sealed it; 0: it had none
 };
 
 /// Any thread.
@@ -23,7 +24,7 @@ class RecordSeal {
   /// Derives its key from the signing key: a manager with the same signing key opens records of an earlier manager.
   explicit RecordSeal(const SigningKey& key);
   /// Returns the record, in base64.
-  [[nodiscard]] std::string seal(const GroupRecord& group, std::int64_t now_s) const;
+  [[nodiscard]] std::string seal(const GroupRecord& group, std::int64_t now_s, std::uint64_t fence) const;
   /// Errc::bad_argument: this manager did not make the record; Errc::mismatch: the hosts are not those of the group.
   [[nodiscard]] Result<OpenedRecord> open(const std::string& sealed, const std::vector<std::string>& hosts) const;
 

@@ -1,5 +1,8 @@
 // The manager's state in one SQLite file. Every call is one transaction, which WAL with synchronous=FULL makes durable
 // before the call returns.
+#include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <filesystem>
 
 #include "tree-manager/store/records.h"
@@ -18,6 +21,7 @@ constexpr const char* kMigrations[] = {
     "CREATE TABLE ended_groups (id INTEGER PRIMARY KEY, until INTEGER NOT NULL);"
     "CREATE INDEX ended_groups_until ON ended_groups (until);",
 };
+constexpr const char* kFenceKey = "fence";
 constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 
 class SqliteStore final : public Store {
@@ -31,10 +35,18 @@ class SqliteStore final : public Store {
     return store;
   }
 
+  std::uint64_t fence() const override { return fence_.load(std::memory_order_relaxed); }
+  Status raise_fence(std::uint64_t seen) override {
+    const std::uint64_t next = std::max(fence(), seen) + 1;
+    if (auto ok = put_value(kFenceKey, std::to_string(next)); !ok) return ok;
+    fence_.store(next, std::memory_order_relaxed);
+    return {};
+  }
+
   Result<Snapshot> load() override {
     Snapshot snapshot;
     const auto values = each("SELECT key, value FROM settings", [&](const SqliteStatement& row) -> Status {
-      snapshot.values[row.text(0)] = row.text(1);
+      if (row.text(0) != kFenceKey) snapshot.values[row.text(0)] = row.text(1);
       return {};
     });
     if (!values) return std::unexpected(values.error());
@@ -65,6 +77,15 @@ class SqliteStore final : public Store {
     has_ended_.reset();
     return row;
   }
+  Result<std::vector<EndedGroup>> ended_groups() override {
+    std::vector<EndedGroup> all;
+    const auto ok = each("SELECT id, until FROM ended_groups ORDER BY id", [&](const SqliteStatement& row) -> Status {
+      all.push_back({row.number(0), row.integer(1)});
+      return {};
+    });
+    if (!ok) return std::unexpected(ok.error());
+    return all;
+  }
   Status forget_ended(std::int64_t now) override { return run(forget_ended_, static_cast<std::uint64_t>(now)); }
 
  private:
@@ -92,7 +113,15 @@ class SqliteStore final : public Store {
       if (!prepared) return std::unexpected(prepared.error());
       *statement = std::move(*prepared);
     }
-    return {};
+    return begin_leadership(settings.fence_min);
+  }
+
+  Status begin_leadership(std::uint64_t fence_min) {
+    const auto text = connection_.single("SELECT value FROM settings WHERE key = 'fence'");
+    if (!text) return std::unexpected(text.error());
+    std::uint64_t last = 0;
+    std::from_chars(text->data(), text->data() + text->size(), last);
+    return raise_fence(std::max(last, fence_min));
   }
 
   Status migrate(const std::string& path) {
@@ -164,6 +193,7 @@ class SqliteStore final : public Store {
   SqliteStatement end_group_;
   SqliteStatement has_ended_;
   SqliteStatement forget_ended_;
+  std::atomic<std::uint64_t> fence_{0};
 };
 
 }  // namespace

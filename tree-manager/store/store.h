@@ -89,11 +89,24 @@ struct Snapshot {
   std::map<std::string, std::string> values;
 };
 
-/// One thread at a time. When a call succeeds, the change is on disk and survives SIGKILL and power loss; when it
-/// returns an error, nothing has changed: exhausted (no room), io (the sentence says what to look at).
+/// A group that was given back, and until when that is remembered: seconds since 1970-01-01 UTC.
+struct EndedGroup {
+  std::uint64_t id = 0;
+  std::int64_t until = 0;
+  friend auto operator<=>(const EndedGroup&, const EndedGroup&) = default;
+};
+
+/// One thread at a time, but for fence(). When a call succeeds, the change is on disk and survives SIGKILL and power
+/// loss; when it returns an error, nothing has changed: exhausted (no room), retry (another manager leads now, or the
+/// store cannot tell), io (the sentence says what to look at).
 class Store {
  public:
   virtual ~Store() = default;
+  /// The number of the leadership under which this store writes: above those of all earlier leaderships. Any thread.
+  [[nodiscard]] virtual std::uint64_t fence() const = 0;
+  /// Gives this leadership a number above `seen`, which somebody has seen although the store did not give it out: the
+  /// store was brought back from a backup.
+  [[nodiscard]] virtual Status raise_fence(std::uint64_t seen) = 0;
   [[nodiscard]] virtual Result<Snapshot> load() = 0;
   [[nodiscard]] virtual Status put(const AggregatorRecord& record) = 0;
   [[nodiscard]] virtual Status put(const GroupRecord& record) = 0;
@@ -103,6 +116,8 @@ class Store {
   /// Removes the group, and remembers until `until` (seconds since 1970-01-01 UTC) that it was given back.
   [[nodiscard]] virtual Status end_group(std::uint64_t id, std::int64_t until) = 0;
   [[nodiscard]] virtual Result<bool> has_ended(std::uint64_t id) = 0;
+  /// Lists all groups that were given back and are remembered, by id.
+  [[nodiscard]] virtual Result<std::vector<EndedGroup>> ended_groups() = 0;
   /// Forgets groups that were to be remembered until a time before `now`.
   [[nodiscard]] virtual Status forget_ended(std::int64_t now) = 0;
 };
@@ -111,8 +126,11 @@ struct SqliteSettings {
   std::string path;
   std::uint64_t bytes_max = 0;             // the file's size limit; 0: none but the disk
   std::uint32_t busy_milliseconds = 5000;  // how long to wait for another process that holds the database
+  /// The least fence. Milliseconds since 1970-01-01 UTC put it above that of a database that was lost.
+  std::uint64_t fence_min = 0;
 };
-/// Opens or makes the database, in WAL mode with full synchronisation, and brings its schema up to this version.
+/// Opens or makes the database, in WAL mode with full synchronisation, and brings its schema up to this version. Each
+/// opening is a leadership of its own: it raises the fence.
 /// Errc::io says what is wrong with the file: no permission, no database, made by a newer manager.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite(const SqliteSettings& settings);
 

@@ -2,11 +2,11 @@
 // A cluster whose time and store the test owns.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "tests/unit/manager/fabrics.h"
+#include "tests/unit/manager/memory_store.h"
 #include "tree-manager/service/cluster.h"
 
 namespace tributary::manager {
@@ -22,62 +22,6 @@ class ManualClock final : public Clock {
  private:
   std::int64_t milliseconds_ = 1'000'000;
   std::int64_t wall_ = 0;
-};
-
-/// A store in memory, which can be full.
-class MemoryStore final : public Store {
- public:
-  bool full = false;
-  int writes = 0;
-  std::map<std::string, AggregatorRecord> aggregators;
-  std::map<std::uint64_t, GroupRecord> groups;
-  std::map<std::string, std::string> values;
-  std::map<std::uint64_t, std::int64_t> ended;
-  std::function<void()> before_write;  // called before each write; takes time as a disk does
-
-  Result<Snapshot> load() override {
-    Snapshot snapshot;
-    for (const auto& [name, record] : aggregators) snapshot.aggregators.push_back(record);
-    for (const auto& [id, record] : groups) snapshot.groups.push_back(record);
-    snapshot.values = values;
-    return snapshot;
-  }
-  Status put(const AggregatorRecord& record) override {
-    return write([&] { aggregators[record.name] = record; });
-  }
-  Status put(const GroupRecord& record) override {
-    return write([&] { groups[record.id] = record; });
-  }
-  Status put_value(const std::string& key, const std::string& value) override {
-    return write([&] { values[key] = value; });
-  }
-  Status remove_aggregator(const std::string& name) override {
-    return write([&] { aggregators.erase(name); });
-  }
-  Status remove_group(std::uint64_t id) override {
-    return write([&] { groups.erase(id); });
-  }
-  Status end_group(std::uint64_t id, std::int64_t until) override {
-    return write([&] {
-      groups.erase(id);
-      ended[id] = until;
-    });
-  }
-  Result<bool> has_ended(std::uint64_t id) override { return ended.contains(id); }
-  Status forget_ended(std::int64_t now) override {
-    std::erase_if(ended, [&](const auto& it) { return it.second < now; });
-    return {};
-  }
-
- private:
-  template <class Change>
-  Status write(const Change& change) {
-    if (before_write) before_write();
-    if (full) return fail(Errc::exhausted, "the test's store has no room");
-    ++writes;
-    change();
-    return {};
-  }
 };
 
 class ClusterFixture : public ::testing::Test {

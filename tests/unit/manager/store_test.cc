@@ -8,6 +8,9 @@
 #include <random>
 #include <set>
 
+#include "tests/unit/manager/memory_store.h"
+#include "tests/unit/manager/store_conformance.h"
+#include "tests/unit/manager/store_records.h"
 #include "tests/unit/manager/temporary_folder.h"
 #include "tree-manager/store/records.h"
 #include "tree-manager/store/sqlite.h"
@@ -16,58 +19,14 @@
 namespace tributary::manager {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 AggregatorRecord aggregator(const std::string& name, std::uint64_t incarnation) {
-  return {.name = name,
-          .incarnation = incarnation,
-          .host = "h-" + name,
-          .data = {{.at = {"10.0.0.1", 7471}}, {.at = {"::2", 7473}, .live = incarnation % 2 == 1}},
-          .http = {"10.0.0.1", 7472},
-          .memory_bytes = (1ULL << 40) + incarnation,
-          .children_max = 17,
-          .line_rate_bits_per_second = 100'000'000'000,
-          .version = "0.1.0",
-          .draining = incarnation % 2 == 1,
-          .resuming = incarnation % 2 == 0,
-          .expired = incarnation % 3 == 1,
-          .registered_at = 1'700'000'000,
-          .exchange_key = "key",
-          .data_changes = static_cast<std::uint32_t>(incarnation)};
+  return aggregator_record(name, incarnation);
 }
 
 GroupRecord group(std::uint64_t id, std::uint32_t epoch) {
-  GroupRecord record{.id = id,
-                     .job = "job \"ä\" " + std::to_string(id),
-                     .hosts = {"a", "b", "c"},
-                     .lanes_wanted = 1,
-                     .window = 32,
-                     .segment_bytes = 65536,
-                     .levels_wanted = 2,
-                     .epoch = epoch,
-                     .lanes = {},
-                     .reason = "because",
-                     .failed = {{"x", 7, 1'700'000'000, 5}},
-                     .created_at = 1'700'000'001,
-                     .adopted_at = 1'700'000'002,
-                     .before = {{"y", 8, 9}},
-                     .rates = {.links = 10, .trees = 11, .ranks = 12},
-                     .link_rate = 13,
-                     .lane_weights = true};
-  LaneTree lane{.rail = "rail-2", .route = 5, .weight = 5, .window = 7};
-  lane.nodes = {{.aggregator = "leaf",
-                 .incarnation = 3,
-                 .host = "h",
-                 .data = {"::1", 1},
-                 .parent = 1,
-                 .up = {"host", 3},
-                 .data_changes = 6},
-                {.aggregator = "root", .incarnation = 4, .host = "i", .data = {"host", 2}}};
-  lane.leaf_of_rank = {0, 1, 0};
-  EXPECT_TRUE(lane.finish().has_value());
-  record.lanes = {lane};
-  return record;
+  return group_record(id, epoch);
 }
 
 std::unique_ptr<Store> open_or_die(const SqliteSettings& settings) {
@@ -117,29 +76,6 @@ TEST(Records, OfAnOlderManagerHaveEqualLanes) {
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(read->lanes[0].weight, 1U);
   EXPECT_EQ(window_of(*read, read->lanes[0]), read->window);
-}
-
-TEST(Store, KeepsWhatWasPutAndForgetsWhatWasRemoved) {
-  const TemporaryFolder folder;
-  const SqliteSettings settings{.path = folder.file("m.db")};
-  {
-    const auto store = open_or_die(settings);
-    ASSERT_TRUE(store->put(aggregator("a", 1)).has_value());
-    ASSERT_TRUE(store->put(aggregator("b", 2)).has_value());
-    ASSERT_TRUE(store->put(aggregator("a", 3)).has_value());
-    ASSERT_TRUE(store->remove_aggregator("b").has_value());
-    ASSERT_TRUE(store->put(group(10, 1)).has_value());
-    ASSERT_TRUE(store->put(group(11, 1)).has_value());
-    ASSERT_TRUE(store->put(group(10, 2)).has_value());
-    ASSERT_TRUE(store->remove_group(11).has_value());
-    ASSERT_TRUE(store->put_value("k", "v1").has_value());
-    ASSERT_TRUE(store->put_value("k", "v2").has_value());
-  }
-  const auto snapshot = open_or_die(settings)->load();
-  ASSERT_TRUE(snapshot.has_value());
-  EXPECT_THAT(snapshot->aggregators, ElementsAre(aggregator("a", 3)));
-  EXPECT_THAT(snapshot->groups, ElementsAre(group(10, 2)));
-  EXPECT_EQ(snapshot->values.at("k"), "v2");
 }
 
 TEST(Store, SaysWhatIsWrongWithTheFile) {
@@ -290,26 +226,40 @@ TEST(Store, KnowsAllThatWasAcknowledgedAfterBeingKilledAtAnyMoment) {
   EXPECT_GT(next, 50U);
 }
 
-TEST(Store, RemembersWhichGroupsWereGivenBackUntilItIsTold) {
+TEST(Store, StartsWithAFenceAboveThatOfADatabaseThatWasLost) {
   const TemporaryFolder folder;
-  const SqliteSettings settings{.path = folder.file("manager.db")};
-  {
-    const auto store = open_or_die(settings);
-    ASSERT_TRUE(store->put(group(1, 1)).has_value());
-    ASSERT_TRUE(store->put(group(2, 1)).has_value());
-    ASSERT_TRUE(store->end_group(1, 1000).has_value());
-    ASSERT_TRUE(store->end_group(3, 2000).has_value());
-    ASSERT_TRUE(store->remove_group(2).has_value());
-  }
-  const auto store = open_or_die(settings);
-  EXPECT_TRUE(store->load()->groups.empty());
-  EXPECT_EQ(store->has_ended(1), true);
-  EXPECT_EQ(store->has_ended(2), false);
-  EXPECT_EQ(store->has_ended(3), true);
-  ASSERT_TRUE(store->forget_ended(1001).has_value());
-  EXPECT_EQ(store->has_ended(1), false);
-  EXPECT_EQ(store->has_ended(3), true);
+  const auto lost = open_or_die({.path = folder.file("lost.db"), .fence_min = 5000});
+  const auto fresh = open_or_die({.path = folder.file("fresh.db"), .fence_min = 6000});
+  EXPECT_GT(fresh->fence(), lost->fence());
 }
+
+TEST(Store, RaisesTheFenceAlthoughTheClockWasSetBack) {
+  const TemporaryFolder folder;
+  const auto first = open_or_die({.path = folder.file("m.db"), .fence_min = 5000})->fence();
+  EXPECT_GT(open_or_die({.path = folder.file("m.db"), .fence_min = 10})->fence(), first);
+}
+
+/// SQLite and the test's store, for the suite that all kinds of stores pass.
+class SqliteWorld final : public StoreWorld {
+ public:
+  std::unique_ptr<Store> open() override { return open_or_die({.path = folder_.file("m.db")}); }
+
+ private:
+  const TemporaryFolder folder_;
+};
+
+class MemoryWorld final : public StoreWorld {
+ public:
+  std::unique_ptr<Store> open() override { return std::make_unique<SharedStore>(records_); }
+
+ private:
+  const std::shared_ptr<MemoryStore> records_ = std::make_shared<MemoryStore>();
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreConformance,
+                         ::testing::Values(StoreKind{"Sqlite", [] { return std::make_unique<SqliteWorld>(); }},
+                                           StoreKind{"Memory", [] { return std::make_unique<MemoryWorld>(); }}),
+                         StoreConformance::name_of);
 
 }  // namespace
 }  // namespace tributary::manager

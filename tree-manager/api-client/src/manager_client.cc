@@ -1,15 +1,29 @@
 #include "tributary/manager_client/manager_client.h"
 
+#include <algorithm>
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
 
-#include "tree-manager/api-client/src/http_exchange.h"
+#include "service-kit/http/http_client.h"
 #include "tributary/protocol/json_reader.h"
 
 namespace tributary::manager_client {
 namespace {
 
 using nlohmann::json;
+using service::HttpAnswer;
+using service::HttpUrl;
+
+constexpr service::HttpServerWords kWords{
+    .name = "the manager",
+    .advice = "check that tributary-manager runs there and that the URL is right",
+    .kind = "manager URL",
+    .default_port = "7470",
+};
+constexpr std::size_t kManagersMax = 16;
+constexpr std::chrono::milliseconds kRoundPause{200};
 
 Errc errc_of(unsigned status) noexcept {
   switch (status) {
@@ -55,6 +69,34 @@ std::string encode_path_part(std::string_view text) {
     }
   }
   return out;
+}
+
+/// Says whether the manager answers that none leads, or that it does not know who does.
+bool has_no_leader(const HttpAnswer& answer) {
+  if (answer.status != 503) return false;
+  const json body = json_or_discarded(answer.body);
+  if (!body.is_object() || !body.contains("error") || !body["error"].is_object()) return false;
+  return body["error"].value("code", json()) == "no_leader";
+}
+
+std::uint64_t fence_in(const json& answer) {
+  if (!answer.is_object()) return 0;
+  const auto found = answer.find("fence");
+  const bool good = found != answer.end() && found->is_number_unsigned() && found->get<std::uint64_t>() <= kFenceMax;
+  return good ? found->get<std::uint64_t>() : 0;
+}
+
+Result<std::vector<HttpUrl>> parse_urls(std::string_view list) {
+  std::vector<HttpUrl> urls;
+  for (const auto part : std::views::split(list, ',')) {
+    auto url = service::parse_url(std::string_view(part), kWords);
+    if (!url) return std::unexpected(url.error());
+    urls.push_back(std::move(*url));
+  }
+  if (urls.empty()) return fail(Errc::bad_argument, "'' is no manager URL: it is empty; write http://host:7470");
+  if (urls.size() <= kManagersMax) return urls;
+  return fail(Errc::bad_argument, "the list of managers has " + std::to_string(urls.size()) + " URLs; at most " +
+                                      std::to_string(kManagersMax) + " are possible");
 }
 
 /// Reads members of the manager's answers; the first that is missing or of the wrong type makes the whole answer
@@ -170,47 +212,118 @@ Result<GroupLease> group_lease(const Result<json>& answer, bool with_record) {
 }  // namespace
 
 struct ManagerClient::Impl {
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::milliseconds;
+  using Outcome = Result<json>;
+
+  /// One call, on its way round the managers.
+  struct Call {
+    std::string_view method, path;
+    std::string body;
+    Clock::time_point deadline;
+    std::optional<Outcome> stale{};  // an answer with a lower fence, for the case that there is no better one
+    bool leaderless = false;         // a manager has answered, in this round, that none leads
+    Outcome last = fail(Errc::retry, "no manager was asked");
+  };
+
   ManagerSettings settings;
-  HttpUrl url;
-  HttpExchanger exchanger;
+  std::vector<HttpUrl> urls;
+  std::size_t current = 0;  // answered last; used by calls alone, which are serialised
+  service::HttpClient http{kWords};
+  std::mutex serial;
+  std::atomic<std::uint64_t> fence{0};       // the highest seen
+  std::atomic<std::uint64_t> last_fence{0};  // in the last answer that had one
 
-  Result<HttpAnswer> exchange(std::string_view method, std::string_view path, std::string body) {
-    const HttpRequest request{.method = std::string(method),
-                              .target = std::string(path),
-                              .token = settings.token,
-                              .body = std::move(body),
-                              .connect_limit = settings.connect_limit,
-                              .request_limit = settings.request_limit,
-                              .answer_bytes_max = settings.answer_bytes_max};
-    return exchanger.run(url, request);
-  }
-
-  Result<json> call(std::string_view method, std::string_view path, const json& body) {
-    try {
-      auto answer = exchange(method, path, body.is_null() ? std::string{} : body.dump());
-      if (!answer) return std::unexpected(answer.error());
-      return understand(method, path, *answer);
-    } catch (const std::exception& error) {  // no memory, no file descriptors, text that is not UTF-8
-      return fail(Errc::io, std::string(method) + " " + url.text + std::string(path) + " failed here: " + error.what());
+  void note_fence(std::uint64_t seen) noexcept {
+    for (auto known = fence.load(); seen > known && !fence.compare_exchange_weak(known, seen);) {
     }
   }
 
-  Result<json> understand(std::string_view method, std::string_view path, const HttpAnswer& answer) const {
+  Result<HttpAnswer> exchange(const HttpUrl& url, const Call& call, Milliseconds limit) {
+    return http.run(url, {.method = std::string(call.method),
+                          .target = std::string(call.path),
+                          .authorization = settings.token.empty() ? "" : "Bearer " + settings.token,
+                          .body = call.body,
+                          .connect_limit = std::min(settings.connect_limit, limit),
+                          .request_limit = limit,
+                          .answer_bytes_max = settings.answer_bytes_max});
+  }
+
+  Outcome call(std::string_view method, std::string_view path, const json& body) {
+    try {
+      const std::lock_guard one_at_a_time(serial);
+      Call call{.method = method,
+                .path = path,
+                .body = body.is_null() ? std::string{} : body.dump(),
+                .deadline = Clock::now() + settings.request_limit};
+      return urls.size() == 1 ? ask(urls.front(), call, settings.request_limit, nullptr) : go_round(call);
+    } catch (const std::exception& error) {  // no memory, no file descriptors, text that is not UTF-8
+      return fail(Errc::io,
+                  std::string(method) + " " + urls[current].text + std::string(path) + " failed here: " + error.what());
+    }
+  }
+
+  /// Asks one manager. With `settled`, says there whether its answer ends the call.
+  Outcome ask(const HttpUrl& url, Call& call, Milliseconds limit, bool* settled) {
+    const auto answer = exchange(url, call, limit);
+    if (!answer) {
+      if (settled != nullptr) *settled = answer.error().code != Errc::unreachable;
+      return std::unexpected(answer.error());
+    }
+    auto outcome = understand(url, call, *answer);
+    const std::uint64_t shown = outcome ? fence_in(*outcome) : 0;
+    const bool stale = shown != 0 && shown < fence.load();
+    if (shown != 0) last_fence.store(shown);
+    note_fence(shown);
+    if (settled == nullptr) return outcome;
+    const bool leaderless = has_no_leader(*answer);
+    call.leaderless = call.leaderless || leaderless;
+    *settled = !leaderless && !stale;
+    if (stale) call.stale = outcome;
+    return outcome;
+  }
+
+  Outcome go_round(Call& call) {
+    const Milliseconds share = settings.request_limit / static_cast<int>(urls.size());
+    const std::size_t first = current;
+    while (true) {
+      call.leaderless = false;
+      for (std::size_t i = 0; i < urls.size(); ++i) {
+        const auto left = std::chrono::duration_cast<Milliseconds>(call.deadline - Clock::now());
+        if (left.count() <= 0) return call.stale.value_or(call.last);
+        bool settled = false;
+        current = (first + i) % urls.size();
+        call.last = ask(urls[current], call, std::min(left, share), &settled);
+        if (settled) return call.last;
+      }
+      if (call.stale) return *call.stale;
+      if (!call.leaderless || !http.wait(kRoundPause)) return call.last;
+    }
+  }
+
+  Outcome understand(const HttpUrl& url, const Call& call, const HttpAnswer& answer) const {
     if (answer.status < 200 || answer.status >= 300) {
       std::string message = message_of(answer.body);
       if (message.empty()) message = "no reason was given";
-      return fail(errc_of(answer.status), "the manager at " + url.text + " answered " + std::string(method) + " " +
-                                              std::string(path) + " with " + std::to_string(answer.status) + ": " +
+      return fail(errc_of(answer.status), "the manager at " + url.text + " answered " + std::string(call.method) + " " +
+                                              std::string(call.path) + " with " + std::to_string(answer.status) + ": " +
                                               message);
     }
     if (answer.body.empty()) return json(nullptr);
     // The answer may hold tokens of every rank and lane: many values, few bytes each.
     auto parsed = read_json(answer.body, {.bytes_max = settings.answer_bytes_max, .values_max = 1U << 24});
     if (!parsed) {
-      return fail(Errc::corrupt, "the answer of " + url.text + std::string(path) +
+      return fail(Errc::corrupt, "the answer of " + url.text + std::string(call.path) +
                                      " is not JSON; is it a Tributary manager? (" + parsed.error().message + ")");
     }
     return parsed;
+  }
+
+  /// Tells a manager of a higher fence than its last answer's: its store may have come from a backup. An older manager,
+  /// which shows none, is not told.
+  void add_fence(json& body) const {
+    const std::uint64_t last = last_fence.load();
+    if (last != 0 && last < fence.load()) body["fence"] = fence.load();
   }
 };
 
@@ -220,8 +333,8 @@ ManagerClient& ManagerClient::operator=(ManagerClient&&) noexcept = default;
 ManagerClient::~ManagerClient() = default;
 
 Result<ManagerClient> ManagerClient::create(ManagerSettings settings) {
-  auto url = parse_url(settings.url);
-  if (!url) return std::unexpected(url.error());
+  auto urls = parse_urls(settings.url);
+  if (!urls) return std::unexpected(urls.error());
   while (!settings.token.empty() && (settings.token.back() == '\n' || settings.token.back() == '\r')) {
     settings.token.pop_back();
   }
@@ -233,12 +346,14 @@ Result<ManagerClient> ManagerClient::create(ManagerSettings settings) {
   }
   auto impl = std::make_unique<Impl>();
   impl->settings = std::move(settings);
-  impl->url = std::move(*url);
+  impl->urls = std::move(*urls);
   return ManagerClient(std::move(impl));
 }
 
 Result<RegistrationAnswer> ManagerClient::register_aggregator(const AggregatorRegistration& registration) {
-  const auto answer = request("POST", "/v1/aggregators", to_json(registration));
+  json body = to_json(registration);
+  impl_->add_fence(body);
+  const auto answer = request("POST", "/v1/aggregators", body);
   if (!answer) return std::unexpected(answer.error());
   Answer members(*answer);
   RegistrationAnswer result;
@@ -270,6 +385,7 @@ Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, s
                  {"sessions", load.sessions},
                  {"contribution_bytes_total", load.contribution_bytes_total}}}};
   if (!data_down.empty()) body["data_down"] = data_down;
+  impl_->add_fence(body);
   const auto answer = request("PUT", "/v1/aggregators/" + encode_path_part(name) + "/lease", body);
   if (!answer && answer.error().code == Errc::peer_gone) return AggregatorState::unknown;
   if (!answer) return std::unexpected(answer.error());
@@ -347,8 +463,16 @@ Result<json> ManagerClient::request(std::string_view method, std::string_view pa
   return impl_->call(method, path, body);
 }
 
+std::uint64_t ManagerClient::fence() const noexcept {
+  return impl_->fence.load();
+}
+
+void ManagerClient::note_fence(std::uint64_t fence) noexcept {
+  impl_->note_fence(fence);
+}
+
 void ManagerClient::cancel() noexcept {
-  impl_->exchanger.cancel();
+  impl_->http.cancel();
 }
 
 }  // namespace tributary::manager_client

@@ -23,6 +23,11 @@ inline constexpr std::size_t kPrivateKeyBytes = 32;
 inline constexpr std::size_t kSignatureBytes = 64;
 inline constexpr std::size_t kNameBytesMax = 63;
 using PublicKey = std::array<std::byte, kPublicKeyBytes>;
+/// The greatest fence, which is the number of a manager's leadership: the greatest number that every reader of JSON
+/// takes.
+inline constexpr std::uint64_t kFenceMax = (1ULL << 53) - 1;
+/// The bytes of the job's name for which a token that carries a fence has room.
+inline constexpr std::size_t kFencedJobBytesMax = 55;
 
 enum class ChildKind : std::uint8_t { rank = 0, aggregator = 1 };
 
@@ -47,6 +52,7 @@ struct TokenClaims {
   std::int64_t expires_at = 0;                    // seconds since 1970-01-01 UTC
   PacketSecurity security = PacketSecurity::off;  // the least protection that the group's packets have
   LinkSecret masked_secret{};                     // the child's link secret, masked by masked(); zeros without security
+  std::uint64_t fence = 0;  // number of the leadership that signed; with one, `job` is cut to kFencedJobBytesMax
   friend bool operator==(const TokenClaims&, const TokenClaims&) = default;
 };
 

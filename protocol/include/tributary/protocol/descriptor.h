@@ -63,6 +63,7 @@ struct GroupDescriptor {
   PacketSecurity security = PacketSecurity::off;  // the protection of the lanes' packets
   ExchangePublicKey exchange_key{};  // the manager's key, which unmasks the tokens' secrets; only with security
   PathRates rates{};
+  std::uint64_t fence = 0;  // number of the manager's leadership; 0: of a manager without fences
   [[nodiscard]] bool empty() const noexcept { return lanes.empty(); }
   /// Returns the part that `rank` needs: the same lanes, with one entry each.
   [[nodiscard]] GroupDescriptor for_rank(std::uint32_t rank) const;

@@ -18,8 +18,10 @@
 namespace tributary::manager_client {
 
 struct ManagerSettings {
-  std::string url;    // "http://host:7470"; the port may be left out, an IPv6 address is written in brackets
-  std::string token;  // the job token or the aggregator token; may be empty for reads
+  // "http://host:7470"; the port may be left out, an IPv6 address is written in brackets. Several managers of one
+  // cluster are separated by commas.
+  std::string url;
+  std::string token;                               // the job token or the aggregator token; may be empty for reads
   std::chrono::milliseconds connect_limit{2000};   // name look-up and connecting, over all addresses of the name
   std::chrono::milliseconds request_limit{10000};  // the whole request, connecting included
   std::uint64_t answer_bytes_max = 256U << 20;
@@ -104,8 +106,13 @@ struct GroupLease {
   std::string record{};          // a fresh record, if the caller wanted one
 };
 
-/// One manager. Every call makes one connection and blocks until the answer is there or a limit has passed. Calls on
-/// one client are serialised; different clients are independent.
+/// The manager, or several of which one leads. Every call makes one connection and blocks until the answer is there or
+/// a limit has passed. Calls on one client are serialised; different clients are independent.
+///
+/// With several, a call goes to the one that answered last. If that one cannot be reached, does not know who leads, or
+/// shows a lower fence than another has shown, the call goes to the next: so it may reach two of them, and every call
+/// may be made twice. Each of n gets an n-th of request_limit at a time. While one of them lives and none leads, the
+/// call goes round until request_limit has passed.
 ///
 /// Errors: unreachable (no connection, or no answer within the limit; the sentence says the URL and what to do),
 /// denied (token missing or wrong), bad_argument (the manager refused a value), peer_gone (it does not know this
@@ -154,6 +161,11 @@ class ManagerClient {
   /// Calls any path with any method that carries JSON; a null body sends no body. Returns null for an empty answer.
   [[nodiscard]] Result<nlohmann::json> request(std::string_view method, std::string_view path,
                                                const nlohmann::json& body);
+
+  /// Returns the highest fence that answers have shown; 0: none. Any thread.
+  [[nodiscard]] std::uint64_t fence() const noexcept;
+  /// Notes a fence that was seen elsewhere. Any thread.
+  void note_fence(std::uint64_t fence) noexcept;
 
   /// Ends the call in progress and all later ones with Errc::aborted. Any thread.
   void cancel() noexcept;

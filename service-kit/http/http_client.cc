@@ -1,4 +1,4 @@
-#include "tree-manager/api-client/src/http_exchange.h"
+#include "service-kit/http/http_client.h"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core.hpp>
@@ -7,7 +7,7 @@
 #include <charconv>
 #include <memory>
 
-namespace tributary::manager_client {
+namespace tributary::service {
 namespace {
 
 namespace asio = boost::asio;
@@ -17,7 +17,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::string_view kScheme = "http://";
-constexpr std::string_view kDefaultPort = "7470";
 
 enum class Phase { resolving, connecting, sending, waiting, done };
 
@@ -45,10 +44,11 @@ http::request<http::string_body> make_request(const HttpUrl& url, const HttpRequ
   message.set(http::field::host, url.text.substr(kScheme.size()));
   message.set(http::field::user_agent, "tributary");
   message.set(http::field::accept, "application/json");
-  if (!from.token.empty()) message.set(http::field::authorization, "Bearer " + from.token);
+  if (!from.authorization.empty()) message.set(http::field::authorization, from.authorization);
+  if (!from.extra_name.empty()) message.set(from.extra_name, from.extra_value);
   if (!from.body.empty()) message.set(http::field::content_type, "application/json");
   message.body() = from.body;
-  message.keep_alive(false);
+  message.keep_alive(from.keep_alive);
   message.prepare_payload();
   return message;
 }
@@ -58,7 +58,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(asio::io_context& io, const HttpUrl& url, const HttpRequest& request)
       : resolver_(io),
-        stream_(io),
+        stream_(std::make_unique<beast::tcp_stream>(io)),
+        keep_alive_(request.keep_alive),
         url_(url),
         request_(make_request(url, request)),
         connect_limit_(std::min(request.connect_limit, request.request_limit)),
@@ -73,17 +74,39 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     });
   }
 
+  /// Starts on a connection that an earlier exchange has left.
+  void start_on(std::unique_ptr<beast::tcp_stream> stream) {
+    stream_ = std::move(stream);
+    send();
+  }
+
+  /// Ends an exchange that has taken too long, or that was cancelled.
+  void give_up() {
+    resolver_.cancel();
+    stream_->close();
+  }
+  /// Returns the connection if it can serve another exchange, else nullptr.
+  [[nodiscard]] std::unique_ptr<beast::tcp_stream> take_stream() { return std::move(left_); }
+  /// True if the server closed the connection before it answered a byte.
+  [[nodiscard]] bool found_closed() const {
+    return ended_ && phase_ != Phase::connecting && !parser_.got_some() &&
+           (error_ == http::error::end_of_stream || error_ == asio::error::connection_reset ||
+            error_ == asio::error::broken_pipe);
+  }
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] error_code error() const { return error_; }
   [[nodiscard]] bool ended() const { return ended_; }
   [[nodiscard]] auto deadline() const { return deadline_; }
-  HttpAnswer answer() { return {parser_.get().result_int(), std::move(parser_.get().body())}; }
+  HttpAnswer answer() {
+    auto& message = parser_.get();
+    return {message.result_int(), std::string(message[http::field::content_type]), std::move(message.body())};
+  }
 
  private:
   void connect(const tcp::resolver::results_type& endpoints) {
     phase_ = Phase::connecting;
-    stream_.expires_after(connect_limit_);
-    stream_.async_connect(endpoints, [self = shared_from_this()](error_code error, const tcp::endpoint&) {
+    stream_->expires_after(connect_limit_);
+    stream_->async_connect(endpoints, [self = shared_from_this()](error_code error, const tcp::endpoint&) {
       if (error) return self->finish(error);
       self->send();
     });
@@ -91,8 +114,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   void send() {
     phase_ = Phase::sending;
-    stream_.expires_at(deadline_);
-    http::async_write(stream_, request_, [self = shared_from_this()](error_code error, std::size_t) {
+    stream_->expires_at(deadline_);
+    http::async_write(*stream_, request_, [self = shared_from_this()](error_code error, std::size_t) {
       // A server that refuses early may close before it has read the whole request. Its answer still counts.
       if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
         return self->finish(error);
@@ -103,7 +126,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   void receive() {
     phase_ = Phase::waiting;
-    http::async_read(stream_, buffer_, parser_, [self = shared_from_this()](error_code error, std::size_t) {
+    http::async_read(*stream_, buffer_, parser_, [self = shared_from_this()](error_code error, std::size_t) {
       if (!error) self->phase_ = Phase::done;
       self->finish(error);
     });
@@ -112,13 +135,20 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void finish(error_code error) {
     error_ = error;
     ended_ = true;
+    if (!error && keep_alive_ && parser_.get().keep_alive() && buffer_.size() == 0) {
+      stream_->expires_never();
+      left_ = std::move(stream_);
+      return;
+    }
     error_code ignored;
-    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    stream_.close();
+    stream_->socket().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_->close();
   }
 
   tcp::resolver resolver_;
-  beast::tcp_stream stream_;
+  std::unique_ptr<beast::tcp_stream> stream_;
+  std::unique_ptr<beast::tcp_stream> left_;
+  const bool keep_alive_;
   beast::flat_buffer buffer_;
   HttpUrl url_;
   http::request<http::string_body> request_;
@@ -130,19 +160,19 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   bool ended_ = false;
 };
 
-Error unreachable(const HttpUrl& url, const Exchange& exchange, std::chrono::milliseconds limit) {
+Error unreachable(const HttpServerWords& words, const HttpUrl& url, const Exchange& exchange,
+                  std::chrono::milliseconds limit) {
   const bool late = !exchange.ended() || exchange.error() == beast::error::timeout;
   std::string why = late ? "no end within " + std::to_string(limit.count()) + " ms" : exchange.error().message();
-  return {Errc::unreachable, "the manager at " + url.text + " cannot be reached (" +
-                                 std::string(doing(exchange.phase())) + ": " + why +
-                                 "); check that tributary-manager runs there and that the URL is right"};
+  return {Errc::unreachable, std::string(words.name) + " at " + url.text + " cannot be reached (" +
+                                 std::string(doing(exchange.phase())) + ": " + why + "); " + std::string(words.advice)};
 }
 
 }  // namespace
 
-class HttpExchanger::Running {
+class HttpClient::Running {
  public:
-  Running(HttpExchanger& owner, asio::io_context& io) : owner_(owner) {
+  Running(HttpClient& owner, asio::io_context& io) : owner_(owner) {
     const std::lock_guard lock(owner_.mutex_);
     if (owner_.cancelled_) io.stop();
     owner_.stop_ = [&io] { io.stop(); };
@@ -155,42 +185,69 @@ class HttpExchanger::Running {
   Running& operator=(const Running&) = delete;
 
  private:
-  HttpExchanger& owner_;
+  HttpClient& owner_;
 };
 
-Result<HttpAnswer> HttpExchanger::run(const HttpUrl& url, const HttpRequest& request) {
-  const std::lock_guard one_at_a_time(serial_);
-  asio::io_context io(1);
-  const auto exchange = std::make_shared<Exchange>(io, url, request);
-  {
-    const Running running(*this, io);
-    exchange->start();
-    io.run_until(exchange->deadline());
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    if (cancelled_) return fail(Errc::aborted, "the request to the manager at " + url.text + " was cancelled");
-  }
-  if (exchange->error() == http::error::body_limit) {
-    return fail(Errc::corrupt, "the manager at " + url.text + " sent an answer longer than " +
-                                   std::to_string(request.answer_bytes_max) + " bytes");
-  }
-  if (!exchange->ended() || exchange->error()) {
-    return std::unexpected(unreachable(url, *exchange, request.request_limit));
-  }
-  return exchange->answer();
+struct HttpClient::Kept {
+  asio::io_context io{1};
+  std::unique_ptr<beast::tcp_stream> stream;
+  std::string server;
+};
+
+HttpClient::HttpClient(HttpServerWords words) : words_(words), kept_(std::make_unique<Kept>()) {}
+HttpClient::~HttpClient() = default;
+
+Status HttpClient::cancelled(const HttpUrl& url) {
+  const std::lock_guard lock(mutex_);
+  if (!cancelled_) return {};
+  return fail(Errc::aborted, "the request to " + std::string(words_.name) + " at " + url.text + " was cancelled");
 }
 
-void HttpExchanger::cancel() noexcept {
+Result<HttpAnswer> HttpClient::run(const HttpUrl& url, const HttpRequest& request) {
+  const std::lock_guard one_at_a_time(serial_);
+  auto stream = kept_->server == url.text && request.keep_alive ? std::move(kept_->stream) : nullptr;
+  kept_->stream.reset();
+  kept_->server = url.text;
+  while (true) {
+    const bool reused = stream != nullptr;
+    const auto exchange = std::make_shared<Exchange>(kept_->io, url, request);
+    {
+      kept_->io.restart();
+      const Running running(*this, kept_->io);
+      reused ? exchange->start_on(std::move(stream)) : exchange->start();
+      kept_->io.run_until(exchange->deadline());
+      if (!exchange->ended()) exchange->give_up();
+    }
+    if (auto ok = cancelled(url); !ok) return std::unexpected(ok.error());
+    if (reused && exchange->found_closed()) continue;
+    if (exchange->error() == http::error::body_limit) {
+      return fail(Errc::corrupt, std::string(words_.name) + " at " + url.text + " sent an answer longer than " +
+                                     std::to_string(request.answer_bytes_max) + " bytes");
+    }
+    if (!exchange->ended() || exchange->error()) {
+      return std::unexpected(unreachable(words_, url, *exchange, request.request_limit));
+    }
+    kept_->stream = exchange->take_stream();
+    return exchange->answer();
+  }
+}
+
+bool HttpClient::wait(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, time, [this] { return cancelled_; });
+}
+
+void HttpClient::cancel() noexcept {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
   if (stop_) stop_();
+  changed_.notify_all();
 }
 
-Result<HttpUrl> parse_url(std::string_view url) {
+Result<HttpUrl> parse_url(std::string_view url, const HttpServerWords& words) {
   const auto bad = [&](std::string_view why) {
-    return fail(Errc::bad_argument,
-                "'" + std::string(url) + "' is no manager URL: " + std::string(why) + "; write http://host:7470");
+    return fail(Errc::bad_argument, "'" + std::string(url) + "' is no " + std::string(words.kind) + ": " +
+                                        std::string(why) + "; write http://host:" + std::string(words.default_port));
   };
   if (!url.starts_with(kScheme)) return bad("it does not begin with http://");
   std::string_view rest = url.substr(kScheme.size());
@@ -203,7 +260,7 @@ Result<HttpUrl> parse_url(std::string_view url) {
   while (prefix.ends_with('/')) prefix.remove_suffix(1);
   const std::string_view authority = rest.substr(0, slash);
   std::string_view host = authority;
-  std::string_view port = kDefaultPort;
+  std::string_view port = words.default_port;
   const std::size_t colon = authority.rfind(':');
   const std::size_t bracket = authority.rfind(']');
   if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
@@ -223,4 +280,4 @@ Result<HttpUrl> parse_url(std::string_view url) {
   return parsed;
 }
 
-}  // namespace tributary::manager_client
+}  // namespace tributary::service
