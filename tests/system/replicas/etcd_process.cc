@@ -1,0 +1,111 @@
+#include "tests/system/replicas/etcd_process.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "tree-manager/store/etcd/etcd_client.h"
+
+namespace tributary::manager {
+namespace {
+
+constexpr const char* kProgram = "/usr/bin/etcd";
+constexpr std::chrono::seconds kStartLimit{30};
+
+/// Returns ports that are free at this moment.
+std::vector<std::uint16_t> free_ports(std::size_t count) {
+  std::vector<int> sockets;
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+      throw std::runtime_error("no free port");
+    }
+    sockets.push_back(fd);
+    ports.push_back(ntohs(address.sin_port));
+  }
+  for (const int fd : sockets) ::close(fd);
+  return ports;
+}
+
+int start(const std::vector<std::string>& words, const std::string& log) {
+  std::vector<char*> arguments;
+  std::vector<std::string> copies = words;
+  for (std::string& word : copies) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const int pid = ::fork();
+  if (pid == 0) {
+    const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ::dup2(file, STDOUT_FILENO);
+    ::dup2(file, STDERR_FILENO);
+    ::execv(kProgram, arguments.data());
+    ::_exit(127);
+  }
+  return pid;
+}
+
+}  // namespace
+
+bool has_etcd() {
+  return ::access(kProgram, X_OK) == 0;
+}
+
+EtcdProcesses::EtcdProcesses(int members) {
+  const auto count = static_cast<std::size_t>(members);
+  const auto ports = free_ports(2 * count);
+  const auto url = [](std::uint16_t port) { return "http://127.0.0.1:" + std::to_string(port); };
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) {
+    all += (i == 0 ? "" : ",") + ("m" + std::to_string(i)) + "=" + url(ports[count + i]);
+    endpoints_.push_back(url(ports[i]));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    const std::string client = url(ports[i]);
+    const std::string peer = url(ports[count + i]);
+    pids_.push_back(
+        start({kProgram, "--name", name, "--data-dir", folder_.file(name), "--listen-client-urls", client,
+               "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+               "--initial-cluster", all, "--initial-cluster-state", "new"},
+              folder_.file(name + ".log")));
+  }
+  const auto client = EtcdClient::create({.endpoints = endpoints_});
+  const auto answer = (*client)->call("/v3/kv/range", {{"key", (*client)->key("any")}}, kStartLimit);
+  if (!answer) throw std::runtime_error(answer.error().message + "\n" + read_file(folder_.file("m0.log")));
+}
+
+EtcdProcesses::~EtcdProcesses() {
+  for (const int pid : pids_) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+}
+
+std::string EtcdProcesses::list() const {
+  std::string all;
+  for (const std::string& endpoint : endpoints_) all += (all.empty() ? "" : ",") + endpoint;
+  return all;
+}
+
+void EtcdProcesses::signal(std::size_t member, int number) const {
+  ::kill(pids_.at(member), number);
+}
+
+}  // namespace tributary::manager

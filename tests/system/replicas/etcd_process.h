@@ -1,0 +1,31 @@
+#pragma once
+// A real etcd of several members on loopback, for as long as the object lives.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/system/manager/manager_process.h"
+
+namespace tributary::manager {
+
+/// Says whether the program is on this machine.
+[[nodiscard]] bool has_etcd();
+
+class EtcdProcesses {
+ public:
+  /// Starts so many members; waits until they serve.
+  explicit EtcdProcesses(int members);
+  ~EtcdProcesses();
+  EtcdProcesses(const EtcdProcesses&) = delete;
+  EtcdProcesses& operator=(const EtcdProcesses&) = delete;
+  [[nodiscard]] const std::vector<std::string>& endpoints() const { return endpoints_; }
+  [[nodiscard]] std::string list() const;
+  void signal(std::size_t member, int number) const;
+
+ private:
+  const Folder folder_;
+  std::vector<std::string> endpoints_;
+  std::vector<int> pids_;
+};
+
+}  // namespace tributary::manager

@@ -1,0 +1,104 @@
+// The store on a real etcd: the promises of all stores, and that a leadership that is over writes nothing.
+#include <gtest/gtest.h>
+
+#include "tests/system/replicas/etcd_process.h"
+#include "tests/unit/manager/store_conformance.h"
+#include "tests/unit/manager/store_records.h"
+#include "tree-manager/store/etcd/etcd_election.h"
+#include "tree-manager/store/etcd/etcd_store.h"
+
+namespace tributary::manager {
+namespace {
+
+using namespace std::chrono_literals;
+
+const EtcdProcesses& one_etcd() {
+  static const EtcdProcesses etcd(1);
+  return etcd;
+}
+
+/// A prefix of its own in the one etcd.
+class EtcdWorld final : public StoreWorld {
+ public:
+  EtcdWorld()
+      : settings_{.endpoints = one_etcd().endpoints(), .prefix = "/test-" + std::to_string(++worlds) + "/"},
+        election_(EtcdElection::create(settings_, "http://127.0.0.1:1", "test", 5s).value()) {}
+  ~EtcdWorld() override { end(); }
+
+  std::unique_ptr<Store> open() override { return begin(); }
+  std::unique_ptr<EtcdStore> begin() {
+    end();
+    lease_ = election_->make_lease(60s).value();
+    return open_etcd(settings_, {.fence_base_min = 1000}, election_->stand(lease_).value().value()).value();
+  }
+  /// Ends the leadership, behind the back of its store.
+  void end() {
+    if (lease_ != 0) election_->resign(std::exchange(lease_, 0));
+  }
+  [[nodiscard]] EtcdElection& election() { return *election_; }
+
+ private:
+  inline static int worlds = 0;
+  const EtcdSettings settings_;
+  std::unique_ptr<EtcdElection> election_;
+  LeaseId lease_ = 0;
+};
+
+class EtcdStoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_etcd()) GTEST_SKIP() << "no etcd here: scripts/setup --cluster";
+    world_ = std::make_unique<EtcdWorld>();
+  }
+  std::unique_ptr<EtcdWorld> world_;
+};
+
+TEST_F(EtcdStoreTest, WritesNothingWhenAnotherLeadershipHasBegun) {
+  const auto old = world_->begin();
+  ASSERT_TRUE(old->put_value("k", "old").has_value());
+  const auto next = world_->begin();
+  EXPECT_GT(next->fence(), old->fence());
+  EXPECT_EQ(old->put_value("k", "too late").error().code, Errc::retry);
+  EXPECT_TRUE(old->lost());
+  EXPECT_EQ(old->put(group_record(1, 1)).error().code, Errc::retry);
+  EXPECT_EQ(old->raise_fence(1'000'000).error().code, Errc::retry);
+  EXPECT_FALSE(next->lost());
+  const auto snapshot = next->load();
+  ASSERT_TRUE(snapshot.has_value()) << snapshot.error().message;
+  EXPECT_EQ(snapshot->values.at("k"), "old");
+  EXPECT_TRUE(snapshot->groups.empty());
+}
+
+TEST_F(EtcdStoreTest, WritesNothingWhenItsLeaseHasEnded) {
+  const auto store = world_->begin();
+  world_->end();
+  EXPECT_EQ(store->put_value("k", "v").error().code, Errc::retry);
+  EXPECT_TRUE(store->lost());
+}
+
+TEST_F(EtcdStoreTest, ElectsOneAndShowsItToTheOthers) {
+  const auto store = world_->begin();
+  const auto other = world_->election().make_lease(60s);
+  ASSERT_TRUE(other.has_value());
+  EXPECT_FALSE(world_->election().stand(*other)->has_value());
+  EXPECT_EQ(world_->election().look()->value().url, "http://127.0.0.1:1");
+  EXPECT_EQ(world_->election().renew(*other), true);
+  world_->election().resign(*other);
+  EXPECT_EQ(world_->election().renew(*other), false);
+}
+
+TEST_F(EtcdStoreTest, ValuesAreReadOneByOne) {
+  const auto store = world_->begin();
+  EXPECT_EQ(store->value("k").value(), "");
+  ASSERT_TRUE(store->put_value("k", "=v").has_value());
+  EXPECT_EQ(store->value("k").value(), "=v");
+}
+
+std::vector<StoreKind> kinds() {
+  if (!has_etcd()) return {};
+  return {{"Etcd", [] { return std::make_unique<EtcdWorld>(); }}};
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreConformance, ::testing::ValuesIn(kinds()), StoreConformance::name_of);
+
+}  // namespace
+}  // namespace tributary::manager

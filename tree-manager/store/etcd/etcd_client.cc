@@ -1,0 +1,176 @@
+#include "tree-manager/store/etcd/etcd_client.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "tributary/protocol/credential.h"
+
+namespace tributary::manager {
+namespace {
+
+using nlohmann::json;
+using Steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr service::HttpServerWords kWords{
+    .name = "etcd",
+    .advice = "check that it runs there and that the setting etcd names its client URLs",
+    .kind = "etcd URL",
+    .default_port = "2379",
+};
+constexpr std::uint64_t kAnswerBytesMax = 256U << 20;
+
+// Numbers of gRPC's status codes, which the gateway passes on.
+constexpr int kNotFound = 5;
+constexpr int kDenied = 7;
+constexpr int kExhausted = 8;
+constexpr int kUnavailable = 14;
+constexpr int kUnauthenticated = 16;
+
+/// Says whether another endpoint, or the same one later, may answer well.
+bool is_passing(const service::HttpAnswer& answer, int code, std::string_view message) {
+  if (code == kUnavailable || (answer.status == 503 && code == 0)) return true;
+  for (const std::string_view text : {"request timed out", "leader changed", "no leader", "not leader", "stopped"}) {
+    if (message.contains(text)) return true;
+  }
+  return false;
+}
+
+Errc errc_of(int code, std::string_view message) {
+  if (message.contains("requested lease not found")) return Errc::peer_gone;
+  if (code == kNotFound) return Errc::peer_gone;
+  if (code == kDenied || code == kUnauthenticated || message.contains("invalid auth token")) return Errc::denied;
+  if (code == kExhausted || message.contains("database space exceeded")) return Errc::exhausted;
+  return Errc::io;
+}
+
+/// Returns the least key above all that begin with `prefix`.
+std::string end_of_prefix(std::string prefix) {
+  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xff) prefix.pop_back();
+  if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
+  return prefix;
+}
+
+}  // namespace
+
+std::uint64_t etcd_number(const json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  if (!object.is_object() || found == object.end()) return 0;
+  if (found->is_number_unsigned()) return found->get<std::uint64_t>();
+  if (!found->is_string()) return 0;
+  const std::string& text = found->get_ref<const std::string&>();
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+std::string to_base64_text(std::string_view text) {
+  return to_base64(std::as_bytes(std::span(text)));
+}
+
+Result<std::string> etcd_text(const json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  if (!object.is_object() || found == object.end()) return std::string{};
+  if (!found->is_string()) return fail(Errc::corrupt, "etcd's answer has no usable '" + std::string(name) + "'");
+  const auto bytes = from_base64(found->get_ref<const std::string&>());
+  if (!bytes) return fail(Errc::corrupt, "etcd's answer: '" + std::string(name) + "' is no base64");
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
+EtcdClient::EtcdClient(EtcdSettings settings, std::vector<service::HttpUrl> urls)
+    : settings_(std::move(settings)), urls_(std::move(urls)), http_(kWords) {}
+EtcdClient::~EtcdClient() = default;
+
+Result<std::unique_ptr<EtcdClient>> EtcdClient::create(const EtcdSettings& settings) {
+  std::vector<service::HttpUrl> urls;
+  for (const std::string& endpoint : settings.endpoints) {
+    auto url = service::parse_url(endpoint, kWords);
+    if (!url) return fail(Errc::bad_config, "etcd: " + url.error().message);
+    urls.push_back(std::move(*url));
+  }
+  if (urls.empty()) return fail(Errc::bad_config, "etcd: at least one URL is needed");
+  return std::unique_ptr<EtcdClient>(new EtcdClient(settings, std::move(urls)));
+}
+
+std::string EtcdClient::key(std::string_view name) const {
+  return to_base64_text(settings_.prefix + std::string(name));
+}
+
+std::string EtcdClient::end_of(std::string_view name) const {
+  return to_base64_text(end_of_prefix(settings_.prefix + std::string(name)));
+}
+
+Result<json> EtcdClient::understand(const std::string& path, const service::HttpAnswer& answer) const {
+  json body = json::parse(answer.body, nullptr, false);
+  const bool object = body.is_object();
+  if (answer.status == 200 && object && !body.contains("error")) return body;
+  // A streaming call wraps its error once more.
+  const json& error = object && body.contains("error") && body["error"].is_object() ? body["error"] : body;
+  const auto text = [&](const char* name) {
+    return error.is_object() && error.contains(name) && error[name].is_string() ? error[name].get<std::string>() : "";
+  };
+  std::string message = text("message");
+  if (message.empty()) message = text("error");
+  const char* const code_name = error.is_object() && error.contains("grpc_code") ? "grpc_code" : "code";
+  const int code = static_cast<int>(etcd_number(error, code_name));
+  const std::string where = "etcd at " + urls_[current_].text + " answered " + path + " with " +
+                            std::to_string(answer.status) + ": " + (message.empty() ? "no reason was given" : message);
+  if (is_passing(answer, code, message)) return fail(Errc::unreachable, where);
+  return fail(errc_of(code, message), where);
+}
+
+Result<json> EtcdClient::ask(const std::string& path, const std::string& body, milliseconds limit) {
+  const auto answer = http_.run(urls_[current_], {.method = "POST",
+                                                  .target = path,
+                                                  .authorization = login_,
+                                                  .body = body,
+                                                  .connect_limit = limit,
+                                                  .request_limit = limit,
+                                                  .answer_bytes_max = kAnswerBytesMax,
+                                                  .keep_alive = true});
+  if (!answer) return std::unexpected(answer.error());
+  return understand(path, *answer);
+}
+
+Status EtcdClient::log_in(milliseconds limit) {
+  login_.clear();
+  const json body = {{"name", settings_.user}, {"password", settings_.password}};
+  const auto answer = ask("/v3/auth/authenticate", body.dump(), limit);
+  if (!answer) return std::unexpected(answer.error());
+  login_ = answer->value("token", "");
+  return {};
+}
+
+Result<json> EtcdClient::call(const std::string& path, const json& body, milliseconds limit) {
+  const std::lock_guard lock(mutex_);
+  const std::string text = body.dump();
+  const auto deadline = Steady::now() + limit;
+  Result<json> last = fail(Errc::unreachable, "etcd was not asked");
+  bool logged_in_anew = false;
+  bool unsure = false;  // an attempt was not answered: it may still be made
+  while (true) {
+    for (std::size_t i = 0; i < urls_.size(); ++i) {
+      const auto left = std::chrono::duration_cast<milliseconds>(deadline - Steady::now());
+      if (left.count() <= 0) return last;
+      const milliseconds attempt = std::min(left, settings_.attempt_limit);
+      if (!settings_.user.empty() && login_.empty()) {
+        if (auto ok = log_in(attempt); !ok) last = std::unexpected(ok.error());
+      }
+      if (settings_.user.empty() || !login_.empty()) last = ask(path, text, attempt);
+      // Tokens of users end by and by, and with the member that gave them.
+      if (!last && last.error().code == Errc::denied && !login_.empty() && !std::exchange(logged_in_anew, true)) {
+        login_.clear();
+        --i;
+        continue;
+      }
+      if (last) return last;
+      if (last.error().code != Errc::unreachable) return unsure ? fail(Errc::unreachable, last.error().message) : last;
+      unsure = true;
+      current_ = (current_ + 1) % urls_.size();
+    }
+    if (!http_.wait(milliseconds(50))) return last;
+  }
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,61 @@
+#pragma once
+// Calls of etcd 3 over its JSON gateway: plain HTTP, with keys and values in base64.
+#include <chrono>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "service-kit/http/http_client.h"
+
+namespace tributary::manager {
+
+struct EtcdSettings {
+  std::vector<std::string> endpoints;  // "http://host:2379", those of one etcd cluster
+  std::string prefix = "/tributary/";  // of all keys
+  std::string user;                    // empty: etcd asks for none
+  std::string password;
+  std::chrono::milliseconds attempt_limit{1000};  // for one call at one endpoint
+};
+
+/// Any thread; one call at a time, so each user has a client of its own.
+class EtcdClient {
+ public:
+  /// Connects to nothing yet. Errc::bad_config: an endpoint is no URL.
+  [[nodiscard]] static Result<std::unique_ptr<EtcdClient>> create(const EtcdSettings& settings);
+  ~EtcdClient();
+
+  /// Makes one call, at each endpoint in turn until one answers or `limit` has passed. Errors: unreachable (none has
+  /// answered well: a change may have been made or not, even later), denied (user or password), exhausted (etcd has no
+  /// room), peer_gone (there is no such lease), io (etcd refuses; its sentence says why).
+  [[nodiscard]] Result<nlohmann::json> call(const std::string& path, const nlohmann::json& body,
+                                            std::chrono::milliseconds limit);
+  /// Returns a key with the prefix, in base64.
+  [[nodiscard]] std::string key(std::string_view name) const;
+  /// Returns the key behind all that begin with the prefix and `name`, in base64.
+  [[nodiscard]] std::string end_of(std::string_view name) const;
+  [[nodiscard]] const std::string& prefix() const noexcept { return settings_.prefix; }
+  void cancel() noexcept { http_.cancel(); }
+
+ private:
+  EtcdClient(EtcdSettings settings, std::vector<service::HttpUrl> urls);
+  [[nodiscard]] Result<nlohmann::json> ask(const std::string& path, const std::string& body,
+                                           std::chrono::milliseconds limit);
+  [[nodiscard]] Status log_in(std::chrono::milliseconds limit);
+  [[nodiscard]] Result<nlohmann::json> understand(const std::string& path, const service::HttpAnswer& answer) const;
+
+  const EtcdSettings settings_;
+  const std::vector<service::HttpUrl> urls_;
+  std::mutex mutex_;         // guards what follows
+  std::size_t current_ = 0;  // answered last
+  std::string login_;        // token of the user; empty: none yet
+  service::HttpClient http_;
+};
+
+/// etcd writes whole numbers as texts, and leaves zeros out.
+[[nodiscard]] std::uint64_t etcd_number(const nlohmann::json& object, const char* name);
+[[nodiscard]] std::string to_base64_text(std::string_view text);
+/// Returns the text in the member of this name; empty: there is none.
+[[nodiscard]] Result<std::string> etcd_text(const nlohmann::json& object, const char* name);
+
+}  // namespace tributary::manager

@@ -1,0 +1,39 @@
+#pragma once
+// The choice of the leader in etcd.
+#include <memory>
+#include <string>
+
+#include "tree-manager/store/election.h"
+#include "tree-manager/store/etcd/etcd_client.h"
+
+namespace tributary::manager {
+
+inline constexpr std::string_view kLeaderKey = "leader";
+inline constexpr std::string_view kFenceBaseKey = "fence_base";
+
+/// One thread.
+class EtcdElection final : public Election {
+ public:
+  /// `url`: where others reach this manager. Each candidate that ever lives has another `name`.
+  [[nodiscard]] static Result<std::unique_ptr<EtcdElection>> create(const EtcdSettings& settings,
+                                                                    const std::string& url, const std::string& name,
+                                                                    std::chrono::milliseconds call_limit);
+  [[nodiscard]] Result<LeaseId> make_lease(std::chrono::milliseconds life) override;
+  [[nodiscard]] Result<std::optional<Term>> stand(LeaseId lease) override;
+  [[nodiscard]] Result<bool> renew(LeaseId lease) override;
+  void resign(LeaseId lease) override;
+  [[nodiscard]] Result<std::optional<LeaderSeen>> look() override;
+  /// Ends the call in progress and all later ones. Any thread.
+  void cancel() noexcept { client_->cancel(); }
+
+ private:
+  EtcdElection(std::unique_ptr<EtcdClient> client, std::string candidate, std::chrono::milliseconds call_limit)
+      : client_(std::move(client)), candidate_(std::move(candidate)), call_limit_(call_limit) {}
+  [[nodiscard]] Result<Term> term_of(LeaseId lease, const nlohmann::json& leader, const nlohmann::json& base) const;
+
+  std::unique_ptr<EtcdClient> client_;
+  const std::string candidate_;  // the value of the leader's key: JSON
+  const std::chrono::milliseconds call_limit_;
+};
+
+}  // namespace tributary::manager
