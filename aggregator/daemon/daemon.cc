@@ -323,7 +323,7 @@ Status Daemon::open_front_door() {
   if (settings_.transport == "udp") return open_udp_door();
   if (settings_.transport == "dpdk") return open_dpdk_door();
   transport::NearSettings near = transport_settings();
-  near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // they wait or are being refused; and some to spare
+  near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // those that wait or are refused, and a few more
   near.tcp.busy_poll = {};
   near.shm.connections_max = near.tcp.connections_max;
   auto door =

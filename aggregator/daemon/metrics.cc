@@ -120,21 +120,21 @@ constexpr Figure<transport::PacketFigures> kPacketCounters[] = {
      &transport::PacketFigures::cookies_wrong},
     {"resets_sent_total", "Answers to packets of connections that are not here.",
      &transport::PacketFigures::resets_sent},
-    {"resets_received_total", "Words of peers that a connection is not there any more.",
+    {"resets_received_total", "Messages of peers that a connection does not exist any more.",
      &transport::PacketFigures::resets_received},
 };
 
 constexpr Figure<transport::UdpStatistics> kUdpCounters[] = {
-    {"udp_joined_sent_packets_total", "Datagrams that went several in one message (UDP_SEGMENT).",
+    {"udp_joined_sent_packets_total", "Datagrams that left as parts of one message (UDP_SEGMENT).",
      &transport::UdpStatistics::joined_sent},
-    {"udp_joined_received_packets_total", "Datagrams that came several in one message (UDP_GRO).",
+    {"udp_joined_received_packets_total", "Datagrams that came as parts of one message (UDP_GRO).",
      &transport::UdpStatistics::joined_received},
-    {"udp_joined_refused_packets_total", "Datagrams that went one by one, as the system did not cut.",
+    {"udp_joined_refused_packets_total", "Datagrams that left one by one, because the system did not cut messages.",
      &transport::UdpStatistics::joined_refused},
 };
 
 constexpr Figure<transport::DpdkStatistics> kDpdkCounters[] = {
-    {"dpdk_sent_shared_packets_total", "Datagrams whose payload lies once for several.",
+    {"dpdk_sent_shared_packets_total", "Datagrams that share one copy of their payload.",
      &transport::DpdkStatistics::sent_shared},
     {"dpdk_frames_in_place_total", "Contributions that were summed where they came.",
      &transport::DpdkStatistics::frames_in_place},
@@ -174,18 +174,20 @@ void add_dpdk_device(MetricPage& page, const transport::DpdkDeviceStatistics& de
   page.add(device.ndp_answered, {"neighbour_solicitation"});
   page.add(device.echoes_answered, {"echo"});
   page.add(device.refusals_sent, {"unknown_port"});
-  page.counter("dpdk_answers_limited_total", "Questions of the network that were not answered, for their rate.",
+  page.counter("dpdk_answers_limited_total", "Questions of the network that got no answer, because too many came.",
                device.answers_limited);
   page.counter("dpdk_control_ignored_total", "ARP, ICMP and neighbour discovery that concerns nobody here.",
                device.control_ignored);
   page.counter("dpdk_address_conflicts_total", "Times that another station said it had our address.",
                device.address_conflicts);
-  page.counter("dpdk_path_mtu_told_total", "Routers' word that packets are too long for a path.", device.path_mtu_told);
+  page.counter("dpdk_path_mtu_told_total", "Messages of routers that packets are too long for a path.",
+               device.path_mtu_told);
   page.counter("dpdk_neighbours_failed_total", "Neighbours that did not answer.", device.neighbours_failed);
-  page.counter("dpdk_neighbours_moved_total", "Neighbours whose station became another.", device.neighbours_moved);
+  page.counter("dpdk_neighbours_moved_total", "Neighbours whose address moved to another station.",
+               device.neighbours_moved);
   page.counter("dpdk_neighbours_full_total", "Strangers for whom no place was left among the neighbours.",
                device.neighbours_full);
-  page.gauge("dpdk_rules_wanted", "Rules that bring datagrams to their worker's queue: with several queues.",
+  page.gauge("dpdk_rules_wanted", "Rules that are needed to bring datagrams to their worker's queue.",
              device.rules_wanted);
   page.gauge("dpdk_rules_in_place", "Rules for workers' queues that the device has taken.", device.rules_in_place);
   page.gauge("dpdk_neighbours_count", "Neighbours that are known now.", device.neighbours);
@@ -218,7 +220,7 @@ void add_packet_figures(MetricPage& page, const std::string& prefix, const Each&
   };
   by_reason("packets_rejected_total", "Datagrams that were garbage, damaged or of another version: dropped.",
             &transport::PacketFigures::rejected_parts);
-  by_reason("frames_rejected_total", "Connections closed for a frame that cannot be.",
+  by_reason("frames_rejected_total", "Connections closed for an impossible frame.",
             &transport::PacketFigures::frames_rejected);
 }
 
@@ -232,7 +234,7 @@ void add_udp(MetricPage& page, const std::vector<WorkerSnapshot>& workers) {
     each([&](const transport::UdpStatistics& of, const std::string& worker) { page.add(of.*counter.value, {worker}); });
   }
   page.begin(MetricType::counter, "udp_packets_unsent_total",
-             "Datagrams that were to go and did not; what counts is sent again.", {"worker", "reason"});
+             "Datagrams that were not sent; the protocol sends again what matters.", {"worker", "reason"});
   each([&](const transport::UdpStatistics& of, const std::string& worker) { add_parts(page, of.unsent, worker); });
 }
 
@@ -321,7 +323,7 @@ void add_http(MetricPage& page, const DaemonStatus& status) {
 
 void add_manager(MetricPage& page, const DaemonStatus& status) {
   const ManagerLinkState& manager = status.manager;
-  page.gauge("manager_registered", "1 while the manager knows this aggregator, as far as known here.",
+  page.gauge("manager_registered", "1 while the manager knows this aggregator, by its last answer.",
              manager.registered ? 1 : 0);
   page.gauge("manager_key_known", "1 when tokens can be verified.", status.has_key ? 1 : 0);
   page.counter("manager_registrations_total", "Registrations that the manager accepted.", manager.registrations);

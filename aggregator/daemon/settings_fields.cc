@@ -264,8 +264,8 @@ std::vector<Field> make_fields() {
             "With transport udp: the aggregator neither sends nor takes longer datagrams, even if the path would carry "
             "them."),
       text("rdma_devices", &S::rdma_devices, "auto, or device or device:port, separated by commas",
-           "With transport verbs: the RDMA devices by which connections to parents leave, lane by lane in turn; if one "
-           "has gone, by the next. auto: the devices of listen, or the system's choice.",
+           "With transport verbs: the RDMA devices by which connections to parents leave, lane by lane in turn. If one "
+           "is gone, the next one serves. auto: the devices of listen, or the system's choice.",
            check_words),
       count("rdma_queue_pairs", &S::rdma_queue_pairs, 1, 8,
             "With transport verbs: the most queue pairs of a connection, over which large payloads are spread. The "

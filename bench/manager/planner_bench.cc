@@ -1,5 +1,5 @@
-// Measures the planner on a cluster of 100,000 hosts with 4,096 aggregators: the time of a plan, what groups a second it
-// plans while their loads are kept, its memory, and how near its plans come to a time below which none can end.
+// Measures the planner on a cluster of 100,000 hosts with 4,096 aggregators: the time of a plan, the groups that it
+// plans in a second while it keeps their loads, its memory, and how near its plans come to a lower bound of the time.
 //
 //     planner_bench [--benchmark_filter=REGEX]
 //
@@ -132,7 +132,7 @@ BENCHMARK(plan_memory)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 
-/// Compares plans with a time below which none can end, on 32,768 hosts: `of_bound` is the estimate divided by it.
+/// Compares plans with a lower bound of the time, on 32,768 hosts: `of_bound` is the estimate divided by it.
 void plan_quality(benchmark::State& state) {
   const std::uint64_t uplink_gbit = static_cast<std::uint64_t>(state.range(1));
   const World here{{.hosts = 32'768,

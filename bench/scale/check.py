@@ -89,7 +89,7 @@ def cells(quick: bool) -> list[tuple[Fabric, str, int]]:
 
 
 def late_ranks(tools: Programs, hop: float) -> None:
-    """One rank begins late, and so the others wait: whether any way makes up for some of that."""
+    """Lets one rank begin late, so that the others wait, and shows whether any way makes up for some of that."""
     with Manager(tools.build, SMALL) as manager:
         plan = manager.plan([f"node-[0-{SMALL.ranks - 1}]"])
     print("\n| 64 ranks, 16 MiB, one begins late by | tree ends after its begin by | ring |\n|---:|---:|---:|")

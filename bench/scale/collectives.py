@@ -128,12 +128,12 @@ class Group:
         return self._between[name]
 
     def heir_of_lanes(self, scenario: Scenario) -> int:
-        """A flow that carries, for each byte that a lane has left, what a ring carries for it."""
+        """A ring's flow for the rest of a lane: for each byte left, as much as a ring carries for one byte."""
         counts = self._counts("ring", lambda: [self.links.ring(self.members)])
         return scenario.flow(2 * (self.ranks - 1) / self.ranks, 0, counts[0])
 
 
 def bound_seconds(fabric: Fabric, ranks: int, size: float) -> float:
-    """No division between trees and ring is faster, where only the hosts' links count (Jiang et al., OSDI 2020)."""
+    """The least time of any division between trees and ring, if only the hosts' links count (Jiang et al., OSDI 2020)."""
     rho = 2 * (ranks - 1) / ranks
     return 8 * size / fabric.rate * rho / (1 + fabric.part_on_trees * (rho - 1))

@@ -114,7 +114,7 @@ def run(study: Study, left: list[Task], done: dict[str, list[dict]], cells_file:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, prog="bench/scale/run")
-    options.add_argument("--quick", action="store_true", help="256 ranks alone: whether it works")
+    options.add_argument("--quick", action="store_true", help="only 256 ranks, to see whether it works")
     options.add_argument("--ranks-max", type=int, default=1 << 20, help="leave out larger clusters")
     options.add_argument("--hop", type=float, default=HOP_SECONDS, help="seconds of a hop (%(default)s)")
     options.add_argument("--processes", type=int, default=1, help="cells at a time (1)")

@@ -111,7 +111,7 @@ class Study:
         return [cell]
 
     def _best_share(self, groups: list[Group], size: int) -> tuple[float, list[float]]:
-        """The share of the trees with which the jobs end first, where all have the same."""
+        """The share of the trees with which the jobs end first, if all jobs have the same share."""
         tried = []
         for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
             way = Way("split", "halving_doubling", share, 0)

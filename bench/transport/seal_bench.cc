@@ -56,7 +56,7 @@ void seal(benchmark::State& state) {
     if (opening) {
       const bool believed =
           sealed ? receiver.open(number, datagram) == Seal::Verdict::authentic : decode_packet(datagram).has_value();
-      if (!believed) throw std::runtime_error("what was made is not believed");
+      if (!believed) throw std::runtime_error("the sealed packet is refused");
       cycles += __rdtsc() - made;
     } else {
       cycles += made - begin;

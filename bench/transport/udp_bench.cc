@@ -38,7 +38,7 @@ void udp_sealed(benchmark::State& state) {
   run_stream<UdpTransport>(state, static_cast<std::size_t>(state.range(0)), settings,
                            [&](const UdpTransport&, const Channel& channel) {
                              if ((security != PacketSecurity::off) != channel.sealed().has_value())
-                               throw std::runtime_error("not sealed so");
+                               throw std::runtime_error("the connection does not have this seal");
                            });
   state.SetLabel(std::string(to_string(security)));
 }

@@ -12,8 +12,8 @@ namespace {
 // Longer waits count as for ever, so that a sum with the present time does not wrap.
 constexpr std::int64_t kWaitMax = std::int64_t{1} << 61;
 
-// An operation of more bytes is begun by the progress thread while the caller goes on; only for small ones does it pay
-// that the caller begins them itself.
+// An operation of more bytes is begun by the progress thread while the caller goes on; the caller begins a smaller one
+// itself, which takes less time.
 constexpr std::size_t kLargeBytes = 65536;
 
 /// Queues the operation by `start`, then hands the request out or waits for it.

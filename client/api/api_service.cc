@@ -24,7 +24,7 @@ Status ask_manager(const ClientSettings& settings) {
   auto client = manager_client::ManagerClient::create(
       {.url = settings.manager, .token = {}, .connect_limit = kConnectLimit, .request_limit = kAnswerLimit});
   if (!client) return std::unexpected(client.error());
-  // This page needs no token. Whether this rank's token is good shows when it asks for a group.
+  // This page needs no token: the manager checks this rank's token when the rank asks for a group.
   const auto answer = client->get("/v1/version");
   if (!answer) return std::unexpected(answer.error());
   return {};

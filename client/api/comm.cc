@@ -101,7 +101,7 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   return {};
 }
 
-/// By the environment: asking the system's table of users may ask a server, and wait for it.
+/// Reads the environment: a look at the system's table of users may ask a server, and wait for it.
 std::string user_of_process() {
   for (const char* variable : {"USER", "LOGNAME"}) {
     const char* const name = std::getenv(variable);

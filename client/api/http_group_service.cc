@@ -31,8 +31,8 @@ ManagerClient make_client(const HttpGroupServiceSettings& settings, std::chrono:
   return std::move(client).value();  // create() has tried this URL
 }
 
-/// The coordinator treats a group that the manager has forgotten or moved on from in one way: it asks for a new one.
-/// Errc::bad_argument tells it so.
+/// The coordinator asks for a new group if the manager has forgotten this one, or if the manager has it at another
+/// epoch. Errc::bad_argument tells it so.
 Error translate(Error error) {
   if (error.code == Errc::peer_gone || error.code == Errc::mismatch) error.code = Errc::bad_argument;
   return error;

@@ -257,7 +257,7 @@ std::vector<Setting> make_settings() {
        set_packet_security},
       {{"udp_busy_poll", "TRIBUTARY_UDP_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport udp: how long a waiting thread polls the socket before it sleeps until a packet comes. 0: "
-        "a moment, and only while most waits end within it."},
+        "it polls for a moment, and only if most waits end within that."},
        [](ClientSettings& s, std::string_view value) {
          return set_microseconds(s.udp.busy_poll, value, 0, 1'000'000);
        }},
@@ -302,7 +302,7 @@ std::vector<Setting> make_settings() {
         "path starts from it. Set it where the interface is virtual, as in containers."},
        set_link_rate},
       {{"io_threads", "TRIBUTARY_IO_THREADS", "auto", "auto, or a number from 1 to 32",
-        "For transport tcp: so many threads of a rank read and write, each some of its connections. 1: the thread that "
+        "For transport tcp: how many threads of a rank read and write, each for some connections. 1: the thread that "
         "drives the communicator does so itself. auto: one for each 20 Gbit/s of the link, as far as there are cores."},
        set_io_threads},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
@@ -318,7 +318,7 @@ std::vector<Setting> make_settings() {
        set_timeout},
       {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up",
         "the name of a network interface (1 to 15 bytes), or several, separated by commas",
-        "Other ranks are told this interface's address; of several, the first one's. NCCL's plugin uses all."},
+        "Other ranks are told this interface's address, or that of the first of several. NCCL's plugin uses all."},
        set_interface},
       {{"rdma_devices", "TRIBUTARY_RDMA_DEVICES", "auto",
         "auto, or a list, separated by commas, of device or device:port",
@@ -335,7 +335,7 @@ std::vector<Setting> make_settings() {
        set_rdma_on_demand},
       {{"rdma_busy_poll", "TRIBUTARY_RDMA_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport verbs: how long a waiting thread polls the completion queue before it sleeps until an event "
-        "comes. 0: at most 50, and only while most waits end within that."},
+        "comes. 0: it polls for at most 50, and only if most waits end within that time."},
        set_rdma_busy_poll},
       {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
         "This host's name in the manager's topology."},

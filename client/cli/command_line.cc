@@ -91,8 +91,10 @@ void describe_run(CLI::App& app, const std::vector<std::string>& command, Action
       ->check(CLI::Range(0U, kLocalAggregatorsMax));
   sub->add_option("--levels", options->levels, "Levels of the trees")->check(CLI::Range(1U, kLevelsMax));
   add_lanes(*sub, options->lanes, "Lanes of each group");
-  sub->add_option("--addresses", options->addresses,
-                  "Addresses at which each aggregator listens, for the lanes in turn; over RDMA each of another device")
+  sub->add_option(
+         "--addresses", options->addresses,
+         "Number of addresses at which each aggregator listens, for the lanes in turn; over RDMA each belongs to "
+         "another device")
       ->check(CLI::Range(1U, kLanesMax));
   sub->add_flag("--prefix", options->prefix, "Put the rank before every line of output");
   sub->add_flag("--keep", options->keep, "Keep the daemons' configuration, state and logs");
@@ -227,7 +229,8 @@ std::shared_ptr<ManagerOptions> add_manager_options(CLI::App& sub) {
 
 /// Adds --watch to a command that shows a state.
 void add_watch(CLI::App& sub, ManagerOptions& options) {
-  sub.add_option("--watch,-W", options.watch_seconds, "Show it again every so many seconds (2), until you press Ctrl-C")
+  sub.add_option("--watch,-W", options.watch_seconds,
+                 "Seconds after which to show it again (2), until you press Ctrl-C")
       ->expected(0, 1)
       ->default_str("2")
       ->check(CLI::Range(0.1, 86400.0));
@@ -290,7 +293,7 @@ void describe_drain(CLI::App& app, Action& action) {
   const auto how = std::make_shared<DrainOptions>();
   sub->add_option("name", *name, "The aggregator")->required();
   CLI::Option* const undo = sub->add_flag("--undo", how->undo, "Take the aggregator into use again");
-  sub->add_option("--wait", how->wait_seconds, "Wait until it has no lanes any more, at most so many seconds (3600)")
+  sub->add_option("--wait", how->wait_seconds, "Wait until it has no lanes any more, at most this many seconds (3600)")
       ->expected(0, 1)
       ->default_str("3600")
       ->check(CLI::Range(0.1, 1e6))
@@ -313,7 +316,7 @@ Result<std::chrono::microseconds> parse_budget_time(const std::string& text) {
 
 /// Adds the options of plan --budget. Returns the flag.
 CLI::Option* add_budget(CLI::App& sub, const std::shared_ptr<BudgetInput>& input) {
-  const std::string help = "Compute instead how long a step's gradients take, and what aggregators buy; asks nobody";
+  const std::string help = "Compute how long a step's gradients take, and how much aggregators help; asks no manager";
   CLI::Option* const flag = sub.add_flag("--budget", help);
   CLI::Option* const parameters =
       add_parsed(sub, "--parameters", input->parameters, "Number of the model's parameters, such as 70e9 or 70G",

@@ -74,7 +74,7 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
 }
 
 GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
-  // A copy of all that is then cut down would cost too much: rank 0 makes a part for each rank.
+  // Copies only this rank's part: rank 0 does this for each rank, and a copy of everything would cost too much.
   GroupDescriptor part{.group = group,
                        .epoch = epoch,
                        .job = job,

@@ -319,7 +319,7 @@ Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) 
   while (queue < settings_.queues && sharer < each && taken_[queue * each + sharer]) ++sharer;
   if (queue >= settings_.queues || sharer == each) {
     return fail(Errc::io, "queue " + std::to_string(queue) + " of DPDK's device " + name_ +
-                              " is not free: as many use it already as may, " + std::to_string(each) + ".");
+                              " is not free: " + std::to_string(each) + " ports use it, and no more may.");
   }
   if (udp_port == 0) {
     constexpr std::uint32_t kSpan = 65536 - kEphemeral;

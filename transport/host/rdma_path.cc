@@ -55,39 +55,40 @@ bool set_mtu(RdmaPath& path, std::string_view value) {
 
 constexpr std::array<RdmaPathSetting, 8> kSettings{{
     {"rdma_traffic_class", "TRIBUTARY_RDMA_TRAFFIC_CLASS", "0", "a number from 0 to 255",
-     "Where transport is verbs: DSCP (times four) and ECN bits of RoCE packets, by which switches choose their queue: "
-     "106 is DSCP 26 with ECN. 0: the system's.",
+     "Where transport is verbs: DSCP (times four) and ECN bits of RoCE packets, by which switches choose a queue: "
+     "106 is DSCP 26 with ECN. 0: the system's value.",
      [](RdmaPath& path, std::string_view value) { return set(path.traffic_class, value, 255); },
      [](const RdmaPath& path) { return std::to_string(path.traffic_class); }},
     {"rdma_service_level", "TRIBUTARY_RDMA_SERVICE_LEVEL", "auto", "auto, or a number from 0 to 15",
-     "Where transport is verbs: the service level of InfiniBand packets. auto: what the subnet's manager says.",
+     "Where transport is verbs: the service level of InfiniBand packets. auto: the one that the subnet manager says.",
      [](RdmaPath& path, std::string_view value) { return set(path.service_level, value, 15); },
      [](const RdmaPath& path) { return text_of(path.service_level); }},
     {"rdma_partition_key", "TRIBUTARY_RDMA_PARTITION_KEY", "auto", "auto, or a number from 0x1 to 0xffff",
-     "Where transport is verbs: the partition of connections, on every side the same. auto: the one of the interface "
+     "Where transport is verbs: the partition of connections, the same on every side. auto: that of the interface "
      "whose address is used.",
      [](RdmaPath& path, std::string_view value) { return set(path.partition_key, value, 0xFFFF, 1); },
      [](const RdmaPath& path) { return text_of(path.partition_key); }},
     {"rdma_mtu", "TRIBUTARY_RDMA_MTU", "auto", "auto, 256, 512, 1024, 2048 or 4096",
-     "Where transport is verbs: the most payload of a packet, in bytes. auto: what the path has.", set_mtu,
+     "Where transport is verbs: the longest payload of a packet, in bytes. auto: the path's MTU.", set_mtu,
      [](const RdmaPath& path) { return path.mtu == 0 ? std::string(kAuto) : std::to_string(path.mtu); }},
     {"rdma_ack_timeout", "TRIBUTARY_RDMA_ACK_TIMEOUT", "auto", "auto, or a number from 0 to 31",
-     "Where transport is verbs: a packet that is not acknowledged is sent again after 4.096 us x 2^n; 0: never. auto: "
-     "what the connection manager finds.",
+     "Where transport is verbs: the device sends an unacknowledged packet again after 4.096 us x 2^n; 0: never. auto: "
+     "the time that the connection manager finds.",
      [](RdmaPath& path, std::string_view value) { return set(path.ack_timeout, value, 31); },
      [](const RdmaPath& path) { return text_of(path.ack_timeout); }},
     {"rdma_retry_count", "TRIBUTARY_RDMA_RETRY_COUNT", "6", "a number from 0 to 7",
-     "Where transport is verbs: how often a packet is sent again before the other side counts as gone.",
+     "Where transport is verbs: how often the device sends a packet again before the other side counts as gone.",
      [](RdmaPath& path, std::string_view value) { return set(path.retry_count, value, 7); },
      [](const RdmaPath& path) { return std::to_string(path.retry_count); }},
     {"rdma_rnr_retry_count", "TRIBUTARY_RDMA_RNR_RETRY_COUNT", "6", "a number from 0 to 7",
-     "Where transport is verbs: how often, when the other side has no receive posted (which cannot be needed). 7: for "
-     "ever.",
+     "Where transport is verbs: how often the device sends a message again if the other side's device says that it has "
+     "no receive posted. Tributary always posts one, so only a device that loses it needs this. 7: for ever.",
      [](RdmaPath& path, std::string_view value) { return set(path.rnr_retry_count, value, 7); },
      [](const RdmaPath& path) { return std::to_string(path.rnr_retry_count); }},
     {"rdma_rnr_timer", "TRIBUTARY_RDMA_RNR_TIMER", "auto", "auto, or a number from 0 to 31",
-     "Where transport is verbs: how long the other side waits then, as InfiniBand codes it: 1 is 10 us, 12 0.64 ms, "
-     "31 0.49 s, and 0 the longest, 0.66 s. auto: what the connection manager takes.",
+     "Where transport is verbs: how long the device waits before it sends such a message again, in InfiniBand's code: "
+     "1 means 10 us, 12 means 0.64 ms, 31 means 0.49 s, and 0 means 0.66 s, the longest time. auto: the time that "
+     "the connection manager finds.",
      [](RdmaPath& path, std::string_view value) { return set(path.rnr_timer, value, 31); },
      [](const RdmaPath& path) { return text_of(path.rnr_timer); }},
 }};

@@ -32,7 +32,7 @@ bool ShmConnection::look_for_more() {
   const std::uint64_t written = memory_->theirs().written.load(std::memory_order_acquire);
   if (written - read_told_ > memory_->ring_bytes() || written - read_ > memory_->ring_bytes() ||
       written % kLineBytes != 0) {
-    tell_corrupt("a position that cannot be");
+    tell_corrupt("an impossible position");
     return false;
   }
   written_seen_ = written;

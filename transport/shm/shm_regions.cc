@@ -132,7 +132,7 @@ bool ShmConnection::serve_region_line(const RegionLine& line, std::size_t& budge
       }
       [[fallthrough]];
     default:
-      tell_corrupt("a word that cannot be");
+      tell_corrupt("an impossible word");
       return false;
   }
   read_ += kLineBytes;
@@ -202,7 +202,7 @@ bool ShmConnection::give_back_taken(const std::byte* payload) {
                             // side
   if (!withdrawn_seen_ && memory_->theirs_withdrawn()) {
     withdrawn_seen_ = true;
-    fatal_ = Error{Errc::peer_gone, peer_text(peer_) + " closed the connection while a payload of its was read."};
+    fatal_ = Error{Errc::peer_gone, peer_text(peer_) + " closed the connection while this side read its memory."};
     make_due();
   }
   return true;

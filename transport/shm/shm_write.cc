@@ -72,7 +72,7 @@ void ShmConnection::position_cannot_be() {
   if (state_ == State::flushing) return close();
   if (fatal_) return;
   ++part_->statistics.corrupt;
-  fatal_ = Error{Errc::corrupt, peer_text(peer_) + " wrote a position that cannot be to the memory that it shares."};
+  fatal_ = Error{Errc::corrupt, peer_text(peer_) + " wrote an impossible position to the memory that it shares."};
   queue_.clear();
   make_due();
 }

@@ -60,7 +60,8 @@ void SocketCore::mark_ready(Duration wait) noexcept {
   for (const epoll_event& event : events) {
     if (event.data.ptr == nullptr) continue;
     auto& what = *static_cast<Pollable*>(event.data.ptr);
-    TRIBUTARY_ASSERT(what.registered_at_ < registered_.size(), "the system reports events of one that has left");
+    TRIBUTARY_ASSERT(what.registered_at_ < registered_.size(),
+                     "the system reports events of a participant that has left");
     what.mark(event.events);
   }
   note_sole_teller(events);
@@ -107,7 +108,7 @@ void SocketCore::spin_on_memory() noexcept {
 
 /// Tells everybody who could wake this thread that it sleeps. False: somebody has something for it already.
 bool SocketCore::fall_asleep() noexcept {
-  TRIBUTARY_ASSERT(!asleep_, "a thread falls asleep that sleeps");
+  TRIBUTARY_ASSERT(!asleep_, "a thread that sleeps falls asleep again");
   asleep_ = true;
   if (!calls().fall_asleep()) return false;
   // This thread looks at other processes' memory after it has told them, for the reason that turn/alarm.h gives.
@@ -148,12 +149,13 @@ void SocketCore::flush_dirty() {
 }
 
 void SocketCore::set_deadline(Pollable& what, Duration limit) {
-  TRIBUTARY_ASSERT(what.registered_at_ != Pollable::kNotRegistered, "a deadline is set for one that has left");
+  TRIBUTARY_ASSERT(what.registered_at_ != Pollable::kNotRegistered,
+                   "a deadline is set for a participant that has left");
   deadlines_.set(what, Clock::now() + std::min(limit, kDeadlineMax));
 }
 
 void SocketCore::enter(Pollable& what) {
-  TRIBUTARY_ASSERT(what.registered_at_ == Pollable::kNotRegistered, "it enters a second time, after {}",
+  TRIBUTARY_ASSERT(what.registered_at_ == Pollable::kNotRegistered, "a participant enters a second time, after {}",
                    what.registered_at_);
   what.registered_at_ = registered_.size();
   registered_.push_back(what.shared_from_this());
@@ -161,7 +163,7 @@ void SocketCore::enter(Pollable& what) {
 
 void SocketCore::watch_memory(Pollable& what) {
   TRIBUTARY_ASSERT(what.registered_at_ != Pollable::kNotRegistered && what.watched_at_ == Pollable::kNotRegistered,
-                   "memory is watched of one that is registered at {} and watched at {}", what.registered_at_,
+                   "a participant asks for a watch, registered at {} and watched at {}", what.registered_at_,
                    what.watched_at_);
   what.watched_at_ = watched_.size();
   watched_.push_back(&what);
@@ -175,16 +177,17 @@ void SocketCore::leave(Pollable& what) noexcept {
     tellings_ = 0;
   }
   if (what.watched_at_ != Pollable::kNotRegistered) {
-    TRIBUTARY_ASSERT(watched_[what.watched_at_] == &what, "one of {} leaves whose memory is not watched at {}",
-                     watched_.size(), what.watched_at_);
+    TRIBUTARY_ASSERT(watched_[what.watched_at_] == &what,
+                     "one of {} participants leaves, and its memory is not watched at {}", watched_.size(),
+                     what.watched_at_);
     watched_[what.watched_at_] = watched_.back();
     watched_[what.watched_at_]->watched_at_ = what.watched_at_;
     what.watched_at_ = Pollable::kNotRegistered;
     watched_.pop_back();
   }
   const std::size_t at = what.registered_at_;
-  TRIBUTARY_ASSERT(at < registered_.size() && registered_[at].get() == &what, "it leaves from place {} of {}", at,
-                   registered_.size());
+  TRIBUTARY_ASSERT(at < registered_.size() && registered_[at].get() == &what,
+                   "a participant leaves from place {} of {}", at, registered_.size());
   std::swap(registered_[at], registered_.back());
   registered_[at]->registered_at_ = at;
   registered_.back()->registered_at_ = Pollable::kNotRegistered;
@@ -197,7 +200,7 @@ void SocketCore::shut_down() {
     const PollablePtr last = registered_.back();
     const std::size_t before = registered_.size();
     last->shut_down();
-    TRIBUTARY_ASSERT(registered_.size() < before, "one of {} was shut down and has not left", before);
+    TRIBUTARY_ASSERT(registered_.size() < before, "one of {} participants was shut down and has not left", before);
   }
   calls().forget();
 }

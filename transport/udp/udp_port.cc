@@ -49,9 +49,9 @@ std::size_t receive_buffer_of(int socket) noexcept {
 /// process.
 ///
 /// Packets are never sent in fragments, and may be as long as the device carries (PROBE). datagram_bytes_max() asks
-/// what the system believes of routers' words, and obeys that down to the protocol's least. The system's own way (DO)
-/// would go down to 552 bytes for ten minutes at the word of anybody who guesses a pair of ports, and would then send
-/// nothing of this protocol (RFC 8085, 3.2; RFC 8899, 4.6.2).
+/// what the system believes of routers' words, and obeys it unless that is less than the protocol needs. The system's
+/// own way (DO) would go down to 552 bytes for ten minutes at the word of anybody who guesses a pair of ports, and
+/// would then send nothing of this protocol (RFC 8085, 3.2; RFC 8899, 4.6.2).
 void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, settings.receive_buffer_bytes);
   set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, settings.send_buffer_bytes);

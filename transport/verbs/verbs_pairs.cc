@@ -87,7 +87,7 @@ std::optional<std::uint32_t> VerbsConnection::early_by(const Came& what) {
     early = prefix.number - inbox_.came();
   }
   if (early < credit_.depth()) return early;
-  corrupt("a message whose number cannot be");
+  corrupt("a message with an impossible number");
   return std::nullopt;
 }
 

@@ -81,10 +81,10 @@ bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& w
   inbox_.end_record();
   const std::uint32_t by = inbox_.first().queue_pair;
   if (head.kind == RecordKind::room)
-    return peer_landing_.open(where, head.payload_bytes, by) || corrupt("of a room that cannot be");
+    return peer_landing_.open(where, head.payload_bytes, by) || corrupt("of an impossible room");
   const auto header = decode(head.header);
   if (!header || header->payload_bytes != head.payload_bytes || !peer_places_.add({*header, where, by}))
-    return corrupt("of a place that cannot be");
+    return corrupt("of an impossible place");
   return true;
 }
 

@@ -71,7 +71,7 @@ std::vector<Purchase> purchases_of(const BudgetInput& input, const Budget& budge
   return purchases;
 }
 
-/// Solves split_ratio for the number of aggregators. Two ranks gain nothing by any.
+/// Solves split_ratio for the number of aggregators. For two ranks no number helps.
 std::optional<std::uint64_t> aggregators_needed(const BudgetInput& input, double tree_seconds, double seconds_max) {
   const double ratio = ring_ratio(input.ranks);
   if (is_within(tree_seconds * ratio, seconds_max)) return 0;
@@ -112,7 +112,7 @@ Result<std::uint64_t> parse_parameters(std::string_view text) {
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || !std::isfinite(number)) return wrong("does not begin with a number");
   const auto scale = std::ranges::find(kScales, std::string_view(rest, end), &Scale::name);
-  if (scale == kScales.end()) return wrong("ends with no unit of it");
+  if (scale == kScales.end()) return wrong("ends with an unknown unit");
   const double value = std::round(number * scale->factor);
   if (value < 1 || value > static_cast<double>(kParametersMax)) return wrong("is out of bounds");
   if (std::abs(number * scale->factor - value) > value * kRounding) return wrong("is no whole number");

@@ -243,8 +243,8 @@ Result<std::vector<std::string>> hosts_of(const PlanOptions& plan) {
   return hosts;
 }
 
-/// Says whether a job with these hosts asks the manager for the trees of one rank for each: the others reduce with it in
-/// shared memory.
+/// Says whether a job on these hosts asks the manager for trees of one rank for each host, because the other ranks of
+/// the host reduce with it in shared memory.
 bool asks_for_leaders(const std::vector<std::string>& hosts, const PlanOptions& plan) {
   return plan.ranks_per_host > 1 && may_share_memory() && std::set(hosts.begin(), hosts.end()).size() > 1;
 }

@@ -94,7 +94,7 @@ class PlaceBuilder {
       home.below_bits_per_second += link.rate_bits_per_second;
       return;
     }
-    // The link leads out of every place that has one of its ends alone.
+    // The link leads out of every place that has exactly one of its ends.
     for (const auto& [end, other] : {std::pair(link.from, link.to), std::pair(link.to, link.from)}) {
       for (std::uint32_t place = own_[end]; place != kNone && !holds(place, other); place = outer_[place]) {
         ++places_[place].uplinks;
@@ -113,7 +113,7 @@ class PlaceBuilder {
   std::vector<std::uint32_t> leader_;
   std::vector<std::uint32_t> own_;                                  // the innermost place of each switch
   std::vector<std::uint32_t> outer_;                                // the place around each place
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> outermost_;  // so far: a switch in it, the place
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> outermost_;  // a switch inside, the place
   std::vector<FabricPlace> places_;
 };
 

@@ -79,7 +79,7 @@ void describe_diff(CLI::App& app, Action& action) {
 }
 
 void describe_import(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("import", "Make a topology file of what other programs say of the fabric");
+  auto* sub = app.add_subcommand("import", "Make a topology file from what other programs say of the fabric");
   sub->footer(
       "Reads the output of ibnetdiscover (also with -p), Slurm's topology.conf and topology.yaml, and the output of\n"
       "lldpcli -f json show neighbors details, in a file for each machine, named after it.\n"
@@ -102,14 +102,14 @@ void describe_import(CLI::App& app, Action& action) {
   add_rate(*sub, "--rate", options->settings.rates.host_bits_per_second,
            "Rate of links whose source gives none, such as 100Gbit/s");
   add_rate(*sub, "--switch-rate", options->settings.rates.switch_bits_per_second,
-           "The same for links between switches (--rate; for Slurm, what all hosts below can send)");
+           "Rate of links between switches whose source gives none (--rate; for Slurm, what all hosts below can send)");
   sub->add_option("--slurm-topology", options->settings.slurm_topology,
                   "Name of a topology in topology.yaml (the cluster's default)");
   sub->add_option("--hosts", options->hosts,
-                  "Ranges of machines that are hosts although they forward packets: lldp alone")
+                  "For lldp alone: ranges of machines that are hosts although they forward packets")
       ->allow_extra_args(false);
   sub->add_flag("--rails", options->settings.lldp.rails,
-                "The ports of a host are interfaces of their own, and no bond: lldp alone");
+                "For lldp alone: each port of a host is an interface of its own, not part of a bond");
   sub->callback([=, &action] { action = [=] { return import_topology_files(*options); }; });
 }
 

@@ -106,11 +106,12 @@ TEST_P(DpdkEcn, MarksOfTheNetworkAreSeen) {
 
 TEST_P(DpdkEcn, TheSenderAnswersThemWithItsWindow) {
   ASSERT_TRUE(flood_until(Mark::capable, [](std::size_t most) { return most >= 25; }))
-      << "it grows without marks, as far as credit goes";
+      << "without marks the window grows as far as the credit allows";
   EXPECT_EQ(server_.statistics().marked, 0U);
   // The window falls to two packets, and a turn may send it twice.
-  ASSERT_TRUE(flood_until(Mark::congested, [](std::size_t most) { return most <= 4; })) << "all marked: it shrinks";
-  ASSERT_TRUE(flood_until(Mark::capable, [](std::size_t most) { return most >= 20; })) << "and grows again";
+  ASSERT_TRUE(flood_until(Mark::congested, [](std::size_t most) { return most <= 4; }))
+      << "all packets are marked, so the window shrinks";
+  ASSERT_TRUE(flood_until(Mark::capable, [](std::size_t most) { return most >= 20; })) << "the window grows again";
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, DpdkEcn,

@@ -72,7 +72,7 @@ TEST_F(Jumbo, ThatWouldBeCutOffIsRefusedWithWhatToDo) {
   const auto longer = open(kDevice + ",framesz=16384,blocksz=16384", 9500);
   ASSERT_FALSE(longer);
   EXPECT_THAT(longer.error().message, HasSubstr("has an interface of MTU 9000, which does not carry one of 9500"));
-  EXPECT_TRUE(open(kDevice, 1500)) << "all on the link may agree on less";
+  EXPECT_TRUE(open(kDevice, 1500)) << "all hosts on the link may agree on a smaller MTU";
 }
 
 TEST_F(Jumbo, IsMoreThanAfXdpTakes) {

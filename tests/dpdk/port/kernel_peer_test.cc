@@ -62,7 +62,7 @@ class KernelPeer : public ::testing::TestWithParam<std::string> {
   void TearDown() override {
     port_.reset();
     if (!wire_.device) return;
-    EXPECT_LE(wire_.device->mbufs_in_use(), 2U * kDescriptors) << "no more than the device's own";
+    EXPECT_LE(wire_.device->mbufs_in_use(), 2U * kDescriptors) << "only the device's own buffers are in use";
   }
 
   struct Shown {

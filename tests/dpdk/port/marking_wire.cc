@@ -71,7 +71,7 @@ std::size_t MarkingWire::carry(std::size_t from, Mark with) {
       said.insert(*before);
     }
     if (::rte_ring_enqueue(to_come_[1 - from], frame) != 0) {
-      ADD_FAILURE() << "more than the receiver's queue holds";
+      ADD_FAILURE() << "the wire has more frames than the receiver's queue holds";
       ::rte_pktmbuf_free(frame);
     }
   }

@@ -64,7 +64,7 @@ TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFu
     }
     EXPECT_GT(answers, 256U);
   }
-  EXPECT_GT(port->statistics().sent_shared, 0U) << "packets of two buffers";
+  EXPECT_GT(port->statistics().sent_shared, 0U) << "no packet had two buffers";
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST_P(PathMtu, IsShownAsAWordAboutADatagramOfOursAndBelievedWhenThatIsVerified)
   const std::size_t most = 1500 - GetParam().headers;
   ASSERT_EQ(port_->datagram_bytes_max(far_), most);
   say(7472, 1400);
-  EXPECT_FALSE(shown()) << "no port of ours";
+  EXPECT_FALSE(shown()) << "the quoted datagram came from no port of ours";
   say(7471, 1400);
   const auto word = shown();
   ASSERT_TRUE(word);
@@ -86,7 +86,7 @@ TEST_P(PathMtu, IsShownAsAWordAboutADatagramOfOursAndBelievedWhenThatIsVerified)
   EXPECT_EQ(word->from, far_);
   ASSERT_EQ(word->bytes.size(), 64U);
   EXPECT_EQ(word->bytes[0], std::byte{7});
-  EXPECT_EQ(port_->datagram_bytes_max(far_), most) << "not verified yet";
+  EXPECT_EQ(port_->datagram_bytes_max(far_), most) << "the protocol has not verified the message yet";
   port_->believe_path(far_, word->path_bytes);
   EXPECT_EQ(port_->datagram_bytes_max(far_), 1400 - GetParam().headers);
 }

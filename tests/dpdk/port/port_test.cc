@@ -102,11 +102,11 @@ TEST_F(DpdkPortTest, KeepsWhatWaitsForANeighbourAndSendsItInOrder) {
 
 TEST_F(DpdkPortTest, CountsWhatItCannotSend) {
   ASSERT_TRUE(b->send(at("192.168.9.9", 1), pattern(8, 0), {}));
-  EXPECT_EQ(b->statistics().unsent_no_route, 1U) << "no gateway";
+  EXPECT_EQ(b->statistics().unsent_no_route, 1U) << "there is no gateway";
   ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(1473, 0), {}));
   EXPECT_EQ(b->statistics().unsent_too_long, 1U);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(b->send(at("10.7.0.77", 1), pattern(8, 0), {}));
-  EXPECT_EQ(b->statistics().unsent_no_neighbour, 100U - 64U) << "so many wait";
+  EXPECT_EQ(b->statistics().unsent_no_neighbour, 100U - 64U) << "64 datagrams wait for the neighbour";
 }
 
 TEST_F(DpdkPortTest, IsFullWhenTheDeviceIsAndTakesMoreLater) {
@@ -114,7 +114,7 @@ TEST_F(DpdkPortTest, IsFullWhenTheDeviceIsAndTakesMoreLater) {
   ASSERT_EQ(take_soon(*a).size(), 1U);
   unsigned sent = 0;  // nobody takes anything out of the ring
   while (sent < 2000 && b->send(at("10.7.0.1", 7471), pattern(8, sent), {})) ++sent;
-  EXPECT_EQ(sent, 255U + 64U) << "the ring and what is staged";
+  EXPECT_EQ(sent, 255U + 64U) << "the ring holds 255 packets, and 64 more are staged";
   EXPECT_EQ(take_soon(*a, sent).size(), sent);
   EXPECT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
 }
@@ -224,7 +224,7 @@ TEST_F(DpdkPortTest, LendsWhatWasGivenBackUntilTheNextReceive) {
   ASSERT_TRUE(a->keep(into[2].buffer));
   ASSERT_TRUE(a->keep(into[1].buffer));  // out of turn
   a->give_back(into[2].buffer);
-  EXPECT_EQ(b_device->mbufs_in_use(), in_use) << "it went back too soon";
+  EXPECT_EQ(b_device->mbufs_in_use(), in_use) << "the buffer went back too soon";
   EXPECT_TRUE(std::ranges::equal(into[0].bytes, pattern(200, 0)));
   const std::array<std::span<const std::byte>, 2> kept{into[1].bytes, into[2].bytes};
   const std::array<void*, 2> buffers{into[1].buffer, into[2].buffer};
@@ -289,7 +289,7 @@ TEST_F(DpdkPortTest, SleepsUntilItIsWokenIfItMay) {
   other.join();
   b->wake();
   b->wait(10s);
-  EXPECT_LT(Clock::now() - start, 5s) << "a wake that came before counts";
+  EXPECT_LT(Clock::now() - start, 5s) << "a wake() that came before wait() counts";
 }
 
 TEST_F(DpdkPortTest, HasAPortOfItsOwn) {

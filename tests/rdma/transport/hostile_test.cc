@@ -233,7 +233,7 @@ TEST_P(Hostile, CannotUseTheKeyOfAnyRegistration) {
   for (const auto& [region, copy] : registrations()) {
     if (copy.context == device) all.push_back(copy);
   }
-  ASSERT_GE(all.size(), 3U) << "the messages of two connections, and the secret";
+  ASSERT_GE(all.size(), 3U) << "there are registrations for the messages of two connections and for the secret";
   for (const ibv_mr& region : all) {
     for (const bool writes : {false, true}) {
       Pair thief = connect();
@@ -480,7 +480,7 @@ TEST_P(Hostile, WhatComesTooEarlyWaitsAndNoNumberComesTwice) {
   pair.raw->skip_numbers(1);
   pair.raw->send_frame(header_of(3), {});
   for (int i = 0; i < 200; ++i) pump();
-  EXPECT_EQ(pair.server->frames.size(), 1U) << "the one before it has not come";
+  EXPECT_EQ(pair.server->frames.size(), 1U) << "the message before it has not come";
   pair.raw->skip_numbers(static_cast<std::uint32_t>(-2));
   pair.raw->send_frame(header_of(2), {});
   ASSERT_TRUE(run_until([&] { return pair.server->frames.size() == 3; }));

@@ -167,7 +167,7 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   arrives(client_peer_, taker());  // the place is told, but too late
   EXPECT_EQ(client_->statistics().memory_regions, regions + 1);
   client_peer_.place = [&](Channel&, const FrameHeader&) -> Placement {
-    EXPECT_EQ(client_->statistics().memory_regions, regions) << "nobody else may write there any more";
+    EXPECT_EQ(client_->statistics().memory_regions, regions) << "the peer's right to write there has ended";
     return Accept{memory};
   };
   client_peer_.channel->resume();
@@ -239,7 +239,7 @@ TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
     EXPECT_TRUE(taker().frames[i].payload == payloads[i]) << "frame " << i;
   }
   EXPECT_GE(server_->statistics().frames_in_place, 10U);
-  EXPECT_EQ(client_->statistics().bytes_copied, 10U * 100) << "only what travels in messages";
+  EXPECT_EQ(client_->statistics().bytes_copied, 10U * 100) << "only payloads that travel in messages are copied";
   taker().kept.clear();
 }
 
@@ -275,7 +275,7 @@ TEST_P(Places, WhatHasNoRoomIsFetched) {
   const auto large = pattern(2 * kBytes, 77);
   send(client_peer_, header_of(50), large);
   ASSERT_TRUE(run_until([&] { return taker().frames.size() == kCells + 4; }));
-  EXPECT_EQ(server_->statistics().frames_in_place, kCells) << "nothing was given back";
+  EXPECT_EQ(server_->statistics().frames_in_place, kCells) << "no cell was given back";
   EXPECT_EQ(server_->statistics().bytes_fetched, 5 * kBytes);
   EXPECT_EQ(taker().frames.back().payload, large);
   for (std::uint64_t i = 0; i < kCells; ++i) EXPECT_TRUE(std::ranges::equal(taker().kept[i], payloads[i]));

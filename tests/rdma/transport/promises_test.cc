@@ -61,7 +61,7 @@ TEST_F(Promises, ThatEndBeforeTheyWereLookedAtLeaveNothing) {
   client->keep_registered(memory).reset();
   const auto before = client->statistics().memory_regions;
   ASSERT_NO_FATAL_FAILURE(expect_arrival(std::span(memory).first(kBytes / 2), 1));
-  EXPECT_EQ(client->statistics().memory_regions, before) << "registered for good";
+  EXPECT_EQ(client->statistics().memory_regions, before) << "the memory was registered before, and stays so";
   ::munmap(memory.data(), kBytes);
 }
 

@@ -148,7 +148,7 @@ TEST(Pulse, AnAggregatorThatHangsWhileTreesFormKeepsNobodyWaitingForLong) {
       << cluster.describe();
   ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
   expect_well(cluster);
-  EXPECT_EQ(cluster.manager().plans, 1U) << "the trees that were forming are those that are used";
+  EXPECT_EQ(cluster.manager().plans, 1U) << "the ranks use the trees that were forming";
 }
 
 TEST(Pulse, WhereTheFallbackIsForbiddenTheRanksWaitForTheirTrees) {

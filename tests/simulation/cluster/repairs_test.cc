@@ -82,7 +82,8 @@ TEST(ManyRanks, NameTheHostOfALostRank) {
 
 TEST(Repairs, ComputeAgainResultsForOneRankAlone) {
   EXPECT_GT(repairs(9, Collective::reduce, 40), 16U);
-  EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8), 69U) << "through other ranks: more than 63 have an input";
+  EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8), 69U)
+      << "inputs pass through other ranks, because more than 63 ranks have one";
 }
 
 }  // namespace

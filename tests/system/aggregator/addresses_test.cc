@@ -68,7 +68,7 @@ TEST_F(DaemonAtSeveralAddresses, RegistersThemAllAndServesOneLaneOverEach) {
 
 TEST_F(DaemonAtSeveralAddresses, OneAddressIsRegisteredAsInOlderVersions) {
   listens_at("127.0.0.1:0");
-  EXPECT_FALSE(manager_.registration_of("two").contains("data_more")) << "an older manager does not know it";
+  EXPECT_FALSE(manager_.registration_of("two").contains("data_more")) << "an older manager does not know this member";
   EXPECT_FALSE(manager_.registration_of("two").contains("data_down"));
 }
 

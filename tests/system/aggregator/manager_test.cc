@@ -69,7 +69,7 @@ TEST_F(DaemonAndManager, RenewsItsLeaseSeveralTimesWithinIt) {
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(eventually([&] { return manager_.renewals() >= 4; }));
   const auto took = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(took, std::chrono::seconds(4)) << "a lease of one second, renewed every third of it";
+  EXPECT_LT(took, std::chrono::seconds(4)) << "the aggregator renews a lease of one second three times a second";
   EXPECT_EQ(manager_.registrations(), 1U);
 }
 
@@ -127,7 +127,7 @@ TEST_F(DaemonAndManager, DrainingGivesGroupsTheirGraceThenEndsTheirLanesAndCanBe
   EXPECT_THAT(ranks[0]->failed.value_or(""), HasSubstr("the manager drains it"));
   EXPECT_TRUE(daemon.process.running());
   EXPECT_TRUE(manager_.unregistered().empty())
-      << "it goes on renewing, so that the administrator sees when it is empty";
+      << "the aggregator goes on renewing, so that the administrator sees when it has no lanes";
 
   manager_.set_draining(false);
   EXPECT_TRUE(eventually([&] { return daemon.takes_joins(); }));

@@ -89,7 +89,7 @@ TEST_F(DaemonServes, ManyLanesOnAllWorkers) {
   ASSERT_TRUE(run_until([&] { return std::ranges::all_of(all, &Child::ready); }));
   for (int worker = 0; worker < 4; ++worker) {
     EXPECT_EQ(root.metric("lanes_active", "worker=\"" + std::to_string(worker) + "\""), 2)
-        << "lanes of one group spread";
+        << "the lanes of one group go to different workers";
   }
 }
 
@@ -188,7 +188,7 @@ TEST_F(DaemonServes, HttpAnswersWithinItsLimits) {
   EXPECT_THAT(answer_to("HEAD /healthz HTTP/1.1\r\nConnection: close\r\n\r\n"),
               ::testing::Not(HasSubstr("takes_joins")));
   EXPECT_THAT(answer_to("rubbish\r\n\r\n"), HasSubstr("400 Bad Request"));
-  EXPECT_EQ(answer_to("GET /healthz HTT"), "") << "half a request is closed after its limit";
+  EXPECT_EQ(answer_to("GET /healthz HTT"), "") << "a connection with half a request is closed after its limit";
 
   raise_descriptor_limit();
   std::vector<RawSocket> silent;
@@ -197,7 +197,7 @@ TEST_F(DaemonServes, HttpAnswersWithinItsLimits) {
     if (i % 100 != 99) continue;
     ASSERT_EQ(http_get(root.http_port, "/healthz").status, 200U) << "after " << i + 1;
   }
-  EXPECT_TRUE(eventually([&] { return root.process.open_files() < 80; })) << "the oldest are closed";
+  EXPECT_TRUE(eventually([&] { return root.process.open_files() < 80; })) << "the oldest connections are closed";
   EXPECT_GE(root.metric("http_connections_displaced_total"), 1000);
 }
 

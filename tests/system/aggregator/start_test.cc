@@ -27,7 +27,7 @@ class DaemonStart : public DaemonTest {
     arguments.insert(arguments.begin(), aggregator_program());
     Process process(arguments, folder_.file("run.log"), environment);
     const auto code = process.wait(std::chrono::seconds(20));
-    EXPECT_TRUE(code.has_value()) << "it runs on:\n" << process.output();
+    EXPECT_TRUE(code.has_value()) << "the process still runs:\n" << process.output();
     return {code.value_or(-1), process.output()};
   }
 };

@@ -81,7 +81,7 @@ TEST_F(Listings, StatusSumsUp) {
   EXPECT_EQ(status.at("manager"), cluster_->manager_url());
   EXPECT_EQ(status.at("aggregators").at("active"), 3);
   EXPECT_EQ(status.at("groups").at("in_network"), 1);
-  EXPECT_EQ(status.at("groups").at("ranks"), 8) << "those that the leaders of hosts stand for";
+  EXPECT_EQ(status.at("groups").at("ranks"), 8) << "the leaders of hosts stand for eight ranks";
   EXPECT_EQ(status.at("groups").at("bytes_in_network"), 4096);
   EXPECT_EQ(status.at("topology").at("fabric"), "fat-tree");
 }

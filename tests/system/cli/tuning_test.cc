@@ -85,7 +85,7 @@ TEST_F(Tuning, ExplainKnowsRanksThatShareOneHost) {
   EXPECT_EQ(on_one_host("all_reduce", "16M", "4").at("picked"), by("chunks"));
   EXPECT_THAT(on_one_host("all_reduce", "16M", "4").at("why"), HasSubstr("there are more ranks (4) than cores (2)"));
   EXPECT_EQ(on_one_host("broadcast", "16M", "2").at("picked"), by("chunks"));
-  EXPECT_EQ(on_one_host("all_gather", "16K", "2").at("picked"), by("notes")) << "8 KiB of each rank";
+  EXPECT_EQ(on_one_host("all_gather", "16K", "2").at("picked"), by("notes")) << "each rank has an input of 8 KiB";
   EXPECT_EQ(explain({"allreduce", "--bytes", "8", "--ranks", "2", "--link-rate", "0bit/s"}).at("picked"), by("notes"));
   const Outcome table = work_.tributary(
       {"explain", "all_reduce", "--bytes", "16M", "--ranks", "2", "--cores", "2", "--ranks-per-host", "2"});

@@ -109,7 +109,7 @@ TEST(Cpp, ErrorsAreExceptionsWithStatusAndSentence) {
     std::vector<float> two(2), three(3);
     try {
       comm.all_reduce(two, three, Op::sum);
-      ADD_FAILURE() << "sizes differ, and nothing was said";
+      ADD_FAILURE() << "the sizes differ, and the call threw nothing";
     } catch (const Error& e) {
       EXPECT_EQ(e.status(), TRIBUTARY_ERROR_BAD_ARGUMENT);
     }

@@ -201,7 +201,7 @@ TEST(Lifecycle, FinalizeWaitsForEveryRanksOperationsAndThenNothingStarts) {
       ASSERT_EQ(tributary_send(&value, 1, TRIBUTARY_FLOAT32, 0, comm, nullptr), TRIBUTARY_OK);
       ASSERT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << last_error();
     }
-    EXPECT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << "a second time is no error";
+    EXPECT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << "a second call is no error";
     EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
     EXPECT_TRUE(says("finalized")) << last_error();
   });
@@ -394,7 +394,7 @@ TEST(Lifecycle, TheTransportIsTheFirstOfTheListThatWorksHere) {
   EXPECT_STREQ(name, "tcp");
   config.transport = "dpdk,udp,tcp";
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_OK) << last_error();
-  EXPECT_STREQ(name, "udp") << "a communicator has no dpdk";
+  EXPECT_STREQ(name, "udp") << "a communicator cannot use dpdk here";
   config.transport = "verbs,tcp";
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_OK) << last_error();
   EXPECT_TRUE(std::string_view(name) == "verbs" || std::string_view(name) == "tcp") << name;

@@ -138,7 +138,8 @@ TEST(Memory, ErrorsSayWhatIsWrong) {
     tributary_mem_details details{};
     EXPECT_EQ(tributary_mem_info(mem, &details), TRIBUTARY_ERROR_BAD_ARGUMENT) << "struct_bytes is not set";
     details.struct_bytes = sizeof details;
-    EXPECT_EQ(tributary_mem_info(mem, &details), TRIBUTARY_ERROR_BAD_ARGUMENT) << "it is no registration any more";
+    EXPECT_EQ(tributary_mem_info(mem, &details), TRIBUTARY_ERROR_BAD_ARGUMENT)
+        << "the handle is no registration any more";
   });
   void* memory = nullptr;
   EXPECT_EQ(tributary_mem_alloc(0, &memory), TRIBUTARY_ERROR_BAD_ARGUMENT);

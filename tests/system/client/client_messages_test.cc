@@ -157,7 +157,7 @@ TEST(ClientMessages, TellWhenTheyAreDone) {
       EXPECT_EQ(outcome.peer, 1);
     }
     int done = 0;
-    EXPECT_EQ(tributary_test(requests[0], &done), TRIBUTARY_ERROR_BAD_ARGUMENT) << "it is freed";
+    EXPECT_EQ(tributary_test(requests[0], &done), TRIBUTARY_ERROR_BAD_ARGUMENT) << "the request is freed";
   });
 }
 

@@ -135,7 +135,7 @@ TEST(Client, TellsApartTheManagersRefusals) {
   EXPECT_EQ(manager->for_aggregators().request_group({.hosts = {"a"}}).error().code, Errc::denied);
   EXPECT_EQ(manager->for_jobs().request_group({.hosts = {}}).error().code, Errc::bad_argument);
   EXPECT_EQ(manager->for_jobs().request_group({.hosts = {"\xff"}}).error().code, Errc::io)
-      << "text that is not UTF-8 never leaves";
+      << "the client never sends text that is not UTF-8";
   EXPECT_EQ(manager->for_jobs().rebuild_group(12345, 1, {}).error().code, Errc::peer_gone);
   EXPECT_EQ(manager->client("").get("/nothing").error().code, Errc::peer_gone);
   EXPECT_EQ(manager->client("").get("no path").error().code, Errc::bad_argument);
@@ -180,7 +180,7 @@ TEST(Client, EndsAtOnceWhenItIsCancelled) {
   EXPECT_EQ(client.get("/").error().code, Errc::aborted);
   EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
   canceller.join();
-  EXPECT_EQ(client.get("/").error().code, Errc::aborted) << "for good";
+  EXPECT_EQ(client.get("/").error().code, Errc::aborted) << "cancel() holds for all later calls";
 }
 
 TEST(Client, BelievesNothingThatMakesNoSense) {

@@ -43,7 +43,7 @@ TEST_F(HttpTest, AnswersSeveralRequestsOnOneConnection) {
     ASSERT_TRUE(connection.send(kGet));
     EXPECT_THAT(connection.answer(), StartsWith("HTTP/1.1 200 OK"));
   }
-  ASSERT_TRUE(connection.send(std::string(kGet) + kGet)) << "pipelined";
+  ASSERT_TRUE(connection.send(std::string(kGet) + kGet)) << "two requests in one message";
   EXPECT_THAT(connection.answer(), StartsWith("HTTP/1.1 200 OK"));
   EXPECT_THAT(connection.answer(), StartsWith("HTTP/1.1 200 OK"));
   ASSERT_TRUE(connection.send("POST /v1/groups HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"));

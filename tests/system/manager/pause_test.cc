@@ -106,7 +106,7 @@ TEST(Pause, AManagerThatStoodStillKeepsTheGroupsItHadAndADrainReachesThem) {
 
   ASSERT_TRUE(has_seen_a_standstill(*manager));
   ASSERT_EQ(listed(*manager).size(), 1U);
-  EXPECT_EQ(listed(*manager)[0]["adopted_at"], 0) << "it was never lost";
+  EXPECT_EQ(listed(*manager)[0]["adopted_at"], 0) << "the manager never lost the group";
   EXPECT_EQ(aggregator(*manager)["state"], "active");
   EXPECT_EQ(aggregator(*manager)["incarnation"], registered->incarnation);
   EXPECT_EQ(aggregator(*manager)["memory_reserved_bytes"], held);
@@ -150,9 +150,9 @@ TEST(Pause, AManagerWithoutItsDatabaseTakesInTheGroupsThatRun) {
   }
   EXPECT_EQ(after, before);
   ASSERT_TRUE(manager->for_aggregators().register_aggregator(registration(registered->incarnation)).has_value());
-  EXPECT_EQ(aggregator(*manager)["memory_reserved_bytes"], held) << "accounted";
+  EXPECT_EQ(aggregator(*manager)["memory_reserved_bytes"], held) << "the group's memory is accounted";
   drain(*manager);
-  EXPECT_TRUE(rank.renew(group.group)->better_trees) << "a drain reaches it";
+  EXPECT_TRUE(rank.renew(group.group)->better_trees) << "the group learns of the drain";
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ TEST(State, KeepsReservationsOverBeingKilled) {
   EXPECT_EQ(reserved(*manager), before);
   EXPECT_TRUE(manager->for_jobs().renew_group(last)->known);
   EXPECT_EQ(manager->for_jobs().rebuild_group(last, 1, {"a"})->descriptor.epoch, 2U)
-      << "the same request, the same epoch";
+      << "a repeated request gives the same epoch";
 }
 
 TEST(State, GoesOnReadingWhenTheDatabaseHasReachedItsLimit) {

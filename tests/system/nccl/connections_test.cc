@@ -288,7 +288,7 @@ TEST(Connections, BringASendThatWasNotEndedBeforeTheCloseWholeOrNotAtAll) {
     ASSERT_EQ(outcome(send(pair.sending, tested, 1)), success);
     (void)send(pair.sending, untested, 2);
     EXPECT_EQ(net::close_send(pair.sending), success);
-    ASSERT_EQ(outcome(receive(pair.receiving, first, 1)), success) << "this one was sent";
+    ASSERT_EQ(outcome(receive(pair.receiving, first, 1)), success) << "this message was sent";
     EXPECT_EQ(first, tested);
     int got = 0;
     const abi::Result result = outcome(receive(pair.receiving, second, 2), &got);

@@ -133,7 +133,8 @@ TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
   const std::string raw(reinterpret_cast<const char*>(secret.data()), secret.size());
   const std::string heard = fake.heard();
   EXPECT_EQ(heard.find(raw.substr(0, 16)), std::string::npos) << "the secret itself was sent";
-  EXPECT_EQ(heard.size(), kNonceDigits + kProofDigits + kPartDigits) << "a nonce, a proof, a number, and nothing else";
+  EXPECT_EQ(heard.size(), kNonceDigits + kProofDigits + kPartDigits)
+      << "the stranger hears a nonce, a proof, a number, and nothing else";
 }
 
 // The messages that the fake received are all that it could show to the process whose address it took.
@@ -243,7 +244,7 @@ TEST(Greeting, ARelayIsRefusedByBothEnds) {
     return sending != nullptr || result != success;
   });
   EXPECT_EQ(result, remote_error);
-  EXPECT_GE(relay.passed(), 2) << "the nonce of the one, and the proof of the other";
+  EXPECT_GE(relay.passed(), 2) << "the relay passed a nonce and a proof on";
 }
 
 TEST(Greeting, AStrangerDoesNotKeepThePeerOut) {
@@ -380,12 +381,12 @@ TEST(Greeting, TakesFramesOfItsOwnOrderAndLengthOnly) {
   };
   ConnectingGreeting connecting(Secret{}, kPart);
   EXPECT_TRUE(rejected(connecting, FrameType::message, kNonceDigits));
-  EXPECT_TRUE(rejected(connecting, FrameType::challenge, kProofDigits)) << "the nonce comes first";
+  EXPECT_TRUE(rejected(connecting, FrameType::challenge, kProofDigits)) << "the nonce must come before the proof";
   EXPECT_FALSE(rejected(connecting, FrameType::challenge, kNonceDigits));
   ListeningGreeting listening(Secret{}, {}, 5);
   EXPECT_TRUE(rejected(listening, FrameType::message, 0));
   EXPECT_TRUE(rejected(listening, FrameType::peer_hello, kNonceDigits + kProofDigits + kPartDigits))
-      << "the empty frame comes first";
+      << "the empty frame must come before the answer";
   EXPECT_FALSE(rejected(listening, FrameType::peer_hello, 0));
 }
 

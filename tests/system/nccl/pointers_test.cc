@@ -72,7 +72,7 @@ TEST(Pointers, EveryTableOffersHostMemoryAloneThoughThereIsADriver) {
   expect_host_memory_alone(ncclCollNetPlugin_v8, abi::PropertiesV8{});
   expect_host_memory_alone(ncclCollNetPlugin_v7, abi::PropertiesV7{});
   expect_host_memory_alone(ncclCollNetPlugin_v6, abi::PropertiesV6{});
-  EXPECT_EQ(ncclNetPlugin_v12.register_dma_buf, nullptr) << "NCCL takes it for the word that there is dma-buf";
+  EXPECT_EQ(ncclNetPlugin_v12.register_dma_buf, nullptr) << "NCCL takes a function here as a promise of dma-buf";
 }
 
 TEST(Pointers, MessagesRefuseMemoryOfAGpu) {

@@ -30,7 +30,7 @@ class Files : public ::testing::Test {
 TEST_F(Files, ReadsATokenWithoutItsLineEnd) {
   EXPECT_EQ(*read_token(file("token", "secret\n")), "secret");
   EXPECT_EQ(*read_token(file("group", "secret", 0640)), "secret") << "the service's group may read it";
-  EXPECT_EQ(*read_token(""), "") << "none is asked for";
+  EXPECT_EQ(*read_token(""), "") << "no file is asked for";
 }
 
 TEST_F(Files, ATokenThatOthersMayUseIsRefusedWithWhatToDo) {
@@ -64,7 +64,7 @@ TEST_F(Files, KeepsTheIdentity) {
   ASSERT_TRUE(write_identity(path, identity));
   EXPECT_EQ(*read_identity(path), identity);
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
-  EXPECT_TRUE(write_identity("", identity)) << "nowhere to keep it is fine";
+  EXPECT_TRUE(write_identity("", identity)) << "an aggregator need not keep the key";
   EXPECT_THAT(write_identity(folder_ + "/none/key", identity).error().message, HasSubstr("No such file or directory"));
 }
 
@@ -79,7 +79,7 @@ TEST_F(Files, ADamagedOrExposedIdentityIsRefused) {
   }
   EXPECT_THAT(read_identity(file("key", good, 0666)).error().message,
               AllOf(HasSubstr("mode 0666"), HasSubstr("chmod 600")));
-  EXPECT_TRUE(read_identity(file("key", good, 0644))) << "to read it is no harm: it is public";
+  EXPECT_TRUE(read_identity(file("key", good, 0644))) << "the key is public, so all may read it";
   const std::string secret = good + good.substr(good.find(' ')) + good.substr(good.find(' '));
   EXPECT_TRUE(read_identity(file("key", secret)));
   EXPECT_THAT(read_identity(file("key", secret, 0640)).error().message, HasSubstr("others may read"));

@@ -19,16 +19,16 @@ LaneShape shape_of(std::uint32_t children, bool root = true) {
 TEST(LaneProtocol, ADuplicateChangesNothingInEveryStateOfTheSlot) {
   LaneDriver driver(shape_of(2));
   ASSERT_TRUE(driver.contribute(0, contribution(0, kSum), kData));
-  EXPECT_EQ(driver.contribute(0, contribution(0, kSum), kData).error(), Refusal::duplicate) << "while collecting";
+  EXPECT_EQ(driver.contribute(0, contribution(0, kSum), kData).error(), Refusal::duplicate) << "the slot is collecting";
   ASSERT_TRUE(driver.contribute(1, contribution(0, kSum), kData));
-  EXPECT_EQ(driver.contribute(1, contribution(0, kSum), kData).error(), Refusal::duplicate) << "when complete";
+  EXPECT_EQ(driver.contribute(1, contribution(0, kSum), kData).error(), Refusal::duplicate) << "the slot is complete";
   EXPECT_EQ(driver.out.result_of(0, 0)->payload, bytes_of(std::vector<std::int32_t>{2, 4, 6, 8}));
   EXPECT_EQ(driver.out.down.size(), 2U);
   EXPECT_TRUE(harmless(Refusal::duplicate));
 
   LaneDriver inner(shape_of(1, false));
   ASSERT_TRUE(inner.contribute(0, contribution(0, kSum), kData));
-  EXPECT_EQ(inner.contribute(0, contribution(0, kSum), kData).error(), Refusal::duplicate) << "while waiting";
+  EXPECT_EQ(inner.contribute(0, contribution(0, kSum), kData).error(), Refusal::duplicate) << "the slot is waiting";
   EXPECT_EQ(inner.out.up.size(), 1U);
 }
 
@@ -46,17 +46,19 @@ TEST(LaneProtocol, FramesOfAnotherEpochChangeNothing) {
 
 TEST(LaneProtocol, AContributionBeyondTheWindowIsRefusedInEveryStateOfTheSlot) {
   LaneDriver driver(shape_of(2));
-  EXPECT_EQ(driver.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window) << "slot idle";
+  EXPECT_EQ(driver.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window) << "the slot is idle";
   ASSERT_TRUE(driver.contribute(0, contribution(0, kSum), kData));
-  EXPECT_EQ(driver.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window) << "collecting";
+  EXPECT_EQ(driver.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window)
+      << "the slot is collecting";
   ASSERT_TRUE(driver.contribute(1, contribution(0, kSum), kData));
-  EXPECT_EQ(driver.contribute(0, contribution(4, kSum), kData).error(), Refusal::beyond_window) << "complete";
+  EXPECT_EQ(driver.contribute(0, contribution(4, kSum), kData).error(), Refusal::beyond_window)
+      << "the slot is complete";
   const std::uint64_t far = ~std::uint64_t{0};
   EXPECT_EQ(driver.contribute(0, contribution(far, kSum), kData).error(), Refusal::beyond_window);
 
   LaneDriver inner(shape_of(1, false));
   ASSERT_TRUE(inner.contribute(0, contribution(0, kSum), kData));
-  EXPECT_EQ(inner.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window) << "waiting";
+  EXPECT_EQ(inner.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window) << "the slot is waiting";
   EXPECT_FALSE(harmless(Refusal::beyond_window));
 }
 
@@ -69,12 +71,14 @@ TEST(LaneProtocol, LengthsThatDoNotFitAreRefused) {
     EXPECT_FALSE(driver.lane.takes_in_place(0, long_one)) << bytes;
   }
   FrameHeader bare = contribution(0, kSum, frame_flags::kBare);
-  EXPECT_EQ(driver.contribute(0, bare, kData).error(), Refusal::wrong_length) << "bare with data";
-  EXPECT_EQ(driver.contribute(0, contribution(0, kSum), Bytes(7)).error(), Refusal::wrong_length) << "half an element";
+  EXPECT_EQ(driver.contribute(0, bare, kData).error(), Refusal::wrong_length) << "a bare contribution has data";
+  EXPECT_EQ(driver.contribute(0, contribution(0, kSum), Bytes(7)).error(), Refusal::wrong_length)
+      << "the contribution ends within an element";
 
   LaneDriver unequal(shape_of(2));
   ASSERT_TRUE(unequal.contribute(0, contribution(0, kSum), kData));
-  EXPECT_EQ(unequal.contribute(1, contribution(0, kSum), Bytes(8)).error(), Refusal::wrong_length) << "unlike others";
+  EXPECT_EQ(unequal.contribute(1, contribution(0, kSum), Bytes(8)).error(), Refusal::wrong_length)
+      << "the other contribution has another length";
 }
 
 TEST(LaneProtocol, DataWhereThePatternHasNoneAndNoneWhereItHasSomeIsRefused) {
@@ -89,11 +93,15 @@ TEST(LaneProtocol, ResultsThatNobodyWaitsForAreRefused) {
   LaneDriver driver(shape_of(1, false));
   EXPECT_EQ(driver.result(contribution(0, kSum, 0), kData).error(), Refusal::no_such_segment) << "idle";
   ASSERT_TRUE(driver.contribute(0, contribution(0, kSum), kData));
-  EXPECT_EQ(driver.result(contribution(1, kSum, 0), kData).error(), Refusal::no_such_segment) << "another segment";
-  EXPECT_EQ(driver.result(contribution(2, kSum, 0), kData).error(), Refusal::no_such_segment) << "another round";
-  EXPECT_EQ(driver.result(contribution(0, kBroadcast, 0), kData).error(), Refusal::no_such_segment) << "another call";
+  EXPECT_EQ(driver.result(contribution(1, kSum, 0), kData).error(), Refusal::no_such_segment)
+      << "the result is of another segment";
+  EXPECT_EQ(driver.result(contribution(2, kSum, 0), kData).error(), Refusal::no_such_segment)
+      << "the result is of a later round of the slot";
+  EXPECT_EQ(driver.result(contribution(0, kBroadcast, 0), kData).error(), Refusal::no_such_segment)
+      << "the result is of another call";
   ASSERT_TRUE(driver.result(contribution(0, kSum, 0), kData));
-  EXPECT_EQ(driver.result(contribution(0, kSum, 0), kData).error(), Refusal::no_such_segment) << "repeated";
+  EXPECT_EQ(driver.result(contribution(0, kSum, 0), kData).error(), Refusal::no_such_segment)
+      << "the result is repeated";
 }
 
 TEST(LaneProtocol, ResultsOfTheWrongKindOrLengthAreRefused) {
@@ -103,7 +111,8 @@ TEST(LaneProtocol, ResultsOfTheWrongKindOrLengthAreRefused) {
   EXPECT_EQ(driver.result(contribution(0, kSum, frame_flags::kBare), {}).error(), Refusal::unexpected_data);
   EXPECT_EQ(driver.result(contribution(0, kSum, frame_flags::kBare), kData).error(), Refusal::wrong_length);
   ASSERT_TRUE(driver.contribute(0, contribution(1, kBroadcast, 0), kData));
-  EXPECT_EQ(driver.result(contribution(1, kBroadcast, 0), kData).error(), Refusal::wrong_length) << "it came from here";
+  EXPECT_EQ(driver.result(contribution(1, kBroadcast, 0), kData).error(), Refusal::wrong_length)
+      << "the data came from this aggregator";
 }
 
 // The owner's data comes from above, and only the parent knows how long it is.
@@ -138,7 +147,7 @@ TEST(LaneProtocol, ChildrenThatDisagreeAreReportedOnceAndEndTheLane) {
   EXPECT_EQ(driver.out.faults[0].report.b, kBroadcast);
   EXPECT_EQ(driver.contribute(1, contribution(0, kSum), kData).error(), Refusal::over);
   EXPECT_TRUE(driver.out.down.empty());
-  EXPECT_TRUE(harmless(Refusal::over)) << "frames that were under way when the fault was found";
+  EXPECT_TRUE(harmless(Refusal::over)) << "such frames were under way when the fault was found";
 }
 
 TEST(LaneProtocol, EveryPartOfASignatureCounts) {

@@ -208,7 +208,7 @@ TEST(Lane, ABarrierIsBareAllTheWay) {
   LaneDriver driver(root_of(2));
   const Signature signature{Collective::barrier, DType::uint8, ReduceOp::sum, 0, 0};
   ASSERT_TRUE(driver.contribute(0, contribution(0, signature, frame_flags::kBare), {}));
-  EXPECT_TRUE(driver.out.down.empty()) << "nobody passes before everyone came";
+  EXPECT_TRUE(driver.out.down.empty()) << "no child passes the barrier before all children came";
   ASSERT_TRUE(driver.contribute(1, contribution(0, signature, frame_flags::kBare), {}));
   ASSERT_EQ(driver.out.down.size(), 2U);
   for (const SentDown& sent : driver.out.down) EXPECT_TRUE(sent.header.bare());
@@ -279,7 +279,7 @@ TEST(Lane, TakesNothingInPlaceThatMovesOnAsItIs) {
   LaneDriver driver(root_of(3, 2));
   EXPECT_TRUE(driver.lane.takes_in_place(0, header));
   header.sequence = 2;
-  EXPECT_FALSE(driver.lane.takes_in_place(0, header)) << "beyond the window";
+  EXPECT_FALSE(driver.lane.takes_in_place(0, header)) << "the contribution is beyond the window";
   FrameHeader moved = contribution(0, {Collective::broadcast, DType::uint8, ReduceOp::sum, 0, 64});
   moved.payload_bytes = 64;
   EXPECT_FALSE(driver.lane.takes_in_place(0, moved));
@@ -314,7 +314,7 @@ TEST(Lane, AResultStaysReadableUntilAllHaveContributedTheNextSegmentOfItsSlot) {
   contribute(0, contribution(kWindow, sum), second);
   contribute(1, contribution(kWindow, sum), second);
   ASSERT_EQ(keep.slow.size(), 64U);
-  EXPECT_TRUE(std::equal(keep.slow.begin(), keep.slow.end(), first.begin())) << "child 2 has not read it yet";
+  EXPECT_TRUE(std::equal(keep.slow.begin(), keep.slow.end(), first.begin())) << "child 2 has not read the result yet";
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST_F(ListenPlacesTest, AnAddressThatFlapsIsReportedLessAndLess) {
     away_ = {};
     let_pass(places, 5s);
   }
-  EXPECT_LE(told, 5) << "down, up after 2 s, down, up after 4 s, down: from then on it does not stay for 8 s";
+  EXPECT_LE(told, 5) << "the address goes, is back after 2 s, goes, is back after 4 s, goes, and never stays for 8 s";
   EXPECT_THAT(live(places), ElementsAre(true, false));
   let_pass(places, 9s);
   EXPECT_THAT(live(places), ElementsAre(true, true));
@@ -119,7 +119,7 @@ TEST_F(ListenPlacesTest, StartsWithTheAddressesThatExistAndTakesTheOthersLater) 
   let_pass(places, 30s);
   EXPECT_THAT(live(places), ElementsAre(false, true, false));
   EXPECT_THAT(places.all()[2].why_not, HasSubstr("cannot listen at c:1"));
-  EXPECT_LE(tried_, 3 + 15) << "every two seconds";
+  EXPECT_LE(tried_, 3 + 15) << "the daemon tries the address every two seconds";
   away_ = {};
   taken_ = {};
   let_pass(places, 10s);

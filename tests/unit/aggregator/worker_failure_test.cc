@@ -243,7 +243,7 @@ TEST_F(WorkerFailure, AChildThatSaysFailedEndsTheLaneWithItsReason) {
   const LaneLoss loss{.who = LaneLoss::Who::aggregator, .aggregator = "elsewhere", .reason = "my cable was cut"};
   ranks[0]->send(header, encode(loss));
   ASSERT_TRUE(run_until([&] { return ranks[1]->failed.has_value(); }));
-  EXPECT_EQ(ranks[1]->lost, loss) << "as it came: rank 0 lives";
+  EXPECT_EQ(ranks[1]->lost, loss) << "the worker passes the report on unchanged, because rank 0 lives";
   expect_all_given_back(root);
 }
 

@@ -83,7 +83,7 @@ TEST_F(WorkerReduces, ATreeOfTwoLevelsAddsTheLeavesSumsInOrderAndAveragesAtTheRo
     EXPECT_EQ(rank->result_of(0)->payload, bytes_of(sum));
     EXPECT_EQ(rank->result_of(1)->payload, bytes_of(mean));
   }
-  EXPECT_EQ(root.worker->metrics().contributions, 4U) << "the root sees its leaves alone";
+  EXPECT_EQ(root.worker->metrics().contributions, 4U) << "only leaves contribute to the root";
 }
 
 // The sum of two ranks is more than float16 holds, and each leaf has three.

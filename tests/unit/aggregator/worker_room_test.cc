@@ -100,7 +100,8 @@ TEST_F(WorkerRoom, IsNotMadeForAChildThatIsAlone) {
 TEST_F(WorkerRoom, IsNotMadeOnceHalfOfTheBudgetIsInUse) {
   start(2 * (lane_bytes(3) + kRoom));
   const auto ranks = join(3);
-  EXPECT_EQ(budget_->in_use(), lane_bytes(3) + kRoom) << "for the first child, and then no more";
+  EXPECT_EQ(budget_->in_use(), lane_bytes(3) + kRoom)
+      << "there is room for the first child, and then no memory for more";
   for (Child* rank : ranks) rank->leave();
   expect_nothing_kept();
 }

@@ -115,9 +115,9 @@ class WorkerSharedMemory : public ::testing::Test {
 TEST_F(WorkerSharedMemory, SumsContributionsWhereTheyAreAndLetsResultsBeReadWhereTheyAre) {
   join(3);
   for (std::uint64_t sequence = 0; sequence < 40; ++sequence) reduce(sequence);
-  EXPECT_GE(ranks_.statistics().frames_named, 3U * 35) << "but for the first of each child";
+  EXPECT_GE(ranks_.statistics().frames_named, 3U * 35) << "only the first contribution of each child is copied";
   EXPECT_GE(there_.statistics().frames_in_place, 3U * 35);
-  EXPECT_GE(there_.statistics().frames_named, 3U * 35) << "results";
+  EXPECT_GE(there_.statistics().frames_named, 3U * 35) << "children read results in place";
   EXPECT_EQ(there_.statistics().regions_mapped, 3U);
   for (const auto& child : children_) child->leave();
   ASSERT_TRUE(run_until([&] { return worker_.sessions() == 0 && budget_.in_use() == 0; }));

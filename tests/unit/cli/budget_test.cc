@@ -42,8 +42,8 @@ TEST(Budget, LetsBothPartsOfTheSplitEndTogether) {
   for (const double ratio : {1.0, 1.5, 1.75, 1.998}) {
     for (const double coverage : {1e-3, 0.1, 0.5, 0.9, 1.0}) {
       const double share = tree_share_of(ratio, coverage);
-      EXPECT_NEAR(share / coverage, split_ratio(ratio, coverage), 1e-12) << "the aggregators' links";
-      EXPECT_NEAR(share + (1 - share) * ratio, split_ratio(ratio, coverage), 1e-12) << "the ranks' links";
+      EXPECT_NEAR(share / coverage, split_ratio(ratio, coverage), 1e-12) << "the time of the aggregators' links";
+      EXPECT_NEAR(share + (1 - share) * ratio, split_ratio(ratio, coverage), 1e-12) << "the time of the ranks' links";
     }
   }
   EXPECT_DOUBLE_EQ(tree_share_of(1.5, 0), 0);

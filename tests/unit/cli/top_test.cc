@@ -16,14 +16,14 @@ constexpr ToldRate::TimePoint kStart{1h};
 TEST(ToldRate, IsThatOfTheLastChange) {
   ToldRate rate;
   rate.tell(1000, kStart);
-  EXPECT_EQ(rate.per_second(), 0) << "nothing to compare with";
+  EXPECT_EQ(rate.per_second(), 0) << "there is no earlier count to compare with";
   rate.tell(1000, kStart + 2s);
   rate.tell(3000, kStart + 4s);
   EXPECT_DOUBLE_EQ(rate.per_second(), 500);
   rate.tell(3000, kStart + 6s);
   EXPECT_DOUBLE_EQ(rate.per_second(), 500) << "the next count has not been told yet";
   rate.tell(3000, kStart + 30s);
-  EXPECT_EQ(rate.per_second(), 0) << "it stands still";
+  EXPECT_EQ(rate.per_second(), 0) << "the count stands still";
 }
 
 TEST(ToldRate, BeginsAnewWithAProcessThatDoes) {

@@ -47,7 +47,7 @@ TEST(HandleTable, WhatIsPinnedLivesUntilItsLastPinAndItsPlaceWaitsForThat) {
       EXPECT_EQ(*again, 7);
       EXPECT_FALSE(table.pin(handle)) << "the handle has ended";
     }
-    EXPECT_EQ(object.use_count(), 2) << "pinned still";
+    EXPECT_EQ(object.use_count(), 2) << "the object is still pinned";
     EXPECT_EQ(table.live(), 1U);
     Opaque* other = table.insert(std::make_shared<int>(8));
     EXPECT_EQ(*pinned, 7);

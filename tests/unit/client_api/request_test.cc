@@ -37,15 +37,15 @@ TEST(Request, TellsOnceWhenItIsDone) {
   EXPECT_TRUE(request->when_done([&] {
     ++told;
     EXPECT_TRUE(request->done());
-    EXPECT_EQ(request->when_done([] {}), true) << "its lock is free";
+    EXPECT_EQ(request->when_done([] {}), true) << "the request's lock is free";
   }));
-  EXPECT_FALSE(request->when_done([&] { ++never; })) << "the first one waits for that";
+  EXPECT_FALSE(request->when_done([&] { ++never; })) << "the first call waits for the end already";
   EXPECT_EQ(told, 0);
   request->complete({});
   request->complete({});
   EXPECT_EQ(told, 1);
   EXPECT_TRUE(request->when_done([&] { ++told; }));
-  EXPECT_EQ(told, 2) << "here and now";
+  EXPECT_EQ(told, 2) << "the function runs at once, on this thread";
   EXPECT_EQ(never, 0);
 }
 

@@ -52,7 +52,7 @@ Opening opening_of(const UdpRank& udp) {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  EXPECT_EQ(::recvmsg(socket, &message, MSG_DONTWAIT), 128) << "an open: a packet's header and a handshake";
+  EXPECT_EQ(::recvmsg(socket, &message, MSG_DONTWAIT), 128) << "the packet `open` has a header and a handshake";
   Opening opening;
   std::memcpy(&opening.datagram_bytes_max, bytes.data() + 64 + 32, sizeof opening.datagram_bytes_max);
   for (cmsghdr* one = CMSG_FIRSTHDR(&message); one != nullptr; one = CMSG_NXTHDR(&message, one)) {
@@ -66,7 +66,7 @@ Opening opening_of(const UdpRank& udp) {
 
 TEST(UdpRank, SendsAsItsSettingsSay) {
   const Opening usual = opening_of({});
-  EXPECT_EQ(usual.traffic_class, 2) << "ECN-capable, and no queue of its own";
+  EXPECT_EQ(usual.traffic_class, 2) << "packets are ECN-capable, and have no code point";
   EXPECT_EQ(usual.datagram_bytes_max, 16384U);
   const Opening other = opening_of({.datagram_bytes_max = 1472, .ecn = false, .dscp = 46});
   EXPECT_EQ(other.traffic_class, 46 << 2);

@@ -61,7 +61,7 @@ TEST(Absences, SeveralAddUp) {
   }
   EXPECT_TRUE(it.waited(kStart, 10s));
   EXPECT_FALSE(it.waited(kStart, 10s + 1ns));
-  EXPECT_TRUE(it.waited(kStart + 40s, 5s)) << "five of the absences, one every eight seconds, began after it";
+  EXPECT_TRUE(it.waited(kStart + 40s, 5s)) << "five absences, one every eight seconds, came after the wait had begun";
   EXPECT_FALSE(it.waited(kStart + 40s, 5s + 1ns));
 }
 

@@ -144,7 +144,7 @@ TEST(Inquiry, NamesWhoIsToBlameAndNobodyElse) {
     const bool all = std::ranges::all_of(c.answers, [](const Answer& a) { return a.has_value(); });
     if (!all) {
       rig.wait(990ms);
-      EXPECT_EQ(rig.said(), "") << "before the limit";
+      EXPECT_EQ(rig.said(), "") << "the limit is not over yet";
       rig.wait(10ms);
     }
     EXPECT_EQ(rig.said(), c.said);
@@ -205,7 +205,7 @@ TEST(Inquiry, EachAnswersForItselfAlone) {
   rig.from(1, Rig::stalled(kOperation));
   (void)rig.said();
   for (int i = 0; i < 3; ++i) rig.from(1, Rig::progress(kOperation, waiting_for_tree()));
-  EXPECT_EQ(rig.said(), "") << "three answers of one rank are one";
+  EXPECT_EQ(rig.said(), "") << "three answers of one rank count once";
 }
 
 TEST(Inquiry, AGroupThatHasEndedIsAskedNothingMore) {

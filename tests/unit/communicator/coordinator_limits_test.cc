@@ -70,7 +70,7 @@ TEST(Coordinator, LetsRanksThatRequireTreesWaitForThem) {
   Rig rig(settings);
   rig.start();
   rig.answer(fail(Errc::unreachable, "the manager is away"));
-  EXPECT_EQ(rig.said(), "asks for a group") << "no commit";
+  EXPECT_EQ(rig.said(), "asks for a group") << "there must be no commit";
   EXPECT_EQ(rig.coordinator.search().why_not, "the manager is away");
   EXPECT_FALSE(rig.coordinator.search().under_way);
   rig.wait(200ms);
@@ -101,7 +101,7 @@ TEST(Coordinator, FindsOutWhoKeepsTheOthersFromFinalizing) {
     rig.bring_to(At::in_network);
     rig.from(1, {.type = FrameType::finalize});
     rig.wait(9s);
-    EXPECT_EQ(rig.said(), "inquiry never") << "before the time is over";
+    EXPECT_EQ(rig.said(), "inquiry never") << "the time is not over yet";
   };
   begin();
   rig.from_all(Rig::progress(kNever, {}));
@@ -125,7 +125,7 @@ TEST(Coordinator, NamesTheRankThatIsSilentWhileOthersWaitForItAndDoNotFinalize) 
   rig.from(0, Rig::progress(kNever, {.oldest = 7}));
   rig.from(1, Rig::progress(kNever, {}));
   rig.wait(200ms);
-  EXPECT_EQ(rig.said(), "abort: timed out; releases 77") << "soon, as it was silent before";
+  EXPECT_EQ(rig.said(), "abort: timed out; releases 77") << "the end comes soon, because the rank was silent before";
   EXPECT_NE(rig.output.last.body.find(": rank 2 on host gamma: no answer; missing in finalize"), std::string::npos)
       << rig.output.last.body;
 }
@@ -206,7 +206,7 @@ TEST(Coordinator, WaitsForRanksThatMoveAsLongAsNobodyComplains) {
     Rig rig;
     rig.bring_to(state);
     rig.wait(10min);
-    EXPECT_EQ(rig.said(), "") << to_string(state) << ": who waits too long there reports a stall";
+    EXPECT_EQ(rig.said(), "") << to_string(state) << ": a rank that waits too long there reports a stall";
   }
 }
 
@@ -230,7 +230,7 @@ TEST(Coordinator, TriesAgainAtGrowingIntervals) {
   rig.from_all(rig.holdings({0}));
   (void)rig.said();
   rig.wait(200ms);
-  EXPECT_EQ(rig.said(), kAsksAgain) << "after trees that were in use the pauses are short again";
+  EXPECT_EQ(rig.said(), kAsksAgain) << "after the loss of trees in use the pauses are short again";
 }
 
 TEST(Coordinator, AnAnswerAfterItsLimitIsNotTaken) {
@@ -249,7 +249,7 @@ TEST(Coordinator, TheLastRankThatFinalizesEndsTheLimit) {
   EXPECT_EQ(rig.said(), "finalize");
   rig.wait(10min);
   rig.coordinator.on_rank_gone(1, "it left");
-  EXPECT_EQ(rig.said(), "") << "who has finalized may go";
+  EXPECT_EQ(rig.said(), "") << "a rank that has finalized may go";
 }
 
 TEST(Coordinator, WhoGoesBeforeAllHaveFinalizedIsAnError) {
@@ -258,7 +258,7 @@ TEST(Coordinator, WhoGoesBeforeAllHaveFinalizedIsAnError) {
   rig.from(1, {.type = FrameType::finalize});
   rig.from(1, {.type = FrameType::finalize});
   rig.from(2, {.type = FrameType::finalize});
-  EXPECT_EQ(rig.said(), "") << "twice from one rank is once";
+  EXPECT_EQ(rig.said(), "") << "two messages of one rank count once";
   rig.coordinator.on_rank_gone(1, "its connection broke");
   EXPECT_EQ(rig.said(), "abort: peer gone; releases 77");
   EXPECT_NE(rig.output.last.body.find("rank 1 on host beta is gone"), std::string::npos);

@@ -165,7 +165,7 @@ TEST(Coordinator, CountsEachRankOnceHoweverOftenItAnswers) {
   rig.from(0, rig.next_operation(11));
   EXPECT_EQ(rig.said(), "");
   rig.from(1, rig.next_operation(2));
-  EXPECT_EQ(rig.said(), "commit 11") << "the greatest: no rank has started it";
+  EXPECT_EQ(rig.said(), "commit 11") << "11 is the greatest answer: no rank has started that operation";
   rig.from(0, rig.lane_failed());
   rig.from(0, rig.lane_failed());
   EXPECT_EQ(rig.said(), "freeze");
@@ -181,7 +181,7 @@ TEST(Coordinator, AnswersOfOneStepDoNotCountInTheNext) {
   rig.bring_to(At::proposing);
   rig.from(0, rig.next_operation(4));
   rig.from(1, rig.next_operation(4));
-  EXPECT_EQ(rig.said(), "") << "all had joined; that is no answer to propose";
+  EXPECT_EQ(rig.said(), "") << "all ranks had joined before; `joined` is no answer to `propose`";
   rig.from(2, rig.next_operation(4));
   EXPECT_EQ(rig.said(), "commit 4");
   rig.from(1, rig.lane_failed());
@@ -197,7 +197,7 @@ TEST(Coordinator, AnAmendmentHoldsFromTheGreatestNextOperationOn) {
   rig.bring_to(At::in_network);
   EXPECT_TRUE(rig.coordinator.amend("first"));
   EXPECT_EQ(rig.said(), "amend");
-  EXPECT_FALSE(rig.coordinator.amend("second")) << "one at a time";
+  EXPECT_FALSE(rig.coordinator.amend("second")) << "one amendment at a time";
   EXPECT_EQ(rig.coordinator.unanswered(), "rank 0 on host alpha, rank 1 on host beta, rank 2 on host gamma");
   rig.from(0, rig.next_operation(12));
   rig.from(0, rig.next_operation(99));  // counts once, and the greatest answer holds all the same
@@ -303,7 +303,7 @@ TEST(Coordinator, ATreelessStartLetsTheRanksBeginAtOnce) {
   EXPECT_EQ(rig.said(), "commit never");
   EXPECT_EQ(rig.output.last.body, "no manager is configured");
   rig.wait(1min);
-  EXPECT_EQ(rig.said(), "") << "and asks for none";
+  EXPECT_EQ(rig.said(), "") << "rank 0 asks for no trees";
 }
 
 TEST(Coordinator, SaysWhyThereIsNoTree) {
@@ -388,7 +388,7 @@ TEST(Coordinator, LetsTheRanksBeginWithoutTreesThatTakeLongAndMovesThemLater) {
     EXPECT_EQ(rig.said(), "");
     rig.wait(500ms);
     EXPECT_EQ(rig.said(), "commit never") << "once";
-    EXPECT_EQ(rig.output.last.epoch, 0U) << "no trees are given up by it";
+    EXPECT_EQ(rig.output.last.epoch, 0U) << "this commit gives no trees up";
     if (manager_is_slow) rig.answer(descriptor_of(1));
     rig.from_all(rig.joined());
     rig.from_all(rig.next_operation(12));
@@ -471,7 +471,7 @@ TEST(Coordinator, AForgottenGroupIsNotRenewedAnyMoreAndItsTreesStayInUse) {
   rig.from(0, rig.lane_failed());
   rig.from_all(rig.holdings({5}));
   rig.wait(kSoon);
-  EXPECT_EQ(rig.said(), "freeze; recover to each; asks for a group") << "and the next trees are a new group's";
+  EXPECT_EQ(rig.said(), "freeze; recover to each; asks for a group") << "the next trees belong to a new group";
 }
 
 // ---- better trees
@@ -518,7 +518,7 @@ TEST(Coordinator, BetterTreesThatComeAfterALossAreNotMovedTo) {
   rig.from_all(rig.holdings({5}));
   rig.wait(kSoon);
   EXPECT_EQ(rig.said(), "recover to each; asks for trees of 77 after epoch 2 without aggregator1")
-      << "after the epoch that the manager has given";
+      << "the request names the epoch that the manager has given";
 }
 
 TEST(Coordinator, WhatFailsDuringAMoveMayBeInTheOtherTreesToo) {

@@ -41,7 +41,7 @@ TEST(Directory, AsksOnceForEachAndForMoreTheMoreItAsks) {
   EXPECT_EQ(told, 1);
   EXPECT_EQ(d.take_wanted(), (Ranks{4, 9}));
   d.want(4);
-  EXPECT_EQ(d.take_wanted(), Ranks{}) << "it is on its way";
+  EXPECT_EQ(d.take_wanted(), Ranks{}) << "the answer is on its way";
   std::uint32_t questions = 1, known = 2;
   for (std::uint32_t rank = 4999; rank > 0; --rank) {  // asks for one rank after the other, as an all_to_all does
     d.want(rank);

@@ -43,7 +43,7 @@ TEST_P(DivisionTest, TheTwoPartsAreTheWhole) {
     EXPECT_EQ(first.send, o.send);
     EXPECT_EQ(second.send, o.send + first.count * sizeof(float));
     EXPECT_EQ(second.recv, o.recv + first.count * sizeof(float));
-    EXPECT_EQ(first.count % 256, 0U) << "whole segments";
+    EXPECT_EQ(first.count % 256, 0U) << "the trees carry whole segments";
     const double share = static_cast<double>(GetParam()) / kWholeShare;
     EXPECT_NEAR(static_cast<double>(first.count), share * static_cast<double>(count), 2 * 256) << count;
     EXPECT_TRUE(first.count < 3U * 256 || first.count % (3U * 256) == 0) << "as many segments on each lane: " << count;
@@ -65,14 +65,14 @@ TEST(Division, TakesWholeCyclesOnlyWhereTheyAreNear) {
   EXPECT_EQ(segments_of_trees(4, 40, 402), 400U);
   EXPECT_EQ(segments_of_trees(4, 40, 410), 410U);
   EXPECT_EQ(segments_of_trees(4, 40, 439), 440U);
-  EXPECT_EQ(segments_of_trees(4, 40, 39), 39U) << "less than a cycle";
+  EXPECT_EQ(segments_of_trees(4, 40, 39), 39U) << "the operation is shorter than a cycle";
 }
 
 TEST(Division, AnOperationOfOneSegmentIsNotDivided) {
   const auto policy = policy_with({UINT64_MAX, Path::split, schedule::Algorithm::ring, kWholeShare / 4});
   const DivisionTerms terms{.policy = &policy, .nranks = 4, .segment_bytes = 1024};
   EXPECT_FALSE(divide(sum_of(10), terms).cut);
-  EXPECT_FALSE(divide(sum_of(10), terms).by_trees) << "less than half of a segment is the trees'";
+  EXPECT_FALSE(divide(sum_of(10), terms).by_trees) << "the trees' share is less than half of a segment";
   EXPECT_TRUE(divide(sum_of(4096), terms).cut);
 }
 

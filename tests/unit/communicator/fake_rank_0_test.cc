@@ -143,9 +143,10 @@ TEST_F(FakeRank0, CannotWelcomeAnybody) {
     Fake fake(network);
     fake.then = [type](Fake& f) { f.say(type, type == FrameType::welcome ? "{}" : ""); };
     Member rank(network, 1, kFake);
-    ASSERT_TRUE(network.run_until([&] { return rank.ended(); }, network.now() + 10s)) << "the time-out at the latest";
+    ASSERT_TRUE(network.run_until([&] { return rank.ended(); }, network.now() + 10s))
+        << "the rank ends at the time-out at the latest";
     EXPECT_FALSE(rank.communicator->has_met());
-    EXPECT_GT(fake.came, 2) << "such a connection is worth nothing, and another one may be rank 0's";
+    EXPECT_GT(fake.came, 2) << "the rank tries again, because the next connection may be rank 0's";
     expect_told_nothing(fake);
   }
 }
@@ -157,7 +158,7 @@ TEST_F(FakeRank0, ThatTurnsRanksAwayIsAskedAgainUntilTheTimeOut) {
   ASSERT_TRUE(network_.run_until([&] { return rank.ended(); }, network_.now() + 6s));
   EXPECT_EQ(rank.communicator->error()->code, Errc::timed_out);
   EXPECT_GE(fake.came, 6);
-  EXPECT_LE(fake.came, 20) << "ever more rarely";
+  EXPECT_LE(fake.came, 20) << "the rank tries ever more rarely";
 }
 
 /// A relay that passes every frame on between a rank and the true rank 0, changed as a test says.

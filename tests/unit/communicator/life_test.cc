@@ -106,7 +106,7 @@ TEST(Clock, CountsTimeAwayAsWaitingForNobody) {
   for (int i = 1; i <= 10; ++i) EXPECT_EQ(clock.look(start + i * 100ms), 0s);
   EXPECT_EQ(clock.look(start + 21s), 20s);
   EXPECT_TRUE(clock.waited(start, 1s));
-  EXPECT_FALSE(clock.waited(start, 2s)) << "it was there for one second";
+  EXPECT_FALSE(clock.waited(start, 2s)) << "the process ran for one second";
   EXPECT_EQ(clock.away_within(1s), 20s);
   for (int i = 1; i <= 20; ++i) (void)clock.look(start + 21s + i * 100ms);
   EXPECT_TRUE(clock.waited(start, 3s));

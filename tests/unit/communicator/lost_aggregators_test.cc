@@ -22,7 +22,7 @@ TEST(LostAggregators, AreToldOnceForEachGenerationOfTrees) {
   EXPECT_THAT(lost.untold(), IsEmpty());
   lost.forget_told();
   lost.note("a");
-  EXPECT_THAT(lost.untold(), ElementsAre("a")) << "its next life";
+  EXPECT_THAT(lost.untold(), ElementsAre("a")) << "the aggregator was lost again after its restart";
 }
 
 TEST(LostAggregators, NotedWhileTheManagerIsAskedAreStillUntold) {

@@ -93,7 +93,7 @@ TEST_F(MembershipTest, AllComeAndTalkToRankZero) {
   network_.run_for(100ms);
   EXPECT_EQ(root.came, 1);
   EXPECT_EQ(root.membership_.directory().host_ids(), (std::vector<std::string>{"rank-0", "rank-1", "rank-2"}));
-  EXPECT_EQ(root.membership_.directory().slowest_link(), 10'000'000'000U) << "that of rank 1";
+  EXPECT_EQ(root.membership_.directory().slowest_link(), 10'000'000'000U) << "rank 1 has the slowest link";
   root.membership_.tell_all({.type = FrameType::welcome, .body = "hello"});
   network_.run_for(100ms);
   for (const auto& rank : ranks_) {

@@ -158,7 +158,7 @@ TEST(MutualProof, WhatWasHeardOnceProvesNothingOnAnotherConnection) {
   AcceptingProof second(secret(1), make_nonce().value());
   EXPECT_EQ(second.check(scope(), *answer).error().code, Errc::denied);
   ConnectingProof again(secret(1), scope());
-  ASSERT_TRUE(again.answer(first.accepting.nonce())) << "he may repeat the nonce, too";
+  ASSERT_TRUE(again.answer(first.accepting.nonce())) << "the attacker may repeat the nonce, too";
   EXPECT_EQ(again.check(*proof).error().code, Errc::denied);
 }
 
@@ -226,7 +226,7 @@ TEST(FrameSeal, NothingCanBeChangedRepeatedLeftOutOrSentBack) {
     EXPECT_TRUE(in.open(first.header, first.body));
     Sealed repeated = again;
     const bool opened = in.open(repeated.header, repeated.body);
-    EXPECT_FALSE(in.open(second.header, second.body)) << "after a wrong one nothing is right";
+    EXPECT_FALSE(in.open(second.header, second.body)) << "after a wrong frame no frame opens";
     return opened;
   }));
   EXPECT_TRUE(refused([](FrameSeal&, Sealed& first, Sealed&) {

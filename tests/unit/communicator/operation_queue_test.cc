@@ -80,7 +80,7 @@ TEST_F(OperationQueueTest, WhatALostTreeLeavesRunsFirstAndInOrder) {
   add();  // a call that comes meanwhile
   EXPECT_EQ(ways_.begun, (Numbers{0, 1, 2}));
   queue_.run_remainders();
-  ASSERT_EQ(ways_.remainders.size(), 1U) << "one after the other";
+  ASSERT_EQ(ways_.remainders.size(), 1U) << "remainders run one after the other";
   EXPECT_EQ(ways_.remainders[0], (std::pair<std::uint64_t, std::size_t>{0, 2}));
   ways_.busy = false;
   queue_.fallback_ended(*queue_.find(0));
@@ -95,8 +95,8 @@ TEST_F(OperationQueueTest, ASplitOperationEndsWithTheLaterOfItsParts) {
   ways_.ways = {in_network, in_network};
   ways_.split = {true, true};
   add(), add();
-  EXPECT_EQ(ways_.begun, (Numbers{0, 1})) << "on the trees they run together";
-  EXPECT_EQ(ways_.shares, (Numbers{0})) << "between the ranks one after the other";
+  EXPECT_EQ(ways_.begun, (Numbers{0, 1})) << "operations on the trees run together";
+  EXPECT_EQ(ways_.shares, (Numbers{0})) << "shares between the ranks run one after the other";
   queue_.trees_part_ended(*queue_.find(0));
   EXPECT_EQ(queue_.find(0)->state, in_network);
   ways_.shares_run = false;
@@ -105,7 +105,7 @@ TEST_F(OperationQueueTest, ASplitOperationEndsWithTheLaterOfItsParts) {
   EXPECT_EQ(ways_.shares, (Numbers{0, 1}));
   ways_.shares_run = false;
   queue_.share_ended(*queue_.find(1));
-  EXPECT_NE(queue_.find(1), nullptr) << "the trees have not ended theirs";
+  EXPECT_NE(queue_.find(1), nullptr) << "the trees have not ended their parts";
   queue_.trees_part_ended(*queue_.find(1));
   EXPECT_TRUE(queue_.empty());
 }
@@ -162,7 +162,7 @@ TEST_F(OperationQueueTest, RemembersTheLast256CallsForInquiries) {
   EXPECT_EQ(queue_.recent(43), nullptr);
   ASSERT_NE(queue_.recent(44), nullptr);
   EXPECT_EQ(queue_.recent(44)->count, 16U);
-  EXPECT_EQ(queue_.recent(300), nullptr) << "not called yet";
+  EXPECT_EQ(queue_.recent(300), nullptr) << "operation 300 was not called yet";
 }
 
 TEST_F(OperationQueueTest, ProgressGoesForwardAlone) {

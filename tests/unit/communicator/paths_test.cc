@@ -33,7 +33,7 @@ TEST_F(LocalPathTest, OpensNoPlaceForRanksOfSeveralHosts) {
   EXPECT_FALSE(path_.open({"a", "a", "b", "a"}, {"n", "n", "n", "n"}));
   EXPECT_FALSE(path_.open({"", "", "", ""}, {"n", "n", "n", "n"}));
   EXPECT_FALSE(path_.open({"a", "a", "a", "a"}, {"n", "m", "n", "n"}));
-  EXPECT_FALSE(path_.open({"a", "a", "a", "a"}, {"n", "n", "n", "n"})) << "the settings do not let it";
+  EXPECT_FALSE(path_.open({"a", "a", "a", "a"}, {"n", "n", "n", "n"})) << "the settings forbid shared memory";
 }
 
 class HostPathTest : public PartTest {
@@ -65,7 +65,7 @@ TEST(PathLine, SaysWhatIsInUseAndWhyNot) {
   describe_trees(nullptr, "no aggregator is free", info);
   EXPECT_EQ(path_line(info, nullptr, "node-1"), "in-network reduction not in use: no aggregator is free");
   describe_trees(nullptr, "", info);
-  EXPECT_EQ(info.reason, "no aggregator is free") << "nothing new";
+  EXPECT_EQ(info.reason, "no aggregator is free") << "the reason is not new";
   Trees trees;
   trees.descriptor.epoch = 3;
   trees.terms.first_operation = 17;
@@ -142,9 +142,9 @@ TEST(Requirement, IsBrokenOnlyByRanksThatWouldFallBack) {
   info.in_network = true;
   EXPECT_EQ(unmet_requirement(settings, info), "");
   info = {.local = true};
-  EXPECT_EQ(unmet_requirement(settings, info), "") << "one host's memory";
+  EXPECT_EQ(unmet_requirement(settings, info), "") << "the ranks share one host's memory";
   settings.nranks = 1;
-  EXPECT_EQ(unmet_requirement(settings, {}), "") << "one rank alone";
+  EXPECT_EQ(unmet_requirement(settings, {}), "") << "a lone rank needs no tree";
 }
 
 TEST(EndLine, ShowsBytesByPath) {

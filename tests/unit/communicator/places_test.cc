@@ -56,7 +56,7 @@ class PlacesTest : public ::testing::Test {
 };
 
 TEST_F(PlacesTest, EachRankGetsItsOwnPartAsItsPageComes) {
-  ASSERT_EQ(rig_.manager.pages.size(), 1U) << "one page at a time";
+  ASSERT_EQ(rig_.manager.pages.size(), 1U) << "rank 0 asks for one page at a time";
   give(rig_, page_of(0, kTokenPageRanksMax));
   EXPECT_EQ(rig_.output.sent.size(), kTokenPageRanksMax);
   EXPECT_EQ(rig_.said(), "descriptor to each; asks for places 1024 to 1523 of epoch 1");

@@ -61,7 +61,7 @@ TEST(RepairPlan, GivesEachRankWhatItLacksOnceAndInFewSteps) {
           ASSERT_LE(by_rank[rank].to.size(), log);
           named += by_rank[rank].to.size();
         }
-        ASSERT_LT(named, ranks) << "a tree";
+        ASSERT_LT(named, ranks) << "no rank sends to all others";
         ASSERT_LE(expect_everyone_gets_all(by_rank), log);
       }
     }
@@ -104,7 +104,7 @@ TEST(RepairPlan, GoesFromTheLeastToTheGreatestOfEachLane) {
 
 TEST(RepairPlan, RefusesWhatCannotBe) {
   EXPECT_FALSE(RepairPlan::make({Holdings{1}, Holdings{1, 1}})) << "lanes";
-  EXPECT_FALSE(RepairPlan::make({Holdings{{5, {6}}}, Holdings{8}, Holdings{{6, {6}}}})) << "two owners";
+  EXPECT_FALSE(RepairPlan::make({Holdings{{5, {6}}}, Holdings{8}, Holdings{{6, {6}}}})) << "the result has two owners";
 }
 
 TEST(FanIn, CountsTheRanksBelowEachOne) {
@@ -135,7 +135,7 @@ TEST(FanIn, ReachesTheRootFromEveryRank) {
       ASSERT_EQ(parents.size(), ranks - 1);
       ASSERT_FALSE(parents.contains(root));
       for (const auto& [child, parent] : parents) ASSERT_EQ(tree.parent(child), parent);
-      ASSERT_TRUE(ranks > 64 || tree.children(root).size() == ranks - 1) << "one pass";
+      ASSERT_TRUE(ranks > 64 || tree.children(root).size() == ranks - 1) << "the root reduces all inputs in one pass";
     }
   }
 }

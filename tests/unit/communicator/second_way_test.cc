@@ -166,7 +166,7 @@ TEST_P(SecondWay, TakesOverAfterEveryEvent) {
   EXPECT_GT(after, 30U);
   EXPECT_GT(outcome.half_written, 0U) << "no payload was cut in two";
   if (early_percent > 0) {
-    EXPECT_GT(outcome.lost_after_sent, 0U) << "nothing was lost that had been told sent";
+    EXPECT_GT(outcome.lost_after_sent, 0U) << "no frame was lost that had been reported as sent";
   }
 }
 
@@ -189,10 +189,10 @@ TEST(SentFrames, KeepsCopiesUntilTheyAreTakenAndNoLonger) {
   EXPECT_EQ(sent.size(), 100U);
   EXPECT_TRUE(sent.taken_low_bits(90));
   EXPECT_EQ(sent.size(), 10U);
-  EXPECT_FALSE(sent.taken(101)) << "it was never sent";
+  EXPECT_FALSE(sent.taken(101)) << "frame 101 was never sent";
   sent.handed_over({.header = {}, .payload = large, .cookie = 100});
   EXPECT_TRUE(sent.taken(101));
-  EXPECT_EQ(sent.size(), 1U) << "the channel may still read it";
+  EXPECT_EQ(sent.size(), 1U) << "the channel may still read the frame";
   EXPECT_EQ(sent.sent(), 100U);
   EXPECT_EQ(sent.size(), 0U);
   small.fill(std::byte{7});

@@ -81,7 +81,7 @@ TEST_F(StallWatchTest, InEarnestAtTheTimeOut) {
     wait(9500ms);
     inquire(0);
   }
-  EXPECT_EQ(told(FrameType::stalled), 1U) << "the suspicion";
+  EXPECT_EQ(told(FrameType::stalled), 1U) << "the rank reports its suspicion";
   wait(5s);
   ASSERT_EQ(told(FrameType::stalled), 2U);
   EXPECT_EQ(whole_.to_rank_0.back().value, 0U);

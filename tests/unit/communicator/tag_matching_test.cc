@@ -52,7 +52,8 @@ TEST(TagMatching, TheReceiveThatWasCalledFirstGetsTheOffer) {
   EXPECT_FALSE(matching.called(kAny, any));
   EXPECT_FALSE(matching.called(2, again));
   EXPECT_EQ(matching.offered(offer(2, 7, 0))->count, 2U);
-  EXPECT_EQ(matching.offered(offer(2, 7, 1))->count, 1U) << "it was called before the other that names the rank";
+  EXPECT_EQ(matching.offered(offer(2, 7, 1))->count, 1U)
+      << "this receive was called before the one that names the rank";
   EXPECT_EQ(matching.offered(offer(2, 7, 2))->count, 3U);
 }
 

@@ -88,7 +88,7 @@ TEST_F(TaggedMessagesTest, OfAnotherCountIsNotWanted) {
   receive("a", kAny, 7, 5);
   EXPECT_EQ(disagreed_, (Ends{"rank 2 sent 4 uint8 with tag 7 to rank 0, which called recv for 5 uint8"}));
   EXPECT_EQ(wanted(2), (Numbers{}));
-  EXPECT_FALSE(queue_.idle()) << "it ends with the communicator";
+  EXPECT_FALSE(queue_.idle()) << "the message ends with the communicator";
 }
 
 TEST_F(TaggedMessagesTest, AnOfferIsNoSignOfLifeButAWantAndDataAre) {

@@ -109,7 +109,7 @@ TEST_F(TreeLifeTest, OperationsOnThemGoOnBetweenTheRanks) {
   EXPECT_EQ(o.state, Operation::State::fallback);
   EXPECT_EQ(o.segments_in_network, 0U);
   ASSERT_EQ(ways_.remainders.size(), 1U);
-  EXPECT_EQ(ways_.remainders[0], (std::pair<std::uint64_t, std::size_t>{0, 1})) << "the whole of it";
+  EXPECT_EQ(ways_.remainders[0], (std::pair<std::uint64_t, std::size_t>{0, 1})) << "the whole operation is left";
 }
 
 TEST_F(TreeLifeTest, OperationsThatOthersHaveBegunOnThemKeepTheirTerms) {
@@ -118,7 +118,7 @@ TEST_F(TreeLifeTest, OperationsThatOthersHaveBegunOnThemKeepTheirTerms) {
   o.number = 0;
   ASSERT_NE(trees_.terms_for(o), nullptr);
   freeze(1);
-  EXPECT_EQ(whole_.to_rank_0.back().operation, 0U) << "none has begun here";
+  EXPECT_EQ(whole_.to_rank_0.back().operation, 0U) << "no operation has begun here";
   recover(1, 2);
   for (const std::uint64_t begun : {0U, 1U}) {
     o.number = begun;
@@ -149,7 +149,7 @@ TEST_F(TreeLifeTest, ATuningBesideTheDescriptorIsThatOfItsTrees) {
   EXPECT_NE(trees_.terms_for(o)->policy_of(0), nullptr);
   place["tuning"] = "{}";
   describe(2, place.dump());
-  EXPECT_EQ(last_told(), "joined") << "refused";
+  EXPECT_EQ(last_told(), "joined") << "the rank refuses the descriptor";
   EXPECT_FALSE(commit(2, 1));
 }
 
@@ -159,7 +159,7 @@ TEST_F(TreeLifeTest, NothingStartsBetweenProposeAndCommit) {
   trees_.on_propose({.type = FrameType::propose, .epoch = 1});
   EXPECT_TRUE(trees_.holding());
   EXPECT_EQ(last_told(), "next_operation");
-  EXPECT_FALSE(commit(1, kNever)) << "given up";
+  EXPECT_FALSE(commit(1, kNever)) << "the trees are given up";
   EXPECT_FALSE(trees_.holding());
   EXPECT_EQ(trees_.state(), State::none);
 }
@@ -221,7 +221,8 @@ TEST_F(TreeLifeTest, PoliciesThatNoOperationNeedsAnyMoreAreForgotten) {
   TreeTerms terms;
   const tuning::Policy welcome;
   for (std::uint64_t i = 1; i <= 100; ++i) terms.amend(10 * i, amendment_to(tuning::Path::ranks), welcome, 10 * i - 5);
-  EXPECT_EQ(terms.policies.size(), 2U) << "that of the operations that have yet to start, and the newest";
+  EXPECT_EQ(terms.policies.size(), 2U)
+      << "there is a policy for the operations that have yet to start, and the newest one";
   EXPECT_EQ(terms.policies[0].first_operation, 990U);
 }
 
@@ -236,7 +237,7 @@ TEST_F(TreeLifeTest, AnAmendmentThatWasDroppedOrComesLateChangesNothing) {
   EXPECT_FALSE(trees_.holding());
   EXPECT_FALSE(trees_.on_amendment(amended, welcome));
   use(1);
-  EXPECT_FALSE(trees_.on_amendment(amended, welcome)) << "it was not announced";
+  EXPECT_FALSE(trees_.on_amendment(amended, welcome)) << "the amendment was not announced";
   announce_amendment();
   ControlMessage dropped = amended;
   dropped.operation = kNever;
@@ -289,7 +290,7 @@ TEST_F(TreeLifeTest, WhatIsStaleChangesNothing) {
   recover(1);
   EXPECT_EQ(trees_.state(), State::frozen);
   freeze(2);
-  EXPECT_EQ(shared_.info.failovers, 1U) << "frozen once";
+  EXPECT_EQ(shared_.info.failovers, 1U) << "the trees were frozen once";
   trees_.on_propose({.type = FrameType::propose, .epoch = 9});
   EXPECT_FALSE(commit(9, 0));
   EXPECT_EQ(trees_.state(), State::frozen);
@@ -334,7 +335,7 @@ TEST_F(TreeLifeTest, ADescriptorWithFaultsIsRefused) {
     odd["lanes"][1]["weight"] = weight;
     EXPECT_NE(refused(odd.dump()).find("lanes[1].weight"), std::string::npos) << weight;
   }
-  EXPECT_FALSE(commit(1, 0)) << "nothing forms";
+  EXPECT_FALSE(commit(1, 0)) << "no trees are forming";
 }
 
 TEST_F(TreeLifeTest, LanesMayDifferInWindowAndWeight) {

@@ -53,7 +53,7 @@ TEST(Checksum, IsTheSameWhileCopying) {
     FrameBytes to(size + 1, std::byte{0xEE});
     EXPECT_EQ(finish(copy_and_sum(to.data(), from)), finish(partial_sum(from)));
     EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin()));
-    EXPECT_EQ(to.back(), std::byte{0xEE}) << "written past the end";
+    EXPECT_EQ(to.back(), std::byte{0xEE}) << "the copy wrote past the end";
     FrameBytes again(size + 1, std::byte{0xEE});
     EXPECT_EQ(finish(copy_and_sum_words(again.data(), from)), finish(partial_sum(from)));
     EXPECT_EQ(again, to);

@@ -190,7 +190,8 @@ TEST_F(HostTest, TellsAllWhoProbesForItsAddress) {
       ask(icmp_frame({kTheirMac, {}}, {multicast_mac_of(group), group}, {kNeighbourSolicitation}, rest, 255));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->to, all_nodes());
-  EXPECT_EQ(load32(body(*parsed).data() + 4), kAdvertisementOverride) << "not solicited";
+  EXPECT_EQ(load32(body(*parsed).data() + 4), kAdvertisementOverride)
+      << "the flag of solicited advertisements is not set";
 }
 
 TEST_F(HostTest, RefusesSolicitationsWhoseOptionsAreWrong) {
@@ -228,7 +229,7 @@ TEST_F(HostTest, AnswersPingsOfBothFamiliesUpToItsRate) {
   }
   const FrameBytes ping = icmp_frame(their4, us4, {kIcmpEchoRequest}, "....");
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(ask(ping));
-  EXPECT_FALSE(ask(ping)) << "five a second";
+  EXPECT_FALSE(ask(ping)) << "the host answers five questions a second";
   now += 1s;
   EXPECT_TRUE(ask(ping));
   EXPECT_EQ(host.counts().answers_limited, 1U);
@@ -256,7 +257,7 @@ TEST_F(HostTest, BelievesNoReportOfAPathThatNoPortHasVerified) {
                               std::string("\0\0\x05\x14", 4) + quote("10.0.0.1", "192.168.1.1"))));
   EXPECT_FALSE(ask(icmp_frame({router.mac, ip("fd00::fe")}, us6, {kIcmp6TooBig},
                               std::string("\0\0\x05\x78", 4) + quote("fd00::1", "fd01::1"))));
-  EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1500U) << "it does not know what was sent";
+  EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1500U) << "the host does not know what was sent";
   EXPECT_EQ(host.path_mtu(ip("fd01::1"), now), 1500U);
   EXPECT_EQ(host.counts().control_ignored, 2U);
 }
@@ -266,8 +267,8 @@ TEST_F(HostTest, BelievesReportsOfPathsThatItsPortsHaveVerified) {
   EXPECT_TRUE(host.believe_path_mtu(ip("fd01::1"), 1400, now));
   EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1300U);
   EXPECT_EQ(host.path_mtu(ip("fd01::1"), now), 1400U);
-  EXPECT_FALSE(host.believe_path_mtu(ip("192.168.1.2"), 576, now)) << "less than the protocol needs";
-  EXPECT_FALSE(host.believe_path_mtu(ip("10.0.0.2"), 1300, now)) << "on the link";
+  EXPECT_FALSE(host.believe_path_mtu(ip("192.168.1.2"), 576, now)) << "the MTU is less than the protocol needs";
+  EXPECT_FALSE(host.believe_path_mtu(ip("10.0.0.2"), 1300, now)) << "the neighbour is on the link";
   EXPECT_EQ(host.path_mtu(ip("192.168.1.2"), now), 1500U);
   EXPECT_EQ(host.path_mtu(ip("10.0.0.2"), now), 1500U);
   EXPECT_EQ(host.counts().path_mtu_told, 2U);

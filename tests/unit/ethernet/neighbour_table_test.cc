@@ -37,7 +37,7 @@ TEST_F(Neighbours, AreAskedForAndKnownOnceTheyAnswer) {
   const auto probes = due();
   ASSERT_EQ(probes.size(), 1U);
   EXPECT_EQ(probes[0].ip, peer);
-  EXPECT_FALSE(probes[0].at) << "nobody knows yet where it is";
+  EXPECT_FALSE(probes[0].at) << "the neighbour's station is not known yet";
   EXPECT_FALSE(knows(peer));
   const std::uint32_t before = table.generation();
   answer(peer);
@@ -51,7 +51,7 @@ TEST_F(Neighbours, AreAskedThreeTimesASecondApartAndThenGivenUp) {
   table.want(peer, now);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(due().size(), 1U);
-    EXPECT_EQ(due().size(), 0U) << "not twice within a second";
+    EXPECT_EQ(due().size(), 0U) << "the table asks only once a second";
     now += 1s;
   }
   EXPECT_EQ(due().size(), 0U);
@@ -82,7 +82,7 @@ TEST_F(Neighbours, InUseAreConfirmedEveryHalfMinuteAndGoWhenTheyAreSilent) {
   for (int round = 0; round < 3; ++round) {
     EXPECT_TRUE(knows(peer));
     now += 31s;
-    EXPECT_EQ(due().size(), 0U) << "stale: asked at the next use";
+    EXPECT_EQ(due().size(), 0U) << "a stale neighbour is asked at its next use";
     EXPECT_TRUE(knows(peer));
     EXPECT_EQ(due().size(), 1U);
     answer(peer);

@@ -55,10 +55,10 @@ TEST(PlainUdp, IsToldFromAllElse) {
   std::copy(kOurMac.bytes.begin(), kOurMac.bytes.end(), reinterpret_cast<std::uint8_t*>(own.data()) + 6);
   EXPECT_FALSE(matches(own));
   PlainDatagram found;
-  EXPECT_FALSE(PlainUdp().match(udp_frame("10.0.0.2", "10.0.0.1", "x"), found)) << "nobody waits";
+  EXPECT_FALSE(PlainUdp().match(udp_frame("10.0.0.2", "10.0.0.1", "x"), found)) << "no port is set";
   FrameBytes no_checksum = udp_frame("10.0.0.2", "10.0.0.1", "x");
   no_checksum[40] = no_checksum[41] = std::byte{0};
-  EXPECT_FALSE(matches(no_checksum)) << "nothing to verify: the parser's";
+  EXPECT_FALSE(matches(no_checksum)) << "a datagram without a checksum goes to the parser";
 }
 
 TEST(PlainUdp, IsToldFromAllElseOverIpv6) {

@@ -68,7 +68,7 @@ TEST_F(DirectLanes, APlaceIsFreeAgainWhenItsResultWasBroughtAndWhoWaitsIsWokenOn
   EXPECT_TRUE(lane->place_free(kWindow + 1));
   lane->bring(2, memory.data(), kSegmentBytes);
   device->do_one();
-  EXPECT_EQ(device->wakes, 1) << "nobody waited";
+  EXPECT_EQ(device->wakes, 1) << "no thread waited";
 }
 
 TEST_F(DirectLanes, CopiesThatOutliveTheLaneHaveTheirMemoryAndTheirEnd) {

@@ -248,7 +248,7 @@ TEST(HostRunner, StagesOverlapWithinACallAndOverCalls) {
   ASSERT_TRUE(world.between.end_one());
   world.settle();
   EXPECT_EQ(b.recv[1][0], sum(world, 0)) << "the first piece is not handed down before the last has come back";
-  EXPECT_EQ(world.between.waiting(0), ahead) << "its place was not taken by the next";
+  EXPECT_EQ(world.between.waiting(0), ahead) << "the next piece did not take its place";
   world.settle_all();
   for (const int done : world.done) EXPECT_EQ(done, 2);
   EXPECT_EQ(after.recv[3][99], sum(world, 99));

@@ -177,7 +177,8 @@ TEST(LocalDirect, InPlaceAndFromTheMiddleOfARange) {
     ASSERT_TRUE(group.run(call_of(Collective::all_reduce, all.first(kCount), all.first(kCount), kCount, 0, true)));
     const Expectation expected{3, group.rank(), 0, kCount};
     for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(all[i], expected.sum(i));
-    for (std::size_t i = kCount; i < all.size(); ++i) ASSERT_EQ(all[i], value(group.rank(), i)) << "none of the call's";
+    for (std::size_t i = kCount; i < all.size(); ++i)
+      ASSERT_EQ(all[i], value(group.rank(), i)) << "this element is not part of the call";
     fill();
     const auto own = all.subspan(group.rank() * kCount, kCount);
     ASSERT_TRUE(group.run(call_of(Collective::reduce_scatter, all, own, kCount, 0, true)));
@@ -433,7 +434,8 @@ TEST(SharedMemory, SomeKindsCanBeSharedAndOthersNot) {
   EXPECT_EQ(reason(at, 3 * 4096), "shared");
   ASSERT_EQ(mprotect(static_cast<std::byte*>(at) + 4096, 4096, PROT_READ), 0);
   EXPECT_THAT(reason(at, 3 * 4096), HasSubstr("reading and writing"));
-  EXPECT_EQ(reason(static_cast<std::byte*>(at) + 2 * 4096, 4096), "shared") << "the part beyond";
+  EXPECT_EQ(reason(static_cast<std::byte*>(at) + 2 * 4096, 4096), "shared")
+      << "the page behind the read-only one can be shared";
   munmap(at, 3 * 4096);
   close(file);
 }
@@ -442,7 +444,8 @@ TEST(SharedMemory, AForeignMappingIsCheckedBeforeItIsTouched) {
   using transport::ForeignMapping;
   transport::OwnedDescriptor file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(file.get(), 8192), 0);
-  EXPECT_FALSE(ForeignMapping::map(file, 0, 8192, ForeignMapping::Access::write, true)) << "it could be cut short";
+  EXPECT_FALSE(ForeignMapping::map(file, 0, 8192, ForeignMapping::Access::write, true))
+      << "the file could be cut short";
   ASSERT_EQ(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   EXPECT_TRUE(ForeignMapping::map(file, 0, 8192, ForeignMapping::Access::write, true));
   EXPECT_FALSE(ForeignMapping::map(file, 4096, 8192, ForeignMapping::Access::write, true));

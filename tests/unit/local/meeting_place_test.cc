@@ -69,7 +69,7 @@ TEST(LocalMeetingPlace, NothingIsLeftOfIt) {
     ASSERT_TRUE(place);
     EXPECT_FALSE(MeetingPlace::open(secret)) << "the name is taken while it is there";
   }
-  EXPECT_TRUE(MeetingPlace::open(secret)) << "and free at once afterwards";
+  EXPECT_TRUE(MeetingPlace::open(secret)) << "the name is free at once afterwards";
 }
 
 // Rank 0's offer comes from another process: sums of its sizes must not wrap, and a row must have a chunk.

@@ -56,10 +56,10 @@ TEST(Addresses, AChildAndItsParentMeetOnARailThatBothHave) {
   EXPECT_EQ(between("ll", "ll", 0), 0);
   EXPECT_EQ(between("ll", "ll", 1), 1);
   EXPECT_EQ(between("ld", "ll", 1), 0) << "the child's second device is away";
-  EXPECT_EQ(between("ll", "ld", 1), 0) << "the parent's is";
+  EXPECT_EQ(between("ll", "ld", 1), 0) << "the parent's second device is away";
   EXPECT_EQ(between("dll", "lld", 0), 1);
   EXPECT_EQ(between("ld", "dl", 0), 1) << "no pair lives: any living address will do";
-  EXPECT_EQ(between("l", "ll", 1), 1) << "no pairs: the parent's own turn";
+  EXPECT_EQ(between("l", "ll", 1), 1) << "there are no pairs: the parent's addresses take turns";
   EXPECT_EQ(between("dd", "ll", 1), 1);
   EXPECT_EQ(between("ll", "dd", 1), -1);
 }
@@ -172,7 +172,7 @@ TEST_F(RailsTest, AGroupThatLostADeviceIsBackOnTheTreeOverTheOthers) {
   EXPECT_EQ(node_of(id, 1, "spine").data, rail(1, 3));
   // When its device goes, the ranks report the failure before the aggregator does.
   ASSERT_TRUE(cluster_->rebuild_group(id, 1, {"spine"}).has_value());
-  EXPECT_FALSE(uses(id, "spine")) << "as far as the manager knows, it has failed";
+  EXPECT_FALSE(uses(id, "spine")) << "as far as the manager knows, the aggregator has failed";
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
   tell("spine", {1});
   EXPECT_EQ(cluster_->renew_group(id)->reason, "aggregator spine is back");
@@ -243,7 +243,7 @@ TEST_F(RailsTest, WrongAddressesAreRefusedAndNamed) {
   EXPECT_THAT(refusal({rail(1)}, {2}), HasSubstr("data_down names address 2, and there are 2"));
   EXPECT_EQ(refusal({rail(1)}, {1}), "");
   EXPECT_THAT(cluster_->renew_aggregator("new", std::nullopt, {}, {7}).error().message, HasSubstr("address 7"));
-  EXPECT_FALSE(cluster_->aggregator("new")->record.data[1].live) << "as it was";
+  EXPECT_FALSE(cluster_->aggregator("new")->record.data[1].live) << "the address is down, as before";
 }
 
 }  // namespace

@@ -56,14 +56,14 @@ TEST_F(AdoptionTest, AGroupThatTheManagerHasLostIsTakenInAsItWas) {
   EXPECT_EQ(after.adopted_at, clock_.unix_seconds());
   after.adopted_at = 0;
   EXPECT_EQ(after, before);
-  EXPECT_THAT(store_.groups, SizeIs(1)) << "kept as others are";
+  EXPECT_THAT(store_.groups, SizeIs(1)) << "the store keeps the group as it keeps others";
   EXPECT_EQ(cluster_->stats().groups_adopted, 1U);
-  ASSERT_TRUE(adopt().has_value()) << "again: a renewal";
+  ASSERT_TRUE(adopt().has_value()) << "a second adoption is a renewal";
   EXPECT_EQ(cluster_->stats().groups_adopted, 1U);
   advance(14s);
   EXPECT_TRUE(cluster_->renew_group(id_).has_value());
   advance(16s);
-  EXPECT_FALSE(cluster_->group(id_).has_value()) << "its lease ends like any";
+  EXPECT_FALSE(cluster_->group(id_).has_value()) << "the group's lease ends like any other";
 }
 
 TEST_F(AdoptionTest, UnequalLanesAreTakenInAsTheyWere) {
@@ -252,7 +252,7 @@ TEST_F(AdoptionTest, AdoptsAndAccountsWhereThereIsNoRoomLeftAndSaysSo) {
                   .has_value());
   ASSERT_TRUE(adopt().has_value());
   EXPECT_EQ(cluster_->stats().aggregators_overcommitted, 1U);
-  EXPECT_TRUE(ask()->descriptor.empty()) << "nothing of it is given to others";
+  EXPECT_TRUE(ask()->descriptor.empty()) << "no other group gets any of this memory";
 }
 
 TEST_F(AdoptionTest, AnAggregatorKeepsItsIncarnationOnlyWhereItsNameIsForgotten) {

@@ -195,7 +195,7 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_THAT(call("GET", "/metrics", "", "").body,
               HasSubstr("tributary_manager_aggregators_count{state=\"active\"} 1"));
   EXPECT_THAT(call("GET", "/", "", "").body, HasSubstr("<!doctype html>"));
-  EXPECT_EQ(call("PUT", "/v1/topology", leaf_spine_yaml(2, 2, 1)).status, 409U) << "it comes from a file";
+  EXPECT_EQ(call("PUT", "/v1/topology", leaf_spine_yaml(2, 2, 1)).status, 409U) << "the topology comes from a file";
   open("");
   use({});
   EXPECT_EQ(call("PUT", "/v1/topology", leaf_spine_yaml(2, 2, 1)).status, 200U);
@@ -215,14 +215,16 @@ TEST_F(ApiTest, TakesAnAddressForEachDeviceAndShowsWhichLive) {
                      {{"at", "10.2.0.1:7471"}, {"live", false}},
                      {{"at", "192.0.2.7:7473"}, {"live", true}}};
   EXPECT_EQ(look("/v1/aggregators/two")["addresses"], both);
-  EXPECT_EQ(look("/v1/aggregators/two")["data"], "192.0.2.7:7471") << "for older clients, which know of one address";
+  EXPECT_EQ(look("/v1/aggregators/two")["data"], "192.0.2.7:7471")
+      << "this member is for older clients, which know of one address";
   const json renewal = {{"data_down", {0, 2}}};
   EXPECT_EQ(openapi_.check_request("PUT /v1/aggregators/{name}/lease", renewal), "");
   EXPECT_EQ(fleet("PUT", "/v1/aggregators/two/lease", renewal)["state"], "active");
   EXPECT_FALSE(look("/v1/aggregators/two")["addresses"][0]["live"].get<bool>());
   EXPECT_TRUE(look("/v1/aggregators/two")["addresses"][1]["live"].get<bool>());
   fleet("PUT", "/v1/aggregators/two/lease");
-  EXPECT_TRUE(look("/v1/aggregators/two")["addresses"][0]["live"].get<bool>()) << "nothing said: all live";
+  EXPECT_TRUE(look("/v1/aggregators/two")["addresses"][0]["live"].get<bool>())
+      << "the renewal names no address: all live";
 
   two["data_more"] = {"0.0.0.0:7471"};
   EXPECT_THAT(message(call("POST", "/v1/aggregators", two.dump())),

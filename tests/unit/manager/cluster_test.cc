@@ -33,7 +33,7 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
     ASSERT_THAT(d.lanes[lane].entries, SizeIs(4));
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
       const LaneEntry& entry = d.lanes[lane].entries[rank];
-      ASSERT_THAT(entry.tokens, SizeIs(2)) << "leaf and root";
+      ASSERT_THAT(entry.tokens, SizeIs(2)) << "one token is for the leaf, and one for the root";
       for (std::size_t level = 0; level < entry.tokens.size(); ++level) {
         const auto claims = verifier->verify(entry.tokens[level], clock_.unix_seconds());
         ASSERT_TRUE(claims.has_value()) << claims.error().message;
@@ -45,7 +45,7 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
         EXPECT_EQ(claims->window, d.lanes[lane].window);
         EXPECT_EQ(claims->segment_bytes, 65536U);
         EXPECT_EQ(claims->kind, level == 0 ? ChildKind::rank : ChildKind::aggregator);
-        EXPECT_EQ(claims->rank, level == 0 ? rank : rank / 2 * 2) << "the lowest below";
+        EXPECT_EQ(claims->rank, level == 0 ? rank : rank / 2 * 2) << "the claims name the lowest rank below";
         EXPECT_EQ(claims->root, level == 1);
         if (level == 0) {
           EXPECT_EQ(claims->aggregator, entry.aggregator_name);
@@ -68,8 +68,9 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
     EXPECT_THAT(children, SizeIs(3));
   }
   const auto& token = d.lanes[0].entries[0].tokens[0];
-  EXPECT_FALSE(verifier->verify(token, d.expires_at).has_value()) << "expired";
-  EXPECT_FALSE(TokenVerifier::create(SigningKey::generate()->public_key())->verify(token, 0).has_value()) << "foreign";
+  EXPECT_FALSE(verifier->verify(token, d.expires_at).has_value()) << "the token has expired";
+  EXPECT_FALSE(TokenVerifier::create(SigningKey::generate()->public_key())->verify(token, 0).has_value())
+      << "another manager's key does not verify it";
 }
 
 TEST_F(ClusterTest, AnswersWithAReasonWhenThereIsNoAggregatorAndAdvisesToRebuildWhenOneComes) {
@@ -197,15 +198,14 @@ TEST_F(ClusterTest, HoldsBothReservationsWhileAGroupMovesThoughTheTopologyChange
   ASSERT_TRUE(cluster_->put_topology(leaf_spine_yaml(2, 2, 1), "a test").has_value());
   EXPECT_EQ(reserved(), both);
   advance(1min);
-  EXPECT_EQ(reserved(), 0U) << "nobody renewed";
+  EXPECT_EQ(reserved(), 0U) << "no group has renewed its lease";
 }
 
 TEST_F(ClusterTest, GivesABrokenTreesMemoryToTheNextOne) {
   open("");
   ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 32, 65536)).has_value());
   const std::uint64_t id = ask()->descriptor.group;
-  EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U)
-      << "nobody is to blame, the lane broke all the same";
+  EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U) << "the lane broke although no aggregator failed";
   EXPECT_EQ(reserved(), lane_reservation_bytes(4, 32, 65536));
 }
 
@@ -261,7 +261,7 @@ TEST_F(ClusterTest, GivesNoNewTreesToAnAggregatorWhoseLeaseEnded) {
   EXPECT_TRUE(uses(id, "spine"));
   EXPECT_TRUE(store_.aggregators.at("leaf-a").expired);
   advance(3700s);
-  EXPECT_THAT(cluster_->aggregators(), IsEmpty()) << "forgotten after an hour";
+  EXPECT_THAT(cluster_->aggregators(), IsEmpty()) << "the manager forgets the aggregator after an hour";
   EXPECT_THAT(store_.aggregators, IsEmpty());
 }
 
@@ -320,7 +320,7 @@ TEST_F(ClusterTest, ChangesNothingWhileTheStoreIsFullAndGoesOnServing) {
   EXPECT_EQ(*cluster_->group(id)->record, before);
   EXPECT_EQ(reserved(), held);
   EXPECT_THAT(cluster_->aggregators(), SizeIs(3));
-  EXPECT_TRUE(cluster_->renew_group(id).has_value()) << "leases need no room";
+  EXPECT_TRUE(cluster_->renew_group(id).has_value()) << "renewals need no room in the store";
   EXPECT_TRUE(cluster_->renew_aggregator("spine", std::nullopt, {}).has_value());
   advance(20s);  // leases end all the same
   EXPECT_EQ(cluster_->stats().groups_with_trees, 0U);
@@ -342,7 +342,7 @@ TEST_F(ClusterTest, DrainsUntilToldOtherwise) {
   EXPECT_EQ(cluster_->renew_group(id)->reason, "aggregator leaf-a is draining");
   EXPECT_FALSE(uses(ask()->descriptor.group, "leaf-a"));
   ASSERT_TRUE(enlist("leaf-a", "agg-leaf-0").has_value());
-  EXPECT_TRUE(*cluster_->renew_aggregator("leaf-a", std::nullopt, {})) << "a restart does not end it";
+  EXPECT_TRUE(*cluster_->renew_aggregator("leaf-a", std::nullopt, {})) << "a restart does not end the drain";
   EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U);
   EXPECT_FALSE(uses(id, "leaf-a"));
   ASSERT_TRUE(cluster_->set_draining("leaf-a", false).has_value());

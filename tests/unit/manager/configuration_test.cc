@@ -121,7 +121,7 @@ TEST(Domains, AreLeavesPodsAndTheWhole) {
   for (std::uint32_t leaf = 0; leaf < 3; ++leaf) {
     EXPECT_EQ(tree.domains()[leaf].level, 1U);
     EXPECT_EQ(tree.domains()[leaf].parent, tree.root());
-    EXPECT_EQ(tree.domains()[leaf].uplink_bits_per_second, 2 * 400'000'000'000U) << "to both spines";
+    EXPECT_EQ(tree.domains()[leaf].uplink_bits_per_second, 2 * 400'000'000'000U) << "the leaf has links to both spines";
   }
   EXPECT_EQ(tree.domains()[tree.root()].level, 2U);
   EXPECT_EQ(tree.place("agg-spine-1").domain, tree.root());

@@ -52,8 +52,9 @@ TEST(Dragonfly, SwitchesAreInGroupsAndGroupsInTheWhole) {
   EXPECT_EQ(domains[tree.place("three").domain].parent, group_a);
   EXPECT_NE(domains[tree.place("far").domain].parent, group_a);
   EXPECT_EQ(domains[group_a].parent, tree.root());
-  EXPECT_EQ(domains[of_one].uplink_bits_per_second, 80 * kGbit) << "two links to the others of its group";
-  EXPECT_EQ(domains[group_a].uplink_bits_per_second, 20 * kGbit) << "two links to the other group";
+  EXPECT_EQ(domains[of_one].uplink_bits_per_second, 80 * kGbit)
+      << "the switch has two links to the others of its group";
+  EXPECT_EQ(domains[group_a].uplink_bits_per_second, 20 * kGbit) << "the group has two links to the other group";
 }
 
 TEST(Dragonfly, OfTheSecondKindHasFatTreesForGroups) {

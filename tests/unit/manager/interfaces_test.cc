@@ -73,11 +73,13 @@ TEST(RailPlans, EachLaneHasARailAndNoTreeCrossesRails) {
     EXPECT_THAT(rails_of(plan),
                 ElementsAre("rail-0", "rail-1", "rail-2", "rail-3", "rail-0", "rail-1", "rail-2", "rail-3"));
     for (const LaneTree& lane : plan.lanes) {
-      EXPECT_THAT(lane.nodes, SizeIs(2)) << "one at each of the rail's switches";
+      EXPECT_THAT(lane.nodes, SizeIs(2)) << "one aggregator stands at each of the rail's switches";
       for (const TreeNode& node : lane.nodes)
-        EXPECT_EQ(node.host.substr(0, 6), "agg-" + lane.rail.substr(5) + "-") << "on the lane's own rail";
+        EXPECT_EQ(node.host.substr(0, 6), "agg-" + lane.rail.substr(5) + "-")
+            << "the aggregator is on the lane's own rail";
       for (std::size_t rank = 0; rank < 8; ++rank)
-        EXPECT_EQ(lane.nodes[lane.leaf_of_rank[rank]].host.back(), rank < 4 ? '0' : '1') << "its own switch";
+        EXPECT_EQ(lane.nodes[lane.leaf_of_rank[rank]].host.back(), rank < 4 ? '0' : '1')
+            << "the rank's leaf is at the rank's own switch";
     }
   }
 }

@@ -27,7 +27,7 @@ TEST_F(PauseTest, NobodyLosesALeaseForTimeInWhichTheManagerStoodStill) {
   const std::uint64_t held = reserved();
   stand_still(1h);
   ASSERT_TRUE(cluster_->group(id).has_value());
-  EXPECT_EQ(cluster_->group(id)->lease_milliseconds_left, 12'000) << "as much as it had before";
+  EXPECT_EQ(cluster_->group(id)->lease_milliseconds_left, 12'000) << "the lease has as much time left as before";
   EXPECT_EQ(cluster_->stats().aggregators_active, 3U);
   EXPECT_EQ(reserved(), held);
   EXPECT_EQ(cluster_->stats().standstills, 1U);

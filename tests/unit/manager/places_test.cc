@@ -35,7 +35,7 @@ TEST_F(PlacesTest, TheSameRequestAgainGivesTheSameGroupAndReservesNothingMore) {
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(again->descriptor.group, first->descriptor.group);
   EXPECT_EQ(again->descriptor.epoch, first->descriptor.epoch);
-  EXPECT_EQ(again->descriptor.lanes[0].entries.size(), 4U) << "with tokens that are good from now on";
+  EXPECT_EQ(again->descriptor.lanes[0].entries.size(), 4U) << "the answer has tokens that are good from now on";
   EXPECT_GT(again->descriptor.expires_at, first->descriptor.expires_at);
   EXPECT_EQ(reserved(), held);
   EXPECT_EQ(cluster_->group(first->descriptor.group)->lease_milliseconds_left, 15'000);
@@ -114,7 +114,7 @@ TEST_F(PlacesTest, RefusesPagesThatAreNotThere) {
     EXPECT_EQ(cluster_->places(id, 1, first, count).error().code, Errc::bad_argument) << first << " " << count;
   }
   ASSERT_TRUE(cluster_->rebuild_group(id, 1, {"leaf-a", "leaf-b", "spine"})->descriptor.empty());
-  EXPECT_EQ(cluster_->places(id, 1, 0, 1).error().code, Errc::mismatch) << "it has no trees";
+  EXPECT_EQ(cluster_->places(id, 1, 0, 1).error().code, Errc::mismatch) << "the group has no trees";
 }
 
 TEST(TokenPage, RefusesWhatMakesNoSense) {
@@ -125,7 +125,7 @@ TEST(TokenPage, RefusesWhatMakesNoSense) {
     return to_json(page);
   };
   ASSERT_TRUE(token_page_from_json(good()).has_value());
-  EXPECT_EQ(good()["lanes"][0]["leaves"].size(), 1U) << "each leaf once";
+  EXPECT_EQ(good()["lanes"][0]["leaves"].size(), 1U) << "the page names each leaf once";
   const auto refused = [&](const auto& change, const char* why) {
     auto json = good();
     change(json);

@@ -144,7 +144,7 @@ TEST(Planner, TakesAsManyLanesAsPay) {
     EXPECT_EQ(violation(request, plan), "");
     ASSERT_THAT(plan.lanes, SizeIs(available)) << plan.reason;
     EXPECT_EQ(plan.window, available == 8 ? kWindow / 4 : kWindow / 2)
-        << "eight children share an aggregator's link, or as many lanes a rank's";
+        << "eight children share an aggregator's link, or several lanes share a rank's link";
     const PathRates rates = plan.rates;
     EXPECT_EQ(rates.links, 1'000'000'000U);
     EXPECT_EQ(rates.ranks, 1'000'000'000U);
@@ -482,7 +482,7 @@ TEST(Flight, FillsALinkForARoundTripAndAQueueNotAtAll) {
   EXPECT_EQ(bytes(200'000'000), 128U << 10);
   EXPECT_EQ(bytes(1'000'000'000), 128U << 10);
   EXPECT_EQ(bytes(100'000'000'000), 2U << 20);
-  EXPECT_EQ(bytes(0), bytes(100'000'000'000)) << "unknown";
+  EXPECT_EQ(bytes(0), bytes(100'000'000'000)) << "the rate is not known";
   EXPECT_EQ(bytes(3'200'000'000'000), 4U << 20);
   EXPECT_EQ(flight_for(1'000'000'000).segment_bytes, 16U << 10);
   EXPECT_EQ(flight_for(10'000'000'000).segment_bytes, 32U << 10);
@@ -500,7 +500,7 @@ TEST(Flight, LanesShareTheWindowOfTwo) {
   EXPECT_EQ(window_of_lane(32, 1, 3), 22U);
   EXPECT_EQ(window_of_lane(8, 1, 4), 4U);
   EXPECT_EQ(window_of_lane(8, 1, 16), 2U) << "with one segment in flight a link stands still during each sum";
-  EXPECT_EQ(window_of_lane(1, 1, 16), 1U) << "never more than one lane alone has";
+  EXPECT_EQ(window_of_lane(1, 1, 16), 1U) << "the window is never greater than that of a single lane";
 }
 
 TEST(Flight, ChildrenShareTheWindowOfANarrowAggregator) {
@@ -509,13 +509,13 @@ TEST(Flight, ChildrenShareTheWindowOfANarrowAggregator) {
   };
   EXPECT_EQ(at(32, 1, 1000), 32U);
   EXPECT_EQ(at(32, 4, 5000), window_of_lane(32, 1, 4));
-  EXPECT_EQ(at(8, 1, 250), 8U) << "four ranks, one aggregator";
-  EXPECT_EQ(at(8, 1, 125), 4U) << "eight ranks";
+  EXPECT_EQ(at(8, 1, 250), 8U) << "four ranks share one aggregator";
+  EXPECT_EQ(at(8, 1, 125), 4U) << "eight ranks share one aggregator";
   EXPECT_EQ(at(8, 2, 250), 4U);
   EXPECT_EQ(at(8, 4, 500), 4U);
   EXPECT_EQ(at(8, 1, 1), 2U);
   EXPECT_EQ(at(1, 1, 1), 1U);
-  EXPECT_EQ(window_at(32, 1, 1, {}), 32U) << "unknown";
+  EXPECT_EQ(window_at(32, 1, 1, {}), 32U) << "the rates are not known";
 }
 
 /// Catches algorithms of quadratic cost, which would not end here. The benchmarks measure the time.

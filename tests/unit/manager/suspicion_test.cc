@@ -64,7 +64,7 @@ TEST_F(SuspicionTest, ANewRegistrationClearsItAndIsNotSlander) {
   const auto next = ask();
   ASSERT_EQ(next->descriptor.epoch, 1U);
   ASSERT_TRUE(cluster_->rebuild_group(next->descriptor.group, 1, {"only"}).has_value());
-  EXPECT_TRUE(suspected("only")) << "it may die again at once";
+  EXPECT_TRUE(suspected("only")) << "the aggregator may die again at once";
 }
 
 TEST_F(SuspicionTest, AGroupCannotBlameWhatItsTreesDoNotHold) {
@@ -105,7 +105,7 @@ TEST_F(SuspicionTest, ALivingAggregatorThatIsBlamedOftenIsRarelyTakenFromOthers)
     for (const auto& it : {liar, other}) ASSERT_TRUE(cluster_->remove_group(it->descriptor.group).has_value());
   }
   EXPECT_GT(blinded, 0);
-  EXPECT_LE(blinded, 6) << "30, 60, 120, 240 and 480 seconds apart";
+  EXPECT_LE(blinded, 6) << "reports count only after 30, 60, 120, 240 and 480 seconds";
 }
 
 TEST_F(SuspicionTest, ARepeatedRequestThatNamesAnAggregatorOfTheNewTreesGetsOthers) {
@@ -145,8 +145,9 @@ TEST_F(SuspicionTest, AnUndrainedAggregatorIsPlannedOnceItSaysThatItKnows) {
   EXPECT_FALSE(cluster_->renew_group(early->descriptor.group)->rebuild_advised);
   open("");  // the manager restarts
   EXPECT_TRUE(ask()->descriptor.empty());
-  EXPECT_FALSE(*cluster_->renew_aggregator("only", std::nullopt, {}, {}, true)) << "this answer tells it";
-  EXPECT_TRUE(ask()->descriptor.empty()) << "and may be lost";
+  EXPECT_FALSE(*cluster_->renew_aggregator("only", std::nullopt, {}, {}, true))
+      << "this answer tells the aggregator of the end of its drain";
+  EXPECT_TRUE(ask()->descriptor.empty()) << "that answer may be lost";
   renew("only", false);
   EXPECT_FALSE(ask()->descriptor.empty());
   EXPECT_TRUE(cluster_->renew_group(early->descriptor.group)->rebuild_advised);

@@ -65,7 +65,7 @@ TEST_F(WeightsTest, ANarrowAggregatorCarriesWhatItCan) {
   EXPECT_EQ(both.lanes[0].nodes[0].aggregator, "on-agg-1");
   EXPECT_EQ(both.lanes[1].nodes[0].aggregator, "on-agg-0");
   EXPECT_THAT(weights(both), ElementsAre(4, 1));
-  EXPECT_EQ(both.rates.trees, 1250 * kMbit / 8) << "all of both links";
+  EXPECT_EQ(both.rates.trees, 1250 * kMbit / 8) << "the lanes fill both links";
   const Plan wide = plan({kWide});
   EXPECT_NEAR(both.estimated_seconds / wide.estimated_seconds, 0.8, 0.01);
 }
@@ -78,14 +78,16 @@ TEST_F(WeightsTest, EachLaneGetsItsPartOfTheWindow) {
 TEST_F(WeightsTest, LanesAreEqualUnlessTheRanksDealByWeights) {
   EXPECT_THAT(plan({250 * kMbit, kWide}, 0, false).lanes, SizeIs(1));
   EXPECT_THAT(weights(plan({250 * kMbit, kWide}, 2, false)), ElementsAre(1, 1));
-  EXPECT_THAT(weights(plan({250 * kMbit, kWide}, 2)), ElementsAre(4, 1)) << "a number of lanes that the user sets, too";
+  EXPECT_THAT(weights(plan({250 * kMbit, kWide}, 2)), ElementsAre(4, 1))
+      << "the weights hold for a number of lanes that the user sets, too";
 }
 
 TEST_F(WeightsTest, EqualAggregatorsGetEqualWeights) {
   for (const std::uint32_t lanes : {0U, 1U, 2U, 3U, 4U}) {
     for (const std::uint32_t weight : weights(plan({kWide, kWide, kWide, kWide}, lanes))) EXPECT_EQ(weight, 1U);
   }
-  for (const std::uint32_t weight : weights(plan({kWide, kWide - kWide / 100}))) EXPECT_EQ(weight, 1U) << "1 % less";
+  for (const std::uint32_t weight : weights(plan({kWide, kWide - kWide / 100})))
+    EXPECT_EQ(weight, 1U) << "the rates differ by 1 %";
 }
 
 TEST_F(WeightsTest, WhereNoRateIsKnownLanesAreEqual) {
@@ -101,7 +103,7 @@ TEST_F(WeightsTest, AnAggregatorThatOthersUseCarriesLess) {
     sum += lane.weight;
     if (lane.nodes[0].aggregator == "on-agg-0") of_shared = lane.weight;
   }
-  EXPECT_LT(3 * of_shared, sum) << "of what would be half of all, if the others were not";
+  EXPECT_LT(3 * of_shared, sum) << "the lanes that share a resource carry less than a third of the bytes";
 }
 
 TEST_F(WeightsTest, AddingAndTakingAwayLoadLeavesNothing) {

@@ -10,7 +10,7 @@ TEST(InterfaceFilter, TakesPrefixes) {
   EXPECT_TRUE(filter.admits("eth0"));
   EXPECT_TRUE(filter.admits("ibp3s0"));
   EXPECT_FALSE(filter.admits("docker0"));
-  EXPECT_FALSE(filter.admits("veth0")) << "a prefix stands at the beginning";
+  EXPECT_FALSE(filter.admits("veth0")) << "a prefix matches only at the beginning";
 }
 
 TEST(InterfaceFilter, TakesWholeNamesAfterAnEqualsSign) {

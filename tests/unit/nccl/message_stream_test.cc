@@ -43,7 +43,7 @@ TEST(Dealer, CoversEachMessageOnceWithAtMostOnePieceOnEachSocket) {
       std::set<std::uint32_t> used;
       for (const Dealt& piece : pieces) {
         EXPECT_EQ(piece.at, end);
-        EXPECT_EQ(piece.socket, next) << "in turn, from message to message";
+        EXPECT_EQ(piece.socket, next) << "the sockets take turns from message to message";
         EXPECT_TRUE(piece.bytes >= kPieceBytesMin || piece.at + piece.bytes == bytes);
         EXPECT_GT(piece.bytes, 0U);
         EXPECT_TRUE(used.insert(piece.socket).second);

@@ -17,7 +17,7 @@ TEST(SendWindow, LetsThroughWhatIsNotUnderWay) {
   window.note_under_way(300);
   EXPECT_EQ(window.room(), SendWindow::kBytesMin - 300);
   window.note_under_way(10 * SendWindow::kBytesMin);
-  EXPECT_EQ(window.room(), 0U) << "a window that has shrunk";
+  EXPECT_EQ(window.room(), 0U) << "the window has shrunk";
 }
 
 TEST(SendWindow, HoldsNoFlowBackThatAProcessorCouldFill) {

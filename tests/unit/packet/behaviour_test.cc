@@ -292,7 +292,7 @@ TEST_F(Packets, PayloadsThatAreWholeInAPacketMayStayThere) {
   Source source(1024, 1000);
   source.channel = client_->connect(listener->local(), source, 10s);
   ASSERT_TRUE(run([&] { return keeper.frames == 1000; }));
-  EXPECT_GT(other_->statistics().frames_in_place, 100U) << "those that came in order";
+  EXPECT_GT(other_->statistics().frames_in_place, 100U) << "frames that come in order stay in place";
   EXPECT_EQ(network_.kept, keeper.kept.size());
   keeper.give_all_back();
   EXPECT_EQ(network_.kept, 0U);
@@ -350,7 +350,7 @@ class Talker : public ChannelHandler {
     ++came;
   }
   void on_sent(Channel&, std::uint64_t cookie) override {
-    ASSERT_EQ(buffers_.begin()->first, cookie) << "in the order of the sends";
+    ASSERT_EQ(buffers_.begin()->first, cookie) << "on_sent comes in the order of the sends";
     std::ranges::fill(buffers_.begin()->second, std::byte{0xDD});
     buffers_.erase(buffers_.begin());
     feed();

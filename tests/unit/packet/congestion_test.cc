@@ -124,7 +124,7 @@ TEST(Congestion, SixtyFourSendersIntoOnePortNeitherCollapseNorStarve) {
       "64 senders: %.0f %% of the port, fairness %.3f, least %.2f and most %.2f of a fair share, %llu dropped\n",
       100 * sum(rates) / kGoodput, fairness(rates), least * 64 / sum(rates), most * 64 / sum(rates),
       static_cast<unsigned long long>(net.network().counts().dropped - dropped));
-  EXPECT_GT(sum(rates), 0.8 * kGoodput) << "no collapse";
+  EXPECT_GT(sum(rates), 0.8 * kGoodput) << "the rate does not collapse";
   EXPECT_GT(least * 64 / sum(rates), 0.5) << "nobody starves";
   EXPECT_GT(fairness(rates), 0.8);
 }
@@ -157,7 +157,7 @@ TEST(Congestion, ForgetsMarksWhollyInTheEnd) {
   constexpr Duration kRoundTrip = 100us;
   TimePoint now{1h};
   for (int i = 0; i < 1000; ++i) congestion.acknowledged(1, 0, 10us, false, now += kRoundTrip, kRoundTrip);
-  EXPECT_EQ(congestion.marked_share(), 0) << "not a number that is almost too small to count with";
+  EXPECT_EQ(congestion.marked_share(), 0) << "a very small share becomes 0";
   congestion.acknowledged(10, 10, 10us, false, now += kRoundTrip, kRoundTrip);
   EXPECT_DOUBLE_EQ(congestion.marked_share(), 1.0 / 16);
 }
@@ -167,7 +167,7 @@ TEST(Congestion, BeginsGently) {
   net.add();
   net.run([] { return false; }, 12ms);
   EXPECT_LE(net.network().counts().sent, 60U)
-      << "ten packets in the first round trip, twenty in the next, and their acknowledgements";
+      << "two round trips take ten and twenty packets, and as many acknowledgements";
 }
 
 TEST(Congestion, APathThatTakesLongerThanTheTargetIsUsedAllTheSame) {

@@ -87,7 +87,7 @@ TEST_F(ConnectionTableTest, VisitsAllThoughSomeComeAndGo) {
     if (one.name == 1) table_.leave(a);
     if (one.name == 2) enter(3);
   });
-  EXPECT_EQ(visited, (std::vector{1, 2})) << "the third has the place of the first";
+  EXPECT_EQ(visited, (std::vector{1, 2})) << "the third connection has the place of the first";
 }
 
 TEST(SealedRoom, GivesEachPayloadALineOfItsOwnUntilItIsFull) {

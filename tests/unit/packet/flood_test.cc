@@ -24,7 +24,8 @@ TEST_F(FloodedPackets, OpensFromForgedAddressesAreNotRemembered) {
   run([] { return false; }, 100ms);
   EXPECT_EQ(server_->statistics().connections, 0U);
   EXPECT_EQ(server_->statistics().cookies_wrong, 500U);
-  EXPECT_LE(server_->statistics().bytes_sent, server_->statistics().bytes_received) << "no answer is longer";
+  EXPECT_LE(server_->statistics().bytes_sent, server_->statistics().bytes_received)
+      << "no answer is longer than its question";
 }
 
 /// Takes places half open: shows the cookie, and sends nothing more.
@@ -159,8 +160,8 @@ TEST(HalfOpen, GivesAwayTheOldestPlaceOrTheOldestOfTheSameSource) {
     EXPECT_EQ(places.in_the_way(at(9, i)), 0U);
     places.add(i, i == 1 ? at(3, i) : at(9, i));
   }
-  EXPECT_EQ(places.in_the_way(at(4, 1)), 1U) << "the oldest";
-  EXPECT_EQ(places.in_the_way(at(9, 99)), 2U) << "the oldest of one's own";
+  EXPECT_EQ(places.in_the_way(at(4, 1)), 1U) << "the oldest connection makes room";
+  EXPECT_EQ(places.in_the_way(at(9, 99)), 2U) << "the source's own oldest connection makes room";
   places.remove(1);
   places.remove(1);
   EXPECT_EQ(places.in_the_way(at(9, 99)), 0U);

@@ -30,14 +30,14 @@ class FlowTest : public ::testing::Test {
     flow.open(9, 1000, kDatagramBytesMin, 0, now);
     flow.frames().push_borrowed({}, payload, 1);
     while (flow.transmit(sink, 32, now)) continue;
-    ASSERT_EQ(sink.bytes, 1000U) << "as far as the credit goes";
+    ASSERT_EQ(sink.bytes, 1000U) << "the flow sends as far as the credit goes";
     told.number = 1;
     told.flags = packet_flags::kAcks;
     told.received = 1000;
     told.credit = 0;
     told.largest = static_cast<std::uint32_t>(sink.headers.back().number);
     ASSERT_TRUE(tell());
-    ASSERT_FALSE(flow.wants_to_send(now)) << "no credit";
+    ASSERT_FALSE(flow.wants_to_send(now)) << "the flow has no credit";
   }
   bool tell() {
     ++told.number;
@@ -95,10 +95,10 @@ TEST_F(FlowTest, CountsEveryRepeatAndAnswersNone) {
     EXPECT_EQ(statistics.repeats, ++repeats);
     EXPECT_FALSE(answered()) << i;
   }
-  EXPECT_FALSE(say(1, 0, 0, packet_flags::kPing)) << "too old to know";
+  EXPECT_FALSE(say(1, 0, 0, packet_flags::kPing)) << "the number is too old for the bitmap";
   EXPECT_EQ(statistics.repeats, ++repeats);
   EXPECT_FALSE(answered());
-  EXPECT_TRUE(say(kFirst + kLate, kLate * 100, 100, 0)) << "late, but it brings what was missing";
+  EXPECT_TRUE(say(kFirst + kLate, kLate * 100, 100, 0)) << "the packet is late, but brings missing bytes";
   EXPECT_EQ(statistics.repeats, repeats);
   EXPECT_TRUE(answered());
 }

@@ -145,7 +145,7 @@ TEST_P(Hostile, RepeatedPacketsAreCountedAndDropped) {
   for (int i = 0; i < 5; ++i) server_->poll({});
   EXPECT_GE(server_->statistics().repeats, repeated);
   EXPECT_LE(server_->statistics().marked - marked, 64U) << "no repeat is counted as marked";
-  EXPECT_LE(server_->statistics().packets_sent - sent, 40U) << "nor answered";
+  EXPECT_LE(server_->statistics().packets_sent - sent, 40U) << "no repeat is answered";
   goes_on(source);
 }
 

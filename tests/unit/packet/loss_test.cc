@@ -147,7 +147,7 @@ TEST(Credit, ThatIsLostOnTheWayIsAskedFor) {
 
   const TimePoint begin = network.now();
   ASSERT_TRUE(network.run_until(both, [&] { return reader.frames == 1000; }, 10s));
-  EXPECT_LT(network.now() - begin, 450ms) << "not as late as at the next sign of life";
+  EXPECT_LT(network.now() - begin, 450ms) << "the stream goes on before the next sign of life";
 }
 
 }  // namespace

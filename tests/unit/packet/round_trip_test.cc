@@ -51,7 +51,7 @@ TEST(RoundTrip, DoublesWithEachTimeOutWithinItsBounds) {
   for (const auto& [backoff, expected] : {std::pair{0U, 4ms}, {1U, 8ms}, {2U, 16ms}, {6U, 256ms}, {7U, 400ms}}) {
     EXPECT_EQ(times.timeout(backoff), expected) << backoff;
   }
-  EXPECT_EQ(times.timeout(1'000'000), 400ms) << "nor does it overflow";
+  EXPECT_EQ(times.timeout(1'000'000), 400ms) << "the time-out does not overflow";
   times.sample(10s);
   EXPECT_EQ(times.timeout(0), 400ms);
 }

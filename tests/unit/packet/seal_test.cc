@@ -99,7 +99,7 @@ TEST_P(Sealing, TakesEachNumberOnceAndNoneThatIsTooOld) {
     EXPECT_EQ(listener_.open(number, second), Seal::Verdict::repeated);
   }
   auto late = sealed(client_, 3, 10);
-  EXPECT_EQ(listener_.open(3, late), Seal::Verdict::authentic) << "overtaken, but not by too many";
+  EXPECT_EQ(listener_.open(3, late), Seal::Verdict::authentic) << "few packets have overtaken this one";
   auto far = sealed(client_, 5000, 10);
   EXPECT_EQ(listener_.open(5000, far), Seal::Verdict::authentic);
   auto old = sealed(client_, 5000 - ReplayFilter::kNumbers, 10);

@@ -88,7 +88,8 @@ TEST(UdpPort, JoinsDatagramsBothWaysWhereTheSystemCan) {
   const auto from = open_at("127.0.0.1");
   const Descriptor probe(::socket(AF_INET, SOCK_DGRAM, 0));
   const int on = 1;
-  if (::setsockopt(probe.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0) GTEST_SKIP() << "this system does not";
+  if (::setsockopt(probe.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0)
+    GTEST_SKIP() << "this system has no UDP_GRO";
   expect_all(*from, *to, 10);
   EXPECT_EQ(from->counts().joined_sent, 10U);
   EXPECT_EQ(to->counts().joined_received, 10U);
@@ -112,7 +113,7 @@ TEST(UdpPort, SendsSingleDatagramsToAPeerWhosePathRefusesJoinedOnes) {
     EXPECT_EQ(from->counts().joined_refused, 5U);
     EXPECT_EQ(from->counts().unsent_too_long, 5U);
     expect_all(*from, *far, 10);
-    EXPECT_EQ(from->counts().joined_sent, 10U) << "not for a while";
+    EXPECT_EQ(from->counts().joined_sent, 10U) << "the port joins nothing for a while";
     expect_all(*from, *near, 10);
     EXPECT_EQ(from->counts().joined_sent, 20U) << "other destinations are not affected";
   });
@@ -126,7 +127,7 @@ TEST(UdpPort, GivesUpJoiningWhenTheSystemCutsNoMessage) {
   ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
   const auto first = open_at("127.0.0.1");
   for (int i = 0; i < 3; ++i) expect_all(from, *first, 10);
-  EXPECT_EQ(from.counts().joined_refused, 10U) << "asked once for each";
+  EXPECT_EQ(from.counts().joined_refused, 10U) << "the port asks once for each message";
   for (int i = 1; i < 20; ++i) expect_all(from, *open_at("127.0.0.1"), 10);
   EXPECT_EQ(from.counts().joined_refused, 90U);
   EXPECT_EQ(from.counts().unsent_other + from.counts().unsent_too_long + from.counts().unsent_full, 0U);
@@ -194,7 +195,7 @@ TEST(UdpPort, IsNotKeptFromReadingByRefusals) {
   }
   EXPECT_EQ(data, 3U);
   EXPECT_LE(turns, 2U);
-  EXPECT_LE(refused, 8U) << "not all before it";
+  EXPECT_LE(refused, 8U) << "the refusals leave room for data";
   for (const TimePoint end = Clock::now() + 5s; refused < 20 && Clock::now() < end;) {
     const std::size_t count = to->receive(into);
     for (const ReceivedPacket& one : std::span(into).first(count)) refused += one.refused ? 1U : 0U;

@@ -85,8 +85,8 @@ TEST(SipHash, IsThatOfItsAuthors) {
   const SipKey key{0x0706050403020100ULL, 0x0F0E0D0C0B0A0908ULL};
   std::array<std::byte, 15> message;
   for (std::size_t i = 0; i < message.size(); ++i) message[i] = static_cast<std::byte>(i);
-  EXPECT_EQ(siphash(key, message), 0xA129CA6149BE45E5ULL) << "appendix A of the paper";
-  EXPECT_EQ(siphash(key, {}), 0x726FDB47DD0E0E31ULL) << "first of the reference's vectors";
+  EXPECT_EQ(siphash(key, message), 0xA129CA6149BE45E5ULL) << "the value is from appendix A of the paper";
+  EXPECT_EQ(siphash(key, {}), 0x726FDB47DD0E0E31ULL) << "the value is the first of the reference's vectors";
 }
 
 std::vector<std::byte> packet_with(PacketHeader header, std::span<const std::byte> payload) {

@@ -102,7 +102,7 @@ TEST_F(Door, LetsNobodyInWhenItCloses) {
 }
 
 TEST_F(Door, BoundsTheAnswersToStrangersThatAreUnderWay) {
-  EXPECT_TRUE(door_.take(5000)) << "one alone may be longer";
+  EXPECT_TRUE(door_.take(5000)) << "a single answer may be longer";
   EXPECT_FALSE(door_.take(1));
   door_.give_back(5000);
   EXPECT_TRUE(door_.take(600));

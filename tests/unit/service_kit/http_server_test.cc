@@ -110,7 +110,7 @@ TEST_F(Server, AThousandSilentConnectionsKeepNobodyOut) {
     newcomer.send(kGet);
     EXPECT_THAT(newcomer.read(), StartsWith("HTTP/1.1 200")) << i;
     known.send(kGetWithToken);
-    EXPECT_THAT(known.read(), StartsWith("HTTP/1.1 200")) << "one that has shown a token stays connected";
+    EXPECT_THAT(known.read(), StartsWith("HTTP/1.1 200")) << "a client that has shown a token stays connected";
   }
   EXPECT_LE(server_->door().strangers(), 64U);
   EXPECT_GE(server_->door().counts().displaced, 100U);
@@ -145,7 +145,7 @@ TEST_F(Server, ARefusalIsJsonOfTheLengthThatItSays) {
   EXPECT_EQ(nlohmann::json::parse(answer.substr(body)).at("error").at("code"), "busy");
   Client known(port_);
   known.send("GET /long HTTP/1.1\r\nHost: x\r\nAuthorization: token\r\nConnection: close\r\n\r\n");
-  EXPECT_GT(known.read(page_.long_bytes).size(), page_.long_bytes) << "the known are not turned away";
+  EXPECT_GT(known.read(page_.long_bytes).size(), page_.long_bytes) << "clients with a token are not turned away";
 }
 
 TEST_F(Server, EndsWithConnectionsThatAreJustEnding) {

@@ -38,7 +38,7 @@ TEST_F(StartChecks, TakeAddressesOfThisHostAlone) {
 }
 
 TEST_F(StartChecks, TakeFilesThatCanBeWritten) {
-  EXPECT_EQ(error_of(check_writable_file("ready_file", "")), "good") << "none is wanted";
+  EXPECT_EQ(error_of(check_writable_file("ready_file", "")), "good") << "no file is wanted";
   EXPECT_EQ(error_of(check_writable_file("ready_file", folder_ + "/ready")), "good");
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/ready")) << "nothing is made";
   EXPECT_THAT(error_of(check_writable_file("ready_file", folder_ + "/nowhere/ready")), HasSubstr("its folder"));

@@ -20,13 +20,13 @@ TEST(Variables, FindsTheNameThatWasMeant) {
   EXPECT_EQ(meant("TRIBUTARY_TOKENFILE"), "TRIBUTARY_TOKEN_FILE");
   EXPECT_EQ(meant("TRIBUTARY_MANGER"), "TRIBUTARY_MANAGER");
   EXPECT_EQ(meant("TRIBUTARY_UDP_ECNS"), "TRIBUTARY_UDP_ECN");
-  EXPECT_EQ(meant("TRIBUTARY_LOG_LEVEL"), "TRIBUTARY_LOG") << "a whole word too many";
-  EXPECT_EQ(meant("TRIBUTARY_TOKEN"), "TRIBUTARY_TOKEN_FILE") << "a whole word too few";
+  EXPECT_EQ(meant("TRIBUTARY_LOG_LEVEL"), "TRIBUTARY_LOG") << "the name has a whole word too many";
+  EXPECT_EQ(meant("TRIBUTARY_TOKEN"), "TRIBUTARY_TOKEN_FILE") << "the name has a whole word too few";
 }
 
 TEST(Variables, LeavesOtherNamesAlone) {
   for (const std::string_view known : known_variables()) EXPECT_EQ(meant(known), "nothing") << known;
-  EXPECT_EQ(meant("TRIBUTARY_MY_OWN_MARK"), "nothing") << "like none";
+  EXPECT_EQ(meant("TRIBUTARY_MY_OWN_MARK"), "nothing") << "the name resembles no other";
   EXPECT_EQ(meant("OTHER_TOKENFILE"), "nothing");
   EXPECT_EQ(meant("TRIBUTARY_MANAGER_SERVICE_HOST"), "nothing") << "Kubernetes";
   EXPECT_EQ(meant("TRIBUTARY_MANAGER_PORT_7470_TCP"), "nothing") << "Kubernetes";

@@ -24,7 +24,7 @@ TEST(Lldp, JoinsTheAnswersOfHostsAndSwitches) {
                                             answer("sw-1", "lldp-sw-1.json"), answer("", "lldp-spine-1.json0")});
   EXPECT_THAT(topology.hosts, ElementsAre("node-1", "node-2"));
   EXPECT_EQ(level_of(topology, "sw-1"), 1U);
-  EXPECT_EQ(level_of(topology, "spine-1"), 2U) << "its own answer has its name in it";
+  EXPECT_EQ(level_of(topology, "spine-1"), 2U) << "the switch's own answer has its name";
   EXPECT_EQ(rate_between(topology, "node-2", "sw-1"), 10 * kGbit) << "both ends tell of one cable";
   EXPECT_EQ(rate_between(topology, "sw-1", "spine-1"), 10 * kGbit);
   EXPECT_THAT(warnings, IsEmpty());

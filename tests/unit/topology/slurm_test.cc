@@ -49,7 +49,7 @@ TEST(SlurmConf, MakesATreeOfSwitchesAndNodes) {
   EXPECT_EQ(level_of(topology, "spine"), 2U);
   EXPECT_EQ(rate_between(topology, "n3", "leaf0"), 200 * kGbit);
   EXPECT_EQ(rate_between(topology, "n4", "leaf1"), 100 * kGbit);
-  EXPECT_EQ(rate_between(topology, "leaf0", "spine"), 800 * kGbit) << "what its hosts can send";
+  EXPECT_EQ(rate_between(topology, "leaf0", "spine"), 800 * kGbit) << "the link carries what the hosts below can send";
   EXPECT_EQ(rate_between(topology, "leaf1", "spine"), 400 * kGbit);
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("2 links between switches have no rate")));
 }

@@ -105,7 +105,7 @@ TEST_P(TransportConformance, WritesPayloadsStraightToTheirPlace) {
   EXPECT_TRUE(std::ranges::equal(payload, std::span(slots).subspan(8192, 4000)));
   EXPECT_TRUE(std::ranges::all_of(std::span(slots).subspan(4000, 4192), [](std::byte b) {
     return b == std::byte{0xAA};
-  })) << "nothing is written outside";
+  })) << "no byte outside of the place is written";
 }
 
 TEST_P(TransportConformance, FreesBorrowedMemoryWithOnSent) {
@@ -167,7 +167,7 @@ TEST_P(TransportConformance, AsksAgainAfterNotYetAndResume) {
   for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(client_.channel->send(header_of(i), payload, i));
   ASSERT_TRUE(run_until([&] { return server().headers == 1; }));
   settle();
-  EXPECT_EQ(server().headers, 1U) << "not asked again before resume()";
+  EXPECT_EQ(server().headers, 1U) << "on_header is not called again before resume()";
   EXPECT_TRUE(server().frames.empty());
   server().channel->resume();
   EXPECT_EQ(server().headers, 1U) << "no callback happens inside resume()";

@@ -91,7 +91,7 @@ TEST_P(TransportConformance, TellsTheOtherSideOfACloseAfterAllFrames) {
   const auto payload = pattern(100'000, 1);
   for (std::uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(client_.channel->send(header_of(i), payload, i));
   client_.channel->close_after_flush(10s);
-  EXPECT_FALSE(client_.channel->send(header_of(11), payload, 11)) << "nothing follows a close";
+  EXPECT_FALSE(client_.channel->send(header_of(11), payload, 11)) << "a closed channel takes no frame";
   ASSERT_TRUE(run_until([&] { return server().closed.has_value() && client_.channel->closed(); }));
   EXPECT_EQ(server().frames.size(), 10U);
   EXPECT_EQ(server().closed->code, Errc::peer_gone);
@@ -221,7 +221,7 @@ TEST_P(TransportConformance, LeavesAPayloadHalfWrittenWhenItsSenderDies) {
     EXPECT_LE(receiver.headers, receiver.frames.size() + 1);
     if (receiver.headers == receiver.frames.size()) continue;
     EXPECT_EQ(receiver.buffer.size(), kSegmentBytesMax);
-    EXPECT_NE(receiver.buffer, payload) << "it was not handed over, so it was not whole";
+    EXPECT_NE(receiver.buffer, payload) << "the frame was not handed over, so it was not whole";
     seen = receiver.buffer[0] == payload[0];
   }
   EXPECT_TRUE(seen) << "no payload was ever left half written";

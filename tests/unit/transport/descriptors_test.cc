@@ -38,12 +38,12 @@ TEST(Descriptors, CountsThoseThatAreOpen) {
 TEST(Descriptors, RaisesTheSoftLimitOnlyWhereMoreAreNeeded) {
   const SoftLimit low(200);
   raise_descriptor_limit(20);
-  EXPECT_EQ(descriptor_limit().soft, 200U) << "enough";
+  EXPECT_EQ(descriptor_limit().soft, 200U) << "the soft limit is enough";
   raise_descriptor_limit(200);
   const auto limit = descriptor_limit();
   EXPECT_EQ(limit.soft, limit.hard);
   raise_descriptor_limit(1);
-  EXPECT_EQ(descriptor_limit().soft, limit.hard) << "never lowers";
+  EXPECT_EQ(descriptor_limit().soft, limit.hard) << "the function never lowers the limit";
 }
 
 TEST(Descriptors, NamesTheLimitThatARankCannotKeep) {

@@ -54,8 +54,8 @@ TEST_P(FaultyTransportTest, CutsTheNthFrameInMidPayload) {
     EXPECT_EQ(client_.closed->code, Errc::peer_gone);
     const auto whole = pattern(1000, 3);
     const auto written = std::ranges::mismatch(server().buffer, whole).in1 - server().buffer.begin();
-    EXPECT_LT(written, 1000) << "less than all of it";
-    EXPECT_EQ(server().buffer.back(), std::byte{0xEE}) << "what is not written stays as it was";
+    EXPECT_LT(written, 1000) << "a part of the payload is missing";
+    EXPECT_EQ(server().buffer.back(), std::byte{0xEE}) << "the rest of the place stays as it was";
     EXPECT_EQ(world_.server().count(Fault::cut), 1U);
     listener_.reset();
     client_.channel.reset();
@@ -73,7 +73,7 @@ TEST_P(FaultyTransportTest, HoldsAFrameAndAllBehindItUntilItIsReleased) {
   EXPECT_EQ(server().headers, 2U);
   server().channel->resume();
   world_.world->settle();
-  EXPECT_EQ(server().headers, 2U) << "its user's resume() does not let go of it";
+  EXPECT_EQ(server().headers, 2U) << "the user's resume() does not release a held frame";
   world_.server().release_held();
   ASSERT_TRUE(run_until([&] { return server().frames.size() == 10; }));
 }

@@ -40,7 +40,7 @@ TEST(LinkRate, IsWhatTheDriverOfTheInterfaceWithTheAddressSays) {
 
 TEST(LinkRate, OfAnInterfaceWithoutAWireIsNotKnown) {
   const bool permitted = between_interfaces([] {
-    EXPECT_EQ(link_rate_of("10.77.0.1"), 0U) << "veth tells a constant";
+    EXPECT_EQ(link_rate_of("10.77.0.1"), 0U) << "veth's rate is a constant, so it does not count";
     EXPECT_EQ(link_rate_of("127.0.0.1"), 0U);
   });
   if (!permitted) GTEST_SKIP() << "this process may make no interfaces";

@@ -79,7 +79,7 @@ TEST_F(Rails, ThoseThatAreNamedInTheirOrder) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Errc::bad_config);
   EXPECT_NE(none.error().message.find("mlx5_7"), std::string::npos);
-  EXPECT_NE(none.error().message.find("10.0.0.9"), std::string::npos) << "it says what there is";
+  EXPECT_NE(none.error().message.find("10.0.0.9"), std::string::npos) << "the error lists the ports that there are";
 }
 
 TEST_F(Rails, NamesAreReadFromAList) {

@@ -149,7 +149,7 @@ TEST_F(ShmLentMemoryTest, IsNotSentBeforeTheOtherSideHasGivenItBack) {
   ASSERT_TRUE(newest().channel->send(header_of(4), unlent, 4));
   ASSERT_TRUE(run_until([&] { return keeper.kept.size() == 4; }));
   run_until([] { return false; }, 10ms);
-  EXPECT_EQ(newest().sent.size(), 1U) << "all of it is still read";
+  EXPECT_EQ(newest().sent.size(), 1U) << "the other side still reads the payloads";
   for (std::uint64_t i = 0; i < 3; ++i) EXPECT_TRUE(std::ranges::equal(keeper.kept[i], pattern(kPayload, i + 1)));
   channel->give_back(keeper.kept[1]);
   run_until([] { return false; }, 10ms);
@@ -166,7 +166,7 @@ TEST_F(ShmLentMemoryTest, IsUnmappedWhenItIsTakenBackAndWhenTheConnectionEnds) {
     const Block block(1 << 20);
     auto lent = lend(client_, block);
     make_known(block);
-    EXPECT_EQ(mapped_blocks(), 2U) << "its own, and the other side's";
+    EXPECT_EQ(mapped_blocks(), 2U) << "the block is mapped here and by the other side";
     lent.reset();
     ASSERT_TRUE(run_until([&] { return mapped_blocks() == 1; }));
   }
@@ -177,7 +177,7 @@ TEST_F(ShmLentMemoryTest, IsUnmappedWhenItIsTakenBackAndWhenTheConnectionEnds) {
   ASSERT_TRUE(peer_.channel->send(header_of(0), other.fill(0, kPayload, 5), 0));
   ASSERT_TRUE(run_until([&] {
     return !server().frames.empty() && server().frames.back().payload == pattern(kPayload, 5);
-  })) << "the place of the one before";
+  })) << "the new range has the place of the earlier one";
   peer_.channel.reset();
   ASSERT_TRUE(run_until([&] { return server().closed.has_value(); }));
   acceptor_.peers.clear();
@@ -238,7 +238,7 @@ TEST_F(ShmLentMemoryTest, WhoGivesBackWhatItsOwnerHasClosedOverIsToldAtOnce) {
   EXPECT_FALSE(channel->closed());
   newest().channel->close();
   channel->give_back(keeper.kept.back());
-  EXPECT_TRUE(channel->closed()) << "before anything is done with what was read";
+  EXPECT_TRUE(channel->closed()) << "the channel closes before the reader uses the bytes";
   ASSERT_TRUE(run_until([&] { return keeper.closed.has_value(); }));
   EXPECT_EQ(keeper.closed->code, Errc::peer_gone);
 }
@@ -354,7 +354,7 @@ TEST_F(ShmLentMemoryTest, ClosesOnWordsThatNobodyAskedFor) {
   liar.memory->mine().payloads_read.store(1);  // it has read none
   newest().channel->send_copy(header_of(0), {});
   run_until([] { return false; }, 5ms);
-  EXPECT_FALSE(newest().closed.has_value()) << "nothing hangs on it";
+  EXPECT_FALSE(newest().closed.has_value()) << "the value of these bytes does not matter";
 }
 
 TEST_F(ShmLentMemoryTest, ClosesOnMorePayloadsReadThanWereNamed) {
@@ -404,7 +404,7 @@ TEST_F(ShmLentMemoryTest, HugePagesAreMappedOnlyOnceNobodyCanTakeThemAway) {
   ASSERT_NE(own, MAP_FAILED);
   using Access = ForeignMapping::Access;
   EXPECT_FALSE(ForeignMapping::map(file, 0, kHuge, Access::read, false));
-  EXPECT_EQ(::madvise(own, kHuge, MADV_REMOVE), 0) << "which is why";
+  EXPECT_EQ(::madvise(own, kHuge, MADV_REMOVE), 0) << "unsealed huge pages can be taken away";
   keep_huge_pages({.file = OwnedDescriptor(::dup(file.get())), .offset = 0, .bytes = kHuge});
   const auto mapping = ForeignMapping::map(file, 0, kHuge, Access::read, false);
   ASSERT_TRUE(mapping) << mapping.error().message;
@@ -470,7 +470,7 @@ TEST_F(ShmLentMemoryTest, RandomWordsAndFilesHarmNobodyElse) {
   EXPECT_FALSE(peer_.closed.has_value());
   acceptor_.peers.resize(1);
   EXPECT_TRUE(run_until([&] { return server_.statistics().connections == 1; }));
-  EXPECT_EQ(mapped_blocks(), 2U) << "what strangers lent has gone with them";
+  EXPECT_EQ(mapped_blocks(), 2U) << "the strangers' memory is not mapped any more";
 }
 
 // ---- bounds

@@ -205,7 +205,7 @@ TEST_F(ShmTransportTest, LosesNoFrameThatComesWhileTheOtherSideFallsAsleep) {
     server().channel->send_copy(header_of(i), {});
     while (server().frames.size() <= i) server_.poll(i % 3 == 0 ? Duration::zero() : Duration(30s));
   }
-  EXPECT_LT(Clock::now() - before, 30s) << "one was slept over";
+  EXPECT_LT(Clock::now() - before, 30s) << "the thread slept through a wake-up";
   stop = true;
   client_.post([] {});
 }
@@ -278,7 +278,7 @@ TEST_F(ShmTransportTest, LeavesPayloadsWhereTheyWereWrittenUntilTheyAreGivenBack
     return keeper.sequences.size() == payloads.size();
   }));
   for (std::uint64_t i = 0; i < payloads.size(); ++i) EXPECT_EQ(keeper.sequences[i], i);
-  EXPECT_GT(in_place, 50U) << "but for those at the ring's end, and where half of it is kept already";
+  EXPECT_GT(in_place, 50U) << "payloads stay in place, except at the ring's end or when half of the ring is kept";
   EXPECT_EQ(client_.statistics().frames_in_place, in_place);
 }
 
@@ -289,7 +289,7 @@ TEST_F(ShmTransportTest, CopiesWhatItsHandlerKeepsTooMuchOf) {
   ASSERT_TRUE(run_until([&] { return acceptor_.peers.size() == 2; }));
   const auto payload = pattern(60'000, 1);
   for (std::uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(newest().channel->send(header_of(i), payload, i));
-  ASSERT_TRUE(run_until([&] { return keeper.sequences.size() >= 8; })) << "what is kept leaves half a ring";
+  ASSERT_TRUE(run_until([&] { return keeper.sequences.size() >= 8; })) << "kept payloads leave half of the ring free";
   EXPECT_LE(keeper.kept.size(), 4U);
   EXPECT_GE(keeper.copied, 4U);
   for (const auto& kept : keeper.kept) EXPECT_TRUE(std::ranges::equal(kept, payload));
@@ -357,7 +357,7 @@ TEST_F(ShmTransportTest, LeaksNeitherDescriptorsNorMemory) {
   connect();
   const std::size_t descriptors = open_descriptors();
   const std::size_t rings = mapped_rings();
-  EXPECT_EQ(rings, 2U) << "one connection, mapped at both of its ends";
+  EXPECT_EQ(rings, 2U) << "one connection is mapped at both of its ends";
   for (int round = 0; round < 5; ++round) {
     std::vector<std::unique_ptr<Peer>> clients;
     for (int i = 0; i < 20; ++i) {

@@ -56,7 +56,7 @@ class End : public ChannelHandler {
   }
   void on_sent(Channel&, std::uint64_t cookie) override {
     check();
-    EXPECT_GT(cookie + 1, told_) << "in the order of the sends";
+    EXPECT_GT(cookie + 1, told_) << "on_sent comes in the order of the sends";
     told_ = cookie + 1;
     buffers_.erase(cookie);
     send_more();
@@ -187,7 +187,7 @@ TEST(SimChaos, KeepsTheContractFromEverySeed) {
       for (const auto& end : process->ends) {
         if (end->complete()) ++complete;
         if (end->closed()) ++closed;
-        EXPECT_TRUE(end->complete() || end->closed()) << "what is not broken must arrive";
+        EXPECT_TRUE(end->complete() || end->closed()) << "all frames of an unbroken connection must arrive";
       }
     }
     sum.half_written += chaos.network.statistics().half_written;

@@ -101,7 +101,7 @@ TEST_F(SimNetworkTest, DrivesTheNetworkFromABlockingPoll) {
   EXPECT_TRUE(client_.opened);
   EXPECT_LT(network.now() - before, 1ms);
   EXPECT_EQ(a.poll(2s), 0U);
-  EXPECT_GE(network.now() - before, 2s) << "with nothing to do it waits in virtual time";
+  EXPECT_GE(network.now() - before, 2s) << "a network with nothing to do waits in virtual time";
 }
 
 TEST_F(SimNetworkTest, RunsWhatWasSetForAHostInsteadOfPollingAndAtItsWakeUpTime) {
@@ -121,7 +121,7 @@ TEST_F(SimNetworkTest, RunsWhatWasSetForAHostInsteadOfPollingAndAtItsWakeUpTime)
   network.wake_at("b", before + 3ms);
   network.run_until_idle();
   EXPECT_EQ(runs, 2);
-  EXPECT_EQ(network.now(), before + 3ms) << "the earliest counts";
+  EXPECT_EQ(network.now(), before + 3ms) << "the earliest time counts";
 }
 
 TEST_F(SimNetworkTest, ReadsBorrowedPayloadsWhenTheyArrive) {
@@ -336,7 +336,7 @@ TEST_F(SimNetworkTest, RefusesOrBreaksSoManyConnectionsBeforeAWordHasComeAndLeav
   };
   std::size_t answered = 0, refused = 0, broken = 0;
   for (const auto& client : connect_all(50)) {
-    EXPECT_NE(!client->frames.empty(), client->closed.has_value()) << "either a word comes, or the end";
+    EXPECT_NE(!client->frames.empty(), client->closed.has_value()) << "either a frame comes, or the end";
     answered += client->frames.size();
     if (!client->closed) continue;
     ++(client->closed->code == Errc::unreachable ? refused : broken);

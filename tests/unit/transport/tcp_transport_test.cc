@@ -344,7 +344,7 @@ TEST_F(TcpTransportTest, GathersManyFramesInFewCallsAndAllocatesNothingOnceWarm)
     }
   }
   EXPECT_EQ(allocations_so_far() - allocations, 0U);
-  EXPECT_LE(client_.statistics().write_calls - calls, 20U * 6U) << "10,000 frames";
+  EXPECT_LE(client_.statistics().write_calls - calls, 20U * 6U) << "few calls write 10,000 frames";
 }
 
 TEST_F(TcpTransportTest, WritesNoMoreInATurnThanItsShareHoweverMuchThereIs) {
@@ -472,7 +472,7 @@ TEST_F(TcpTransportTest, LosesNoPostThatComesWhileItFallsAsleep) {
     });
     const TimePoint before = Clock::now();
     while (ran < kRounds) transport.poll(30s);
-    EXPECT_LT(Clock::now() - before, 30s) << "one was slept over";
+    EXPECT_LT(Clock::now() - before, 30s) << "the thread slept through a wake-up";
   }
 }
 
@@ -546,10 +546,11 @@ TEST_F(TcpTransportTest, RefusesToHandOverInTheMiddleOfThings) {
   ASSERT_TRUE(peer.channel->send(header_of(0), {}, 0));
   EXPECT_EQ(server_.release(*peer.channel).error().code, Errc::retry);
   ASSERT_TRUE(run_until([&] { return peer.sent.size() == 1; }));
-  EXPECT_EQ(client_.release(*peer.channel).error().code, Errc::bad_argument) << "not its channel";
+  EXPECT_EQ(client_.release(*peer.channel).error().code, Errc::bad_argument)
+      << "the channel belongs to the other transport";
   const auto socket = server_.release(*peer.channel);
   ASSERT_TRUE(socket) << socket.error().message;
-  EXPECT_EQ(server_.release(*peer.channel).error().code, Errc::bad_argument) << "already gone";
+  EXPECT_EQ(server_.release(*peer.channel).error().code, Errc::bad_argument) << "the channel was released already";
   ::close(*socket);
 }
 

@@ -99,7 +99,7 @@ constexpr PathRates kWide{.links = 1'000'000'000, .trees = 1'000'000'000, .ranks
 TEST(Adaptation, LeavesAChoiceThatIsRight) {
   Job job({.trees_us = 136'000, .ranks_us = 237'000, .link_us = 134'000}, kWide);
   ASSERT_EQ(job.path(), Path::tree);
-  EXPECT_LT(job.run(100), 100 * 136'000 * 1.1) << "and trials cost little";
+  EXPECT_LT(job.run(100), 100 * 136'000 * 1.1) << "trials cost little";
   EXPECT_EQ(job.path(), Path::tree);
   EXPECT_LE(job.amendments, 2);
 }
@@ -141,16 +141,18 @@ TEST(Adaptation, NoticesAtOnceThatTheTreesOfASplitBecomeSlow) {
   job.world.trees_us *= 4;
   ASSERT_GT(job.one(), 2 * job.world.best_us());
   job.run(3);
-  EXPECT_LT(job.one(), 1.6 * job.world.best_us()) << "two slow operations decide, and one passes while ranks agree";
+  EXPECT_LT(job.one(), 1.6 * job.world.best_us())
+      << "two slow operations decide, and one more runs before the ranks agree";
   job.run(20);
   EXPECT_LT(job.one(), 1.12 * job.world.best_us());
   double worst = 0;
   for (int i = 0; i < 200; ++i) worst = std::max(worst, job.one());
-  EXPECT_LT(worst, 1.3 * job.world.best_us()) << "the parts say how slow the trees are alone: nobody tries that";
+  EXPECT_LT(worst, 1.3 * job.world.best_us())
+      << "the parts show how slow the trees are alone, so this path is not tried";
   ASSERT_EQ(job.path(), Path::split);
   job.world.trees_us /= 4;
   job.run(40);
-  EXPECT_LT(job.one(), 1.12 * job.world.best_us()) << "and at once, too, that they are quick again";
+  EXPECT_LT(job.one(), 1.12 * job.world.best_us()) << "the class notices at once that the trees are quick again";
 }
 
 TEST(Adaptation, MovesTheShareOfASplitUntilBothPartsEndTogether) {
@@ -223,12 +225,12 @@ TEST_F(OneByOne, OneAmendmentAtATimeAndNoneForOperationsBeforeIt) {
   adaptation_.took_effect(from, now_);
   now_ += 1h;  // the agreement took long, and the next one must wait
   EXPECT_EQ(adaptation_.policy().at(Collective::all_reduce, kBytes).path, Path::ranks);
-  EXPECT_FALSE(add(10, 900'000, Path::ranks)) << "these began before it, however slow they were";
+  EXPECT_FALSE(add(10, 900'000, Path::ranks)) << "these operations began before the amendment, so they do not count";
   EXPECT_FALSE(adaptation_.take_news());
-  EXPECT_FALSE(add(5, 350'000, Path::ranks)) << "one is passed over, and four do not decide";
+  EXPECT_FALSE(add(5, 350'000, Path::ranks)) << "the first operation does not count, and four do not decide";
   EXPECT_FALSE(adaptation_.take_news());
   std::ignore = add(1, 350'000, Path::ranks);
-  EXPECT_TRUE(adaptation_.take_news()) << "the fifth does";
+  EXPECT_TRUE(adaptation_.take_news()) << "the fifth operation decides";
 }
 
 TEST_F(OneByOne, AnAmendmentThatWasNotAgreedChangesNothing) {
@@ -242,7 +244,8 @@ TEST_F(OneByOne, AmendmentsFollowEachOtherAfterTwentyTimesAsLongAsTheyTake) {
   ASSERT_TRUE(add(7, 400'000));
   now_ += 30s;  // the ranks agree after half a minute: some are slow
   adaptation_.took_effect(number_, now_);
-  EXPECT_FALSE(add(590, 900'000, Path::ranks)) << "though the trial was lost after two operations";
+  EXPECT_FALSE(add(590, 900'000, Path::ranks))
+      << "the next amendment must wait, although the trial ended after two operations";
   EXPECT_TRUE(add(20, 900'000, Path::ranks));
 }
 
@@ -278,7 +281,7 @@ TEST(Amendment, HoldsForItsSizesAlone) {
       }
       EXPECT_EQ(changed.steps(Collective::all_reduce).back().bytes_max, UINT64_MAX);
       EXPECT_EQ(changed.steps(Collective::broadcast), policy.steps(Collective::broadcast));
-      EXPECT_EQ(decode_policy(encode(changed)), changed) << "and it is a lawful policy";
+      EXPECT_EQ(decode_policy(encode(changed)), changed) << "the changed policy can be sent and read";
     }
   }
 }

@@ -62,8 +62,8 @@ TEST(CostModel, CountsTheSegmentThatALightLaneHasTooMany) {
   EXPECT_DOUBLE_EQ(time(64), equal);
   figures.lightest_lane = 0.2;
   const double segment_us = figures.segment_bytes / (0.15625 * 125 * 0.2);  // on the light lane
-  EXPECT_NEAR(time(70) - time(65), segment_us, 0.01) << "14 segments, and 13";
-  EXPECT_NEAR(time(69), time(66), 0.01) << "14 segments each";
+  EXPECT_NEAR(time(70) - time(65), segment_us, 0.01) << "one lane has 14 segments instead of 13";
+  EXPECT_NEAR(time(69), time(66), 0.01) << "the longest lane has 14 segments in both";
   EXPECT_LT(std::abs(time(640) / 10 / time(64) - 1), 0.1) << "long operations take what the trees' rate says";
 }
 
@@ -144,7 +144,7 @@ TEST(CostModel, CountsTheLargerOfTheTwoBuffers) {
   EXPECT_EQ(amount_in_all(Collective::all_gather, 100, 8), 800U);
   EXPECT_EQ(amount_in_all(Collective::reduce_scatter, 100, 8), 800U);
   EXPECT_EQ(amount_in_all(Collective::barrier, 100, 8), 0U);
-  EXPECT_EQ(amount_in_all(Collective::all_to_all, 1ULL << 62, 1U << 31), UINT64_MAX) << "it must not wrap";
+  EXPECT_EQ(amount_in_all(Collective::all_to_all, 1ULL << 62, 1U << 31), UINT64_MAX) << "the sum must not wrap";
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST(Policy, SplitsByTheRatesOfTheTrees) {
   EXPECT_NEAR(at(kGbit / 2).tree_share, bound(0.5) * kWholeShare, 0.03 * kWholeShare);
   EXPECT_EQ(at(kGbit).path, Path::tree);
   EXPECT_EQ(at(8 * kGbit).path, Path::tree);
-  EXPECT_EQ(at(0).path, Path::tree) << "a rate that is not known";
+  EXPECT_EQ(at(0).path, Path::tree) << "the trees' rate is not known";
   EXPECT_EQ(default_policy(shape, 64, {.rates = {.links = kGbit, .trees = kGbit / 8, .ranks = kGbit}})
                 .at(Collective::all_reduce, 4),
             default_policy(shape, 64, {.rates = {.links = kGbit, .trees = kGbit, .ranks = kGbit}})
@@ -153,7 +153,7 @@ TEST(Policy, LeavesToTheRanksWhatIsTooShortForManyNarrowLanes) {
       EXPECT_GE(step.tree_share, share) << "longer operations give the trees no less: " << step.bytes_max;
       share = step.tree_share;
     }
-    EXPECT_LT(policy.steps(Collective::all_reduce).size(), 200U) << "rank 0 sends them to everybody";
+    EXPECT_LT(policy.steps(Collective::all_reduce).size(), 200U) << "rank 0 sends these steps to every rank";
   }
 }
 
@@ -173,7 +173,7 @@ TEST(Policy, ANarrowRingLeavesMoreToTheTrees) {
   };
   EXPECT_NEAR(share(kGbit), 0.25 * 1.75 / (1 + 0.25 * 0.75) * kWholeShare, 0.03 * kWholeShare);
   EXPECT_NEAR(share(kGbit / 4), 1.75 / 2.75 * kWholeShare, 0.03 * kWholeShare)
-      << "the ring takes 7, the trees 4 a byte";
+      << "the ring takes 7 units of time for a byte, and the trees take 4";
 }
 
 TEST(Policy, RefusesAShareThatIsNone) {

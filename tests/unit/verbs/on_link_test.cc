@@ -29,18 +29,18 @@ bool on_link(const std::string& from, const std::string& to) {
 TEST(OnLink, IsWhatLiesInTheInterfacesOwnNetwork) {
   EXPECT_TRUE(neighbour("10.1.0.1", "255.255.255.0", "10.1.0.2"));
   EXPECT_FALSE(neighbour("10.1.0.1", "255.255.255.0", "10.1.1.2"));
-  EXPECT_TRUE(neighbour("10.1.0.1", "255.255.254.0", "10.1.1.2")) << "a mask that ends within a byte";
+  EXPECT_TRUE(neighbour("10.1.0.1", "255.255.254.0", "10.1.1.2")) << "the mask ends within a byte";
   EXPECT_FALSE(neighbour("10.1.0.1", "255.255.255.255", "10.1.0.2"));
   EXPECT_TRUE(neighbour("fd00:0:0:1::1", "ffff:ffff:ffff:ffff::", "fd00:0:0:1::2"));
   EXPECT_FALSE(neighbour("fd00:0:0:1::1", "ffff:ffff:ffff:ffff::", "fd00:0:0:2::2"));
-  EXPECT_FALSE(neighbour("10.1.0.1", "255.255.255.0", "fd00::1")) << "another family";
+  EXPECT_FALSE(neighbour("10.1.0.1", "255.255.255.0", "fd00::1")) << "the address is of another family";
 }
 
 TEST(OnLink, KnowsThisHostsInterfaces) {
   if (!on_link("127.0.0.1", "127.0.0.1")) GTEST_SKIP() << "this host has no loopback interface";
   EXPECT_TRUE(on_link("127.0.0.1", "127.9.9.9"));
   EXPECT_FALSE(on_link("127.0.0.1", "192.0.2.1"));
-  EXPECT_FALSE(on_link("192.0.2.1", "192.0.2.2")) << "no interface has it";
+  EXPECT_FALSE(on_link("192.0.2.1", "192.0.2.2")) << "no interface has the address";
 }
 
 }  // namespace

@@ -45,15 +45,15 @@ class PlacesHere : public testing::Test {
 TEST_F(PlacesHere, AreWrittenOnceAsAWholeThroughTheirQueuePair) {
   const std::uint32_t number = tell(1, 2);
   EXPECT_EQ(statistics.memory_regions, 1U);
-  EXPECT_FALSE(places.written(number, 1, kBytes)) << "another queue pair";
-  EXPECT_FALSE(places.written(number, 2, kBytes - 1)) << "not all of it";
-  EXPECT_FALSE(places.written((number + 1) % kPlaces, 2, kBytes)) << "not told";
-  EXPECT_FALSE(places.written(kPlaces, 2, kBytes)) << "none there";
+  EXPECT_FALSE(places.written(number, 1, kBytes)) << "the place belongs to another queue pair";
+  EXPECT_FALSE(places.written(number, 2, kBytes - 1)) << "the peer has not written the whole place";
+  EXPECT_FALSE(places.written((number + 1) % kPlaces, 2, kBytes)) << "the peer was not told this place";
+  EXPECT_FALSE(places.written(kPlaces, 2, kBytes)) << "there is no place of this number";
   EXPECT_TRUE(places.written(number, 2, kBytes));
   EXPECT_EQ(statistics.memory_regions, 0U) << "the right has ended";
   EXPECT_FALSE(places.written(number, 2, kBytes)) << "twice";
   places.free(number);
-  EXPECT_FALSE(places.written(number, 2, kBytes)) << "nobody's";
+  EXPECT_FALSE(places.written(number, 2, kBytes)) << "the place is free";
 }
 
 TEST_F(PlacesHere, AreNotBelievedBeforeTheyAreTold) {
@@ -72,8 +72,8 @@ TEST_F(PlacesHere, AreWithdrawnByTheirFrameAloneToldOrNot) {
   EXPECT_TRUE(places.withdraw(header(2)));
   EXPECT_FALSE(places.has_untold());
   for (std::uint64_t sequence = 10; sequence < 10 + kPlaces; ++sequence)
-    EXPECT_TRUE(places.expect(header(sequence), memory)) << "all are free again";
-  EXPECT_FALSE(places.expect(header(20), memory)) << "and no more than there are";
+    EXPECT_TRUE(places.expect(header(sequence), memory)) << "all places are free again";
+  EXPECT_FALSE(places.expect(header(20), memory)) << "all places are in use";
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ class Arranger {
       topology.groups.emplace_back(kOneGroup);
       imported_.warnings.push_back(
           std::string(
-              "the switches with hosts are cabled to one another as in no tree: they are taken as one group '") +
+              "the switches with hosts are cabled to one another as no tree is: they are taken as one group '") +
           kOneGroup + "' of a dragonfly; name the groups by hand where there are several");
     }
     std::vector<std::uint32_t> places(found_.nodes.size(), 0);

@@ -21,7 +21,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Cuts `text` at a '#' that no backslash takes its meaning.
+/// Cuts `text` at a '#' without a backslash before it.
 std::string_view without_comment(std::string_view text) {
   for (std::size_t i = text.find('#'); i != std::string_view::npos; i = text.find('#', i + 1)) {
     if (i == 0 || text[i - 1] != '\\') return text.substr(0, i);

@@ -133,7 +133,7 @@ TEST_F(FrameReaderTest, AResumeWhileOnHeaderRunsCounts) {
 
 TEST_F(FrameReaderTest, AResumeBeforeAHeaderIsNoAnswerToItsNotYet) {
   script_.resume();
-  EXPECT_EQ(script_.turns, 0) << "nothing waits for it";
+  EXPECT_EQ(script_.turns, 0) << "no frame waits for resume()";
   script_.answer = [](const FrameHeader&) { return NotYet{}; };
   EXPECT_FALSE(reader_.place(script_, header_of(1, 100)));
   EXPECT_EQ(script_.turns, 0);

@@ -130,7 +130,7 @@ TEST(TurnEngine, RunsPostedCallsAndCountsThem) {
   EXPECT_EQ(core.poll(1s), 2U);
   EXPECT_EQ(calls, 2);
   EXPECT_EQ(core.sleeps, 0);
-  EXPECT_EQ(core.wakes, 0) << "it was awake";
+  EXPECT_EQ(core.wakes, 0) << "the thread was awake";
 }
 
 TEST(TurnEngine, DoesNothingWithinItsOwnCallbacks) {

@@ -35,7 +35,7 @@ TEST(DueList, GivesEachATurnOnceInTheOrderOfAsking) {
   list.run([&turns](Item& item) { turns.push_back(item.number); });
   EXPECT_EQ(turns, (std::vector{2, 1}));
   EXPECT_TRUE(list.empty());
-  list.run([](Item&) { FAIL() << "nobody has asked"; });
+  list.run([](Item&) { FAIL() << "no item has asked for a turn"; });
 }
 
 TEST(DueList, LeavesWhatAsksDuringARunForTheNext) {
@@ -82,7 +82,7 @@ TEST(DueList, GoesOnAfterATurnThatThrows) {
   list.add(a);
   list.add(b);
   EXPECT_THROW(list.run([](Item&) { throw std::logic_error("a user's mistake"); }), std::logic_error);
-  EXPECT_FALSE(b.due) << "it may ask again";
+  EXPECT_FALSE(b.due) << "the item may ask again";
   list.add(b);
   int turns = 0;
   list.run([&turns](Item&) { ++turns; });
@@ -125,7 +125,7 @@ TEST(Deadlines, ReplaceAndClearATime) {
   deadlines.clear(a);
   EXPECT_TRUE(deadlines.empty());
   deadlines.set(a, TimePoint::max());
-  EXPECT_TRUE(deadlines.empty()) << "never is no time";
+  EXPECT_TRUE(deadlines.empty()) << "TimePoint::max() is no deadline";
 }
 
 TEST(DeadlineHeap, GivesTheEarliestFirst) {

@@ -93,7 +93,7 @@ TEST(SpinEstimate, StaysAwakeWhereOthersHaveTheCoreForAMomentAndItsTurnComesWith
   waiter.wait_often(200, 90us, 30us);
   ASSERT_TRUE(waiter.spins());
   waiter.wait(90us, 30us);
-  EXPECT_TRUE(waiter.was_awake()) << "the time that others had the core is not its own";
+  EXPECT_TRUE(waiter.was_awake()) << "time in which others had the core does not count";
 }
 
 TEST(SpinEstimate, LeavesTheCoreToOthersThatKeepIt) {
@@ -111,7 +111,7 @@ TEST(SpinEstimate, TriesMoreAndMoreSeldomWhatWasInVain) {
   const int late = waiter.trials(10'000, 100us, 3ms);
   EXPECT_GE(early, 2);
   EXPECT_LE(early, 6);
-  EXPECT_LE(late, 2) << "one in 8192";
+  EXPECT_LE(late, 2) << "one wait in 8192 is a trial";
 }
 
 TEST(SpinEstimate, NeverSpinsWhenTheSettingIsZero) {

@@ -75,7 +75,7 @@ transport::Placement FrameReceiveComm::place_first(const FrameHeader& header) {
 
 transport::Placement FrameReceiveComm::place_next(const FrameHeader& header) {
   if (filling_ == nullptr || filling_->room.size() - filling_->landed_bytes < header.payload_bytes) {
-    return refuse("a piece of a message that has no place in it");
+    return refuse("a piece that has no place in its message");
   }
   return transport::Accept{filling_->room.subspan(filling_->landed_bytes, header.payload_bytes)};
 }
