@@ -12,8 +12,8 @@ namespace tributary::service {
 /// begin with TRIBUTARY_TEST_ or TRIBUTARY_CLUSTER_.
 [[nodiscard]] std::span<const std::string_view> known_variables();
 
-/// Returns the name that `name` most likely was to be: one with few letters changed, or one that continues it or that it
-/// continues by a whole word. Nothing if it is known, or like none.
+/// Returns the name that `name` most likely was to be: one that differs in a few letters, or that has one more or one
+/// fewer word at its end. Returns nothing if the name is known, or resembles no other.
 [[nodiscard]] std::optional<std::string_view> meant_by(std::string_view name);
 
 /// Returns a sentence for each misspelt name in `environment`, which is as `environ`: a list that ends with nullptr.

@@ -1,6 +1,6 @@
 #pragma once
-// One rank of one communicator. Single-threaded, driven by its transport and by tick(); the C API puts a thread around
-// it, the simulator virtual time. This class is the table of contents; each part has a file of its own:
+// One rank of one communicator. It is single-threaded, and driven by its transport and by tick(): on a thread of the C
+// API, or in the simulator's virtual time. This class is the table of contents; each part has a file of its own:
 //
 //   life.h               the states from meeting to the end
 //   membership.h         who is here, and the star of connections to rank 0

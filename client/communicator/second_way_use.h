@@ -22,7 +22,7 @@ class SecondWayUse {
   /// Watches from now on the connections to other ranks and the address of this rank's device on the first way.
   void watch(PeerMesh& mesh, std::string device_address);
 
-  /// Handles that the first way between this rank and `peer` is broken: their connection, or the device of one side.
+  /// Handles a break of the first way between this rank and `peer`, of their connection or of one side's device.
   /// The higher rank makes the second connection, and may not have noticed the break: the lower rank tells it through
   /// rank 0.
   void broken_with(std::uint32_t peer, const std::string& reason);

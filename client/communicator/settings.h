@@ -35,7 +35,7 @@ struct CommunicatorSettings {
   std::uint64_t link_rate = 0;  // rate of this rank's link, in bits per second; 0: not known
   std::string job = "default";
   std::string user{};           // user of this process, for the manager's listings
-  std::uint32_t processes = 0;  // ranks for which these speak, themselves included; 0: for themselves alone
+  std::uint32_t processes = 0;  // ranks for which the members speak, themselves included; 0: for themselves alone
   std::uint32_t lanes = 1;      // 0: as many as save time
   PathMode path = PathMode::automatic;
   bool require_trees = false;  // have no communicator rather than one that falls back

@@ -39,7 +39,7 @@ struct CoordinatorSettings {
   std::uint64_t link_rate = 0;     // rate of the slowest rank's link, in bits per second; 0: not known
   std::string job;
   std::string user{};           // user of the ranks' processes
-  std::uint32_t processes = 0;  // ranks for which these speak; 0: for themselves alone
+  std::uint32_t processes = 0;  // ranks for which the members speak; 0: for themselves alone
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};       // for the GroupRequest

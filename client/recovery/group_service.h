@@ -14,7 +14,7 @@ namespace tributary::client {
 struct GroupRequest {
   std::string job;
   std::string user{};              // user of the ranks' processes; empty: not known
-  std::uint32_t processes = 0;     // ranks for which these speak, themselves included; 0: for themselves alone
+  std::uint32_t processes = 0;     // ranks for which the members speak, themselves included; 0: for themselves alone
   std::vector<std::string> hosts;  // by rank: its place in the topology
   std::uint32_t lanes = 1;
   std::uint64_t link_rate = 0;  // rate of the slowest rank's link, in bits per second; 0: not known

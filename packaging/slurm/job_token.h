@@ -17,7 +17,7 @@ void tributary_job_token_path(const char* directory, uint32_t job, char* path, s
    `sentence`, of kSentenceBytesMax bytes (options.h). */
 int tributary_make_job_token(const char* directory, uint32_t job, uid_t user, const char* token_file, char* sentence);
 
-/* Removes it; one that is not there is no error. */
+/* Removes the copy; a missing copy is no error. */
 void tributary_remove_job_token(const char* directory, uint32_t job);
 
 #ifdef __cplusplus

@@ -73,7 +73,7 @@ class DpdkPort final : public packet::PacketPort {
     bool valid = false;
     bool resolved = false;         // the neighbour's MAC address is in `headers`
     std::uint32_t generation = 0;  // the neighbour table's generation when this was made
-    std::uint32_t second = 0;      // when this was made: anew each second, so that the neighbour counts as in use
+    std::uint32_t second = 0;      // when this was made; made anew each second, for the neighbour to count as in use
     std::size_t bytes_max = 0;     // longest payload of a datagram
     ethernet::IpAddress next_hop{};
     ethernet::UdpTemplate headers;

@@ -36,7 +36,7 @@ struct PacketSettings {
   Duration linger{};                                  // the transport's end waits for unacknowledged
                                                       // frames
   Duration busy_poll{};                               // poll(wait) spins for this long before it sleeps
-  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within this time
+  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins if most waits end within this time
   bool short_ways = true;                             // takes them for packets that are one frame; tests
                                                       // compare
   CongestionSettings congestion;

@@ -16,10 +16,10 @@
 //
 // Why it never stops. Messages stop when both sides have sent D that are not acknowledged. The last of the D is only
 // used by a message that acknowledges something new (may_send()). Suppose both sides have used it, a with message A, b
-// with message B, all is consumed, and nothing is under way. If B was sent after b consumed A, B acknowledged all of
-// a's: a is free. The other way round, b is free. In the third case A acknowledged something new to b, after which b
-// has sent nothing, as B was its last: b is free. The side that is free, and owes an acknowledgement of half of D or
-// more, sends one by itself.
+// with message B, all is consumed, and nothing is under way. If B was sent after b consumed A, B acknowledged all
+// messages of a: a is free. The other way round, b is free. In the third case A acknowledged something new to b, after
+// which b has sent nothing, as B was its last: b is free. The side that is free, and owes an acknowledgement of half of
+// D or more, sends one by itself.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

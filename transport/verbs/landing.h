@@ -73,7 +73,7 @@ class Landing {
 /// The peer's room, as this side may use it.
 class PeerLanding {
  public:
-  /// Takes the room that the peer has told on this queue pair, with the key for it. False: such a room cannot be.
+  /// Takes the room that the peer has told on this queue pair, with the key for it. False: such a room is impossible.
   [[nodiscard]] bool open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept;
   [[nodiscard]] bool takes(std::size_t payload_bytes) const noexcept {
     return payload_bytes <= payload_bytes_ && written_ - freed_ < cells_;

@@ -59,7 +59,7 @@ class CandidateBuilder {
   /// A site's aggregators, the least busy first.
   struct Queue {
     std::vector<std::uint32_t> order;
-    std::uint32_t fan_in = 0;  // for which it holds; 0: it is not made
+    std::uint32_t fan_in = 0;  // the fan-in for which the list holds; 0: there is no list yet
     bool any_fan_in = false;   // all have links of one rate: then their order is that of their loads
   };
   /// A run of ranks, or a node, that still needs a parent.
@@ -89,7 +89,7 @@ class CandidateBuilder {
   std::uint64_t weight_ = 0;
   Candidate* out_ = nullptr;
   std::vector<Queue> queues_;          // by site
-  std::vector<CandidateNode> spare_;   // of earlier trees: their lists keep their memory
+  std::vector<CandidateNode> spare_;   // nodes of earlier trees: their lists keep their memory
   Items result_;                       // of reduce()
   std::vector<Items> pending_;         // by site
   std::vector<bool> used_;             // by aggregator

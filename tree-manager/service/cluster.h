@@ -95,7 +95,7 @@ struct GroupSpec {
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
   std::string user{};                           // user of the ranks' processes, as they say; may be empty
-  std::uint32_t processes = 0;                  // ranks for which these speak; 0: for themselves alone
+  std::uint32_t processes = 0;                  // ranks for which the members speak; 0: for themselves alone
   std::string exchange_key{};                   // the ranks', base64; empty: places get no secrets
   std::string request_id{};                     // the same id gives the same group; empty: always a new group
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known

@@ -69,7 +69,7 @@ struct GroupRecord {
   std::string exchange_key{};            // the ranks', base64; empty: places have no secrets
   std::string request_id{};              // id of the request that made the group; empty: it had none
   std::string user{};                    // user of the ranks' processes, as they say; may be empty
-  std::uint32_t processes = 0;           // ranks for which these speak; 0: for themselves alone
+  std::uint32_t processes = 0;           // ranks for which the members speak; 0: for themselves alone
   std::int64_t adopted_at = 0;           // when its record was taken in, seconds since 1970-01-01 UTC; 0: never
   std::vector<UsedAggregator> before{};  // aggregators of the trees before, each once
   PathRates rates{};                     // when the trees were planned

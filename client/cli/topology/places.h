@@ -14,8 +14,8 @@ struct FabricPlace {
   std::vector<std::uint32_t> inside;         // indices of places of lower levels
   std::vector<const manager::Link*> hosts;   // links of hosts to these switches
   std::uint32_t uplinks = 0;                 // how many links lead further up
-  std::uint64_t uplink_bits_per_second = 0;  // of all of these
-  std::uint64_t below_bits_per_second = 0;   // of all hosts' links in it and inside
+  std::uint64_t uplink_bits_per_second = 0;  // the sum over these links
+  std::uint64_t below_bits_per_second = 0;   // the sum over all hosts' links, also in places inside
   bool outermost = true;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// A cluster of racks and pods at any size, and a time below which no plan on it can end.
+// A cluster of racks and pods at any size, and a lower bound of the time of every plan on it.
 #include <algorithm>
 #include <map>
 #include <string>

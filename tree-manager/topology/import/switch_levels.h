@@ -7,7 +7,7 @@
 namespace tributary::manager {
 
 /// Gives every switch its level, unless some have one already. Switches that no host reaches keep 0. `links` holds one
-/// link for any two nodes. Returns false if the switches with hosts are cabled to one another as in no tree: then all
+/// link for any two nodes. Returns false if the switches with hosts are cabled to one another as no tree is: then all
 /// have level 1.
 [[nodiscard]] bool work_out_levels(std::vector<FoundNode>& nodes, const std::vector<FoundLink>& links);
 

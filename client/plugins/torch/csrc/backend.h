@@ -105,8 +105,8 @@ class Backend : public c10d::Backend {
   /// Fails if the group is shut down.
   tributary_info info();
 
-  /// Ends the groups that are left when the interpreter ends. As destroy_process_group() was not called, the other
-  /// ranks are told: at once after an uncaught exception, else only if they do not end, too, within a moment.
+  /// Ends the groups that are left when the interpreter ends. The other ranks are told that destroy_process_group() was
+  /// not called: at once after an uncaught exception, otherwise only if they do not end themselves within a moment.
   static void close_all(bool failed);
 
  private:

@@ -64,11 +64,11 @@ enum class FrameType : std::uint8_t {
   abort = 31,           // both ways: the communicator is over; payload is the reason, UTF-8
   goodbye = 32,         // reserved: nobody sends it
   finalize = 33,        // up: all operations of this rank have ended; down: those of all ranks have ended
-  second_way = 34,      // up, then down: connections between two ranks, or one and all, take the second transport now
-  whereabouts = 35,     // up: asks for the addresses of some ranks
-  members = 36,         // down: answer to whereabouts
-  amend = 37,           // down: the policy is about to change; start no more operations, and say which one is next
-  amended = 38,         // down: use this step of the policy from this operation on; payload is an Amendment (policy.h)
+  second_way = 34,   // up, then down: connections of two ranks, or of one to all others, now use the second transport
+  whereabouts = 35,  // up: asks for the addresses of some ranks
+  members = 36,      // down: answer to whereabouts
+  amend = 37,        // down: the policy is about to change; start no more operations, and say which one is next
+  amended = 38,      // down: use this step of the policy from this operation on; payload is an Amendment (policy.h)
   // rank <-> rank: the fallback and point-to-point channels
   peer_hello = 48,  // first frame of the side that connects; payload proves the group's secret
   peer_data = 49,   // a piece of a fallback collective

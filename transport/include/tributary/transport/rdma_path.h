@@ -20,8 +20,8 @@ struct RdmaPath {
   std::optional<std::uint8_t> ack_timeout;     // 4.096 us x 2^n before a packet is sent again; at most 31; 0: never
   std::uint8_t retry_count = 6;                // packets sent again before the peer counts as gone; at most 7, which
                                                // some devices take for "for ever" (Linux's rdma_rxe)
-  std::uint8_t rnr_retry_count = 6;            // for devices that lose a receive, as one is always posted; 7: for ever
-  std::optional<std::uint8_t> rnr_timer;       // the peer's wait then, in InfiniBand's code, 0 to 31; 0 is 655.36 ms
+  std::uint8_t rnr_retry_count = 6;            // for devices that lose a posted receive; 7: for ever
+  std::optional<std::uint8_t> rnr_timer;       // the pause before that, in InfiniBand's code, 0 to 31; 0 is 655.36 ms
   friend bool operator==(const RdmaPath&, const RdmaPath&) = default;
 };
 

@@ -30,8 +30,8 @@ struct TcpSettings {
   Duration keepalive = std::chrono::seconds(10);      // probes a peer that has been silent for this long, three times,
                                                       // a third of it apart; 0: never
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
-  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for so long, yielding to
-                                                      // others, while most waits end within it; 0: never
+  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for so long and yields
+                                                      // to others, if most waits end within this time; 0: never
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: any
 };
 

@@ -37,7 +37,7 @@ struct UdpSettings {
   bool ecn = true;                                         // packets say that routers may mark them: ECT(0)
   std::uint8_t dscp = 0;                                   // of packets sent, 0 to 63, by which switches choose a queue
   Duration busy_poll{};                                    // poll(wait) spins for this long before it sleeps
-  Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: poll() spins while most waits end
+  Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: poll() spins if most waits end
                                                            // within this time
   bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: any

@@ -68,8 +68,8 @@ struct VerbsSettings {
   // is pinned, and a registration serves again. The first access to a page costs a fault in the device.
   bool on_demand = false;
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
-  Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long, yielding to
-                                                      // others, but only while most waits are over by then; 0: never
+  Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long and yields
+                                                      // to others, if most waits end within this time; 0: never
   // After this long a silence the transport asks whether the peer's device lives; 0: never, so that only a send notices
   // that a host has vanished.
   Duration keepalive = std::chrono::seconds(10);

@@ -69,7 +69,7 @@ enum class AggregatorState : std::uint8_t {
 struct GroupRequest {
   std::string job;                  // at most 63 bytes; empty: "unnamed"
   std::string user{};               // user of the ranks' processes, at most 63 bytes; empty: not known
-  std::uint32_t processes = 0;      // ranks for which these speak, themselves included; 0: for themselves alone
+  std::uint32_t processes = 0;      // ranks for which the members speak, themselves included; 0: for themselves alone
   std::vector<std::string> hosts;   // by rank: that rank's host in the topology
   std::uint32_t lanes = 0;          // wanted, 1 to kLanesMax; 0: as many as save time
   bool lane_weights = false;        // the ranks deal segments by the lanes' weights
