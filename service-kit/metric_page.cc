@@ -34,7 +34,7 @@ void MetricPage::begin(MetricType type, std::string name, std::string help, std:
 }
 
 void MetricPage::add_number(double value, std::vector<std::string> label_values) {
-  TRIBUTARY_ASSERT(!families_.empty(), "a value of no family");
+  TRIBUTARY_ASSERT(!families_.empty(), "a value without a family");
   TRIBUTARY_ASSERT(label_values.size() == families_.back().labels.size(), "{} values for {} labels of {}",
                    label_values.size(), families_.back().labels.size(), std::string_view(families_.back().name));
   families_.back().samples.push_back({.value = value, .label_values = std::move(label_values)});

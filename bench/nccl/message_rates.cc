@@ -51,7 +51,7 @@ double seconds_of(clockid_t clock) {
 
 void quiet(abi::LogLevel, unsigned long, const char*, int, const char*, ...) {}
 
-/// A plugin that was loaded and has told its devices.
+/// A plugin that was loaded and has listed its devices.
 class Plugin {
  public:
   explicit Plugin(const std::string& path) : library_(path), net_(library_.net(kNewestVersion, &version_)) {
@@ -121,7 +121,7 @@ class End {
     int done = 0, size = 0;
     require_success(net_.test(flights_.front(), &done, &size), "test");
     if (done != 0) {
-      require(static_cast<std::size_t>(size) == bytes_, "a message of another length");
+      require(static_cast<std::size_t>(size) == bytes_, "a message arrived with another length");
       flights_.pop_front();
       ++ended_;
     } else {
@@ -294,7 +294,7 @@ void go_into_namespace(const std::string& name) {
 int compare_processes(const char* ours, const char* theirs, const std::vector<std::size_t>& sizes, int rounds,
                       const std::string& receivers_namespace) {
   std::array<int, 2> sockets{};
-  require(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) == 0, "no pair of sockets");
+  require(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) == 0, "the system gives no pair of sockets");
   const pid_t child = ::fork();
   require(child >= 0, "cannot fork");
   const bool sends = child != 0;

@@ -52,7 +52,7 @@ void SecondWayUse::check_device() {
 }
 
 void SecondWayUse::spread(const ControlMessage& message) {
-  TRIBUTARY_ASSERT(shared_.rank() == 0, "rank {} passes on what rank 0 alone passes on", shared_.rank());
+  TRIBUTARY_ASSERT(shared_.rank() == 0, "rank {} passes a message on, which is rank 0's part", shared_.rank());
   for (std::uint32_t rank = 0; rank < shared_.settings.nranks; ++rank) {
     if (rank != message.operation && (message.value == kNever || message.value == rank))
       shared_.whole.tell(rank, message);

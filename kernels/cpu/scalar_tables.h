@@ -1,5 +1,5 @@
 #pragma once
-// The reference as a target, for a CPU that has no vector target.
+// The tables of the reference, for a CPU that has no vector target.
 #include "kernels/cpu/kernel_table.h"
 
 namespace tributary::kernels::scalar {

@@ -14,7 +14,7 @@ struct DeviceCounters {
   std::uint64_t receive_errors = 0;     // damaged on the wire
   std::uint64_t receive_no_buffer = 0;  // the pool was empty
   std::uint64_t send_errors = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> others;  // those of the driver's own counts of loss that are not 0
+  std::vector<std::pair<std::string, std::uint64_t>> others;  // the driver's own counts of loss, except zeros
 };
 
 [[nodiscard]] DeviceCounters read_counters(std::uint16_t device);

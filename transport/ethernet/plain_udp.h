@@ -21,7 +21,7 @@ struct PlainDatagram {
   Ecn ecn = Ecn::not_capable;
   std::uint32_t body_offset = 0;
   std::uint32_t body_bytes = 0;
-  PartialSum udp_besides = 0;  // sum of all that UDP's checksum, not verified here, covers besides the body
+  PartialSum udp_besides = 0;  // UDP's checksum is not verified here: this sums what it covers besides the body
   /// Reads word by word: a read of the whole address would wait for the two stores that made it.
   void store_from(IpAddress& to) const noexcept {
     std::memcpy(to.data(), &from[0], sizeof from[0]);

@@ -64,7 +64,7 @@ class Mailbox {
   std::mutex mutex_;
   std::condition_variable posted_something_;
   std::vector<Message> posted_;  // guarded by mutex_
-  std::vector<Message> spare_;   // empty; only the owner uses it, to use its memory again
+  std::vector<Message> spare_;   // the owner's, and empty: keeps memory for the next take()
 };
 
 }  // namespace tributary::transport::turn

@@ -48,8 +48,8 @@ std::size_t receive_buffer_of(int socket) noexcept {
 /// Sets the socket's options. A system that lacks one of them works without marks, or without early news of a dead
 /// process.
 ///
-/// Packets are never sent in fragments, and may be as long as the device carries (PROBE). datagram_bytes_max() asks
-/// what the system believes of routers' words, and obeys it unless that is less than the protocol needs. The system's
+/// Packets are never sent in fragments, and may be as long as the device carries (PROBE). datagram_bytes_max() asks the
+/// system for the length that it has learned from routers, and obeys it unless the protocol needs more. The system's
 /// own way (DO) would go down to 552 bytes for ten minutes at the word of anybody who guesses a pair of ports, and
 /// would then send nothing of this protocol (RFC 8085, 3.2; RFC 8899, 4.6.2).
 void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
@@ -163,7 +163,7 @@ void UdpPort::wait(Duration limit) {
 
 void UdpPort::wake() noexcept {
   const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);  // 2^64 wakes fill it
+  (void)!::write(wake_.get(), &one, sizeof one);  // it fails only after 2^64 wakes
 }
 
 /// Asks the system for its route by a socket that is connected to the address, and sends nothing.
@@ -176,7 +176,7 @@ std::size_t UdpPort::datagram_bytes_max(const PacketAddress& to) {
   socklen_t size = sizeof bytes;
   if (probe.get() < 0 || ::connect(probe.get(), address.get(), address.bytes) != 0 ||
       ::getsockopt(probe.get(), four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_MTU : IPV6_MTU, &bytes, &size) != 0) {
-    return 0;  // the protocol's least
+    return 0;  // the caller then takes the protocol's shortest length
   }
   return static_cast<std::size_t>(std::clamp(bytes, 0, 65535)) -
          std::min<std::size_t>(headers, static_cast<std::size_t>(std::max(bytes, 0)));

@@ -6,10 +6,10 @@
 
 namespace tributary::cli {
 
-/// One stream of one rank: a pipe that the rank writes to, and this process's descriptor to which its lines go. Lines
-/// are written whole, so that the output of ranks does not mix within a line; a line without an end is written when the
-/// stream ends, or when it is longer than kLineBytesMax. `prefix` comes before every line; without it the bytes stay as
-/// they are.
+/// One stream of one rank: a pipe that the rank writes to, and the descriptor of this process to which the rank's lines
+/// go. Lines are written whole, so that the output of ranks does not mix within a line; a line without an end is
+/// written when the stream ends, or when it is longer than kLineBytesMax. `prefix` comes before every line; without it
+/// the bytes stay as they are.
 class RankOutput {
  public:
   static constexpr std::size_t kLineBytesMax = 64U << 10;

@@ -87,7 +87,7 @@ class Exchange {
                     .tag = step.tag,
                     .on_done = [this, &memory](const Status& status) {
                       end(status);
-                      std::ranges::fill(memory, std::byte{0xA5});  // ours again: a later reader is found out
+                      std::ranges::fill(memory, std::byte{0xA5});  // whoever reads this memory later reads wrong data
                     }});
   }
   void receive(std::uint32_t rank, const Step& step) {
@@ -127,7 +127,7 @@ class Exchange {
   }
 
   Cluster& cluster_;
-  const std::uint32_t any_tags_;  // by bit
+  const std::uint32_t any_tags_;  // bit t is set: receives with tag t are from any rank
   std::deque<std::vector<std::byte>> memory_;
   std::map<Pair, std::uint64_t> sent_, received_;
   std::uint64_t called_ = 0, ended_ = 0, failed_ = 0;
@@ -192,7 +192,7 @@ TEST(Messages, EndWithAnErrorThatNamesTheRankThatWasKilled) {
   }
 }
 
-/// Until every rank's communicator has failed.
+/// Runs until every rank's communicator has failed.
 bool run_until_failed(Cluster& cluster) {
   return cluster.network().run_until(
       [&] {
@@ -202,7 +202,7 @@ bool run_until_failed(Cluster& cluster) {
       cluster.network().now() + 60s);
 }
 
-// The error names no rank, because the receive is from any, and names the tag only if there is one.
+// The error names no rank, because the receive is from any rank; it names the tag only if there is one.
 TEST(Messages, TimeOutIfNoRankSendsThem) {
   for (const std::uint32_t tag : {0U, 5U}) {
     Cluster cluster(settings_of(1, false));

@@ -117,7 +117,7 @@ class ChaosRun {
   /// A run with fewer kills that a group noticed would show little.
   [[nodiscard]] std::uint64_t needed() const noexcept { return (kills_ + 1) / 2; }
 
-  /// Waits until all trees are in use, because a kill shows most then; but not for ever.
+  /// Waits until all trees are in use, because a kill shows most then. The wait has a limit.
   void wait_for_trees(std::uint64_t number) {
     const std::uint64_t now = now_us();
     const std::uint64_t left = end_us_ > now && number <= kills_ ? (end_us_ - now) / 1000 / (kills_ - number + 1) : 0;

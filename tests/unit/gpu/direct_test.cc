@@ -325,7 +325,7 @@ TEST_F(DirectCalls, AFlushComesBeforeAnybodyReadsWhatTheNetworkWrote) {
   const auto call = direct(in_place(memory));
   call->device()->copy(other.pointer(), memory.pointer(), kBytes, [] { EXPECT_GE(fake_cuda::counts().flushes, 1U); });
   EXPECT_TRUE(end(*call));
-  EXPECT_EQ(fake_cuda::counts().flushes, 2U);  // one more at the end
+  EXPECT_EQ(fake_cuda::counts().flushes, 2U);  // end() flushed once more
   const auto left = direct(in_place(memory));
   const auto host = left->materialize(true, {});
   ASSERT_TRUE(host);

@@ -75,7 +75,7 @@ TEST(MetricPage, UnitIsTheEndOfTheName) {
 
 TEST(MetricPageDeathTest, AValueForEachLabelIsNeeded) {
   MetricPage page("test_");
-  EXPECT_DEATH(page.add(1), "a value of no family");
+  EXPECT_DEATH(page.add(1), "a value without a family");
   page.begin(MetricType::gauge, "lanes", "Lanes now.", {"worker"});
   EXPECT_DEATH(page.add(1), "0 values for 1 labels of lanes");
   EXPECT_DEATH(page.add(1, {"0", "open"}), "2 values for 1 labels of lanes");

@@ -48,7 +48,7 @@ Status add_numbers(std::string_view part, std::size_t names_max, std::vector<std
   return {};
 }
 
-/// Expands one entry, the last bracket first to vary.
+/// Expands one entry. The number in the last bracket changes with every name.
 Status expand_entry(std::string_view entry, std::size_t names_max, std::vector<std::string>& names) {
   const std::string_view whole = entry;
   std::vector<std::string> made{""};

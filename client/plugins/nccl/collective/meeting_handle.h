@@ -1,6 +1,6 @@
 #pragma once
 // The handle that CollNet's listen() writes and NCCL carries to all ranks: the id of a group, or a mark that there can
-// be none. All ranks get all handles, so all decide alike without a message of their own.
+// be no group. All ranks get all handles, so all decide alike without a message of their own.
 #include <cstring>
 #include <span>
 
