@@ -64,7 +64,7 @@ struct Half {
 
 template <class Format, std::size_t kInputs>
 void sum(std::span<const void* const> inputs, void* out, std::size_t count) {
-  using Stored = typename Format::Stored;
+  using Stored = Format::Stored;
   std::array<const Stored*, kInputs> in;
   for (std::size_t k = 0; k < kInputs; ++k) in[k] = static_cast<const Stored*>(inputs[k]);
   auto* const to = static_cast<Stored*>(out);

@@ -1,5 +1,7 @@
 #include "bench/kernels/memory_probe.h"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -94,7 +96,7 @@ void walk_converting(const std::byte* in, std::byte* out, std::size_t groups) {
   constexpr std::size_t kOut = kWritten * kPerBlock * kTimes;
   for (std::size_t group = 0; group < groups; group += kTimes) {
     Block blocks[kOut];
-    for (std::size_t i = 0; i < kIn || i < kOut; ++i) {
+    for (std::size_t i = 0; i < std::max(kIn, kOut); ++i) {
       const Block loaded = load(in + i % kIn * sizeof(Block));
       blocks[i % kOut] = i < kOut ? loaded : merge(blocks[i % kOut], loaded);
     }

@@ -1,6 +1,7 @@
 #include "bench/kernels/plain_loop.h"
 
 #include <array>
+#include <cmath>
 #include <type_traits>
 
 #include "bench/kernels/plain_formats.h"
@@ -10,10 +11,16 @@ namespace {
 
 // ---- Operations. Integers wrap as unsigned ones, without undefined behaviour.
 
+template <class T>
+bool is_nan(T value) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(value);
+  return false;
+}
+
 template <ReduceOp kOp, class T>
 T combine(T a, T b) {
-  if constexpr (kOp == ReduceOp::min) return a < b || a != a ? a : b;
-  if constexpr (kOp == ReduceOp::max) return a > b || a != a ? a : b;
+  if constexpr (kOp == ReduceOp::min) return a < b || is_nan(a) ? a : b;
+  if constexpr (kOp == ReduceOp::max) return a > b || is_nan(a) ? a : b;
   if constexpr (std::is_integral_v<T>) {
     using U = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
     return static_cast<T>(kOp == ReduceOp::prod ? static_cast<U>(a) * static_cast<U>(b)
@@ -36,7 +43,7 @@ T finish(T value, std::uint32_t divisor) {
 
 template <class Format, ReduceOp kOp, std::size_t kInputs>
 void loop(std::span<const void* const> inputs, void* out, std::size_t count, std::uint32_t divisor) {
-  using Stored = typename Format::Stored;
+  using Stored = Format::Stored;
   std::array<const Stored*, kInputs> in;
   for (std::size_t k = 0; k < kInputs; ++k) in[k] = static_cast<const Stored*>(inputs[k]);
   auto* __restrict to = static_cast<Stored*>(out);
@@ -83,13 +90,13 @@ PlainReduce for_op(ReduceOp op, std::size_t inputs) {
 template <class Format>
 void narrow_loop(const void* in, void* out, std::size_t count) {
   const auto* const from = static_cast<const float*>(in);
-  auto* __restrict to = static_cast<typename Format::Stored*>(out);
+  auto* __restrict to = static_cast<Format::Stored*>(out);
   for (std::size_t i = 0; i < count; ++i) to[i] = Format::narrow(from[i]);
 }
 
 template <class Format, bool kAccumulates>
 void widen_loop(const void* in, void* out, std::size_t count) {
-  const auto* const from = static_cast<const typename Format::Stored*>(in);
+  const auto* const from = static_cast<const Format::Stored*>(in);
   auto* __restrict to = static_cast<float*>(out);
   for (std::size_t i = 0; i < count; ++i) {
     const float value = Format::widen(from[i]);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -103,14 +104,14 @@ class Arrays {
 };
 
 const MemoryProbe& fastest_probe(const Arrays& arrays, std::size_t bytes, std::size_t calls) {
-  const MemoryProbe* best = nullptr;
-  double best_seconds = 0;
+  const MemoryProbe* best = &memory_probes().front();
+  double best_seconds = std::numeric_limits<double>::infinity();
   for (const MemoryProbe& probe : memory_probes()) {
     std::vector<double> samples;
     for (int round = 0; round < 7; ++round) {
       samples.push_back(seconds_per_call(calls, [&] { probe.run(arrays.input_bytes(), arrays.out(), bytes); }));
     }
-    if (best == nullptr || median(samples) < best_seconds) {
+    if (median(samples) < best_seconds) {
       best = &probe;
       best_seconds = median(samples);
     }

@@ -33,7 +33,7 @@ struct TcpWish {
 /// chooses the device that makes connections.
 /// "udp" and "dpdk" seal their packets with `keys`, and "verbs" proves its connections by them; they may be nullptr.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(
-    const std::string& name, const std::string& own_address, const TcpWish& tcp,
+    const std::string& name, const std::string& own_address, const TcpWish& wish,
     std::shared_ptr<transport::LinkKeys> keys, const DpdkRank& dpdk, const RdmaWish& rdma, const UdpRank& udp);
 /// Makes the keys for the transport's packets. Errc::bad_config if that transport does not send Tributary's packets.
 [[nodiscard]] Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name,

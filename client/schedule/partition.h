@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "client/schedule/schedule.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/collective.h"
 
 namespace tributary::schedule {
@@ -16,6 +17,7 @@ struct Partition {
   std::uint64_t parts;
 
   [[nodiscard]] std::uint64_t offset(std::uint64_t part) const noexcept {
+    TRIBUTARY_ASSERT(parts != 0, "part {} of {} elements in {} parts", part, total, parts);
     return part * (total / parts) + std::min(part, total % parts);
   }
   /// Parts [begin, end).

@@ -282,7 +282,8 @@ template <class Element, Walk kWalk, std::size_t kInputs, class Op>
 HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) {
   const std::size_t inputs_count = kInputs != 0 ? kInputs : args.inputs_count;
   const std::uint8_t* fixed[kInputs != 0 ? kInputs : 1];
-  if constexpr (kInputs != 0) std::memcpy(fixed, args.inputs, sizeof(fixed));
+  if constexpr (kInputs != 0)
+    std::memcpy(static_cast<void*>(fixed), static_cast<const void*>(args.inputs), sizeof(fixed));
   const void* const* const inputs = args.inputs;
   std::uint8_t* const out = static_cast<std::uint8_t*>(args.out);
   const std::size_t step = group_bytes<Element>();

@@ -106,8 +106,11 @@ T divide(T sum, std::uint32_t divisor) noexcept {
 }
 
 template <class Format>
-typename Format::Accumulator load(const void* array, std::size_t index) noexcept {
-  typename Format::Stored stored;
+using StoredOf = Format::Stored;
+
+template <class Format>
+Format::Accumulator load(const void* array, std::size_t index) noexcept {
+  StoredOf<Format> stored;
   std::memcpy(&stored, static_cast<const std::byte*>(array) + index * sizeof(stored), sizeof(stored));
   return Format::decode(stored);
 }
@@ -119,7 +122,7 @@ void reduce_format(ReduceOp op, std::span<const void* const> inputs, void* out, 
     auto value = load<Format>(inputs[0], i);
     for (const void* input : inputs.subspan(1)) value = combine(op, value, load<Format>(input, i));
     if (op == ReduceOp::avg && divisor != 1) value = divide(value, divisor);
-    const typename Format::Stored stored = Format::encode(value);
+    const StoredOf<Format> stored = Format::encode(value);
     std::memcpy(static_cast<std::byte*>(out) + i * sizeof(stored), &stored, sizeof(stored));
   }
 }
@@ -135,7 +138,7 @@ void weighted_format(DType dtype, std::span<const void* const> inputs, const dou
     const bool finite = std::isfinite(value);
     value /= static_cast<T>(quotient);
     if (finite) value = std::clamp(value, -largest, largest);
-    const typename Format::Stored stored = Format::encode(value);
+    const StoredOf<Format> stored = Format::encode(value);
     std::memcpy(static_cast<std::byte*>(out) + i * sizeof(stored), &stored, sizeof(stored));
   }
 }

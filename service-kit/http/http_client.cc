@@ -68,7 +68,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   void start() {
-    resolver_.async_resolve(url_.host, url_.port, [self = shared_from_this()](error_code error, auto endpoints) {
+    resolver_.async_resolve(url_.host, url_.port, [self = shared_from_this()](error_code error, const auto& endpoints) {
       if (error) return self->finish(error);
       self->connect(endpoints);
     });

@@ -37,6 +37,7 @@ VerbsTransport::~VerbsTransport() = default;
 Result<std::unique_ptr<Listener>> VerbsTransport::listen(const Endpoint&, Acceptor&) {
   return not_built();
 }
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the transport takes the route over
 Result<std::unique_ptr<Listener>> VerbsTransport::listen_for(const Endpoint&, Route) {
   return not_built();
 }

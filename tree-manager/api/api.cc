@@ -247,6 +247,7 @@ Admission Api::admit(const HttpHead& head) {
                     {});
     return {.refusal = std::move(refusal), .body_bytes_max = 0, .proved = proved};
   }
+  TRIBUTARY_ASSERT(found.route != nullptr, "a request for {} was let in without a route", std::string_view(head.path));
   return {.refusal = std::nullopt, .body_bytes_max = found.route->body_bytes_max, .proved = proved};
 }
 
@@ -254,6 +255,8 @@ Admission Api::admit(const HttpHead& head) {
 HttpReply Api::handle(const HttpHead& head, const std::string& body) {
   const auto start = std::chrono::steady_clock::now();
   const Match found = match(head);
+  TRIBUTARY_ASSERT(found.route != nullptr, "admit() let in a request for {} without a route",
+                   std::string_view(head.path));
   const Proof caller = authenticator_.look(head.authorization, head.remote_address, settings_.unix_seconds());
   std::optional<HttpReply> refusal = refuse(found, caller);
   HttpReply reply;

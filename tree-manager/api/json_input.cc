@@ -50,7 +50,7 @@ std::uint64_t JsonInput::number(const char* name, std::uint64_t low, std::uint64
 
 std::string JsonInput::text(const char* name, std::optional<std::string> fallback) {
   const json* member = find(name, !fallback.has_value());
-  if (member == nullptr) return fallback.value_or(std::string{});
+  if (member == nullptr) return std::move(fallback).value_or(std::string{});
   if (!member->is_string()) return complain("'" + path_ + name + "' is not a string"), std::string{};
   return member->get<std::string>();
 }

@@ -61,7 +61,8 @@ Status Cluster::take_in(GroupRecord group) {
   if (auto ok = save([&] { return store_.put(group); }); !ok) return ok;
   std::erase(unsaved_removals_, group.id);
   group_numbers_.note_used(group.id);
-  put_in_place(groups_[group.id], std::move(group));
+  Group& place = groups_[group.id];
+  put_in_place(place, std::move(group));
   return {};
 }
 

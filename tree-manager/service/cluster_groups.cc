@@ -339,7 +339,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   record.rates = plan.rates;
   record.epoch = record.lanes.empty() ? 0 : 1;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
-  const auto made = std::make_shared<const GroupRecord>(std::move(record));
+  auto made = std::make_shared<const GroupRecord>(std::move(record));
   allotments_.add(*fabric_, *made);
   if (!made->request_id.empty()) requests_[request_name(made->owner, made->request_id)] = made->id;
   groups_[made->id] = {

@@ -10,8 +10,8 @@ namespace {
 using Field = service::SettingField<Settings>;
 using namespace service::field;
 
-Field path(std::string_view key, std::string Settings::* member, std::string allowed, std::string_view help) {
-  return text(key, member, std::move(allowed), help, [](std::string_view) -> Status { return {}; });
+Field path(std::string_view key, std::string Settings::* member, const std::string& allowed, std::string_view help) {
+  return text(key, member, allowed, help, [](std::string_view) -> Status { return {}; });
 }
 
 std::vector<Field> network_fields() {

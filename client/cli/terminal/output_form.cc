@@ -26,7 +26,7 @@ void write_member(const json& value, std::size_t depth, std::string& out) {
     out += " " + scalar(value) + "\n";
     return;
   }
-  out += "\n";
+  out += '\n';
   write(value, depth, false, out);
 }
 

@@ -58,15 +58,15 @@ std::size_t Screen::height() const {
   return static_cast<std::size_t>(getmaxy(stdscr));
 }
 
-void Screen::draw(const std::vector<TopLine>& shown, std::size_t fixed, std::size_t first) {
+void Screen::draw(const std::vector<TopLine>& lines, std::size_t fixed, std::size_t first) const {
   erase();
   const int width = getmaxx(stdscr);
   for (std::size_t row = 0; row < height(); ++row) {
     const std::size_t index = row < fixed ? row : row + first;
-    if (index >= shown.size()) break;
-    const attr_t attribute = attribute_of(shown[index].colour, wants_colour());
+    if (index >= lines.size()) break;
+    const attr_t attribute = attribute_of(lines[index].colour, wants_colour());
     attron(attribute);
-    mvaddnstr(static_cast<int>(row), 0, shown[index].text.c_str(), width);
+    mvaddnstr(static_cast<int>(row), 0, lines[index].text.c_str(), width);
     attroff(attribute);
   }
   refresh();

@@ -22,7 +22,7 @@ class Screen {
   ~Screen();
 
   /// Draws lines from `first` on, each cut at the edge. The lines before `fixed` stay at the top.
-  void draw(const std::vector<TopLine>& lines, std::size_t fixed, std::size_t first);
+  void draw(const std::vector<TopLine>& lines, std::size_t fixed, std::size_t first) const;
   /// Waits for a key, at most so long.
   [[nodiscard]] Key wait(std::chrono::milliseconds limit);
   [[nodiscard]] std::size_t height() const;

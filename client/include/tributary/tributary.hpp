@@ -188,12 +188,12 @@ class Request {
       return true;
     }
     // Either `limit` has passed and the request lives, or the operation itself has timed out and the request is gone.
-    const Error timed_out(waited, tributary_last_error(nullptr));
+    const std::string text = tributary_last_error(nullptr);
     int done = 0;
     const auto tested = tributary_test(request_, &done);
     if (tested == TRIBUTARY_OK && done == 0) return false;
     request_ = nullptr;
-    if (tested == TRIBUTARY_ERROR_BAD_ARGUMENT) throw timed_out;
+    if (tested == TRIBUTARY_ERROR_BAD_ARGUMENT) throw Error(waited, text);
     detail::check(tested);
     return true;
   }

@@ -52,7 +52,7 @@ class Victim : public transport::ChannelHandler {
     from.send_copy(header_of(header.group, header.sequence), payload.first(std::min<std::size_t>(payload.size(), 512)));
     if (!std::exchange(taken_, false)) return;
     if (header.sequence % 8 == 2) return from.give_back(payload);
-    kept_.push_back(payload);
+    kept_.emplace_back(payload);
   }
   void on_closed(transport::Channel&, const Error&) override {
     if (std::exchange(closed_, true)) std::abort();

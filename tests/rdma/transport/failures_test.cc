@@ -12,8 +12,6 @@
 #include "tests/rdma/transport/verbs_world.h"
 #include "tests/unit/transport/peer.h"
 
-extern char** environ;
-
 namespace tributary::transport::test {
 namespace {
 

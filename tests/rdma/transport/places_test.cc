@@ -16,7 +16,7 @@ class Taker : public Peer {
  public:
   bool takes_in_place(Channel&, const FrameHeader&) override { return takes; }
   void on_frame(Channel& from, const FrameHeader& header, std::span<std::byte> payload) override {
-    if (takes) kept.push_back(payload);
+    if (takes) kept.emplace_back(payload);
     last = payload.data();
     Peer::on_frame(from, header, payload);
   }

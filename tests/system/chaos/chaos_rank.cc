@@ -154,14 +154,10 @@ class Rank {
     const std::uint32_t half = n / 2;
     const bool upper = me >= half, odd = me % 2 == 1;
     tributary_unique_id own[2]{};
-    if (me == 0 || me == half) {
-      if (tributary_get_unique_id(&own[0]) != TRIBUTARY_OK)
-        return fail(Errc::io, std::string("no unique id: ") + tributary_last_error(nullptr));
-    }
-    if (me < 2) {
-      if (tributary_get_unique_id(&own[1]) != TRIBUTARY_OK)
-        return fail(Errc::io, std::string("no unique id: ") + tributary_last_error(nullptr));
-    }
+    if ((me == 0 || me == half) && tributary_get_unique_id(&own[0]) != TRIBUTARY_OK)
+      return fail(Errc::io, std::string("no unique id: ") + tributary_last_error(nullptr));
+    if (me < 2 && tributary_get_unique_id(&own[1]) != TRIBUTARY_OK)
+      return fail(Errc::io, std::string("no unique id: ") + tributary_last_error(nullptr));
     std::vector<tributary_unique_id> all(2 * n);
     const auto status = tributary_all_gather(own, all.data(), sizeof own, TRIBUTARY_UINT8, world_->comm(), nullptr);
     if (status != TRIBUTARY_OK)

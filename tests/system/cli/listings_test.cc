@@ -29,7 +29,7 @@ class Listings : public testing::Test {
     ASSERT_TRUE(cluster) << cluster.error().message;
     cluster_ = cluster->release();
     std::string token = read_file(cluster_->job_token_file());
-    token.erase(token.find_last_not_of("\n") + 1);
+    token.erase(token.find_last_not_of('\n') + 1);
     auto client = manager_client::ManagerClient::create({.url = cluster_->manager_url(), .token = token});
     ASSERT_TRUE(client);
     auto group = client->request_group(

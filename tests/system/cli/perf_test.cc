@@ -255,9 +255,10 @@ TEST_F(Perf, FailsWhenTheTreeIsDemandedAndThereIsNone) {
 }
 
 TEST_F(Perf, AKilledRankIsAnErrorThatNamesIt) {
-  const Outcome outcome = work_.tributary(
-      {"run", "--ranks", "3", "--aggregators", "1", "--grace", "30", "--", "sh", "-c",
-       "test $RANK = 1 && (sleep 0.7; kill -9 $$) & exec " TRIBUTARY_PROGRAM " perf all_reduce -b 1M -e 1M -n 100000"});
+  const std::string script =
+      "test $RANK = 1 && (sleep 0.7; kill -9 $$) & exec " TRIBUTARY_PROGRAM " perf all_reduce -b 1M -e 1M -n 100000";
+  const Outcome outcome =
+      work_.tributary({"run", "--ranks", "3", "--aggregators", "1", "--grace", "30", "--", "sh", "-c", script});
   EXPECT_EQ(outcome.code, 128 + 9) << outcome.error;
   EXPECT_THAT(outcome.error, HasSubstr("rank 1 was killed by signal 9"));
   EXPECT_THAT(outcome.error, HasSubstr("tributary perf: rank 0: "));

@@ -168,7 +168,7 @@ TEST_F(Gpu, ManyCallsAtOnceEndInAnyOrderWithTheirOwnBits) {
     std::vector<std::unique_ptr<Memory>> memory;
     std::vector<tributary_request*> requests(kCalls);
     for (int i = 0; i < kCalls; ++i) {
-      const auto count = static_cast<std::size_t>(1 + i * 40'000);
+      const auto count = 1 + static_cast<std::size_t>(i) * 40'000;
       memory.push_back(std::make_unique<Memory>(i % 3 != 2, reducible(DType::int32, ReduceOp::sum, count, rank + i)));
       ASSERT_EQ(tributary_all_reduce(memory.back()->data(), memory.back()->data(), count, TRIBUTARY_INT32,
                                      TRIBUTARY_SUM, comm, &requests[static_cast<std::size_t>(i)]),
@@ -178,7 +178,7 @@ TEST_F(Gpu, ManyCallsAtOnceEndInAnyOrderWithTheirOwnBits) {
     for (int i = kCalls - 1; i >= 0; --i)
       EXPECT_EQ(tributary_wait(requests[static_cast<std::size_t>(i)], -1), TRIBUTARY_OK) << last_error();
     for (int i = 0; i < kCalls; ++i) {
-      const auto count = static_cast<std::size_t>(1 + i * 40'000);
+      const auto count = 1 + static_cast<std::size_t>(i) * 40'000;
       const Bytes expected = reduced(
           DType::int32, ReduceOp::sum,
           {reducible(DType::int32, ReduceOp::sum, count, i), reducible(DType::int32, ReduceOp::sum, count, i + 1)});

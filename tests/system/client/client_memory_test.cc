@@ -146,7 +146,7 @@ TEST(Memory, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(tributary_mem_alloc(SIZE_MAX, &memory), TRIBUTARY_ERROR_BAD_ARGUMENT);
   EXPECT_EQ(tributary_mem_alloc(1, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
   EXPECT_EQ(tributary_mem_free(nullptr), TRIBUTARY_OK);
-  EXPECT_EQ(tributary_mem_free(&memory), TRIBUTARY_ERROR_BAD_ARGUMENT);
+  EXPECT_EQ(tributary_mem_free(static_cast<void*>(&memory)), TRIBUTARY_ERROR_BAD_ARGUMENT);
 }
 
 TEST(Memory, RegisteredMemoryIsNotFreedAndTheEndOfTheCommunicatorDeregistersIt) {

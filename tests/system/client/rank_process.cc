@@ -73,7 +73,8 @@ void mix(tributary_comm* comm, int rank, int nranks, int rounds) {
     } else {
       need(tributary_wait(request, -1), "tributary_wait");
     }
-    const auto expected = static_cast<float>(nranks * (nranks - 1) / 2 + nranks * round);
+    const int sum_of_ranks = nranks * (nranks - 1) / 2;
+    const auto expected = static_cast<float>(sum_of_ranks + nranks * round);
     if (heard != (rank + nranks - 1) % nranks || sum[0] != expected || sum[count - 1] != expected) fail("a wrong sum");
   }
 }

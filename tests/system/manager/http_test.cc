@@ -201,7 +201,7 @@ TEST_F(HttpTest, SurvivesBytesThatAreNoHttp) {
                                       "GET /%zz HTTP/1.1\r\n\r\n",
                                       "GET /%00 HTTP/1.1\r\n\r\n",
                                       std::string("\0\1\2\3\4\5\6\7", 8),
-                                      "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+                                      std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11),
                                       "GET  HTTP/1.1\r\n\r\n",
                                       "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
                                       "GET / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",

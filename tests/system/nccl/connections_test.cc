@@ -253,7 +253,7 @@ TEST(Connections, TakeAsManyReceivesInOneCallAsThePropertiesSay) {
   std::array<void*, 2> data{into[0].data(), into[1].data()};
   const std::array<std::size_t, 2> sizes{10, 10};
   const std::array<int, 2> tags{1, 2};
-  void* request = &request;
+  void* request = static_cast<void*>(&request);
   static_assert(kReceivesMax == 1);
   EXPECT_EQ(net::receive(pair.receiving, 2, data.data(), sizes.data(), tags.data(), &request), invalid_argument);
   EXPECT_EQ(request, nullptr);

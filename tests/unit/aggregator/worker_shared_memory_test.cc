@@ -91,7 +91,8 @@ class WorkerSharedMemory : public ::testing::Test {
   }
   void reduce(std::uint64_t sequence) {
     std::vector<std::vector<float>> inputs;
-    for (std::uint16_t i = 0; i < children_.size(); ++i) {
+    for (std::size_t child = 0; child < children_.size(); ++child) {
+      const auto i = static_cast<std::uint16_t>(child);
       contribute(i, sequence);
       inputs.push_back(floats(i, kCount, sequence));
     }

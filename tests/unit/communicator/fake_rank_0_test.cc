@@ -68,7 +68,10 @@ class Fake final : public transport::Acceptor, public transport::ChannelHandler 
   }
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
     ++came;
-    if (turns_away > 0 && turns_away-- > 0) return nullptr;
+    if (turns_away > 0) {
+      --turns_away;
+      return nullptr;
+    }
     channels_.push_back(std::move(channel));
     if (greets) say(FrameType::challenge, "000102030405060708090a0b0c0d0e0f");
     return this;

@@ -42,7 +42,7 @@ std::uint64_t ones(int bits) {
 std::uint64_t special_float(Layout layout, std::uint64_t pick) {
   const std::uint64_t unit = std::uint64_t{1} << layout.mantissa_bits;
   const std::uint64_t exponent_mask = ones(layout.exponent_bits) * unit;
-  const std::uint64_t one = (ones(layout.exponent_bits - 1)) * unit;
+  const std::uint64_t one = ones(layout.exponent_bits - 1) * unit;
   const std::array magnitudes{std::uint64_t{0},
                               std::uint64_t{1},
                               unit - 1,

@@ -82,7 +82,7 @@ inline double seconds_bound(const ClusterShape& shape, const std::vector<std::st
     seconds_per_gbit = std::max(seconds_per_gbit, members / (aggregator + static_cast<double>(shape.rack_uplink_gbit)));
   }
   double levels = 0;
-  for (double width = 1; width < ranks; width *= kChildrenMax) ++levels;
+  for (std::size_t width = 1; width < hosts.size(); width *= kChildrenMax) ++levels;
   return static_cast<double>(bytes) * 8 / kGiga * seconds_per_gbit + levels * kLevelSeconds;
 }
 

@@ -257,7 +257,7 @@ class Keeper : public Acceptor, public ChannelHandler {
   void on_frame(Channel&, const FrameHeader& header, std::span<std::byte> payload) override {
     EXPECT_EQ(header.sequence, frames++);
     if (!std::exchange(in_place_, false)) return check(payload);
-    kept.push_back(payload);
+    kept.emplace_back(payload);
     if (kept.size() < 24) return;
     std::ranges::reverse(kept);
     give_all_back();

@@ -123,7 +123,7 @@ class Root : public Acceptor {
       EXPECT_EQ(header.sequence, came++);
       root.story_.tell("contribution", number, payload);
       root.add(header.sequence, payload);
-      if (in_place) kept.push_back(payload);
+      if (in_place) kept.emplace_back(payload);
       while (kept.size() > header.sequence % 4) {
         channel->give_back(kept.front());
         kept.pop_front();

@@ -43,7 +43,7 @@ class SimPort final : public PacketPort {
     const auto at = std::ranges::find_if(kept_, [=](const auto& bytes) { return bytes.get() == buffer; });
     if (at == kept_.end()) std::abort();
     --network_.kept;
-    const auto bytes = *at;
+    const auto bytes = std::move(*at);
     kept_.erase(at);
     const auto same = [&](const auto& other) { return other == bytes; };
     const bool shown = std::ranges::any_of(held_, [&](const auto& event) { return event.bytes == bytes; });

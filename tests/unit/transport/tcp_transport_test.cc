@@ -338,7 +338,8 @@ TEST_F(TcpTransportTest, GathersManyFramesInFewCallsAndAllocatesNothingOnceWarm)
     }
     const std::size_t target = received + 500;
     for (std::uint64_t i = 0; i < 500; ++i) ASSERT_TRUE(sender->send(header_of(i), payload, i));
-    while (received < target) {
+    const auto all_came = [&] { return received >= target; };
+    while (!all_came()) {
       client_.poll(0ns);
       server_.poll(0ns);
     }

@@ -118,11 +118,12 @@ TEST(Policy, SplitsByTheRatesOfTheTrees) {
     EXPECT_TRUE(arrived && *arrived == policy);
     return policy.at(Collective::all_reduce, kLarge);
   };
+  constexpr std::uint64_t kEighth = kGbit / 8, kHalf = kGbit / 2;
   const auto bound = [](double c) { return c * 1.75 / (1 + c * 0.75); };
-  EXPECT_EQ(at(kGbit / 8).path, Path::split);
-  EXPECT_NEAR(at(kGbit / 8).tree_share, bound(0.125) * kWholeShare, 0.03 * kWholeShare);
-  EXPECT_EQ(at(kGbit / 2).path, Path::split);
-  EXPECT_NEAR(at(kGbit / 2).tree_share, bound(0.5) * kWholeShare, 0.03 * kWholeShare);
+  EXPECT_EQ(at(kEighth).path, Path::split);
+  EXPECT_NEAR(at(kEighth).tree_share, bound(0.125) * kWholeShare, 0.03 * kWholeShare);
+  EXPECT_EQ(at(kHalf).path, Path::split);
+  EXPECT_NEAR(at(kHalf).tree_share, bound(0.5) * kWholeShare, 0.03 * kWholeShare);
   EXPECT_EQ(at(kGbit).path, Path::tree);
   EXPECT_EQ(at(8 * kGbit).path, Path::tree);
   EXPECT_EQ(at(0).path, Path::tree) << "the trees' rate is not known";

@@ -45,7 +45,7 @@ class Arranger {
     if (!found_.links_are_cables) widen_uplinks();
     build();
     if (!name_interfaces(found_.interfaces, imported_.topology)) {
-      imported_.warnings.push_back(
+      imported_.warnings.emplace_back(
           "hosts have several interfaces, but their switches reach each other through hosts alone: each host's "
           "interfaces are taken as one with the sum of the rates");
     }
@@ -60,7 +60,7 @@ class Arranger {
   }
 
   void warn(std::size_t count, const std::string& what) {
-    if (count != 0) imported_.warnings.push_back(std::to_string(count) + " " + what);
+    if (count != 0) imported_.warnings.emplace_back(std::to_string(count) + " " + what);
   }
 
   [[nodiscard]] bool between_switches(const FoundLink& link) const {
@@ -211,7 +211,7 @@ class Arranger {
     topology.fabric = tree_ ? FabricKind::fat_tree : FabricKind::dragonfly;
     if (!tree_) {
       topology.groups.emplace_back(kOneGroup);
-      imported_.warnings.push_back(
+      imported_.warnings.emplace_back(
           std::string(
               "the switches with hosts are cabled to one another as no tree is: they are taken as one group '") +
           kOneGroup + "' of a dragonfly; name the groups by hand where there are several");

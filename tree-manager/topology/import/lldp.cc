@@ -36,7 +36,9 @@ std::string_view next_document(std::string_view& text) {
     }
     if (c == '"') quoted = true;
     if (c == '{' || c == '[') ++depth;
-    if ((c == '}' || c == ']') && depth > 0 && --depth == 0) {
+    if ((c != '}' && c != ']') || depth == 0) continue;
+    --depth;
+    if (depth == 0) {
       const std::string_view document = text.substr(0, i + 1);
       text.remove_prefix(i + 1);
       return document;
@@ -46,6 +48,7 @@ std::string_view next_document(std::string_view& text) {
 }
 
 /// Form json0 wraps every value in a list: this is the value, or the first of the list. A null if there is none.
+const json& unwrapped(json&&) = delete;  // the value must outlive what is returned
 const json& unwrapped(const json& value) {
   static const json kNull;
   if (!value.is_array()) return value;

@@ -73,7 +73,7 @@ Status expand_entry(std::string_view entry, std::size_t names_max, std::vector<s
     made = std::move(longer);
     entry.remove_prefix(close + 1);
   }
-  if (made.front().find(']') != std::string::npos) return bad(whole, "has a ']' without its '['");
+  if (made.front().contains(']')) return bad(whole, "has a ']' without its '['");
   if (made.size() > names_max - std::min(names.size(), names_max)) return bad(whole, "makes too many names");
   std::ranges::move(made, std::back_inserter(names));
   return {};

@@ -68,7 +68,7 @@ Result flush(void*, void*, int, void*, void** request) {
 }
 
 template <int kVersion, class Properties>
-constexpr abi::CollNetV6AndV7<Properties> make_v6_and_v7() {
+constexpr abi::CollNetV6AndV7<Properties> make_v6_and_v7() noexcept {
   return {.name = kName,
           .init = init_old<kVersion>,
           .devices = collnet::devices,
@@ -87,7 +87,7 @@ constexpr abi::CollNetV6AndV7<Properties> make_v6_and_v7() {
 }
 
 template <int kVersion, class Properties, std::size_t kDevices>
-constexpr abi::CollNetV11AndV12<Properties, kDevices> make_v11_and_v12() {
+constexpr abi::CollNetV11AndV12<Properties, kDevices> make_v11_and_v12() noexcept {
   return {.name = kName,
           .init = init<kVersion>,
           .devices = collnet::devices,
@@ -110,7 +110,7 @@ constexpr abi::CollNetV11AndV12<Properties, kDevices> make_v11_and_v12() {
 }
 
 template <int kVersion>
-constexpr abi::CollNetV9 make_v9_and_v10() {
+constexpr abi::CollNetV9 make_v9_and_v10() noexcept {
   return {.name = kName,
           .init = init_old<kVersion>,
           .devices = collnet::devices,
@@ -131,7 +131,7 @@ constexpr abi::CollNetV9 make_v9_and_v10() {
           .make_virtual_device = nullptr};
 }
 
-constexpr abi::CollNetV8 make_v8() {
+constexpr abi::CollNetV8 make_v8() noexcept {
   return {.name = kName,
           .init = init_old<8>,
           .devices = collnet::devices,
@@ -157,7 +157,7 @@ constexpr abi::CollNetV8 make_v8() {
 namespace nccl = tributary::nccl;
 namespace abi = tributary::nccl::abi;
 
-#define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) const
+#define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) constinit const
 
 TRIBUTARY_NCCL_TABLE abi::CollNetV12 ncclCollNetPlugin_v12 = nccl::make_v11_and_v12<12, abi::PropertiesV12, 8>();
 TRIBUTARY_NCCL_TABLE abi::CollNetV11 ncclCollNetPlugin_v11 = nccl::make_v11_and_v12<11, abi::PropertiesV11, 4>();

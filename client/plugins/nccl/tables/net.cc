@@ -85,7 +85,7 @@ Result set_attributes(void*, abi::NetAttributes*) {
 }
 
 template <int kVersion, class Properties, class RegisterSize>
-constexpr abi::NetV7AndV8<Properties, RegisterSize> make_v7_and_v8() {
+constexpr abi::NetV7AndV8<Properties, RegisterSize> make_v7_and_v8() noexcept {
   return {.name = kName,
           .init = init_old<kVersion>,
           .devices = net::devices,
@@ -108,7 +108,7 @@ constexpr abi::NetV7AndV8<Properties, RegisterSize> make_v7_and_v8() {
 }
 
 template <int kVersion, class Properties, std::size_t kDevices>
-constexpr abi::NetV11AndV12<Properties, kDevices> make_v11_and_v12() {
+constexpr abi::NetV11AndV12<Properties, kDevices> make_v11_and_v12() noexcept {
   return {.name = kName,
           .init = init<kVersion>,
           .devices = net::devices,
@@ -139,7 +139,7 @@ constexpr abi::NetV11AndV12<Properties, kDevices> make_v11_and_v12() {
 namespace nccl = tributary::nccl;
 namespace abi = tributary::nccl::abi;
 
-#define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) const
+#define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) constinit const
 
 TRIBUTARY_NCCL_TABLE abi::NetV12 ncclNetPlugin_v12 = nccl::make_v11_and_v12<12, abi::PropertiesV12, 8>();
 TRIBUTARY_NCCL_TABLE abi::NetV11 ncclNetPlugin_v11 = nccl::make_v11_and_v12<11, abi::PropertiesV11, 4>();
