@@ -1,6 +1,6 @@
 #pragma once
-// Checks for a daemon's --check, besides those of the settings: they find all that would make its start fail on this
-// host. Changes nothing, and lets the same daemon run meanwhile.
+// Checks for a daemon's --check, besides the checks of its settings: they find all that would make its start fail on
+// this host. Changes nothing, and lets the same daemon run meanwhile.
 #include <string>
 
 #include "tributary/protocol/descriptor.h"

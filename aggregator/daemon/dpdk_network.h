@@ -22,7 +22,7 @@ class DpdkNetwork {
   [[nodiscard]] Result<std::unique_ptr<WorkerThread>> start_worker(std::uint32_t index, MemoryBudget& budget,
                                                                    WorkerSettings worker,
                                                                    Worker::VerifyJoin verify) const;
-  /// With one worker nullptr: it listens itself. Called once, when all workers listen.
+  /// Returns nullptr if there is one worker, because it listens itself. Called once, when all workers listen.
   [[nodiscard]] Result<std::unique_ptr<UdpDoor>> open_door(transport::DpdkTransport::Route route);
 
   // ---- any thread
@@ -43,7 +43,7 @@ class DpdkNetwork {
   const DpdkModule& module_;
   const std::shared_ptr<transport::LinkKeys> keys_;
   std::shared_ptr<transport::DpdkDevice> device_;  // shared by all workers and the door
-  transport::Transport* door_ = nullptr;           // once there is one
+  transport::Transport* door_ = nullptr;           // null until open_door() makes one
 };
 
 }  // namespace tributary::aggregator

@@ -40,7 +40,7 @@ struct FrontDoorCounts {
   std::uint64_t displaced = 0;    // closed because newer ones came, and unjoined_max places were taken
   std::uint64_t not_open = 0;     // refused while draining, or before there was a key
   std::uint64_t gone = 0;         // closed by the other side before a join
-  std::uint64_t unjoined = 0;     // now
+  std::uint64_t unjoined = 0;     // connections that wait now
 };
 
 class FrontDoor {

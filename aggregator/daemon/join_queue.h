@@ -19,7 +19,7 @@ class JoinQueue {
   void add(Id id, Source from);
   /// Does nothing if `id` is not in the queue.
   void remove(Id id);
-  /// Takes out the next join to be checked: the oldest of the source after that of the last.
+  /// Takes out the next join to be checked: the oldest join of the source that follows the last join's source.
   [[nodiscard]] std::optional<Id> next();
   [[nodiscard]] bool empty() const noexcept { return sources_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return sources_.size(); }

@@ -73,8 +73,9 @@ void ListenPlaces::look_at(Place& place, TimePoint now) {
 }
 
 void ListenPlaces::dies(Place& place, const std::string& why, TimePoint now) {
-  spdlog::warn("no more connections at {}: {}. The manager is told, and it is looked for until it is back",
-               to_string(place.shown.at), why);
+  spdlog::warn(
+      "no more connections at {}: {}. The aggregator tells the manager, and looks for the address until it is back",
+      to_string(place.shown.at), why);
   if (now - *place.since >= kCalm) place.stay = kStayMin;
   place.since.reset();
   place.back_since.reset();

@@ -35,7 +35,8 @@ class ListenPlaces {
   static constexpr transport::Duration kProbePeriod = std::chrono::milliseconds(500);
   static constexpr transport::Duration kStayMin = std::chrono::seconds(2);
   static constexpr transport::Duration kStayMax = std::chrono::seconds(64);
-  static constexpr transport::Duration kCalm = std::chrono::minutes(10);  // after so long alive, stay is kStayMin again
+  static constexpr transport::Duration kCalm =
+      std::chrono::minutes(10);  // after this time alive, stay is kStayMin again
 
   ListenPlaces(const std::vector<Endpoint>& wanted, ListenWays ways);
 

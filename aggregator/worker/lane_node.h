@@ -89,7 +89,7 @@ class LaneNode final : public engine::LaneOutput,
   std::vector<Session*> children_;
   std::string parent_name_;      // empty at a root
   std::vector<std::byte> text_;  // receives the parent's fault and failed frames
-  /// Two ranks made different calls: every child is told.
+  /// Tells every child that two ranks made different calls.
   std::optional<std::array<std::byte, kMismatchReportBytes>> report_;
   transport::TimePoint form_deadline_;
   transport::TimePoint clear_at_{};

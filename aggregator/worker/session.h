@@ -1,5 +1,6 @@
 #pragma once
-// One child's connection: first a stranger's, and after a valid join frame that of one child of one lane.
+// One child's connection: first a stranger's connection, and after a valid join frame the connection of one child of
+// one lane.
 #include <memory>
 #include <string>
 #include <utility>

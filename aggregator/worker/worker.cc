@@ -10,7 +10,7 @@
 namespace tributary::aggregator {
 
 namespace {
-// The worker remembers so many ended lanes, so that a token that is still valid cannot bring one back. Tokens live
+// The worker remembers this many ended lanes, so that a token that is still valid cannot bring one back. Tokens live
 // about two minutes; a worker that ends more lanes in that time forgets the oldest. A lane that came back would only
 // wait for its other children until form_limit.
 constexpr std::size_t kOverRemembered = 4096;

@@ -1,5 +1,5 @@
-// Does the least that an aggregator must do: receives contributions of float32, adds up those of all its children, and
-// answers each child with the sum. At the end it prints what each step cost.
+// Does the least that an aggregator must do: receives contributions of float32, adds up the contributions of all its
+// children, and answers each child with the sum. At the end it prints what each step cost.
 //   dpdk_sum_bench DEVICE ADDRESS/PREFIX PORT CORE CHILDREN [BURST]
 // CHILDREN is a power of two up to BURST; each datagram counts as the next child's. With 0 nothing is added, and the
 // datagram goes back as it is.

@@ -2,7 +2,7 @@
 // manager's handlers and its real store, without the network.
 //
 //     manager_bench [RANKS...]
-//     manager_bench --yardstick RANKS    the time of one grant beside that of JSON read and written
+//     manager_bench --yardstick RANKS    the times of one grant, and of reading and writing JSON
 #include <algorithm>
 #include <charconv>
 #include <chrono>

@@ -33,7 +33,7 @@ class Study:
         return {it: self.seconds(group, Way("ranks", it, 0, 0), size, straggler) for it in BETWEEN_RANKS}
 
     def alone(self, fabric: Fabric, sizes: list[int], dead: int = 0, straggler: float = 1.0) -> list[dict]:
-        """One job on all ranks. `dead`: so many aggregators never registered, evenly spread."""
+        """One job on all ranks. `dead`: number of aggregators, evenly spread, that never registered."""
         step = fabric.aggregators / dead if dead else 0
         missing = frozenset(int(it * step) for it in range(dead))
         began = time.monotonic()

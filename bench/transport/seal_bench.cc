@@ -1,4 +1,4 @@
-// Measures the price of authentication and of encryption beside that of a checksum: makes and verifies one packet in a
+// Measures what authentication and encryption cost, and what a checksum costs: makes and verifies one packet in a
 // core's cache.
 #include <benchmark/benchmark.h>
 #include <x86intrin.h>

@@ -25,8 +25,9 @@ struct RdmaWish {
 };
 /// The parameters of the transport "tcp".
 struct TcpWish {
-  bool shared_memory = true;     // it talks to processes of this host through memory
-  std::uint32_t io_threads = 1;  // 1: the thread that drives it reads and writes itself; more: so many threads do
+  bool shared_memory = true;  // it talks to processes of this host through memory
+  std::uint32_t io_threads =
+      1;  // 1: the thread that drives it reads and writes itself; more: this number of threads does
 };
 /// Makes the transport of that name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names.
 /// `own_address`, numeric, is where it listens; over UDP it is also the source of its connections, and over RDMA it

@@ -58,7 +58,7 @@ std::string RankTraffic::waits_for() const {
 std::string RankTraffic::share_waits_for(const Operation& o) const {
   const std::string share = "the ranks' share of it, ";
   if (shares_->runs(o)) return share + waits_for(*shares_);
-  return share + "which has not begun; that of an earlier operation is at " + waits_for(*shares_);
+  return share + "which has not begun; the share of an earlier operation is at " + waits_for(*shares_);
 }
 
 std::uint64_t RankTraffic::rounds_of(const Operation& o) const {

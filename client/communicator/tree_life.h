@@ -119,7 +119,7 @@ class TreeLife final : private LaneUser {
   [[nodiscard]] const Trees* trees() const noexcept { return trees_.get(); }
   /// Returns the terms of the trees in use that serve `operation`, or of lost trees on which some rank has begun it.
   [[nodiscard]] const TreeTerms* terms_for(const Operation& operation) const noexcept;
-  /// Starts an operation that goes by the trees in use: all of it, or so many of its first segments.
+  /// Starts an operation that goes by the trees in use: all of it, or only this many of its first segments.
   void start(Operation& operation);
   /// Makes the lanes ready for memory that the processor does not reach. The error says why they cannot be.
   [[nodiscard]] Status prepare(const DirectMemory& memory, const std::vector<std::span<const std::byte>>& ranges);

@@ -12,7 +12,7 @@ namespace tributary::client {
 using nlohmann::json;
 
 namespace {
-constexpr std::uint32_t kFewRanks = 32;       // in groups of at most so many ranks, each is told of all
+constexpr std::uint32_t kFewRanks = 32;       // in groups of at most this size, rank 0 tells each rank all addresses
 constexpr std::uint32_t kExactQuestions = 4;  // the first questions ask only for the ranks that are wanted
 constexpr std::uint32_t kPageMax = 256;       // ranks
 }  // namespace

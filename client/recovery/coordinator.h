@@ -57,7 +57,7 @@ struct CoordinatorSettings {
   transport::Duration ask_after_loss = std::chrono::milliseconds(20);
   transport::Duration retry_first = std::chrono::milliseconds(200);
   transport::Duration retry_last = std::chrono::seconds(5);
-  /// After so long, ranks without trees begin without them; Duration::max(): they wait for the limits above.
+  /// After this time, ranks without trees begin without them; Duration::max(): they wait for the limits above.
   transport::Duration begin_within = std::chrono::milliseconds(500);
   bool may_move = true;        // to better trees
   bool require_trees = false;  // the ranks do not begin before they have trees

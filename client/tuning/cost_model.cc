@@ -158,7 +158,7 @@ double segment_us(const Figures& figures, double bytes) noexcept {
   return std::min(bytes, static_cast<double>(figures.segment_bytes)) / lane_rate;
 }
 
-/// The time that so many bytes take through trees whose rate is known. The segments are dealt to the lanes, and a
+/// The time that these bytes take through trees whose rate is known. The segments are dealt to the lanes, and a
 /// segment more than its share costs the lightest lane the most. A rank's link reaches the last lane a little later than
 /// the first. Then the lane's last segment still goes up the other levels, and down all of them.
 double narrow_trees_us(const Figures& figures, double levels, double bytes) noexcept {
@@ -175,7 +175,7 @@ double host_share(const Figures& figures, double ranks) noexcept {
   return std::min<double>(figures.ranks_per_host, ranks) / ranks;
 }
 
-/// The bytes that one rank sends to the tree and gets back, and those of all ranks.
+/// The bytes that one rank sends to the tree and gets back, and the bytes of all ranks.
 struct TreeBytes {
   double busiest_one_way = 0;
   double all = 0;
@@ -258,7 +258,7 @@ namespace {
 ///
 /// T, r and R are the rates of the trees, of the ring and of a rank's link. For each byte of the operation the trees
 /// need share / T, the ring needs (1 - share) x ratio / r, and a rank's link, which carries both, needs share / R + (1
-/// - share) x ratio / R. `ahead_us`: the ranks' bytes flow for so long before the trees' first segment has passed
+/// - share) x ratio / R. `ahead_us`: time for which the ranks' bytes flow before the trees' first segment has passed
 /// through; a short operation therefore gives the trees less.
 struct Shares {
   double largest = 0;  // the share of an operation so long that nothing counts but the rates

@@ -48,7 +48,7 @@ class Policy {
   std::array<Steps, kCollectiveCount> steps_;
 };
 
-/// A step that replaces those of a policy for some sizes of one collective, while the trees in use stay.
+/// A step that replaces a policy's steps for some sizes of one collective, while the trees in use stay.
 struct Amendment {
   Collective collective = Collective::all_reduce;
   std::uint64_t above = 0;  // for vectors of more bytes than this, up to step.bytes_max
@@ -65,7 +65,7 @@ struct Amendment {
 [[nodiscard]] Policy trees_always(const GroupShape& shape);
 /// Returns the table's rules for this group and, where no rule holds, the cost model's choice with the table's figures.
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape);
-/// Returns the policy from the built-in figures, for this group on hosts of so many cores.
+/// Returns the policy from the built-in figures, for this group on hosts with this many cores.
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores);
 [[nodiscard]] Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept;
 

@@ -41,7 +41,7 @@ void reduce_step(DType dtype, ReduceOp op, std::span<const void* const> inputs, 
   TRIBUTARY_ASSERT(step.ranks.empty() || step.ranks.size() == inputs.size(), "{} inputs of {} groups of ranks",
                    inputs.size(), step.ranks.size());
   TRIBUTARY_ASSERT(std::ranges::none_of(step.ranks, [](std::uint32_t ranks) { return ranks == 0; }),
-                   "one of {} inputs is the sum of no rank", inputs.size());
+                   "one of {} inputs is the sum of 0 ranks", inputs.size());
   TRIBUTARY_ASSERT((!step.begun && !step.unfinished) || (step.ranks_in_all != 0 && !accumulates_wider(dtype)),
                    "a part of a sum of {} ranks in type {}", step.ranks_in_all, dtype);
   const bool scaled = op == kScaledSum;

@@ -49,7 +49,7 @@ class HttpDoor {
   void make_room();
   void close_all();
 
-  /// True if an answer of so many bytes may go to a stranger now; the caller calls give_back() once it is sent.
+  /// True if an answer of this many bytes may go to a stranger now; the caller calls give_back() once it is sent.
   [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 

@@ -57,7 +57,7 @@ Input mutated(Input input, std::mt19937_64& random) {
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) {
     std::fprintf(stderr,
-                 "usage: %s FILE [MUTATIONS]: runs every input that FILE holds, and so many mutations of each\n",
+                 "usage: %s FILE [MUTATIONS]: runs every input that FILE holds, and MUTATIONS mutations of each\n",
                  argv[0]);
     return 64;
   }

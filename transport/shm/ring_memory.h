@@ -58,10 +58,10 @@ class RingMemory {
   RingMemory(const RingMemory&) = delete;
   RingMemory& operator=(const RingMemory&) = delete;
 
-  /// Closes the memory, by the listener, once both have mapped it: from here on nobody can map it anew, nor take its
+  /// The listener closes the memory once both sides have mapped it: from then on nobody can map it anew, nor take its
   /// pages away.
   [[nodiscard]] Status close_to_others();
-  /// Checks the memory, by the connector, after that, and closes the descriptor, too.
+  /// The connector then checks that the memory is closed, and closes the descriptor, too.
   [[nodiscard]] Status check_closed_to_others();
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }

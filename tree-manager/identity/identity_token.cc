@@ -174,7 +174,7 @@ Status check(const IdentityClaims& claims) {
   if (!tenant && !claims.job.empty()) return bad("only the role tenant has a job");
   if (!claims.job.empty() && !is_plain_name(claims.job))
     return bad("the job must be 1 to 63 ASCII characters without blanks");
-  if (claims.from < 0 || claims.from > INT64_MAX / 2) return bad("the token's start is no time");
+  if (claims.from < 0 || claims.from > INT64_MAX / 2) return bad("the token's start is not a valid time");
   if (claims.until <= claims.from) return bad("the token ends before it starts");
   if (claims.renewable_until < claims.until) return bad("the token's renewals end before it does");
   if (claims.renewable_until - claims.from > kTokenSecondsMax)

@@ -35,7 +35,7 @@ struct WayCost {
   double seconds = 0;
 };
 
-/// Split operations with so many aggregators.
+/// Split operations with this many aggregators.
 struct Purchase {
   std::uint64_t aggregators = 0;
   double coverage = 0;

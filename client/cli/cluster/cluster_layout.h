@@ -35,7 +35,7 @@ struct ClusterLayout {
 /// must reduce the data from below before they go up, and a tree over all switches is the best one. The remaining
 /// aggregators stand beside the leaf switches, to take over when another is lost.
 ///
-/// Errc::bad_argument if this number of ranks and aggregators cannot make a tree with so many levels.
+/// Errc::bad_argument if this number of ranks and aggregators cannot make a tree with this many levels.
 [[nodiscard]] Result<ClusterLayout> lay_out_cluster(const ClusterShape& shape);
 
 }  // namespace tributary::cli

@@ -15,7 +15,7 @@ struct ManagerOptions {
   std::string token_file;  // empty: TRIBUTARY_TOKEN_FILE; if that is not set either, no token is sent
   OutputForm form = OutputForm::table;
   double seconds_max = 10;
-  double watch_seconds = 0;  // shows the state again after so long, for ever; 0: once
+  double watch_seconds = 0;  // shows the state again after this time, for ever; 0: shows it once
 };
 
 /// Errc::bad_config: no manager is given, the text is no URL, or the token file cannot be read.

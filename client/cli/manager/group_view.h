@@ -9,7 +9,7 @@ namespace tributary::cli {
 /// Bytes by path, as rank 0 of each group told them last.
 struct Traffic {
   std::uint64_t in_network = 0, between_ranks = 0, in_shared_memory = 0;
-  /// Adds those of a group, if its rank 0 has told any.
+  /// Adds the figures of a group, if its rank 0 has reported any.
   void add(const nlohmann::json& group);
   [[nodiscard]] std::uint64_t all() const noexcept { return in_network + between_ranks + in_shared_memory; }
 };

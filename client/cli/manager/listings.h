@@ -10,7 +10,7 @@
 namespace tributary::cli {
 
 [[nodiscard]] int status(const ManagerOptions& options);
-/// `name` is that of one aggregator; empty: all.
+/// `name` is the name of one aggregator; empty: all aggregators.
 [[nodiscard]] int aggregators(const ManagerOptions& options, const std::string& name);
 /// Chooses groups by the job's name and by the user; an empty name chooses all.
 struct GroupFilter {
@@ -24,7 +24,7 @@ struct GroupFilter {
 
 struct DrainOptions {
   bool undo = false;
-  double wait_seconds = 0;  // at most so long, until the aggregator has no lanes; 0: does not wait
+  double wait_seconds = 0;  // longest wait until the aggregator has no lanes; 0: does not wait
 };
 [[nodiscard]] int drain(const ManagerOptions& options, const std::string& name, const DrainOptions& drain);
 

@@ -30,7 +30,7 @@ class Pattern {
   std::uint32_t ranks_;
 };
 
-/// Repeats `period` (whole elements of so many bytes) over `out`, beginning with its element number `first`.
+/// Repeats `period` (whole elements of `element_bytes`) over `out`, beginning with its element number `first`.
 void tile(std::span<const std::byte> period, std::size_t element_bytes, std::size_t first, std::span<std::byte> out);
 /// Counts the elements of `data` that differ from those that tile() would write.
 [[nodiscard]] std::uint64_t count_wrong(std::span<const std::byte> period, std::size_t element_bytes, std::size_t first,

@@ -10,17 +10,17 @@ namespace tributary::cli {
 
 struct TokenWanted {
   std::string role = "tenant";
-  std::string name;  // empty: the tenant's
+  std::string name;  // empty: the name of the tenant
   std::string tenant;
   std::string job;                  // empty: any
-  std::vector<std::string> scopes;  // empty: all of the role
+  std::vector<std::string> scopes;  // empty: all scopes of the role
   std::int64_t life_s = 0;
   std::int64_t renewable_s = 0;  // 0: no renewal
   std::string key_file;          // signs here; empty: asks the manager
   std::string output;            // file to write; empty: standard output
 };
 [[nodiscard]] int make_token(const ManagerOptions& options, const TokenWanted& wanted);
-/// `token` is a token; empty: that of options.token_file.
+/// `token` is a token; empty: the token in options.token_file.
 [[nodiscard]] int show_token(const ManagerOptions& options, const std::string& token);
 /// Writes the new token over the old one in its file.
 [[nodiscard]] int renew_token(const ManagerOptions& options);

@@ -23,7 +23,7 @@ class Screen {
 
   /// Draws lines from `first` on, each cut at the edge. The lines before `fixed` stay at the top.
   void draw(const std::vector<TopLine>& lines, std::size_t fixed, std::size_t first) const;
-  /// Waits for a key, at most so long.
+  /// Waits for a key, at most this long.
   [[nodiscard]] Key wait(std::chrono::milliseconds limit);
   [[nodiscard]] std::size_t height() const;
 };

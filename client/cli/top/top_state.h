@@ -12,7 +12,7 @@
 
 namespace tributary::cli {
 
-/// A rate of a count that is told now and then: by its last change, until that is long ago.
+/// The rate of a count that arrives now and then: computed from its last change, until that is long ago.
 class ToldRate {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

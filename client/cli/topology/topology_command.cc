@@ -50,7 +50,7 @@ struct ShowOptions {
 };
 
 void describe_show(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("show", "Draw the fabric that the manager uses, or that of a file");
+  auto* sub = app.add_subcommand("show", "Draw the fabric that the manager uses, or a file's fabric");
   const auto options = std::make_shared<ShowOptions>();
   add_access(*sub, options->access);
   add_form(*sub, options->form);

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 struct Answer {
-  // If the ranks of each host reduce among themselves first, the call is that of one rank for each host.
+  // If the ranks of each host reduce among themselves first, the call counts as a call of one rank for each host.
   std::uint32_t hosts = 0;
   tuning::Call call;
   tuning::Table table;  // the estimates use its figures

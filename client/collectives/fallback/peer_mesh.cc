@@ -12,7 +12,7 @@ namespace {
 
 // If there is a second way, no rank waits longer than this for the first.
 constexpr auto kFirstWayLimit = std::chrono::seconds(5);
-// A connection that was refused or displaced is tried again after so long.
+// A connection that was refused or displaced is tried again after this time.
 constexpr auto kAgainFirst = std::chrono::milliseconds(20), kAgainLast = std::chrono::milliseconds(1000);
 
 constexpr std::array kClasses{PeerClass::collective, PeerClass::message, PeerClass::repair, PeerClass::tagged,

@@ -47,9 +47,9 @@ class HostMap {
 /// hosts, else `runs` with the hosts of neighbouring ranks and their numbers of ranks, `0x8 1x4`. So the text is short
 /// if a rule placed the ranks.
 [[nodiscard]] std::string encode(const HostMap& map);
-/// Errc::corrupt if the text is no map of so many ranks.
+/// Errc::corrupt if the text is no map of this many ranks.
 [[nodiscard]] Result<HostMap> decode_hosts(const std::string& text, std::uint32_t ranks);
-/// Checks another rank's map. Errc::corrupt if it is not by_rank() of any map of so many ranks.
+/// Checks another rank's map. Errc::corrupt if it is not by_rank() of any map of this many ranks.
 [[nodiscard]] Result<HostMap> checked_hosts(std::vector<std::uint32_t> by_rank, std::uint32_t ranks);
 
 }  // namespace tributary::client::hosts

@@ -15,7 +15,7 @@ namespace tributary::client::local {
 
 class Attachment {
  public:
-  /// `processes` are those of LocalGroup, which keeps owning them; if they are empty, no memory is ever reached.
+  /// `processes` belong to LocalGroup, which keeps them; if they are empty, no memory is ever reached.
   /// `forbidden` is a literal that says why attach shall not be used; nullptr: it may be used. Tells the other ranks
   /// the address at which they can try it.
   Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks, std::span<const FileDescriptor> processes,

@@ -22,7 +22,7 @@ class CallQueue {
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
-  // Any thread may call these. The order of calls, and so their numbers, is that of run() and post().
+  // Any thread may call these. The order of run() and post() is the order of calls, and so of their numbers.
   /// Blocks until the call has ended. Allocates nothing if no earlier call is under way.
   [[nodiscard]] Status run(const Call& call);
   enum class Begin : std::uint8_t {

@@ -73,7 +73,7 @@ class Direct {
   [[nodiscard]] bool waits_for(std::uint32_t rank) const noexcept;
 
  private:
-  /// Another rank's buffers as this rank reaches them. With `attach`, addresses are those of the other process.
+  /// Another rank's buffers as this rank reaches them. With `attach`, addresses belong to the other process.
   struct Reached {
     std::byte* send = nullptr;
     std::byte* recv = nullptr;

@@ -9,7 +9,7 @@
 # TRIBUTARY_HOSTILE_MILLISECONDS (400): length of each measurement; TRIBUTARY_HOSTILE_RATE (20000): frames a second;
 # some kinds also come as fast as possible
 set -euo pipefail
-most=5  # jobs, so many that they are rarely all at one worker
+most=5  # jobs: enough that one worker rarely has them all
 export TRIBUTARY_TEST_WORKERS=2 TRIBUTARY_TEST_JOBS=$most TRIBUTARY_TEST_START_JOBS=1
 # shellcheck source=tests/dpdk/cluster/cluster.sh
 source "$(dirname "${BASH_SOURCE[0]}")/cluster.sh" "$1" "$2" "$3" "${4:-udp}" "${5:-$((2 * most))}"

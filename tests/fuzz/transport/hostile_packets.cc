@@ -240,7 +240,7 @@ class Asking : public ChannelHandler {
   std::vector<std::byte> payload_, place_;
 };
 
-/// Returns keys for connections of any group, that of header_of() included.
+/// Returns keys for connections of any group, header_of()'s group included.
 std::shared_ptr<LinkKeys> keys_with(PacketSecurity security, std::uint8_t first) {
   auto keys = transport::test::sealed_keys(security, first);
   if (security != PacketSecurity::off)

@@ -545,7 +545,8 @@ TEST_P(Hostile, CannotGuessTheKeyOfARoomOrAPlace) {
   }
 }
 
-// A peer has fewer receives than it says. The device tries again as often as it is told, and then the connection ends.
+// A peer has fewer receives than it says. The device tries again as often as the settings say, and then the connection
+// ends.
 TEST_P(Hostile, IsClosedWhenItHasNotTheReceivesThatItSaysItHas) {
   Pair liar = connect(0);
   ASSERT_NE(liar.server, nullptr);

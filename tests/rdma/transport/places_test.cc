@@ -164,7 +164,7 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
   const std::size_t regions = client_->statistics().memory_regions;
   expect(5, memory);
-  arrives(client_peer_, taker());  // the place is told, but too late
+  arrives(client_peer_, taker());  // the reader names the place, but too late
   EXPECT_EQ(client_->statistics().memory_regions, regions + 1);
   client_peer_.place = [&](Channel&, const FrameHeader&) -> Placement {
     EXPECT_EQ(client_->statistics().memory_regions, regions) << "the peer's right to write there has ended";

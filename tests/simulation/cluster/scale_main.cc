@@ -1,5 +1,5 @@
 // Groups of many ranks: the cost of meeting, of getting trees, of losing an aggregator in mid-operation, of going on,
-// and of ending. Bytes are those of whole frames, headers included, by type.
+// and of ending. Bytes count whole frames, headers included, by type.
 #include <CLI/CLI.hpp>
 #include <bit>
 #include <chrono>

@@ -20,7 +20,7 @@ class TwoWays final : public transport::Transport, public transport::HasSecondWa
   /// `early_bytes_max` is HasSecondWay's; it covers all payloads that the network's settings report as sent early.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max)
       : TwoWays(network, host, early_bytes_max, network.transport(device_of(host)), network.transport(host)) {}
-  /// Uses the two hosts' transports, or what stands before them.
+  /// Uses these two transports: the two hosts', or transports that wrap those.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max,
           transport::Transport& first, transport::Transport& second)
       : network_(network), host_(host), first_(first), second_(second), early_bytes_max_(early_bytes_max) {}

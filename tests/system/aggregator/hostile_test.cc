@@ -178,7 +178,7 @@ TEST_F(DaemonHostile, AFloodOfBadJoinsKeepsNobodyOutAndLeavesNothing) {
   }
 }
 
-/// Connects from one loopback address, sends a join, and closes, so many times a second.
+/// Connects from one loopback address, sends a join, and closes, this many times a second.
 class JoinFlood {
  public:
   JoinFlood(std::uint16_t port, const char* from, std::uint64_t per_second, Bytes join)

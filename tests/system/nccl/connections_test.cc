@@ -1,5 +1,5 @@
 // Connections of NCCL's net table, both ends in this process: the properties on which NCCL, and other users of the
-// table, may rely. The cases are those of the functional tests of aws-ofi-nccl.
+// table, may rely. The cases come from the functional tests of aws-ofi-nccl.
 #include <gtest/gtest.h>
 
 #include <array>

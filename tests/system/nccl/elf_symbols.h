@@ -4,7 +4,7 @@
 
 namespace tributary::nccl_test {
 
-/// `path` is that of a loaded library. nullptr if the table was stripped, or has no such function.
+/// `path` is the path of a loaded library. nullptr if the table was stripped, or has no such function.
 [[nodiscard]] void* find_hidden(const std::string& path, const void* exported, const std::string& exported_name,
                                 const std::string& wanted);
 

@@ -13,7 +13,7 @@ namespace tributary::manager {
 
 class EtcdProcesses {
  public:
-  /// Starts so many members; waits until they serve.
+  /// Starts this many members, and waits until they serve.
   explicit EtcdProcesses(int members);
   ~EtcdProcesses();
   EtcdProcesses(const EtcdProcesses&) = delete;

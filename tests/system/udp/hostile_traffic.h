@@ -65,7 +65,7 @@ class Stranger {
 
 /// Returns the port of this host that serves a lane of this group, by the answer of the door at `door`. 0: no answer.
 [[nodiscard]] std::uint16_t port_behind(std::uint16_t door, std::uint64_t group, std::uint32_t lane);
-/// Returns the datagrams that arrive at this port of the loopback device meanwhile, at most so many; empty without
+/// Returns the datagrams that arrive at this port of the loopback device meanwhile, at most this many; empty without
 /// root.
 [[nodiscard]] std::vector<Datagram> overheard(std::uint16_t port, std::size_t datagrams_max, int milliseconds);
 /// Returns the body of http://127.0.0.1:port/path.

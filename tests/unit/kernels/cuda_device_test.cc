@@ -38,7 +38,7 @@ struct Shape {
   std::size_t count;
   std::uint32_t divisor = 1;
   std::size_t misalignment = 0;  // in elements, of every array
-  std::size_t odd_one = 0;       // more elements, of the first input alone
+  std::size_t odd_one = 0;       // elements by which the first input alone is misaligned more
   bool in_place = false;         // the result goes over the last input
 };
 

@@ -232,7 +232,7 @@ TEST(CudaPack, UsesOneLaunchForAllTensors) {
     ASSERT_TRUE(kernels->unpack(*table, 0x40000, nullptr));
     ASSERT_EQ(driver.launches.size(), 2U);
     EXPECT_EQ(driver.launches[0].kernel, "pack");
-    EXPECT_EQ(driver.launches[0].blocks, 4U);  // 1 chunk and 3
+    EXPECT_EQ(driver.launches[0].blocks, 4U);  // one tensor has 1 chunk, another has 3
     EXPECT_EQ(driver.allocations, 1);
   }
   EXPECT_EQ(driver.allocations, 0);

@@ -244,7 +244,7 @@ TEST(ShortWay, DoesNotTakeAPayloadForAFrame) {
   source.channel = client.connect(listener->local(), source, 10s);
   constexpr std::size_t kFirstPiece = 1472 - kPacketHeaderBytes - kFrameHeaderBytes;
   FrameHeader forged = header_of(99);
-  forged.payload_bytes = kFirstPiece;  // with its header, as long as the second packet
+  forged.payload_bytes = kFirstPiece;  // header and payload are as long as the second packet
   std::vector<std::byte> payload(5000);
   encode(forged, std::span(payload).subspan<kFirstPiece, kFrameHeaderBytes>());
   for (std::uint64_t i = 0; i < 30; ++i) ASSERT_TRUE(source.channel->send(header_of(i), payload, i));

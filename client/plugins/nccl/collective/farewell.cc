@@ -15,7 +15,8 @@
 namespace tributary::nccl {
 namespace {
 
-// A rank that has all its results can leave; the others get theirs within a pause of the network at most.
+// A rank that has all its results can leave: the other ranks have their results at the latest after a pause of the
+// network.
 constexpr std::chrono::seconds kExitLimit{10};
 
 struct UnderWay {

@@ -1,6 +1,6 @@
 #pragma once
 // Memory that NCCL has announced for a group. It announces the same region once for each channel and direction; the
-// library is told once.
+// plugin tells the library once.
 #include <map>
 #include <mutex>
 

@@ -47,7 +47,7 @@ class ConnectingGreeting {
  public:
   ConnectingGreeting(const Secret& secret, const ConnectionPart& part) : secret_(secret), part_(to_text(part)) {}
 
-  /// Call it once, before any other frame is sent. `memory_group` is that of the connection's frames.
+  /// Call it once, before any other frame is sent. `memory_group` is the memory group of the connection's frames.
   void begin(transport::Channel& channel, std::uint64_t memory_group);
   [[nodiscard]] transport::Placement place(const FrameHeader& header);
   /// Reads the payload that place() has accepted, once it is there. After an error the caller closes the channel.

@@ -14,7 +14,7 @@ namespace {
 
 using enum abi::Result;
 
-/// NCCL has no context before v11: all its communicators then share that of the process.
+/// NCCL has no context before v11: all its communicators then share the process's context.
 NetContext& context_of(void* context) {
   static NetContext* const process = new NetContext;
   return context == nullptr ? *process : *static_cast<NetContext*>(context);

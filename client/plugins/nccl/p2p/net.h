@@ -4,7 +4,7 @@
 
 namespace tributary::nccl::net {
 
-/// `version` is that of the table which NCCL took; it is for the log.
+/// `version` is the version of the table that NCCL took; it is for the log.
 abi::Result init(int version, void** context, abi::Logger logger);
 abi::Result devices(int* count);
 abi::Result listen(void* context, int device, void* handle, void** listen_comm);

@@ -44,7 +44,7 @@ struct Line {
   auto operator<=>(const Line&) const = default;
 };
 
-/// The backend "tributary" of torch.distributed: turns its calls into those of the C API.
+/// The backend "tributary" of torch.distributed: turns its calls into calls of the C API.
 ///
 /// Threads: calls arrive on the caller's thread, which hands CPU tensors to the library at once. With accelerator
 /// tensors a starter thread waits for their copy to the host first; then later calls queue up behind it, so that the

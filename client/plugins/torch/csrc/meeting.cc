@@ -24,7 +24,7 @@ constexpr auto kPauseFirst = 5ms;
 constexpr auto kPauseLast = 500ms;
 constexpr auto kStoreLook = 1s;  // the time between two looks while a meeting is under way
 constexpr auto kLogFirst = 5s;
-// For so long a rank does not believe an error in the Store, because an earlier rank 0 may have left it.
+// A rank does not believe an error in the Store for this time, because an earlier rank 0 may have left it.
 constexpr auto kErrorStays = 10s;
 
 bool is_id(const std::vector<std::uint8_t>& value) {

@@ -28,7 +28,7 @@ class Staging {
   /// Converts host memory, on the finisher's thread, to the values to deliver.
   using Convert = std::function<at::Tensor(const at::Tensor&)>;
 
-  /// `device` is that of every tensor that follows.
+  /// `device` is the device of every tensor that follows.
   explicit Staging(at::Device device);
 
   /// Returns dense host memory with the contents of `tensor`; it may be the tensor itself, so it must not be written.

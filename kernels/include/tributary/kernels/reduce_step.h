@@ -21,7 +21,7 @@ namespace tributary::kernels {
   return accumulates_wider(dtype) || dtype == DType::float32 || dtype == DType::float64;
 }
 
-/// Returns the k by which a sum of so many ranks travels scaled: the least with 2^k >= ranks.
+/// Returns the k by which a sum of this many ranks travels scaled: the least with 2^k >= ranks.
 [[nodiscard]] constexpr int scale_of_ranks(std::uint64_t ranks) noexcept {
   return static_cast<int>(std::bit_width(ranks - 1));
 }

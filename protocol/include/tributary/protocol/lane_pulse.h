@@ -14,9 +14,9 @@
 namespace tributary {
 
 struct LanePulseSettings {
-  /// An aggregator that has not answered for so long, or longer, hangs or cannot be reached. 0: the child never asks.
+  /// An aggregator that has not answered for this time hangs or cannot be reached. 0: the child never asks.
   std::chrono::nanoseconds limit = std::chrono::milliseconds(500);
-  /// The child asks after so long without a frame from its aggregator.
+  /// The child asks after this time without a frame from its aggregator.
   std::chrono::nanoseconds quiet = std::chrono::milliseconds(150);
 };
 

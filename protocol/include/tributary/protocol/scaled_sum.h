@@ -9,7 +9,7 @@ namespace tributary {
 /// tributary.h.
 inline constexpr ReduceOp kScaledSum{5};
 
-/// True for the operators that a frame may carry: those of tributary.h, and kScaledSum.
+/// True for the operators that a frame may carry: tributary.h's operators, and kScaledSum.
 [[nodiscard]] constexpr bool is_wire_op(ReduceOp op) noexcept {
   return static_cast<std::uint8_t>(op) < kReduceOpCount || op == kScaledSum;
 }

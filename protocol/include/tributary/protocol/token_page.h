@@ -10,7 +10,7 @@
 
 namespace tributary {
 
-/// A group of at most so many ranks gets its places in the descriptor itself, a larger one in pages.
+/// A group of at most this many ranks gets its places in the descriptor itself, a larger one in pages.
 inline constexpr std::uint32_t kPlacesInDescriptorMax = 64;
 inline constexpr std::uint32_t kTokenPageRanksMax = 1024;
 

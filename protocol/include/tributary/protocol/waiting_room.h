@@ -53,7 +53,7 @@ class WaitingRoom {
   [[nodiscard]] std::optional<Id> late(std::int64_t now_ns) const;
   /// Returns when the next connection's time is over; none in an empty room.
   [[nodiscard]] std::optional<std::int64_t> next_limit_ns() const;
-  /// Gives every connection `absence_ns` more, because the owner stood still for so long and could not hear them.
+  /// Gives every connection `absence_ns` more, because the owner stood still for this time and could not hear them.
   void excuse(std::int64_t absence_ns) noexcept;
   [[nodiscard]] std::optional<Id> oldest() const;
 

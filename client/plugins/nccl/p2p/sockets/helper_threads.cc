@@ -166,7 +166,8 @@ HelperThreads::~HelperThreads() {
 
 void HelperThreads::give(std::uint32_t socket, const Piece& piece) {
   TRIBUTARY_ASSERT(socket < sockets_.size(), "a piece for data socket {} of {}", socket, sockets_.size());
-  TRIBUTARY_ASSERT(piece.bytes > 0 && piece.left != nullptr, "a piece of {} bytes, perhaps of no message", piece.bytes);
+  TRIBUTARY_ASSERT(piece.bytes > 0 && piece.left != nullptr, "a piece of {} bytes, or a piece without a message",
+                   piece.bytes);
   DataSocket& to = *sockets_[socket];
   const std::uint32_t given = to.given.load(std::memory_order_relaxed);
   const std::uint32_t waiting = given - to.taken.load(std::memory_order_acquire);
