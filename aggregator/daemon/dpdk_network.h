@@ -1,5 +1,5 @@
 #pragma once
-// The daemon over DPDK: one device, with a queue for each worker and, where there are several workers, one for the door.
+// The daemon over DPDK: one device, with a queue for each worker and, if there are several workers, one for the door.
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +28,7 @@ class DpdkNetwork {
   // ---- any thread
   [[nodiscard]] std::string address() const { return module_.address(*device_); }
   [[nodiscard]] transport::DpdkDeviceStatistics statistics() const { return module_.device_statistics(*device_); }
-  /// Returns the counts of the door's queue; nothing without a door, or while its thread does not answer. The door still
+  /// Returns the counts of the door's queue; none without a door, or while its thread does not answer. The door still
   /// lives.
   [[nodiscard]] std::optional<transport::DpdkStatistics> door_statistics() const;
 

@@ -14,8 +14,8 @@ struct Remainder {
   std::uint64_t segments = 0;  // the number of the operation's segments in the pieces
 };
 
-/// Returns the segments for whose sequences no rank has a result; the same on every rank. `lanes`: all of the lost
-/// trees; every rank has the results below `everyones(lane)`.
+/// Returns the segments for whose sequences no rank has a result; the same on every rank. `lanes`: all lanes of the
+/// lost trees; every rank has the results below `everyones(lane)`.
 [[nodiscard]] Remainder remainder_of(const Operation& operation, const Segmentation& segmentation,
                                      const std::vector<LaneLink*>& lanes, std::uint32_t rank,
                                      const std::function<std::uint64_t(std::size_t)>& everyones);

@@ -96,12 +96,12 @@ class Arrival final : public transport::ChannelHandler {
   void resume();
   /// The connection has proved itself: from now on `target` gets the callbacks; the caller has taken the channel.
   void hand_on(transport::ChannelHandler& target);
-  /// The channel's callbacks come to `target` itself: nothing follows here.
+  /// The channel's callbacks now come to `target` itself, and this object gets no more.
   void leave() { arrivals_.closed(id_); }
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
   /// The scope that the other side has proved.
   [[nodiscard]] const ProofScope& scope() const noexcept { return proof_.scope(); }
-  /// For the handler that takes the connection over.
+  /// Gives the seals to the handler that takes the connection over.
   [[nodiscard]] ControlSeals take_seals() { return *seals_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 

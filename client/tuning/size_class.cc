@@ -45,7 +45,7 @@ Adaptation::Duration earned(double cost_us) {
       std::chrono::duration<double, std::micro>(cost_us / kCostOfTrials));
 }
 
-/// Returns the longer time of a split's two parts over the shorter one, from the trees' time over the ranks' time.
+/// Returns how many times as long the slower part of a split takes. `ratio`: the trees' time over the ranks' time.
 double out_of_balance(double ratio) noexcept {
   return std::max(ratio, 1 / ratio);
 }
@@ -94,7 +94,7 @@ void Adaptation::SizeClass::note(const MeasuredOperation& o) {
 }
 
 void Adaptation::SizeClass::took_effect(std::uint64_t first) {
-  TRIBUTARY_ASSERT(!agreed_, "operation {}: nothing was to be agreed", first);
+  TRIBUTARY_ASSERT(!agreed_, "operation {}: the ranks had nothing to agree on", first);
   agreed_ = true;
   samples_.clear();
   pass_over_ = 1;  // the first operation makes the buffers and connections of the path

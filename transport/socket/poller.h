@@ -32,8 +32,8 @@ class Poller {
   [[nodiscard]] int descriptor() const noexcept { return set_; }
   /// Ends one wait(), the present or the next one. Its event has no data. Any thread.
   void wake() const noexcept;
-  /// Sleeps until something has changed, at most for `limit` (rounded up to milliseconds, as the system counts); zero
-  /// only asks. The returned events live until the next call.
+  /// Sleeps until something has changed, at most for `limit` (rounded up to milliseconds, as the system counts); with
+  /// zero it only asks. The returned events live until the next call.
   [[nodiscard]] std::span<const epoll_event> wait(std::chrono::nanoseconds limit) noexcept;
 
  private:

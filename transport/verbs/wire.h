@@ -95,8 +95,8 @@ inline constexpr std::size_t kCellAlignment = 64;
 [[nodiscard]] constexpr std::size_t cell_bytes_for(std::size_t payload_bytes) noexcept {
   return kCellMessageBytes + ((payload_bytes + kCellAlignment - 1) & ~(kCellAlignment - 1));
 }
-inline constexpr std::uint32_t kCellsMax = 512;   // most of one connection
-inline constexpr std::uint32_t kPlacesMax = 128;  // likewise
+inline constexpr std::uint32_t kCellsMax = 512;   // cells of one connection, at most
+inline constexpr std::uint32_t kPlacesMax = 128;  // places of one connection, at most
 [[nodiscard]] constexpr std::uint64_t room_bytes_for(std::uint32_t payloads, std::uint32_t payload_bytes) noexcept {
   return std::min(payloads, kCellsMax) * std::uint64_t{cell_bytes_for(payload_bytes)};
 }
@@ -110,7 +110,7 @@ inline constexpr std::size_t kRecordAlignment = 8;
   return sizeof(MessagePrefix) + sizeof(RecordHead) + aligned(eager_bytes);
 }
 
-inline constexpr std::uint32_t kQueuePairsMax = 8;  // most of one connection
+inline constexpr std::uint32_t kQueuePairsMax = 8;  // queue pairs of one connection, at most
 
 /// Private data of the connection manager's request and reply: facts that each peer needs before its first send.
 /// A request may carry 56 bytes. Numbers of packets and queue pairs have 24 bits.

@@ -1,6 +1,6 @@
 #pragma once
-// The plugin as NCCL sees it: a shared object with tables of some versions. All versions have one interface, that of
-// the newest one.
+// The plugin as NCCL sees it: a shared object with tables of some versions. All versions have one interface, the newest
+// version's.
 #include <memory>
 #include <string>
 #include <vector>

@@ -15,7 +15,7 @@ ADDRESS = "10.77.0.1"
 NODES = 8
 MANAGER = f"http://{ADDRESS}:7470"
 USER = 65534  # nobody: a user of the cluster
-OTHER = 2  # bin: another one
+OTHER = 2  # bin: another user
 
 SLURM_CONF = """\
 ClusterName=tributary
@@ -66,7 +66,7 @@ class Cluster:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def installed(self) -> Path:
-        """Copies the command and its library to a folder that every user reaches, as that of the build may not be."""
+        """Copies the command and its library to a folder that every user reaches, as the build may not be one."""
         folder = self.work / "bin"
         folder.mkdir()
         shutil.copy(self.build / "client/libtributary.so.0", folder)
@@ -125,7 +125,7 @@ class Cluster:
         os.chmod("/etc/tributary/job.token", 0o600)
 
     def start_manager(self) -> None:
-        """With a lease so long that only the epilog frees the groups of a job that was killed."""
+        """Starts the manager with a long lease, so that only the epilog frees the groups of a job that was killed."""
         (self.work / "manager.yaml").write_text("group_lease: 10min\n")
         self.spawn("manager", self.build / "tree-manager/tributary-manager", "--config", self.work / "manager.yaml", "--listen", f"{ADDRESS}:7470", "--state-dir", self.work / "manager-state")
         until(20, "the manager answers", lambda: self.run(self.tributary, "status", "--manager", MANAGER).returncode in (0, 1))

@@ -1,4 +1,5 @@
-// Strangers on the data port: floods, garbage, silence. Honest groups do not notice, and nothing of it stays in memory.
+// Strangers on the data port: floods, garbage, silence. Honest groups do not notice, and the strangers leave nothing in
+// memory.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -302,11 +303,11 @@ TEST_F(DaemonHostile, GarbageInTheSharedMemoryAfterAValidJoinEndsThatLaneAndNoOt
       case 1:
         hostile.memory->mine().written.store((std::uint64_t{random()} << 32U) + random());
         break;
-      case 2:  // taken in place, and never whole
+      case 2:  // the aggregator takes it in place, and it is never whole
         hostile.write_frame(header, random_bytes(16384, random), 3);
         hostile.socket.reset();
         break;
-      case 3:  // taken in place, changed while it is kept, and then its sender is gone
+      case 3:  // the aggregator takes it in place and keeps it; the sender changes it, and goes
         hostile.write_frame(header, random_bytes(16384, random));
         settles([&] { return hostile.memory->theirs().read.load() > 0; });
         hostile.write_garbage(1, 0);

@@ -113,7 +113,7 @@ struct Ending {
 
 TEST(Sockets, CarryEveryBitOfMessagesOfAllSizesThatAreUnderWayTogether) {
   Listening at;
-  ASSERT_EQ(at.handle().counts, kCounts) << "the environment's numbers";
+  ASSERT_EQ(at.handle().counts, kCounts) << "the handle has the numbers from the environment";
   const Pair pair(at);
   const std::vector<std::size_t> sizes{0,         1,         65'535,  65'536, 65'537,     131'073,   262'144,
                                        1'000'003, 4'194'304, 300'001, 64,     20'000'000, 4'194'305, 65'536};
@@ -190,7 +190,7 @@ TEST(Sockets, EndAllThatIsUnderWayAtBothEndsWhenTheFirstOneBreaks) {
   for (int turn = 0; turn < 20; ++turn) (void)(posted.ended() || sent.ended());
   ASSERT_EQ(shutdown(sockets_to(at.handle().port).at(0), SHUT_RDWR), 0);
   Ending lost(receive(pair.receiving, room, 2)), refused(send(pair.sending, small, 2));
-  until("the end of all", [&] {
+  until("the wait for all requests", [&] {
     bool all = posted.ended();
     for (Ending* one : {&sent, &lost, &refused}) all &= one->ended();
     return all;
@@ -230,7 +230,7 @@ TEST(Sockets, TouchNoBufferAnyMoreOnceTheirEndIsClosed) {
     EXPECT_EQ(sender ? net::close_send(pair.sending) : net::close_receive(pair.receiving), success);
     (sender ? data : into).reset();
     Ending& left = sender ? posted : sent;
-    until("the other end's outcome", [&] { return left.ended(); });
+    until("the wait for the other end's request", [&] { return left.ended(); });
     EXPECT_TRUE(left.result == success || left.result == remote_error);
     EXPECT_EQ(sender ? net::close_receive(pair.receiving) : net::close_send(pair.sending), success);
   }
