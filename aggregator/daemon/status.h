@@ -25,7 +25,7 @@ struct DaemonStatus {
   std::uint64_t memory_bytes_reserved = 0;
   FrontDoorCounts front_door;
   service::HttpDoorCounts http;
-  std::uint64_t http_connections = 0;  // now
+  std::uint64_t http_connections = 0;  // connections that are open now
   std::optional<transport::DpdkDeviceStatistics> dpdk_device;
   std::optional<transport::DpdkStatistics> dpdk_door;  // with several workers
   ManagerLinkState manager;

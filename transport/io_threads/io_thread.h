@@ -72,7 +72,7 @@ class IoThread {
   std::atomic<bool> stopping_ = false;
 
   std::vector<std::unique_ptr<IoEnd>> ends_;  // the I/O thread's
-  std::vector<IoEnd*> flushing_;              // likewise
+  std::vector<IoEnd*> flushing_;              // the I/O thread's
   std::thread thread_;                        // last: it uses the others
 };
 

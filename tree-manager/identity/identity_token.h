@@ -30,7 +30,7 @@ struct IdentityClaims {
   std::string job{};     // empty: any
   Scopes scopes = Scopes::all();
   std::int64_t from = 0;             // seconds since 1970-01-01 UTC
-  std::int64_t until = 0;            // the same
+  std::int64_t until = 0;            // seconds since 1970-01-01 UTC
   std::int64_t life = 0;             // seconds that a renewal adds
   std::int64_t renewable_until = 0;  // no renewal lasts longer; `until`: there is none
   friend bool operator==(const IdentityClaims&, const IdentityClaims&) = default;

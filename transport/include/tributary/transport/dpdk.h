@@ -67,7 +67,7 @@ struct DpdkDeviceStatistics {
   std::uint64_t control_ignored = 0;    // ARP, ICMP, neighbour discovery: malformed, or not for this host
   std::uint64_t address_conflicts = 0;  // another station says that it has our address
   std::uint64_t path_mtu_told = 0;      // times that a router said that packets are too long for a path
-  std::uint64_t neighbours = 0;         // now
+  std::uint64_t neighbours = 0;         // neighbours that are known now
   std::uint64_t neighbours_failed = 0;  // neighbours that did not answer
   std::uint64_t neighbours_moved = 0;   // neighbours whose address has moved to another station
   std::uint64_t neighbours_full = 0;    // strangers for whom no place was left

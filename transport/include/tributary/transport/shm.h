@@ -24,7 +24,7 @@ struct ShmSettings {
   bool huge_pages = true;                    // where the system has set some aside
   std::uint64_t map_bytes_max = 8ULL << 30;  // bytes of each peer's memory mapped for reading; 0: copies payloads
   Duration busy_poll{};                      // as in TcpSettings
-  Duration spin_max = std::chrono::microseconds(20);  // likewise
+  Duration spin_max = std::chrono::microseconds(20);  // as in TcpSettings
 };
 
 /// Counts since the start. Read on the transport's thread.
