@@ -20,6 +20,7 @@
 #include "service-kit/notify.h"
 #include "service-kit/start_checks.h"
 #include "tree-manager/api/api.h"
+#include "tree-manager/api/audit_log.h"
 #include "tree-manager/identity/key_file.h"
 #include "tree-manager/settings/settings.h"
 
@@ -203,6 +204,7 @@ Status check_start(const Settings& settings) {
   if (::access(database.c_str(), F_OK) == 0) {
     if (auto ok = service::check_writable_file("the database", database); !ok) return ok;
   }
+  if (auto ok = service::check_writable_file("audit_file", settings.audit_file); !ok) return ok;
   if (::access(settings.identity_key_file.c_str(), F_OK) == 0) {
     if (const auto keys = load_identity_keys(settings.identity_key_file); !keys) return std::unexpected(keys.error());
   }
@@ -218,6 +220,11 @@ Result<IdentityKeys> identity_keys(const Settings& settings) {
   return load_identity_keys(path);
 }
 
+Result<std::unique_ptr<AuditLog>> audit_log(const Settings& settings) {
+  if (settings.audit_file.empty()) return nullptr;
+  return AuditLog::open(settings.audit_file);
+}
+
 void reload_keys(const Settings& settings, Api& api) {
   auto keys = load_identity_keys(settings.identity_key_file);
   if (!keys) {
@@ -229,7 +236,7 @@ void reload_keys(const Settings& settings, Api& api) {
   spdlog::info("identity tokens of {} {} are good now", count, count == 1 ? "key" : "keys");
 }
 
-void reload(const Options& options, Cluster& cluster, Api& api) {
+void reload(const Options& options, Cluster& cluster, Api& api, AuditLog* audit) {
   service::notify_service_manager("RELOADING=1");
   const auto settings = settings_from(options);
   if (!settings) {
@@ -245,6 +252,7 @@ void reload(const Options& options, Cluster& cluster, Api& api) {
       spdlog::warn("the configuration names no topology any more; the old one stays in use until a restart");
     }
     reload_keys(*settings, api);
+    if (const auto ok = audit != nullptr ? audit->reopen() : Status{}; !ok) spdlog::error("{}", ok.error().message);
     spdlog::info("reloaded; log level {}", settings->log_level);
   }
   service::notify_service_manager("READY=1");
@@ -257,13 +265,13 @@ sigset_t signals_of_interest() {
   return set;
 }
 
-void serve_until_stopped(const Options& options, Cluster& cluster, Api& api) {
+void serve_until_stopped(const Options& options, Cluster& cluster, Api& api, AuditLog* audit) {
   const sigset_t signals = signals_of_interest();
   while (true) {
     int signal = 0;
     if (sigwait(&signals, &signal) != 0) continue;
     if (signal != SIGHUP) break;
-    reload(options, cluster, api);
+    reload(options, cluster, api, audit);
   }
   service::notify_service_manager("STOPPING=1");
 }
@@ -290,6 +298,8 @@ int run(const Options& options, const Settings& settings) {
   if (!secrets) return complain(secrets.error());
   const auto keys = identity_keys(settings);
   if (!keys) return complain(keys.error());
+  const auto audit = audit_log(settings);
+  if (!audit) return complain(audit.error());
   const SystemClock clock;
   const auto store = open_sqlite({.path = settings.path_in_state("manager.db"),
                                   .bytes_max = settings.database_bytes_max,
@@ -302,7 +312,9 @@ int run(const Options& options, const Settings& settings) {
                       .job_token = settings.old_secrets ? secrets->job_token : "",
                       .reads_need_token = settings.reads_need_token,
                       .tenants_read_all = settings.tenants_read == "all",
-                      .identity_keys = *keys});
+                      .identity_keys = *keys,
+                      .requests_per_second_max = settings.requests_per_second_max,
+                      .audit = audit->get()});
   auto server = service::HttpServer::start(server_settings(settings), api);
   if (!server) return complain(server.error());
   api.show_door((*server)->door());
@@ -310,7 +322,7 @@ int run(const Options& options, const Settings& settings) {
   spdlog::info("serving on {}, state in {}", to_string((*server)->local()), settings.state_directory);
   if (auto ok = announce(settings, (*server)->local()); !ok) return complain(ok.error());
 
-  serve_until_stopped(options, **cluster, api);
+  serve_until_stopped(options, **cluster, api, audit->get());
   spdlog::info("stopping: running groups go on without the manager");
   (*server)->stop(kStopLimit);
   return 0;

@@ -7,8 +7,10 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "tree-manager/api/audit_log.h"
 #include "tree-manager/api/embedded.h"
 #include "tree-manager/api/metrics.h"
+#include "tree-manager/api/rate_limit.h"
 #include "tree-manager/api/replies.h"
 #include "tree-manager/api/token_routes.h"
 #include "tributary/protocol/assert.h"
@@ -66,6 +68,13 @@ GroupOwner owner_of(const Identity& caller) {
   return {.tenant = caller.tenant, .job = caller.job};
 }
 
+/// The sentence of an answer that is an error.
+std::string message_in(const HttpReply& reply) {
+  if (reply.status < 400) return {};
+  const auto body = nlohmann::json::parse(reply.body, nullptr, false);
+  return body.is_object() && body.contains("error") ? body["error"].value("message", "") : "";
+}
+
 std::optional<std::uint64_t> number_in(const std::string& text) {
   std::uint64_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -99,6 +108,7 @@ Api::Api(Cluster& cluster, ApiSettings settings)
       authenticator_({.aggregator_token = settings_.aggregator_token, .job_token = settings_.job_token},
                      settings_.identity_keys, revoked_in(cluster),
                      [&cluster](const std::string& text) { return cluster.keep(kRevokedKey, text); }),
+      rate_limit_(std::make_unique<RateLimit>(settings_.requests_per_second_max)),
       metrics_(std::make_unique<ApiMetrics>(cluster)) {
   add_routes();
   add_token_routes();
@@ -237,12 +247,38 @@ std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller) co
   return theirs && caller.identity ? refuse_owner(found, *caller.identity) : std::nullopt;
 }
 
+/// Holders of a shared secret have no bucket: one of them would empty it for all.
+std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
+  if (!caller.identity || caller.identity->old_secret) return std::nullopt;
+  if (rate_limit_->take(caller.identity->name, std::chrono::steady_clock::now())) return std::nullopt;
+  HttpReply reply = error_reply(429, "'" + caller.identity->name + "' sends more than " +
+                                         std::to_string(settings_.requests_per_second_max) + " requests a second");
+  reply.headers.emplace_back("Retry-After", "1");
+  return reply;
+}
+
+/// Leaves out what changes nothing, and the leases that are renewed every few seconds.
+void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& reply) const {
+  const bool changes = head.method != "GET" && !(reply.status == 200 && head.path.ends_with("/lease"));
+  const bool refused = reply.status == 401 || reply.status == 403;
+  if (settings_.audit == nullptr || !(changes || refused)) return;
+  settings_.audit->write({.who = caller.identity ? &*caller.identity : nullptr,
+                          .from = head.remote_address,
+                          .method = head.method,
+                          .path = head.path,
+                          .status = reply.status,
+                          .why = message_in(reply)},
+                         settings_.unix_seconds());
+}
+
 Admission Api::admit(const HttpHead& head) {
   const Match found = match(head);
   const Proof caller = authenticator_.look(head.authorization, head.remote_address, settings_.unix_seconds());
   const bool proved = caller.identity.has_value();
-  std::optional<HttpReply> refusal = refuse(found, caller);
+  std::optional<HttpReply> refusal = refuse_haste(caller);
+  if (!refusal) refusal = refuse(found, caller);
   if (refusal) {
+    record(head, caller, *refusal);
     metrics_->count(found.route == nullptr ? "none" : found.route->method + " " + found.route->pattern, refusal->status,
                     {});
     return {.refusal = std::move(refusal), .body_bytes_max = 0, .proved = proved};
@@ -266,6 +302,7 @@ HttpReply Api::handle(const HttpHead& head, const std::string& body) {
     spdlog::error("{} {} failed: {}", found.route->method, found.route->pattern, error.what());
     reply = error_reply(500, "the manager could not do this: " + std::string(error.what()));
   }
+  record(head, caller, reply);
   metrics_->count(found.route->method + " " + found.route->pattern, reply.status,
                   std::chrono::steady_clock::now() - start);
   return reply;

@@ -21,6 +21,8 @@ using service::HttpHead;
 using service::HttpReply;
 
 class ApiMetrics;
+class AuditLog;
+class RateLimit;
 
 struct ApiSettings {
   std::string aggregator_token;                  // empty: it is good for nothing
@@ -28,6 +30,8 @@ struct ApiSettings {
   bool reads_need_token = false;                 // reads need a token
   bool tenants_read_all = false;                 // tenants read of others' groups, too, where reads need a token
   IdentityKeys identity_keys{};                  // of identity tokens
+  std::uint64_t requests_per_second_max = 0;     // of each holder of an identity token; 0: no limit
+  AuditLog* audit = nullptr;                     // nullptr: none; must outlive the Api
   std::function<std::int64_t()> unix_seconds{};  // none: the system's clock
 };
 
@@ -77,6 +81,8 @@ class Api final : public HttpHandler {
   [[nodiscard]] std::optional<HttpReply> refuse(const Match& found, const Proof& caller) const;
   [[nodiscard]] std::optional<HttpReply> refuse_access(const Route& route, const Proof& caller) const;
   [[nodiscard]] std::optional<HttpReply> refuse_owner(const Match& found, const Identity& caller) const;
+  [[nodiscard]] std::optional<HttpReply> refuse_haste(const Proof& caller);
+  void record(const HttpHead& head, const Proof& caller, const HttpReply& reply) const;
   /// Says whether the caller may know of this group.
   [[nodiscard]] bool sees(const Proof& caller, const GroupRecord& group) const;
 
@@ -105,6 +111,7 @@ class Api final : public HttpHandler {
   const ApiSettings settings_;
   Authenticator authenticator_;
   std::vector<Route> routes_;
+  std::unique_ptr<RateLimit> rate_limit_;
   std::unique_ptr<ApiMetrics> metrics_;
 };
 

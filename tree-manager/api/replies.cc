@@ -22,6 +22,7 @@ const char* code_of(unsigned status) {
     case 413:
     case 431:
       return "too_large";
+    case 429:
     case 503:
       return "busy";
     case 507:

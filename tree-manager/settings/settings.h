@@ -18,6 +18,7 @@ struct Settings {
   std::string aggregator_token_file;  // empty: <state_directory>/aggregator.token
   std::string job_token_file;         // empty: <state_directory>/job.token
   std::string identity_key_file;      // empty: <state_directory>/identity.keys
+  std::string audit_file;             // empty: none
   std::string ready_file;             // empty: none
   std::string log_level = "info";
   std::string log_format = "text";
@@ -25,6 +26,7 @@ struct Settings {
   std::string tenants_read = "own";
   bool old_secrets = true;
   std::uint64_t threads = 2;
+  std::uint64_t requests_per_second_max = 1000;
   std::uint64_t connections_max = 1024;
   std::chrono::milliseconds request_limit{10'000};
   std::chrono::milliseconds idle_limit{60'000};

@@ -1,12 +1,16 @@
 // Each role tries each route, and each tenant the other's groups.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/manager/cluster_fixture.h"
 #include "tests/unit/manager/openapi_check.h"
+#include "tests/unit/manager/temporary_folder.h"
 #include "tree-manager/api/api.h"
-#include "tree-manager/api/embedded.h"
+#include "tree-manager/api/audit_log.h"
+#include "tree-manager/api/rate_limit.h"
 
 namespace tributary::manager {
 namespace {
@@ -107,6 +111,15 @@ class AccessTest : public ClusterFixture {
     const HttpReply reply = call("POST /v1/groups", token, body);
     EXPECT_EQ(reply.status, 200U) << reply.body;
     return answer(reply);
+  }
+  static std::vector<json> lines_of(const std::string& path) {
+    std::vector<json> lines;
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+      EXPECT_LE(line.size(), AuditLog::kLineBytesMax);
+      lines.push_back(json::parse(line));
+    }
+    return lines;
   }
   static std::string filled(std::string path) {
     for (const auto& [brace, value] : {std::pair{"{name}", "none"}, std::pair{"{id}", "1"}}) {
@@ -302,6 +315,56 @@ TEST_F(AccessTest, ATokenIsRenewedUntilItsLastEnd) {
   clock_.advance(std::chrono::seconds(1));
   EXPECT_EQ(call("POST /v1/tokens/renew", token).status, 401U) << "100 s are over";
   EXPECT_EQ(call("POST /v1/tokens/renew", kJobToken).status, 400U);
+}
+
+TEST_F(AccessTest, TheAuditLogSaysWhoDidWhatAndWhatCameOfIt) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("audit.json");
+  const auto audit = AuditLog::open(path);
+  ASSERT_TRUE(audit.has_value()) << audit.error().message;
+  use({.audit = audit->get()});
+  const json made = group_of(of_tenant("chemistry"));
+  const std::string group = "/v1/groups/" + std::to_string(made["group"].get<std::uint64_t>());
+  EXPECT_EQ(call("PUT " + group + "/lease", of_tenant("chemistry")).status, 200U);
+  EXPECT_EQ(call("GET " + group, of_tenant("chemistry")).status, 200U);
+  EXPECT_EQ(call("DELETE " + group, of_tenant("physics")).status, 404U);
+  std::filesystem::rename(path, folder.file("before.json"));
+  ASSERT_TRUE((*audit)->reopen().has_value());
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(call("DELETE /v1/groups/" + std::string(9999, '"'), "").status, 401U);
+  clock_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(call("DELETE " + group, "").status, 401U);
+
+  const auto before = lines_of(folder.file("before.json"));
+  ASSERT_THAT(before, SizeIs(2)) << "neither reads nor renewals";
+  EXPECT_EQ(before[0]["who"], "chemistry");
+  EXPECT_EQ(before[0]["outcome"], "done");
+  EXPECT_EQ(before[1]["tenant"], "physics");
+  EXPECT_EQ(before[1]["path"], group);
+  EXPECT_EQ(before[1]["outcome"], "refused");
+  const auto after = lines_of(path);
+  ASSERT_THAT(after, SizeIs(AuditLog::kStrangersPerSecondMax + 1));
+  EXPECT_EQ(after[0]["who"], "");
+  EXPECT_EQ(after.back()["left_out"], 100 - AuditLog::kStrangersPerSecondMax);
+}
+
+TEST_F(AccessTest, AnIdentityThatFloodsTheManagerCostsTheOthersNothing) {
+  use({.requests_per_second_max = 5});
+  unsigned refused = 0;
+  for (int i = 0; i < 40; ++i) refused += call("GET /v1/groups", of_tenant("physics")).status == 429U ? 1U : 0U;
+  EXPECT_GE(refused, 20U);
+  EXPECT_EQ(call("GET /v1/groups", of_tenant("chemistry")).status, 200U);
+  EXPECT_EQ(call("GET /v1/groups", kJobToken).status, 200U);
+}
+
+TEST(RateLimit, FillsUpWithTime) {
+  RateLimit limit(10);
+  RateLimit::TimePoint now{};
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(limit.take("a", now)) << i;
+  EXPECT_FALSE(limit.take("a", now));
+  EXPECT_TRUE(limit.take("b", now));
+  now += std::chrono::milliseconds(110);
+  EXPECT_TRUE(limit.take("a", now));
+  EXPECT_FALSE(limit.take("a", now));
 }
 
 }  // namespace

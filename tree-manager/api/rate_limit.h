@@ -1,0 +1,35 @@
+#pragma once
+// A bucket for each identity: so many requests a second, and twice as many at once. So no identity takes the manager's
+// time from the others.
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace tributary::manager {
+
+/// Any thread.
+class RateLimit {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr std::size_t kBucketsMax = 65536;
+
+  /// 0: no limit.
+  explicit RateLimit(std::uint64_t per_second) : per_second_(static_cast<double>(per_second)) {}
+  /// Takes one request out of the bucket; false: it is empty.
+  [[nodiscard]] bool take(const std::string& name, TimePoint now);
+
+ private:
+  struct Bucket {
+    double left = 0;
+    TimePoint at;
+  };
+  [[nodiscard]] double left_at(const Bucket& bucket, TimePoint now) const;
+
+  const double per_second_;
+  std::mutex mutex_;
+  std::map<std::string, Bucket> buckets_;
+};
+
+}  // namespace tributary::manager
