@@ -28,10 +28,11 @@ AggregatorIndex::AggregatorIndex(const DomainTree& domains, std::span<const Plan
   }
 }
 
-std::span<const AggregatorIndex::Entry> AggregatorIndex::below(const Domain& domain, std::uint32_t route) const {
+std::span<const AggregatorIndex::Entry> AggregatorIndex::between(std::uint32_t begin, std::uint32_t end,
+                                                                 std::uint32_t route) const {
   const std::vector<Entry>& all = on_route(route);
-  const auto first = std::ranges::lower_bound(all, domain.preorder, {}, &Entry::preorder);
-  const auto last = std::ranges::lower_bound(all, domain.preorder_end, {}, &Entry::preorder);
+  const auto first = std::ranges::lower_bound(all, begin, {}, &Entry::preorder);
+  const auto last = std::ranges::lower_bound(all, end, {}, &Entry::preorder);
   return {first, last};
 }
 

@@ -27,11 +27,19 @@ class AggregatorIndex {
   [[nodiscard]] const std::vector<Entry>& on_route(std::uint32_t route) const {
     return by_route_[route % by_route_.size()];
   }
-  /// Returns those of them that are below the domain.
-  [[nodiscard]] std::span<const Entry> below(const Domain& domain, std::uint32_t route) const;
+  /// Returns those of them that are cabled to the domain itself.
+  [[nodiscard]] std::span<const Entry> at(const Domain& domain, std::uint32_t route) const {
+    return between(domain.preorder, domain.preorder + 1, route);
+  }
+  /// Returns those of them that are below the domain, or at it.
+  [[nodiscard]] std::span<const Entry> below(const Domain& domain, std::uint32_t route) const {
+    return between(domain.preorder, domain.preorder_end, route);
+  }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
+  [[nodiscard]] std::span<const Entry> between(std::uint32_t begin, std::uint32_t end, std::uint32_t route) const;
+
   std::vector<std::vector<Entry>> by_route_;
   std::size_t size_ = 0;
 };

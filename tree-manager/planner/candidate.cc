@@ -153,6 +153,13 @@ void CandidateBuilder::attach(CandidateNode& node, std::uint32_t self, const Ite
   node.depth = std::max(node.depth, child.depth + 1);
 }
 
+/// The time that the aggregator's link takes for a byte of each group, with this tree's.
+double CandidateBuilder::busy(const CandidateNode& node) const {
+  const SiteAggregator& it = sites_.aggregators[node.aggregator];
+  const auto load = static_cast<double>(sites_.budget(it).load + weight_ * (node.children + 1));
+  return load / static_cast<double>(rate_or_assumed(it.line_rate_bits_per_second));
+}
+
 /// Makes a node over the next `children` items; the first `offset` ranks of the first item have a parent already.
 void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, const Items& items, std::size_t& at,
                             std::uint32_t& offset, Items& out) {
@@ -184,7 +191,8 @@ void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, co
   out.push_back({.node = self});
 }
 
-/// Gives siblings to the aggregator with the most room, as children, when none is left for another level.
+/// Gives siblings to one of the aggregators, as children, when none is left for another level: to one with room for all
+/// siblings, else to the one with the most; of these to the least busy, so that the lanes' roots differ.
 bool CandidateBuilder::adopt(Items& items) {
   const auto room = [&](const Item& item) {
     if (item.node == kNoParent) return 0U;
@@ -194,8 +202,12 @@ bool CandidateBuilder::adopt(Items& items) {
                      node.children, most);
     return most - node.children;
   };
-  const auto host =
-      std::max_element(items.begin(), items.end(), [&](const Item& a, const Item& b) { return room(a) < room(b); });
+  const std::uint32_t siblings = count(items) - 1;
+  const auto fitness = [&](const Item& item) {
+    return std::pair(std::min(room(item), siblings), item.node == kNoParent ? 0 : -busy(out_->nodes[item.node]));
+  };
+  const auto host = std::max_element(items.begin(), items.end(),
+                                     [&](const Item& a, const Item& b) { return fitness(a) < fitness(b); });
   std::uint32_t left = host == items.end() ? 0 : room(*host);
   if (left == 0) return false;
   const std::uint32_t self = host->node;

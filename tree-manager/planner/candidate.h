@@ -75,6 +75,7 @@ class CandidateBuilder {
     return sites_.budget(sites_.aggregators[aggregator]).children_max;
   }
   [[nodiscard]] const std::vector<std::uint32_t>& queue_of(const Site& site);
+  [[nodiscard]] double busy(const CandidateNode& node) const;
   [[nodiscard]] std::uint32_t choose(const Site& site, std::uint32_t wanted, std::uint32_t children_min);
   [[nodiscard]] CandidateNode fresh_node(std::uint32_t aggregator);
   [[nodiscard]] bool reduce(const Site& site, Items& items, std::uint32_t children_min);
@@ -103,7 +104,7 @@ class CandidateBuilder {
 class CostModel {
  public:
   /// For `lanes` lanes that take the views in turn.
-  CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request, std::uint32_t lanes);
+  CostModel(Sites& sites, const PlanRequest& request, std::uint32_t lanes);
   /// Estimates this lane alone, with `weight` on every edge.
   void estimate(Candidate& candidate, std::uint64_t weight);
   /// Adds a lane of this view to what is allotted, in `sites`.
@@ -153,9 +154,8 @@ class CostModel {
   [[nodiscard]] std::uint64_t links_rate() const;
   [[nodiscard]] std::uint64_t trees_rate() const;
   [[nodiscard]] std::uint64_t ring_rate() const;
-  void put_edge(std::uint32_t from_domain, std::uint32_t from_host, const SiteAggregator& to, std::uint64_t amount);
+  void put_edge(std::uint32_t from_uplink, std::uint32_t from_host, const SiteAggregator& to, std::uint64_t amount);
 
-  const DomainTree& domains_;
   Sites& sites_;
   const PlanRequest& request_;
   double members_floor_ = 0;  // seconds per byte over the members' own links, which no tree changes

@@ -18,11 +18,6 @@ constexpr double kLevelSeconds = 20e-6;
 // Unequal weights must save this part of the time that equal ones take; estimates are no more exact.
 constexpr double kWeightsPay = 0.02;
 
-double seconds_per_byte(std::uint64_t load, std::uint64_t bits_per_second) {
-  const std::uint64_t rate = rate_or_assumed(bits_per_second);
-  return static_cast<double>(load) / static_cast<double>(kFullRate) * 8 / static_cast<double>(rate);
-}
-
 /// The children of an aggregator, and its parent.
 std::uint64_t flows_of(const CandidateNode& node) {
   return node.children + (node.parent == kNoParent ? 0U : 1U);
@@ -55,12 +50,12 @@ class Narrowest {
 
 }  // namespace
 
-CostModel::CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request, std::uint32_t lanes)
-    : domains_(domains), sites_(sites), request_(request) {
-  uplinks_.load.assign(domains.domains().size(), 0);
+CostModel::CostModel(Sites& sites, const PlanRequest& request, std::uint32_t lanes) : sites_(sites), request_(request) {
+  uplinks_.load.assign(sites.uplinks.size(), 0);
   hosts_.load.assign(sites.hosts.size(), 0);
-  others_on_uplinks_ = sites.uplink_load;
   others_on_hosts_.reserve(sites.hosts.size());
+  others_on_uplinks_.reserve(sites.uplinks.size());
+  for (const SiteUplink& uplink : sites.uplinks) others_on_uplinks_.push_back(uplink.load);
   for (const SiteHost& host : sites.hosts) others_on_hosts_.push_back(host.load);
   has_site_.assign(sites.hosts.size(), false);
   for (const Site& site : sites.sites) {
@@ -95,12 +90,13 @@ void CostModel::charge_members(const std::vector<std::uint64_t>& parts) {
   }
 }
 
-void CostModel::put_edge(std::uint32_t from_domain, std::uint32_t from_host, const SiteAggregator& to,
+void CostModel::put_edge(std::uint32_t from_uplink, std::uint32_t from_host, const SiteAggregator& to,
                          std::uint64_t amount) {
   if (from_host == to.host) return;
   if (from_host != kNoHost) hosts_.add(from_host, amount);
   hosts_.add(to.host, amount);
-  domains_.each_uplink_between(from_domain, to.domain, [&](std::uint32_t domain) { uplinks_.add(domain, amount); });
+  sites_.each_uplink_between(from_uplink, sites_.hosts[to.host].uplink,
+                             [&](std::uint32_t uplink) { uplinks_.add(uplink, amount); });
 }
 
 void CostModel::put(const Candidate& candidate, std::uint64_t weight) {
@@ -110,11 +106,11 @@ void CostModel::put(const Candidate& candidate, std::uint64_t weight) {
     const SiteAggregator& to = sites_.aggregators[node.aggregator];
     for (const RankRun& run : node.runs) {
       const Site& from = sites_.sites[run.site];
-      put_edge(from.domain, from.host, to, weight * (run.end - run.begin));
+      put_edge(from.uplink, from.host, to, weight * (run.end - run.begin));
     }
     for (const std::uint32_t below : node.below) {
       const SiteAggregator& from = sites_.aggregators[candidate.nodes[below].aggregator];
-      put_edge(from.domain, from.host, to, weight);
+      put_edge(sites_.hosts[from.host].uplink, from.host, to, weight);
     }
   }
 }
@@ -123,10 +119,10 @@ void CostModel::estimate(Candidate& candidate, std::uint64_t weight) {
   put(candidate, weight);
   candidate.traffic = 0;
   double slowest = members_floor_;
-  for (const std::uint32_t domain : uplinks_.which) {
-    candidate.traffic += uplinks_.load[domain];
-    slowest = std::max(slowest, seconds_per_byte(sites_.uplink_load[domain] + uplinks_.load[domain],
-                                                 domains_.domains()[domain].uplink_bits_per_second));
+  for (const std::uint32_t u : uplinks_.which) {
+    const SiteUplink& uplink = sites_.uplinks[u];
+    candidate.traffic += uplinks_.load[u];
+    slowest = std::max(slowest, seconds_per_byte(uplink.load + uplinks_.load[u], uplink.rate_bits_per_second));
   }
   for (const std::uint32_t h : hosts_.which) {
     const SiteHost& host = sites_.hosts[h];
@@ -153,7 +149,7 @@ double CostModel::latency_of(const Candidate& candidate) const {
 CostModel::Lane CostModel::lane_of(const Candidate& candidate, std::uint32_t view, std::uint64_t weight) {
   Lane lane{.view = view, .weight = weight, .latency = latency_of(candidate)};
   put(candidate, 1);
-  for (const std::uint32_t domain : uplinks_.which) lane.uplinks.push_back({domain, uplinks_.load[domain]});
+  for (const std::uint32_t u : uplinks_.which) lane.uplinks.push_back({u, uplinks_.load[u]});
   for (const std::uint32_t h : hosts_.which) lane.hosts.push_back({h, hosts_.load[h]});
   for (const CandidateNode& node : candidate.nodes) {
     const SiteAggregator& at = sites_.aggregators[node.aggregator];
@@ -172,7 +168,7 @@ void CostModel::change(const Lane& lane, bool adds) {
     TRIBUTARY_ASSERT(adds || load >= amount, "{} of a load of {} are taken away", amount, load);
     load = adds ? load + amount : load - amount;
   };
-  for (const Lane::Flows& flows : lane.uplinks) apply(sites_.uplink_load[flows.which], flows);
+  for (const Lane::Flows& flows : lane.uplinks) apply(sites_.uplinks[flows.which].load, flows);
   for (const Lane::Flows& flows : lane.hosts) apply(sites_.hosts[flows.which].load, flows);
   for (const Lane::Flows& flows : lane.aggregators) apply(sites_.budget(sites_.aggregators[flows.which]).load, flows);
   for (const Lane::Flows& flows : lane.leaving) apply(members_out_[flows.which], flows);
@@ -189,7 +185,7 @@ void CostModel::commit(const Candidate& candidate, std::uint32_t view, std::uint
 
 LaneBurden CostModel::burden() const {
   constexpr std::uint32_t kNone = UINT32_MAX;
-  const std::size_t uplinks = sites_.uplink_load.size(), hosts = sites_.hosts.size();
+  const std::size_t uplinks = sites_.uplinks.size(), hosts = sites_.hosts.size();
   std::vector<std::uint32_t> numbers(uplinks + hosts + sites_.budgets.size(), kNone);
   LaneBurden burden;
   for (const Lane& lane : lanes_) {
@@ -203,8 +199,10 @@ LaneBurden CostModel::burden() const {
       burden.before[number] -= seconds_per_byte(lane.weight * flows.count, rate);
       uses.push_back({number, seconds_per_byte(kFullRate * flows.count, rate)});
     };
-    for (const Lane::Flows& flows : lane.uplinks)
-      use(flows.which, flows, sites_.uplink_load[flows.which], domains_.domains()[flows.which].uplink_bits_per_second);
+    for (const Lane::Flows& flows : lane.uplinks) {
+      const SiteUplink& uplink = sites_.uplinks[flows.which];
+      use(flows.which, flows, uplink.load, uplink.rate_bits_per_second);
+    }
     for (const Lane::Flows& flows : lane.hosts) {
       const SiteHost& host = sites_.hosts[flows.which];
       use(uplinks + flows.which, flows, host.load, host.place.rate_bits_per_second);
@@ -292,8 +290,10 @@ std::uint64_t CostModel::links_rate() const {
 std::uint64_t CostModel::trees_rate() const {
   Narrowest trees;
   for (const Lane& lane : lanes_) {
-    for (const Lane::Flows& flows : lane.uplinks)
-      trees.use(sites_.uplink_load[flows.which], domains_.domains()[flows.which].uplink_bits_per_second);
+    for (const Lane::Flows& flows : lane.uplinks) {
+      const SiteUplink& uplink = sites_.uplinks[flows.which];
+      trees.use(uplink.load, uplink.rate_bits_per_second);
+    }
     for (const Lane::Flows& flows : lane.aggregators) {
       const SiteAggregator& at = sites_.aggregators[flows.which];
       const SiteHost& host = sites_.hosts[at.host];
@@ -308,24 +308,24 @@ std::uint64_t CostModel::trees_rate() const {
 /// another at the interface of the first lane.
 std::uint64_t CostModel::ring_rate() const {
   const auto ranks = sites_.host_of_rank.size();
-  std::vector<std::uint64_t> crossings(domains_.domains().size(), 0);  // in both directions, which are equal
+  std::vector<std::uint64_t> crossings(sites_.uplinks.size(), 0);  // in both directions, which are equal
   std::vector<std::uint64_t> leaving(sites_.hosts.size(), 0);
   for (std::size_t r = 0; r < ranks; ++r) {
     const std::uint32_t from = sites_.host_of_rank[r];
     const std::uint32_t to = sites_.host_of_rank[(r + 1) % ranks];
     if (from == to) continue;
     ++leaving[from];
-    domains_.each_uplink_between(sites_.hosts[from].place.domain, sites_.hosts[to].place.domain,
-                                 [&](std::uint32_t d) { ++crossings[d]; });
+    sites_.each_uplink_between(sites_.hosts[from].uplink, sites_.hosts[to].uplink,
+                               [&](std::uint32_t u) { ++crossings[u]; });
   }
   Narrowest ring;
   for (std::size_t h = 0; h < leaving.size(); ++h) {
     if (leaving[h] == 0) continue;
     ring.use(others_on_hosts_[h] + kFullRate * leaving[h], sites_.hosts[h].place.rate_bits_per_second);
   }
-  for (std::size_t d = 0; d < crossings.size(); ++d) {
-    if (crossings[d] == 0) continue;
-    ring.use(others_on_uplinks_[d] + kFullRate * crossings[d] / 2, domains_.domains()[d].uplink_bits_per_second);
+  for (std::size_t u = 0; u < crossings.size(); ++u) {
+    if (crossings[u] == 0) continue;
+    ring.use(others_on_uplinks_[u] + kFullRate * crossings[u] / 2, sites_.uplinks[u].rate_bits_per_second);
   }
   return ring.rate();
 }

@@ -16,6 +16,8 @@ namespace {
 constexpr double kLanesPay = 0.03;
 // Rates that differ by less than this part are alike.
 constexpr double kAlike = 0.02;
+// Aggregators far from the members load links that others need; they must save this part of the time.
+constexpr double kAbovePays = 0.05;
 
 class DomainFabric final : public Fabric {
  public:
@@ -49,10 +51,14 @@ class DomainFabric final : public Fabric {
       return {.reason = "no tree: a group of one rank has nothing to reduce", .window = wanted.window};
     PlanRequest request = wanted;
     if (!links_tell_rates(wanted)) request.link_rate_bits_per_second = 0;
-    Plan plan = plan_within(request, load, Reach::members);
+    const Planned near = plan_within(request, load, Reach::members);
     // The aggregators near the members do not suffice, if there are any.
-    if (plan.lanes.empty() || plan.lanes.size() < request.lanes) plan = plan_within(request, load, Reach::fabric);
-    return plan;
+    if (near.plan.lanes.empty() || near.plan.lanes.size() < request.lanes)
+      return plan_within(request, load, Reach::fabric).plan;
+    if (near.is_whole || !is_narrow(near.plan)) return near.plan;
+    Plan wide = plan_within(request, load, Reach::above).plan;
+    const bool pays = wide.estimated_seconds < near.plan.estimated_seconds * (1 - kAbovePays);
+    return !wide.lanes.empty() && wide.lanes.size() >= request.lanes && pays ? wide : near.plan;
   }
 
   void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const override {
@@ -79,6 +85,7 @@ class DomainFabric final : public Fabric {
   struct Search {
     const PlanRequest& request;
     const Sites& sites;
+    Reach reach = Reach::members;
     GoodShapes shapes{};
     std::string missing_rail{};  // on which a lane found no tree first
   };
@@ -89,12 +96,24 @@ class DomainFabric final : public Fabric {
     [[nodiscard]] std::uint32_t lanes() const { return planner ? planner->lanes() : 0; }
   };
 
-  [[nodiscard]] Plan plan_within(const PlanRequest& request, const FabricLoad& load, Reach reach) const {
+  struct Planned {
+    Plan plan;
+    bool is_whole = false;  // no aggregator is further away than those that it could use
+  };
+
+  [[nodiscard]] Planned plan_within(const PlanRequest& request, const FabricLoad& load, Reach reach) const {
     const Sites sites = sites_of(request, load, reach);
-    if (!sites.unknown_host.empty()) return {.reason = why_no_place(sites), .window = request.window};
-    Search search{.request = request, .sites = sites};
-    const Trial best = request.lanes == 0 ? as_many_as_pay(search) : at_most(search, request.lanes);
-    return plan_of(best, search);
+    if (!sites.unknown_host.empty()) return {.plan = {.reason = why_no_place(sites), .window = request.window}};
+    Search search{.request = request, .sites = sites, .reach = reach};
+    const Trial best = request.lanes == 0 ? as_many_as_pay(search) : so_many(search, request.lanes);
+    return {.plan = plan_of(best, search),
+            .is_whole = sites.sites[sites.views.front().lowest_common].parent == kNoSite};
+  }
+
+  /// Says whether the aggregators carry less than the ranks can send.
+  [[nodiscard]] static bool is_narrow(const Plan& plan) {
+    const PathRates& rates = plan.rates;
+    return rates.trees != 0 && static_cast<double>(rates.trees) < static_cast<double>(rates.links) * (1 - kAlike);
   }
 
   /// Lays the group out once for all trials, with every aggregator that one of them can use: the more lanes, the smaller
@@ -142,7 +161,7 @@ class DomainFabric final : public Fabric {
   [[nodiscard]] static Parts parts_by_rate(const Search& search, std::uint32_t lanes) {
     const Sites& sites = search.sites;
     Parts equal(lanes, kFullRate / lanes);
-    const Site& near = sites.sites[sites.views.front().lowest_common];
+    const Site& near = sites.sites[sites.views.front().scope];
     const bool enough = near.aggregators_end - near.aggregators_begin >= lanes;
     const Site& scope = enough ? near : sites.sites.back();
     if (sites.views.size() > 1 || scope.aggregators_end - scope.aggregators_begin < lanes) return equal;
@@ -208,16 +227,33 @@ class DomainFabric final : public Fabric {
   }
 
   /// Returns the numbers of lanes that are tried: powers of two, and those with which every interface of the hosts
-  /// carries as much.
-  [[nodiscard]] std::vector<std::uint32_t> lane_counts(const PlanRequest& request) const {
-    const auto usable = static_cast<std::uint32_t>(std::ranges::count_if(
-        request.aggregators, [](const PlanAggregator& aggregator) { return aggregator.unusable.empty(); }));
-    const std::uint32_t most = std::min(usable, kLanesMax);
+  /// carries as much. With aggregators everywhere the most lanes alone: the rest was tried near the members.
+  [[nodiscard]] std::vector<std::uint32_t> lane_counts(const Search& search) const {
+    const std::uint32_t most = std::min(static_cast<std::uint32_t>(search.sites.budgets.size()), kLanesMax);
     std::set<std::uint32_t> counts;
-    for (std::uint32_t lanes = 2; lanes < most; lanes *= 2) counts.insert(lanes);
+    for (std::uint32_t lanes = 2; lanes < most && search.reach != Reach::above; lanes *= 2) counts.insert(lanes);
     if (domains_.routes() > 1 && domains_.routes() <= most) counts.insert(domains_.routes());
     if (most >= 2) counts.insert(most);
     return {counts.begin(), counts.end()};
+  }
+
+  /// Takes the best of lanes of few levels in place of `best`, if it saves this part of the time. The estimate of a single
+  /// lane is best for a deep tree over all aggregators; many lanes of few levels load each aggregator less.
+  void try_few_levels(Search& search, std::uint32_t lanes, double saves, Trial& best) const {
+    const PlanRequest& request = search.request;
+    for (const std::uint32_t levels_max : {1U, 2U}) {
+      if (levels_max >= request.levels_max || (request.levels != 0 && levels_max < request.levels)) continue;
+      if (search.shapes.same_with(levels_max, request.levels_max)) continue;
+      Trial trial = try_lanes(search, lanes, levels_max);
+      if (trial.lanes() == lanes && trial.planner->seconds() < best.planner->seconds() * (1 - saves))
+        best = std::move(trial);
+    }
+  }
+
+  [[nodiscard]] Trial so_many(Search& search, std::uint32_t lanes) const {
+    Trial best = at_most(search, lanes);
+    if (best.lanes() > 1) try_few_levels(search, best.lanes(), kAlike, best);
+    return best;
   }
 
   /// More lanes bring in more aggregators, whose links add up. Where no rate is known, the planner cannot tell whether
@@ -226,16 +262,11 @@ class DomainFabric final : public Fabric {
     const PlanRequest& request = search.request;
     Trial best = at_most(search, 1);
     if (!knows_rates_for(request) || best.lanes() == 0) return best;
-    for (const std::uint32_t lanes : lane_counts(request)) {
-      // The estimate of a single lane is best for a deep tree over all aggregators; many lanes of few levels load each
-      // aggregator less.
-      for (const std::uint32_t levels_max : {request.levels_max, 1U, 2U}) {
-        if (levels_max > request.levels_max || (request.levels != 0 && levels_max < request.levels)) continue;
-        if (levels_max < request.levels_max && search.shapes.same_with(levels_max, request.levels_max)) continue;
-        Trial trial = try_lanes(search, lanes, levels_max);
-        if (trial.lanes() != lanes || trial.planner->seconds() >= best.planner->seconds() * (1 - kLanesPay)) continue;
+    for (const std::uint32_t lanes : lane_counts(search)) {
+      Trial trial = try_lanes(search, lanes, request.levels_max);
+      if (trial.lanes() == lanes && trial.planner->seconds() < best.planner->seconds() * (1 - kLanesPay))
         best = std::move(trial);
-      }
+      try_few_levels(search, lanes, kLanesPay, best);
     }
     return best;
   }

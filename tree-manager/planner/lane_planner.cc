@@ -74,7 +74,7 @@ LanePlanner::LanePlanner(const DomainTree& domains, const PlanRequest& request, 
       request_(request),
       sites_(with_window(sites, request)),
       builder_(sites_),
-      cost_(domains, sites_, request_, lanes),
+      cost_(sites_, request_, lanes),
       shapes_(shapes) {}
 
 bool LanePlanner::next(std::uint64_t weight) {
@@ -102,7 +102,7 @@ bool LanePlanner::next(std::uint64_t weight) {
 
 bool LanePlanner::plan_on(std::uint32_t view, std::uint64_t weight) {
   if (!can_hold(request_.hosts.size(), request_.levels_max)) return false;
-  std::uint32_t scope = sites_.views[view].lowest_common;
+  std::uint32_t scope = sites_.views[view].scope;
   // Without a tree here, look for aggregators further up.
   while (scope != kNoSite && !best_within(view, scope, weight)) scope = sites_.sites[scope].parent;
   return scope != kNoSite;

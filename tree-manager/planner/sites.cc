@@ -12,10 +12,8 @@
 namespace tributary::manager {
 namespace {
 
-// A group has little use for more aggregators than this at one place, or elsewhere below one place: with twice as many
-// as it has ranks, links of its ranks' rate carry all that the ranks can send.
-constexpr std::size_t kKeptAtPlaceMin = 64;
-constexpr std::size_t kSparesMax = 32;
+constexpr std::size_t kKeptForAllMin = 64;  // at the place that holds all ranks
+constexpr std::size_t kSparesMax = 32;      // elsewhere below a place, for few ranks
 
 class Layout {
  public:
@@ -27,12 +25,35 @@ class Layout {
     if (!find_hosts()) return std::move(out_);
     for (std::uint32_t route = 0; route < routes; ++route) add_view(route);
     if (out_.views.empty()) return off_all_routes();
-    out_.uplink_load = load_.uplinks;
-    out_.uplink_load.resize(domains_.domains().size(), 0);
+    add_uplinks();
     return std::move(out_);
   }
 
  private:
+  /// Numbers the domains of all hosts, and those above them, in the order of DomainTree.
+  void add_uplinks() {
+    std::vector<std::uint32_t> number(domains_.domains().size(), kNoSite);
+    std::vector<std::uint32_t> found;
+    for (const SiteHost& host : out_.hosts) {
+      std::uint32_t domain = host.place.domain;
+      for (; domain != kNoDomain && number[domain] == kNoSite; domain = domains_.domains()[domain].parent) {
+        number[domain] = 0;
+        found.push_back(domain);
+      }
+    }
+    std::ranges::sort(found);
+    for (std::uint32_t i = 0; i < found.size(); ++i) number[found[i]] = i;
+    for (const std::uint32_t d : found) {
+      const Domain& domain = domains_.domains()[d];
+      out_.uplinks.push_back({.domain = d,
+                              .parent = domain.parent == kNoDomain ? kNoSite : number[domain.parent],
+                              .rate_bits_per_second = domain.uplink_bits_per_second,
+                              .load = d < load_.uplinks.size() ? load_.uplinks[d] : 0});
+    }
+    for (SiteHost& host : out_.hosts) host.uplink = number[host.place.domain];
+    for (Site& site : out_.sites) site.uplink = number[site.domain];
+  }
+
   /// A host of members, by the first of its ranks.
   struct Host {
     const std::string* name = nullptr;
@@ -128,14 +149,22 @@ class Layout {
   void find_active_domains() {
     active_.clear();
     site_of_.assign(domains_.domains().size(), kNoSite);
+    ranks_below_.resize(domains_.domains().size());
     for (const std::uint32_t entry : entry_of_host_) {
       std::uint32_t domain = out_.hosts[entry].place.domain;
       for (; domain != kNoDomain && site_of_[domain] == kNoSite; domain = domains_.domains()[domain].parent) {
         site_of_[domain] = 0;
+        ranks_below_[domain] = 0;
         active_.push_back(domain);
       }
     }
     std::sort(active_.begin(), active_.end());
+    for (const std::uint32_t entry : entry_of_host_)
+      ranks_below_[out_.hosts[entry].place.domain] += out_.hosts[entry].ranks;
+    for (const std::uint32_t domain : active_) {
+      const std::uint32_t parent = domains_.domains()[domain].parent;
+      if (parent != kNoDomain) ranks_below_[parent] += ranks_below_[domain];
+    }
   }
 
   /// Returns the lowest domain that holds all members' interfaces of this view.
@@ -152,29 +181,46 @@ class Layout {
   /// An aggregator that may be used, while the best are chosen.
   struct Usable {
     const AggregatorIndex::Entry* entry = nullptr;
-    std::uint32_t at = 0;  // the domain at which it is kept: its own, or the lowest domain above it that holds members
+    std::uint32_t at = 0;  // the domain at which it is kept: its own, or the lowest one above it with several ranks
     std::uint32_t children = 0;
     double busy = 0;
+    [[nodiscard]] bool near() const noexcept { return at == entry->domain; }
   };
+  using Entries = std::span<const AggregatorIndex::Entry>;
 
-  void add_aggregators(std::uint32_t route) {
-    std::vector<Usable> usable;
-    std::vector<std::uint32_t> here(domains_.domains().size(), 0), spares(domains_.domains().size(), 0);
-    const std::uint32_t top = reach_ == Reach::fabric ? domains_.root() : common_domain();
-    for (const AggregatorIndex::Entry& entry : index_.below(domains_.domains()[top], route)) {
+  /// Says whether something can be reduced at this domain: one rank by itself has no use for an aggregator.
+  [[nodiscard]] bool holds_several(std::uint32_t domain) const {
+    return site_of_[domain] != kNoSite && ranks_below_[domain] >= 2;
+  }
+
+  void add_usable(Entries entries, std::vector<Usable>& usable) const {
+    for (const AggregatorIndex::Entry& entry : entries) {
       const PlanAggregator& from = request_.aggregators[entry.index];
       if (!from.unusable.empty() || is_avoided(entry.index) || address_for_lane(from.data, 0) == nullptr) continue;
       const std::uint32_t children = children_possible(from, from.memory_free_bytes, request_);
       if (children == 0) continue;
       std::uint32_t at = entry.domain;
-      while (site_of_[at] == kNoSite) at = domains_.domains()[at].parent;
+      while (!holds_several(at)) at = domains_.domains()[at].parent;
       usable.push_back({.entry = &entry, .at = at, .children = children});
-      ++(at == entry.domain ? here : spares)[at];
     }
-    const std::size_t kept_max = std::max(kKeptAtPlaceMin, 2 * request_.hosts.size());
-    const std::size_t near = usable.size() - std::accumulate(spares.begin(), spares.end(), std::size_t{0});
-    if (near >= kept_max) std::erase_if(usable, [](const Usable& it) { return it.at != it.entry->domain; });
-    keep_best(usable, here, spares);
+  }
+
+  /// Looks at the places of the ranks first: where the aggregators there suffice, the others cost no time.
+  void add_aggregators(std::uint32_t route) {
+    const std::uint32_t top = reach_ == Reach::members ? common_domain() : domains_.root();
+    const Domain& all = domains_.domains()[top];
+    std::vector<Usable> usable;
+    for (const std::uint32_t domain : active_) {
+      const std::uint32_t preorder = domains_.domains()[domain].preorder;
+      const bool within = preorder >= all.preorder && preorder < all.preorder_end;
+      if (within && holds_several(domain)) add_usable(index_.at(domains_.domains()[domain], route), usable);
+    }
+    if (usable.size() < 2 * request_.hosts.size()) {
+      usable.clear();
+      add_usable(index_.below(all, route), usable);
+    }
+    keep_best(usable);
+    std::ranges::sort(usable, {}, &Usable::entry);
     for (const Usable& it : usable) add_aggregator(it);
   }
 
@@ -187,30 +233,31 @@ class Layout {
     return load == load_.aggregators.end() ? 0 : load->second;
   }
 
-  /// Leaves out the busiest, by link, where a place has more than a group has use for.
-  void keep_best(std::vector<Usable>& usable, const std::vector<std::uint32_t>& here,
-                 const std::vector<std::uint32_t>& spares) const {
-    const std::size_t kept_max = std::max(kKeptAtPlaceMin, 2 * request_.hosts.size());
-    std::vector<std::vector<Usable*>> crowds;
-    std::unordered_map<std::uint64_t, std::size_t> crowd_at;
+  /// Returns how many aggregators a group has use for at a place, or elsewhere below it. With twice as many as it has
+  /// ranks there, links of its ranks' rate carry all that the ranks can send.
+  [[nodiscard]] std::size_t kept_max(const Usable& it) const {
+    const std::size_t twice = 2 * std::size_t{ranks_below_[it.at]};
+    if (!it.near()) return std::max(kSparesMax, twice);
+    return ranks_below_[it.at] == request_.hosts.size() ? std::max(kKeptForAllMin, twice) : twice;
+  }
+
+  /// Leaves out the busiest, by link, where a place has more than the group has use for.
+  void keep_best(std::vector<Usable>& usable) const {
     for (Usable& it : usable) {
-      const bool spare = it.at != it.entry->domain;
-      if ((spare ? spares : here)[it.at] <= (spare ? kSparesMax : kept_max)) continue;
       const PlanAggregator& from = request_.aggregators[it.entry->index];
       const std::uint64_t rate = rate_or_assumed(from.line_rate_bits_per_second);
       it.busy = static_cast<double>(load_of(from) + kFullRate) / static_cast<double>(rate);
-      const auto [crowd, added] = crowd_at.emplace(std::uint64_t{it.at} * 2 + (spare ? 1 : 0), crowds.size());
-      if (added) crowds.emplace_back();
-      crowds[crowd->second].push_back(&it);
     }
-    for (std::vector<Usable*>& crowd : crowds) {
-      const bool spare = crowd[0]->at != crowd[0]->entry->domain;
-      const std::size_t kept = spare ? kSparesMax : kept_max;
-      const auto before = [](const Usable* a, const Usable* b) {
-        return std::pair(a->busy, a->entry) < std::pair(b->busy, b->entry);
-      };
-      std::ranges::nth_element(crowd, crowd.begin() + static_cast<std::ptrdiff_t>(kept), before);
-      for (std::size_t i = kept; i < crowd.size(); ++i) crowd[i]->children = 0;
+    std::ranges::sort(usable, [](const Usable& a, const Usable& b) {
+      return std::tuple(a.at, a.near(), a.busy, a.entry) < std::tuple(b.at, b.near(), b.busy, b.entry);
+    });
+    std::size_t in_crowd = 0;
+    const Usable* before = nullptr;
+    for (Usable& it : usable) {
+      const bool same = before != nullptr && before->at == it.at && before->near() == it.near();
+      in_crowd = same ? in_crowd + 1 : 1;
+      if (in_crowd > kept_max(it)) it.children = 0;
+      before = &it;
     }
     std::erase_if(usable, [](const Usable& it) { return it.children == 0; });
   }
@@ -343,6 +390,7 @@ class Layout {
     }
   }
 
+  /// Also sets the scope.
   void find_lowest_common() {
     const std::uint32_t begin = out_.views.back().sites_begin;
     const std::size_t ranks = request_.hosts.size();
@@ -352,6 +400,7 @@ class Layout {
       below[s - begin] += site.ranks_end - site.ranks_begin;
       if (below[s - begin] == ranks) {
         out_.views.back().lowest_common = s;
+        out_.views.back().scope = reach_ == Reach::above ? static_cast<std::uint32_t>(out_.sites.size() - 1) : s;
         return;
       }
       TRIBUTARY_ASSERT(site.parent != kNoSite, "the root's site holds {} of {} ranks", below[s - begin], ranks);
@@ -382,6 +431,7 @@ class Layout {
   std::vector<bool> has_aggregator_;          // by entry in Sites::hosts
   std::vector<std::uint32_t> active_;         // domains that hold members
   std::vector<std::uint32_t> site_of_;        // by domain
+  std::vector<std::uint32_t> ranks_below_;    // by domain; holds for active domains alone
   std::size_t aggregators_begin_ = 0;
   std::uint32_t order_begin_ = 0;
 };

@@ -21,10 +21,24 @@ inline constexpr std::uint32_t kNoHost = UINT32_MAX;
   return bits_per_second == 0 ? kAssumedRateDefault : bits_per_second;
 }
 
+[[nodiscard]] constexpr double seconds_per_byte(std::uint64_t load, std::uint64_t bits_per_second) noexcept {
+  const std::uint64_t rate = rate_or_assumed(bits_per_second);
+  return static_cast<double>(load) / static_cast<double>(kFullRate) * 8 / static_cast<double>(rate);
+}
+
 /// An interface of a host of this plan: of members, of aggregators, or both. Most hosts have one.
 struct SiteHost {
   HostPlace place;
+  std::uint32_t uplink = 0;  // of its domain, in Sites::uplinks
   std::uint32_t ranks = 0;
+  std::uint64_t load = 0;  // in kFullRate units, before this plan's lanes
+};
+
+/// A domain through which traffic of this plan may go, with its uplink.
+struct SiteUplink {
+  std::uint32_t domain = 0;
+  std::uint32_t parent = kNoSite;  // in Sites::uplinks, where parents come later
+  std::uint64_t rate_bits_per_second = 0;
   std::uint64_t load = 0;  // in kFullRate units, before this plan's lanes
 };
 
@@ -49,6 +63,7 @@ struct SiteAggregator {
 /// A domain that holds members, or a single host with several ranks and an aggregator of its own.
 struct Site {
   std::uint32_t domain = 0;
+  std::uint32_t uplink = 0;      // of its domain, in Sites::uplinks
   std::uint32_t host = kNoHost;  // a host site; else kNoHost
   std::uint32_t level = 0;       // 0 for a host site
   std::uint32_t parent = kNoSite;
@@ -63,6 +78,7 @@ struct RouteView {
   std::uint32_t route = 0;
   std::uint32_t sites_begin = 0;       // in Sites::sites: children before parents; the last is the fabric's root
   std::uint32_t lowest_common = 0;     // the lowest site that holds all members
+  std::uint32_t scope = 0;             // the site in which a root is looked for first: that one, or one above it
   std::vector<std::uint32_t> members;  // in Sites::hosts, one for each host of members
 };
 
@@ -74,23 +90,34 @@ struct Sites {
   std::vector<std::uint32_t> order;         // the same: ranks, sorted by place
   std::vector<RouteView> views;
   std::vector<std::uint32_t> host_of_rank;  // in hosts, on the first route
-  std::vector<std::uint64_t> uplink_load;   // by domain
+  std::vector<SiteUplink> uplinks;          // of the domains of all hosts, and of those above; the root is the last
   // The first rank whose host has no place, or is on no route: then nothing else is set.
   std::string unknown_host;
   std::uint32_t unknown_rank = 0;
   bool off_all_routes = false;
 
+  /// Calls visit(uplink) for every uplink on the way between two domains, all as `uplinks` numbers them.
+  template <class Visit>
+  void each_uplink_between(std::uint32_t a, std::uint32_t b, const Visit& visit) const {
+    // The lower number cannot belong to a domain above the other.
+    while (a != b) {
+      std::uint32_t& lower = a < b ? a : b;
+      visit(lower);
+      lower = uplinks[lower].parent;
+    }
+  }
   [[nodiscard]] AggregatorBudget& budget(const SiteAggregator& of) { return budgets[of.budget]; }
   [[nodiscard]] const AggregatorBudget& budget(const SiteAggregator& of) const { return budgets[of.budget]; }
 };
 
 enum class Reach : std::uint8_t {
   members,  // aggregators below the lowest domain that holds all members
-  fabric,   // and all others
+  fabric,   // and others; roots are there only where there is no tree without
+  above,    // and others; roots may be anywhere
 };
 
 /// Lays the group out on the first `routes` routes, leaving out those on which a member has no interface. Takes time by
-/// the group and the aggregators within reach.
+/// the group and, where the aggregators at the places of its ranks do not suffice, by all within reach.
 [[nodiscard]] Sites lay_out(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request,
                             const FabricLoad& load, std::uint32_t routes, Reach reach);
 

@@ -69,7 +69,11 @@ std::vector<std::string> rails_of(const Plan& plan) {
 TEST(RailPlans, EachLaneHasARailAndNoTreeCrossesRails) {
   for (const bool spine : {true, false}) {
     const auto fabric = fabric_from(rails_yaml(4, spine));
-    const Plan plan = plan_over(*fabric, rail_aggregators(4), 8);
+    const auto hosts = nodes(8);
+    const auto aggregators = rail_aggregators(4);
+    const Plan plan = fabric->plan(
+        {.hosts = hosts, .aggregators = aggregators, .lanes = 8, .window = 8, .segment_bytes = 64U << 10, .levels = 2},
+        {});
     EXPECT_THAT(rails_of(plan),
                 ElementsAre("rail-0", "rail-1", "rail-2", "rail-3", "rail-0", "rail-1", "rail-2", "rail-3"));
     for (const LaneTree& lane : plan.lanes) {

@@ -31,7 +31,7 @@ class ExhaustiveSearch {
         request_(request),
         index_(domains_, request.aggregators),
         sites_(lay_out(domains_, index_, request, {}, 1, Reach::fabric)),
-        cost_(domains_, sites_, request_, 1) {
+        cost_(sites_, request_, 1) {
     for (std::uint32_t s = 0; s < sites_.sites.size(); ++s) {
       for (std::uint32_t i = sites_.sites[s].ranks_begin; i < sites_.sites[s].ranks_end; ++i) site_of_.push_back(s);
     }

@@ -184,6 +184,67 @@ TEST(Planner, TriesManyLanesWhereFewDoNotPay) {
   EXPECT_LT(plan.estimated_seconds, one.estimated_seconds * 0.9) << plan.lanes.size();
 }
 
+/// Racks of `ranks` hosts and one aggregator of `aggregator`, with uplinks of 400 Gbit/s.
+std::string racks_yaml(int racks, int ranks, const std::string& aggregator) {
+  std::string yaml = "fabric: nested\nplaces:\n  - {name: core}\n", hosts = "hosts:\n";
+  for (int rack = 0; rack < racks; ++rack) {
+    const std::string name = "rack-" + std::to_string(rack);
+    yaml += "  - {name: " + name + ", in: core, uplink: 400Gbit/s}\n";
+    hosts += "  - {name: \"node-[" + std::to_string(rack * ranks) + "-" + std::to_string((rack + 1) * ranks - 1) +
+             "]\", in: " + name + ", rate: 100Gbit/s}\n";
+    hosts += "  - {name: agg-" + std::to_string(rack) + ", in: " + name + ", rate: " + aggregator + "}\n";
+  }
+  return yaml + hosts;
+}
+
+std::vector<PlanAggregator> rack_aggregators(int racks) {
+  std::vector<PlanAggregator> list;
+  for (int rack = 0; rack < racks; ++rack) list.push_back(aggregator_on("agg-" + std::to_string(rack)));
+  return list;
+}
+
+// Where each rack reduces first, one of the racks' aggregators adopts the others in each lane.
+TEST(Planner, TheLanesOfRacksWithoutASpineHaveDifferentRoots) {
+  const auto fabric = fabric_of(racks_yaml(4, 8, "400Gbit/s"));
+  const auto hosts = nodes(32);
+  const auto aggregators = rack_aggregators(4);
+  PlanRequest request = request_of(hosts, aggregators, 4);
+  request.levels = 2;
+  const Plan plan = fabric->plan(request, {});
+  ASSERT_THAT(plan.lanes, SizeIs(4)) << plan.reason;
+  std::set<std::string> roots;
+  for (const LaneTree& lane : plan.lanes) roots.insert(lane.nodes[lane.root].aggregator);
+  EXPECT_THAT(roots, SizeIs(4));
+}
+
+// One level of eight children loads both aggregators with eight flows a lane, and two levels with ten.
+TEST(Planner, AFixedNumberOfLanesIsNoSlowerThanTheSameNumberChosen) {
+  const auto fabric = fabric_of(racks_yaml(2, 4, "100Gbit/s"));
+  const auto hosts = nodes(8);
+  const auto aggregators = rack_aggregators(2);
+  const Plan chosen = fabric->plan(request_of(hosts, aggregators, 0), {});
+  ASSERT_THAT(chosen.lanes, SizeIs(2)) << chosen.reason;
+  EXPECT_EQ(chosen.lanes[0].levels, 1U);
+  const Plan fixed = fabric->plan(request_of(hosts, aggregators, 2), {});
+  EXPECT_EQ(fixed.lanes, chosen.lanes);
+}
+
+TEST(Planner, UsesAggregatorsOutsideThePlaceOfItsMembersWhereThatPays) {
+  const auto fabric = fabric_of(racks_yaml(4, 4, "100Gbit/s"));
+  const auto hosts = nodes(4);  // all in the first rack
+  const auto all = rack_aggregators(4);
+  const auto near = rack_aggregators(1);
+  const Plan plan = fabric->plan(request_of(hosts, all, 0), {});
+  EXPECT_EQ(violation(request_of(hosts, all, 0), plan), "");
+  EXPECT_LT(plan.estimated_seconds, fabric->plan(request_of(hosts, near, 0), {}).estimated_seconds * 0.6);
+
+  FabricLoad busy;
+  for (int rack = 1; rack < 4; ++rack) busy.aggregators["on-agg-" + std::to_string(rack)] = 64 * kFullRate;
+  const Plan kept = fabric->plan(request_of(hosts, all, 1), busy);
+  ASSERT_THAT(kept.lanes, SizeIs(1)) << kept.reason;
+  EXPECT_EQ(kept.lanes[0].nodes[kept.lanes[0].root].aggregator, "on-agg-0") << "the others have no room that helps";
+}
+
 TEST(Planner, ChoosesOneLaneWhereNoRateIsKnown) {
   const auto hosts = nodes(8);
   std::vector<PlanAggregator> aggregators;
