@@ -279,7 +279,9 @@ void describe_top(CLI::App& app, Action& action) {
 
 void describe_doctor(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("doctor", "Check this host, and say how to mend what does not work");
-  sub->footer("Checks network, RDMA, memory and GPUs of this host and, if a manager is given, the service.");
+  sub->footer(
+      "Checks network, RDMA, PCI, memory, processors, GPUs and NCCL of this host and, if a manager is given, the "
+      "service. As root it sees more. Exit code 1: something is bad.");
   const auto options = add_manager_options(*sub);
   sub->add_flag_callback("--json", [options] { options->form = OutputForm::json; }, "The same as --output json");
   sub->callback([=, &action] { action = [=] { return examine_host(*options); }; });

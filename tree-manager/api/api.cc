@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <stdexcept>
 
 #include "tree-manager/api/audit_log.h"
@@ -96,8 +97,11 @@ HttpReply openapi() {
 }
 
 HttpReply version() {
-  return json_reply(
-      {{"name", "tributary-manager"}, {"version", TRIBUTARY_VERSION}, {"protocol_version", kProtocolVersion}});
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return json_reply({{"name", "tributary-manager"},
+                     {"version", TRIBUTARY_VERSION},
+                     {"protocol_version", kProtocolVersion},
+                     {"time_ms", std::chrono::duration_cast<std::chrono::milliseconds>(now).count()}});
 }
 
 }  // namespace

@@ -1,31 +1,37 @@
 #pragma once
-// The doctor's checks. Each is a function of its arguments, so that tests can show it any host.
-#include <cstdint>
+// The doctor's checks. Each is a function of its arguments, so that tests can show it any host. They read the kernel's
+// files through a SystemTree, which may be a recorded tree.
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "client/cli/doctor/finding.h"
+#include "client/cli/doctor/qos.h"
 #include "client/gpu/path_choice.h"
-#include "tributary/protocol/descriptor.h"
 #include "tributary/transport/rails.h"
 
 namespace tributary::cli::doctor {
 
-using transport::active_ports;
-using transport::Distance;
-using transport::distance;
-using transport::RdmaPort;
 using transport::SystemTree;
-using transport::to_string;
 
-/// Interfaces and transports. `wanted`: TRIBUTARY_TRANSPORT.
+/// Interfaces and transports.
 [[nodiscard]] Findings check_network(const SystemTree& system);
+/// RDMA devices and their ports. `wanted`: TRIBUTARY_TRANSPORT.
 [[nodiscard]] Findings check_rdma(const SystemTree& system, const std::string& wanted);
-
-/// `locked_bytes` is this process's limit of locked memory; nullopt: unlimited.
-[[nodiscard]] Findings check_memory(const SystemTree& system, std::optional<std::uint64_t> locked_bytes);
+/// Trust mode, PFC, ECN and traffic class of every active RoCE port.
+[[nodiscard]] Findings check_roce(const SystemTree& system, const AskQos& ask_qos);
+/// Links of GPUs and RDMA devices, BAR sizes, distances, ACS between the two, the IOMMU.
+[[nodiscard]] Findings check_pci(const SystemTree& system);
+/// Locked memory, huge pages.
+[[nodiscard]] Findings check_memory(const SystemTree& system);
+/// Governor, NUMA placement.
+[[nodiscard]] Findings check_processor(const SystemTree& system);
+/// The way of NVIDIA GPUs' memory to RDMA devices, and to storage.
+[[nodiscard]] Findings check_peer_memory(const SystemTree& system);
+[[nodiscard]] Findings check_storage(const SystemTree& system);
+/// NCCL's version, and the plugin that it would load.
+[[nodiscard]] Findings check_nccl(const SystemTree& system);
 
 /// The CUDA driver's answers; without a driver, why it is missing.
 struct GpuReport {
@@ -36,17 +42,13 @@ struct GpuReport {
 [[nodiscard]] GpuReport ask_cuda();
 [[nodiscard]] Findings check_gpus(const SystemTree& system, const GpuReport& report);
 
-/// The state of the manager and its aggregators, as far as this host reaches them.
-struct ServiceReport {
-  std::string url;      // empty: no manager is configured
-  std::string trouble;  // empty: the manager answered
-  std::string version;
-  struct Aggregator {
-    std::string name, state, data;
-    std::string trouble;  // why this host could not connect to it; empty: it could
-  };
-  std::vector<Aggregator> aggregators;
+/// All that can be said of a host without asking another one.
+struct HostView {
+  SystemTree system;
+  AskQos ask_qos;
+  std::string transports;  // TRIBUTARY_TRANSPORT
+  GpuReport gpus;
 };
-[[nodiscard]] Findings check_service(const ServiceReport& report);
+[[nodiscard]] Findings check_host(const HostView& host);
 
 }  // namespace tributary::cli::doctor

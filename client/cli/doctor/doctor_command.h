@@ -1,10 +1,10 @@
 #pragma once
-// tributary doctor: checks this host, and says how to mend what does not work.
+// tributary doctor: checks this host and the service, and says how to mend what it finds.
 #include "client/cli/manager/access.h"
 
 namespace tributary::cli {
 
-/// Returns the exit code of the process: kExitFailed if something needs mending. The limit of `options` holds for the
+/// Returns the exit code of the process: kExitFailed if something is bad. The limit of `options` holds for the
 /// manager, and again for each aggregator.
 [[nodiscard]] int examine_host(const ManagerOptions& options);
 

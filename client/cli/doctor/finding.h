@@ -4,29 +4,36 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/terminal/output_form.h"
+
 namespace tributary::cli::doctor {
 
 enum class Level : std::uint8_t {
   good,
-  note,  // works, or is not needed; could be better
-  mend,  // something needed does not work
+  warning,  // works, but slower than it could
+  bad,      // something needed does not work, or costs much
+  unknown,  // this host does not tell; `found` says why
 };
 
 struct Finding {
-  std::string part;  // "network", "rdma", "memory", "gpu", "service"
+  std::string part;  // "network", "rdma", "pci", ...
   std::string what;  // "mlx5_0 port 1"
   Level level = Level::good;
-  std::string says;    // the facts
-  std::string advice;  // what to do; empty: nothing
+  std::string found{};  // the values seen; for `unknown` the reason
+  std::string why{};    // the reason why it matters, and what it costs
+  std::string mend{};   // the command or step that mends it; for `unknown` the one that tells
 };
 using Findings = std::vector<Finding>;
 
 [[nodiscard]] const char* to_string(Level level) noexcept;
-/// True if nothing needs mending.
+/// True if nothing is bad.
 [[nodiscard]] bool all_good(const Findings& findings) noexcept;
+void append(Findings& findings, Findings more);
 /// For people.
-[[nodiscard]] std::string to_text(const Findings& findings);
-/// For programs: {"good": ..., "findings": [{"part", "what", "level", "says", "advice"}]}.
-[[nodiscard]] std::string to_json(const Findings& findings);
+[[nodiscard]] std::string to_text(const Findings& findings, bool colour = false);
+/// For programs: {"good": ..., "findings": [{"part", "what", "level", "found", "why", "mend"}]}, as JSON or as YAML.
+[[nodiscard]] std::string to_document(const Findings& findings, OutputForm form = OutputForm::json);
+/// Prints the findings, and returns the exit code of the process.
+[[nodiscard]] int print(const Findings& findings, OutputForm form);
 
 }  // namespace tributary::cli::doctor

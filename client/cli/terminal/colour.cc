@@ -10,17 +10,18 @@
 namespace tributary::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Colour>, 11> kWords{{{"active", Colour::good},
+constexpr std::array<std::pair<std::string_view, Colour>, 12> kWords{{{"active", Colour::good},
                                                                       {"in-network", Colour::good},
                                                                       {"good", Colour::good},
                                                                       {"draining", Colour::doubtful},
                                                                       {"resuming", Colour::doubtful},
                                                                       {"ready", Colour::doubtful},
-                                                                      {"note", Colour::doubtful},
+                                                                      {"warning", Colour::doubtful},
+                                                                      {"unknown", Colour::doubtful},
                                                                       {"fallback", Colour::bad},
                                                                       {"suspected", Colour::bad},
                                                                       {"expired", Colour::bad},
-                                                                      {"mend", Colour::bad}}};
+                                                                      {"bad", Colour::bad}}};
 
 const char* sequence_of(Colour colour) noexcept {
   switch (colour) {

@@ -11,7 +11,7 @@ namespace tributary::cli {
 [[nodiscard]] bool output_takes_colour();
 
 enum class Colour : std::uint8_t { none, good, doubtful, bad, heading };
-/// Returns the colour of a word by which listings and findings say how something is: active, suspected, mend.
+/// Returns the colour of a word by which listings and findings say how something is: active, suspected, bad.
 [[nodiscard]] Colour colour_of(std::string_view word) noexcept;
 /// Returns the text between the sequences that switch the colour on and off.
 [[nodiscard]] std::string coloured(std::string_view text, Colour colour);

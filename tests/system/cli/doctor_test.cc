@@ -31,22 +31,22 @@ TEST(Doctor, SaysOfEveryPartWhatIsThere) {
   const json all = json::parse(outcome.output, nullptr, false);
   ASSERT_FALSE(all.is_discarded()) << outcome.output;
   EXPECT_EQ(all.at("good"), outcome.code == 0);
-  for (const char* part : {"network", "rdma", "memory", "gpu", "service"})
+  for (const char* part : {"network", "rdma", "memory", "processor", "gpu", "service"})
     EXPECT_FALSE(findings_of(outcome, part).empty()) << part;
   const Outcome text = work.tributary({"doctor"});
   EXPECT_EQ(text.code, outcome.code);
-  EXPECT_THAT(text.output, HasSubstr("to mend."));
+  EXPECT_THAT(text.output, HasSubstr(" unknown."));
 }
 
-TEST(Doctor, AManagerThatDoesNotAnswerIsToBeMended) {
+TEST(Doctor, AManagerThatDoesNotAnswerIsBad) {
   Workplace work;
   work.variables["TRIBUTARY_MANAGER"] = "http://127.0.0.1:9";
   const Outcome outcome = work.tributary({"doctor", "--output", "json"});
   EXPECT_EQ(outcome.code, 1);
   const json service = findings_of(outcome, "service");
   ASSERT_EQ(service.size(), 1U);
-  EXPECT_EQ(service[0].at("level"), "mend");
-  EXPECT_THAT(service[0].at("says").get<std::string>(), HasSubstr("127.0.0.1"));
+  EXPECT_EQ(service[0].at("level"), "bad");
+  EXPECT_THAT(service[0].at("found").get<std::string>(), HasSubstr("127.0.0.1"));
 }
 
 TEST(Doctor, ReachesTheManagerAndEachAggregator) {
@@ -58,9 +58,11 @@ TEST(Doctor, ReachesTheManagerAndEachAggregator) {
   Workplace work;
   work.variables["TRIBUTARY_MANAGER"] = (*cluster)->manager_url();
   const json service = findings_of(work.tributary({"doctor", "--json"}), "service");
-  ASSERT_EQ(service.size(), 3U) << service.dump(2);
+  ASSERT_EQ(service.size(), 6U) << service.dump(2);  // manager, clock, and for each aggregator itself and its MTU
   for (const json& one : service) EXPECT_EQ(one.at("level"), "good") << one.dump(2);
-  EXPECT_THAT(service[1].at("says").get<std::string>(), HasSubstr("answers"));
+  EXPECT_THAT(service[1].at("found").get<std::string>(), HasSubstr("the manager's is 0.0"));
+  EXPECT_THAT(service[2].at("found").get<std::string>(), HasSubstr("answers"));
+  EXPECT_EQ(service[3].at("what"), "path MTU to " + service[2].at("what").get<std::string>().substr(11));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST(Colours, AreNotForPipesAndNotWhereNobodyWantsThem) {
   EXPECT_FALSE(output_takes_colour()) << "the output of tests is no terminal";
   EXPECT_EQ(colour_of("active"), Colour::good);
   EXPECT_EQ(colour_of("suspected"), Colour::bad);
-  EXPECT_EQ(colour_of("mend"), Colour::bad);
+  EXPECT_EQ(colour_of("bad"), Colour::bad);
   EXPECT_EQ(colour_of("worker-3"), Colour::none);
   EXPECT_EQ(coloured("x", Colour::none), "x");
 }

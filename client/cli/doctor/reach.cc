@@ -1,0 +1,60 @@
+#include "client/cli/doctor/reach.h"
+
+#include <linux/tcp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace tributary::cli::doctor {
+namespace {
+
+constexpr std::uint32_t kHeaders = 52;  // IPv4, TCP and its time stamps; IPv6 has 20 more
+
+/// Returns the error of connecting; 0: it is connected.
+int connect_error(const Socket& socket, const addrinfo& to, std::chrono::steady_clock::time_point deadline) {
+  if (connect(socket.get(), to.ai_addr, to.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  if (!wait_for(socket, POLLOUT, deadline)) return ETIMEDOUT;
+  int error = 0;
+  socklen_t bytes = sizeof error;
+  getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
+  return error;
+}
+
+}  // namespace
+
+Result<Socket> connect_to(const Endpoint& to, std::chrono::milliseconds limit) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int code = getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &wanted, &found);
+  if (code != 0) return fail(Errc::unreachable, to_string(to) + ": " + gai_strerror(code));
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, &freeaddrinfo);
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  int error = EADDRNOTAVAIL;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    Socket socket(::socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    error = socket.valid() ? connect_error(socket, *at, deadline) : errno;
+    if (error == 0) return socket;
+  }
+  return fail(Errc::unreachable, to_string(to) + ": " + std::strerror(error));
+}
+
+PathFacts path_facts(const Socket& socket) {
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  if (getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {};
+  return {.mtu_here = info.tcpi_pmtu,
+          .mtu_there = info.tcpi_snd_mss + kHeaders,
+          .segments_out = info.tcpi_data_segs_out,
+          .segments_again = info.tcpi_total_retrans,
+          .round_trip_seconds = std::min(info.tcpi_min_rtt, info.tcpi_rtt) * 1e-6};
+}
+
+}  // namespace tributary::cli::doctor

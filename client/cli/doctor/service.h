@@ -1,0 +1,40 @@
+#pragma once
+// The manager and its aggregators, as far as this host reaches them.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/doctor/finding.h"
+#include "client/cli/manager/access.h"
+#include "tributary/protocol/descriptor.h"
+
+namespace tributary::cli::doctor {
+
+/// The manager's clock against this host's: ahead by `seconds`, give or take `within`.
+struct ClockSkew {
+  double seconds = 0;
+  double within = 0;
+};
+
+struct ServiceReport {
+  std::string url;      // empty: no manager is configured
+  std::string trouble;  // empty: the manager answered
+  std::string version;
+  std::optional<ClockSkew> clock;  // nullopt: a manager of an older version
+  struct Aggregator {
+    std::string name, state, data;
+    std::string trouble;       // why this host could not connect to it; empty: it could
+    std::vector<Endpoint> at;  // where it takes data
+    Endpoint http;
+    std::uint64_t line_rate = 0;                // bits a second; 0: not known
+    std::uint32_t mtu_here = 0, mtu_there = 0;  // 0: not known
+  };
+  std::vector<Aggregator> aggregators;
+};
+
+/// Asks the manager, and connects once to each address of each aggregator.
+[[nodiscard]] ServiceReport ask_service(const ManagerOptions& options);
+[[nodiscard]] Findings check_service(const ServiceReport& report);
+
+}  // namespace tributary::cli::doctor
