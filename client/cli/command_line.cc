@@ -5,12 +5,14 @@
 #include <cctype>
 #include <cstdio>
 #include <functional>
+#include <ranges>
 
 #include "client/cli/budget/budget.h"
 #include "client/cli/budget/budget_report.h"
 #include "client/cli/cluster/cluster_layout.h"
 #include "client/cli/doctor/doctor_command.h"
 #include "client/cli/manager/listings.h"
+#include "client/cli/network/host_network.h"
 #include "client/cli/perf/byte_size.h"
 #include "client/cli/perf/perf_command.h"
 #include "client/cli/run/run_command.h"
@@ -80,31 +82,88 @@ void add_lanes(CLI::App& app, std::uint32_t& into, const std::string& help) {
              });
 }
 
+/// Reads a rate of a link, such as 1Gbit or 1Gbit/s.
+Result<std::uint64_t> parse_link_rate(const std::string& text) {
+  const std::string whole = text.ends_with("bit") ? text + "/s" : text;
+  auto rate = service::naming(text, service::parse_rate(whole));
+  if (rate && (*rate < kLinkRateMin || *rate > kLinkRateMax))
+    return fail(Errc::bad_argument, "'" + text + "' is not from " + service::rate_text(kLinkRateMin) + " to " +
+                                        service::rate_text(kLinkRateMax));
+  return rate;
+}
+
+/// Reads a list of sizes of a comparison, such as 64K,1M.
+Result<std::vector<std::uint64_t>> parse_compared_sizes(const std::string& text) {
+  std::vector<std::uint64_t> sizes;
+  for (const auto word : std::views::split(text, ',')) {
+    const auto size = parse_byte_size(std::string(word.begin(), word.end()));
+    if (!size) return std::unexpected(size.error());
+    if (*size == 0 || *size % sizeof(float) != 0)
+      return fail(Errc::bad_argument, "'" + text + "': a size must be a multiple of 4 bytes, and not 0");
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+/// Adds the options of run --hosts. Returns --hosts.
+CLI::Option* add_hosts(CLI::App& sub, RunOptions& options, RunHosts& hosts) {
+  CLI::Option* const number =
+      sub.add_option("--hosts", options.ranks,
+                     "Number of copies, each on a host of its own: network namespaces with shaped links. Needs root. "
+                     "Without a command, compare trees, the ranks alone and Gloo")
+          ->check(CLI::Range(2U, kHostsMax - 2));
+  CLI::Option* const link = add_parsed(sub, "--link", hosts.link_bits,
+                                       "Rate of each host's link, in both directions, such as 1Gbit", parse_link_rate);
+  CLI::Option* const aggregator_link =
+      add_parsed(sub, "--aggregator-link", hosts.aggregator_link_bits,
+                 "Rate of each aggregator's link (as fast as this machine)", parse_link_rate);
+  CLI::Option* const bytes = add_parsed(sub, "--bytes", hosts.bytes,
+                                        "Sizes to compare, such as 64K,1M (five, by the link)", parse_compared_sizes);
+  CLI::Option* const picture = sub.add_option("--picture", hosts.picture, "Draw the comparison into this file, as SVG");
+  CLI::Option* const python =
+      sub.add_option("--python", hosts.python, "A Python with PyTorch, for Gloo (looked for, also in build/venv)");
+  for (CLI::Option* const option : {link, aggregator_link, bytes, picture, python})
+    option->needs(number)->group("With --hosts");
+  return number->needs(link)->group("With --hosts");
+}
+
 void describe_run(CLI::App& app, const std::vector<std::string>& command, Action& action) {
   auto* sub = app.add_subcommand("run", "Run a command with a private cluster on this machine");
-  sub->footer("Example: tributary run --ranks 4 --levels 2 -- tributary perf all_reduce -b 8 -e 64M -f 4");
+  sub->footer(
+      "Example: tributary run --ranks 4 --levels 2 -- tributary perf all_reduce -b 8 -e 64M -f 4\n"
+      "Example: tributary run --hosts 8 --link 1Gbit --picture gain.svg");
   const auto options = std::make_shared<RunOptions>();
-  sub->add_option("--ranks,-n", options->ranks, "Number of copies of the command")
-      ->required()
-      ->check(CLI::Range(1U, kLocalRanksMax));
+  const auto hosts = std::make_shared<RunHosts>();
+  CLI::Option* const ranks = sub->add_option("--ranks,-n", options->ranks, "Number of copies of the command")
+                                 ->check(CLI::Range(1U, kLocalRanksMax));
   sub->add_option("--aggregators", options->aggregators, "Number of aggregators; 0: no service, only the ranks")
       ->check(CLI::Range(0U, kLocalAggregatorsMax));
   sub->add_option("--levels", options->levels, "Levels of the trees")->check(CLI::Range(1U, kLevelsMax));
   add_lanes(*sub, options->lanes, "Lanes of each group");
-  sub->add_option(
-         "--addresses", options->addresses,
-         "Number of addresses at which each aggregator listens, for the lanes in turn; over RDMA each belongs to "
-         "another device")
-      ->check(CLI::Range(1U, kLanesMax));
+  CLI::Option* const addresses =
+      sub->add_option("--addresses", options->addresses,
+                      "Number of addresses at which each aggregator listens, for the lanes in turn; over RDMA each "
+                      "belongs to another device")
+          ->check(CLI::Range(1U, kLanesMax));
   sub->add_flag("--prefix", options->prefix, "Put the rank before every line of output");
   sub->add_flag("--keep", options->keep, "Keep the daemons' configuration, state and logs");
   sub->add_flag("--verbose,-v", options->verbose, "Print the processes that are started, and let the daemons log more");
   sub->add_option("--grace", options->grace_seconds,
                   "Seconds that the other ranks have to end by themselves after a rank has failed")
       ->check(CLI::Range(0.0, 3600.0));
-  sub->callback([options, &command, &action] {
-    if (command.empty())
+  CLI::Option* const number = add_hosts(*sub, *options, *hosts)->excludes(ranks)->excludes(addresses);
+  sub->callback([=, &command, &action] {
+    if (number->count() != 0) {
+      options->hosts = *hosts;
+    } else if (ranks->count() == 0) {
+      throw CLI::RequiredError("--ranks or --hosts");
+    } else if (command.empty()) {
       throw CLI::ValidationError("run", "the command is missing: tributary run --ranks N -- COMMAND...");
+    }
+    if (command.empty() && options->aggregators == 0)
+      throw CLI::ValidationError("--aggregators", "a comparison needs at least one");
+    if (!command.empty() && (!hosts->bytes.empty() || !hosts->picture.empty() || !hosts->python.empty()))
+      throw CLI::ValidationError("run", "--bytes, --picture and --python are for a comparison, without a command");
     options->command = command;
     action = [options] { return run(*options); };
   });

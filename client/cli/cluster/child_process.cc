@@ -1,6 +1,7 @@
 #include "client/cli/cluster/child_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,11 +63,17 @@ struct Child {
   int failure;  // exec's errno is written here if it fails; a good exec closes it
   pid_t parent;
   const Guardian* guardian;
+  const ChildHost* host;
 
   [[noreturn]] void give_up() const {
     const int reason = errno;
     static_cast<void>(!write(failure, &reason, sizeof reason));
     _exit(127);
+  }
+
+  [[nodiscard]] bool move_to_host() const {
+    if (host->network >= 0 && setns(host->network, CLONE_NEWNET) != 0) return false;
+    return host->name.empty() || (unshare(CLONE_NEWUTS) == 0 && sethostname(host->name.data(), host->name.size()) == 0);
   }
 
   [[noreturn]] void run() const {
@@ -75,6 +82,7 @@ struct Child {
     if (getppid() != parent) _exit(127);  // the parent died before the line above
     // The child registers itself: its own children may outlive a parent that died before it could register the group.
     if (guardian != nullptr) guardian->watch(getpid());
+    if (!move_to_host()) give_up();
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -128,7 +136,8 @@ Result<ChildProcess> ChildProcess::spawn(const SpawnRequest& request) {
                     request.error,
                     failure[1],
                     getpid(),
-                    request.guardian};
+                    request.guardian,
+                    &request.host};
   const pid_t pid = fork();
   if (pid == 0) child.run();
   const int fork_errno = errno;

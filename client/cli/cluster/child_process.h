@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/network/child_host.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::cli {
@@ -25,6 +26,7 @@ struct SpawnRequest {
   int error = -1;
   // The guardian kills the child's group if this process dies; the caller tells it to forget() an ended group.
   const Guardian* guardian = nullptr;
+  ChildHost host{};
 };
 
 struct ExitStatus {

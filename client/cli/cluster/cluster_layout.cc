@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "service-kit/units.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::cli {
 namespace {
-
-// An aggregator's own link never limits a tree; one rank fills a switch's uplink.
-constexpr const char* kRankRate = "100Gbit/s";
-constexpr const char* kAggregatorRate = "200Tbit/s";
 
 /// The number of switches in each level; [0] is the lowest.
 using Counts = std::vector<std::uint32_t>;
@@ -75,15 +72,15 @@ class Writer {
   }
 
  private:
-  void add_host(const std::string& host, const std::string& at, const char* rate) {
+  void add_host(const std::string& host, const std::string& at, std::uint64_t bits_per_second) {
     hosts_ += "  - " + host + "\n";
-    links_ += "  - {from: " + host + ", to: " + at + ", rate: " + rate + "}\n";
+    links_ += "  - {from: " + host + ", to: " + at + ", rate: " + service::rate_text(bits_per_second) + "}\n";
   }
 
   void add_aggregator(std::size_t level, std::uint32_t at) {
     const std::string name = "aggregator-" + std::to_string(out_.aggregators.size());
     out_.aggregators.push_back({name, "beside-" + name, static_cast<std::uint32_t>(level + 1)});
-    add_host(out_.aggregators.back().host, switch_name(level, at), kAggregatorRate);
+    add_host(out_.aggregators.back().host, switch_name(level, at), shape_.aggregator_bits_per_second);
   }
 
   void place_aggregators() {
@@ -113,7 +110,7 @@ class Writer {
       const std::string host = "worker-" + std::to_string(rank);
       out_.host_of_rank.push_back(host);
       add_host(host, rank < below ? switch_name(0, parent_of(rank, below, counts_[0])) : alone[rank - below],
-               kRankRate);
+               shape_.rank_bits_per_second);
     }
   }
 
@@ -122,7 +119,7 @@ class Writer {
       for (std::uint32_t i = 0; i < counts_[level]; ++i) {
         links_ += "  - {from: " + switch_name(level, i) +
                   ", to: " + switch_name(level + 1, parent_of(i, counts_[level], counts_[level + 1])) +
-                  ", rate: " + kRankRate + "}\n";
+                  ", rate: " + service::rate_text(shape_.rank_bits_per_second) + "}\n";
       }
     }
   }

@@ -11,11 +11,15 @@ namespace tributary::cli {
 inline constexpr std::uint32_t kLevelsMax = 6;  // a topology has at most this many levels of switches
 inline constexpr std::uint32_t kLocalRanksMax = 1024;
 inline constexpr std::uint32_t kLocalAggregatorsMax = 64;
+inline constexpr std::uint64_t kNeverNarrow = 200'000'000'000'000;  // bit/s: such a link limits no tree
 
 struct ClusterShape {
   std::uint32_t ranks = 1;
   std::uint32_t aggregators = 1;
   std::uint32_t levels = 0;  // 0: one, or two if there are at least three aggregators and four ranks
+  // Rates of links, for the topology: of a rank, which a switch's uplink has, too, and of an aggregator.
+  std::uint64_t rank_bits_per_second = 100'000'000'000;
+  std::uint64_t aggregator_bits_per_second = kNeverNarrow;
 };
 
 struct PlacedAggregator {
@@ -31,7 +35,7 @@ struct ClusterLayout {
   std::vector<PlacedAggregator> aggregators;
 };
 
-/// Every switch has an aggregator beside it, and its uplink carries no more than one rank's traffic: so each switch
+/// With the rates as they come: every switch has an aggregator beside it, and its uplink carries no more than one rank's traffic: so each switch
 /// must reduce the data from below before they go up, and a tree over all switches is the best one. The remaining
 /// aggregators stand beside the leaf switches, to take over when another is lost.
 ///

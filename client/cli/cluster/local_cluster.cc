@@ -133,8 +133,13 @@ std::string LocalCluster::rdma_settings() {
   return lines;
 }
 
+std::string LocalCluster::address_of(const std::string& host) const {
+  return settings_.network == nullptr ? "127.0.0.1" : settings_.network->address_of(host);
+}
+
 /// Over RDMA, takes the devices' addresses in turn; fewer than asked for if there are fewer devices.
-std::string LocalCluster::data_addresses() const {
+std::string LocalCluster::data_addresses(const PlacedAggregator& placed) const {
+  if (settings_.network != nullptr) return to_string(Endpoint{address_of(placed.host), 0});
   if (transport() == "dpdk") return "0.0.0.0:7471";  // each aggregator has an address of its own
   const std::vector<std::string> devices = transport() == "verbs" ? rdma_addresses() : std::vector<std::string>{};
   const std::size_t first = aggregators_.size() * settings_.addresses;
@@ -165,7 +170,7 @@ Status LocalCluster::prepare_manager() {
   if (!program) return std::unexpected(program.error());
   const auto port = free_port();  // not 0: a restarted manager must keep its port
   if (!port) return std::unexpected(port.error());
-  const std::string listen = "127.0.0.1:" + std::to_string(*port);
+  const std::string listen = to_string(Endpoint{address_of(kManagerHost), *port});
   url_ = "http://" + listen;
   if (auto ok = write_file(folder + "/topology.yaml", layout_.topology); !ok) return ok;
   if (auto ok = write_file(folder + "/manager.yaml",
@@ -175,7 +180,10 @@ Status LocalCluster::prepare_manager() {
       !ok) {
     return ok;
   }
-  manager_ = {"manager", {*program, "--config", folder + "/manager.yaml"}, folder + "/manager.log", nullptr, false};
+  manager_ = {.name = "manager",
+              .command = {*program, "--config", folder + "/manager.yaml"},
+              .log = folder + "/manager.log",
+              .host = settings_.network == nullptr ? ChildHost{} : settings_.network->place_of(kManagerHost)};
   return {};
 }
 
@@ -186,14 +194,18 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
   // Some devices have only one queue, and each worker needs one.
   if (transport() == "dpdk" && std::getenv("TRIBUTARY_CLUSTER_DPDK_ONE_WORKER") != nullptr) workers = 1;
   const std::string file = settings_.folder + "/" + placed.name;
-  const std::string text = "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
-                           "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file +
-                           ".key\ntransport: " + transport() + "\nlisten: \"" + data_addresses() +
-                           "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(workers) +
-                           "\nlog_level: " + settings_.log_level + packet_security() + hang_after() + rdma_settings() +
-                           dpdk_settings(workers) + "\n" + settings_.aggregator_settings;
+  const std::string text =
+      "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
+      "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file + ".key\ntransport: " + transport() +
+      "\nlisten: \"" + data_addresses(placed) + "\"\nhttp_listen: " + to_string(Endpoint{address_of(placed.host), 0}) +
+      "\nworkers: " + std::to_string(workers) + "\nlog_level: " + settings_.log_level + packet_security() +
+      hang_after() + rdma_settings() + dpdk_settings(workers) + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
-  aggregators_.push_back({placed.name, {*program, "--config", file + ".yaml"}, file + ".log", nullptr, false});
+  aggregators_.push_back(
+      {.name = placed.name,
+       .command = {*program, "--config", file + ".yaml"},
+       .log = file + ".log",
+       .host = settings_.network == nullptr ? ChildHost{} : settings_.network->place_of(placed.host)});
   return {};
 }
 
@@ -203,7 +215,7 @@ Status LocalCluster::spawn(Daemon& daemon) {
   Environment environment = current_environment();
   // Remove the caller's variables: a daemon here does not run under systemd, even if this process does.
   for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "STATE_DIRECTORY"}) environment.erase(name);
-  auto process = ChildProcess::spawn({daemon.command, std::move(environment), log, log, guardian_});
+  auto process = ChildProcess::spawn({daemon.command, std::move(environment), log, log, guardian_, daemon.host});
   close(log);
   if (!process) return std::unexpected(process.error());
   daemon.process = std::make_unique<ChildProcess>(std::move(*process));

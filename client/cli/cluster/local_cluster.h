@@ -10,6 +10,7 @@
 #include "client/cli/cluster/child_process.h"
 #include "client/cli/cluster/cluster_layout.h"
 #include "client/cli/cluster/guardian.h"
+#include "client/cli/network/host_network.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::cli {
@@ -26,7 +27,12 @@ struct LocalClusterSettings {
   std::string aggregator_settings;  // further lines for every aggregator's
   std::chrono::milliseconds start_limit{30'000};
   std::function<bool()> interrupted;  // asked while waiting; may be empty
+  // Has kManagerHost, on which this thread is already, and the layout's hosts of the aggregators, on which they then
+  // run. nullptr: everything runs on this machine's loopback.
+  const HostNetwork* network = nullptr;
 };
+
+inline constexpr const char* kManagerHost = "manager";
 
 /// Start, kill and restart from the main thread (see ChildProcess). The destructor asks running daemons to stop, and
 /// kills those that do not.
@@ -69,12 +75,14 @@ class LocalCluster {
   [[nodiscard]] static std::string hang_after();
   [[nodiscard]] static std::string rdma_settings();
   [[nodiscard]] std::string dpdk_settings(std::uint32_t workers) const;
-  [[nodiscard]] std::string data_addresses() const;
+  [[nodiscard]] std::string address_of(const std::string& host) const;
+  [[nodiscard]] std::string data_addresses(const PlacedAggregator& placed) const;
   struct Daemon {
     std::string name;
     std::vector<std::string> command;
     std::string log;
-    std::unique_ptr<ChildProcess> process;
+    ChildHost host;
+    std::unique_ptr<ChildProcess> process{};
     bool reported = false;
   };
 

@@ -1,12 +1,13 @@
 #include "client/cli/run/rank_output.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "tributary/protocol/assert.h"
@@ -18,6 +19,11 @@ bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t done = write(descriptor, text.data(), text.size());
     if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EAGAIN) {  // another holder of the descriptor has made it non-blocking
+      pollfd wait{descriptor, POLLOUT, 0};
+      static_cast<void>(poll(&wait, 1, -1));
+      continue;
+    }
     if (done < 0) return false;
     text.remove_prefix(static_cast<std::size_t>(done));
   }
@@ -70,23 +76,30 @@ bool RankOutput::forward() {
 }
 
 bool RankOutput::write_lines(bool ended) {
-  std::string out;
+  std::string batch;
   std::string_view rest = pending_;
   while (!rest.empty()) {
-    std::size_t length = rest.find('\n');
-    const bool whole = length != std::string_view::npos;
-    if (!whole) {
-      if (!ended && rest.size() < kLineBytesMax) break;
-      length = rest.size();
-    }
-    out.append(prefix_).append(rest.substr(0, length));
-    if (whole || !prefix_.empty()) out.push_back('\n');
-    rest.remove_prefix(std::min(length + 1, rest.size()));
+    const std::size_t end = rest.substr(0, kLineBytesMax + 1).find('\n');
+    const bool whole = end != std::string_view::npos;
+    if (!whole && !ended && rest.size() <= kLineBytesMax) break;
+    const std::string_view line = rest.substr(0, whole ? end : kLineBytesMax);
+    if (!write_line(line, batch)) return false;
+    rest.remove_prefix(line.size() + (whole ? 1 : 0));
   }
-  TRIBUTARY_ASSERT(rest.empty() || (!ended && rest.size() < kLineBytesMax), "{} bytes of a line are held back",
+  TRIBUTARY_ASSERT(rest.empty() || (!ended && rest.size() <= kLineBytesMax), "{} bytes of a line are held back",
                    rest.size());
   pending_.erase(0, pending_.size() - rest.size());
-  return write_all(destination_, out);
+  return write_all(destination_, batch);
+}
+
+bool RankOutput::write_line(std::string_view line, std::string& batch) const {
+  const std::size_t length = prefix_.size() + line.size() + 1;
+  if (!batch.empty() && batch.size() + length > PIPE_BUF) {
+    if (!write_all(destination_, batch)) return false;
+    batch.clear();
+  }
+  batch.append(prefix_).append(line).push_back('\n');
+  return true;
 }
 
 }  // namespace tributary::cli

@@ -1,15 +1,17 @@
 #pragma once
 // Forwards the output of a rank line by line.
 #include <string>
+#include <string_view>
 
 #include "tributary/protocol/error.h"
 
 namespace tributary::cli {
 
-/// One stream of one rank: a pipe that the rank writes to, and the descriptor of this process to which the rank's lines
-/// go. Lines are written whole, so that the output of ranks does not mix within a line; a line without an end is
-/// written when the stream ends, or when it is longer than kLineBytesMax. `prefix` comes before every line; without it
-/// the bytes stay as they are.
+/// One stream of one rank: a pipe that the rank writes to, and this process's descriptor to which its lines go. Lines of
+/// several ranks never mix: each line goes out whole, in one write, ended by a newline even where the rank wrote none
+/// before its stream ended. A line longer than kLineBytesMax is cut into lines of that length. `prefix` comes before
+/// every line. Several lines go in one write if they take at most PIPE_BUF bytes, which keeps them together even where
+/// other processes write into the same pipe.
 class RankOutput {
  public:
   static constexpr std::size_t kLineBytesMax = 64U << 10;
@@ -30,6 +32,7 @@ class RankOutput {
  private:
   RankOutput(std::string prefix, int destination, int read_end, int write_end);
   [[nodiscard]] bool write_lines(bool ended);
+  [[nodiscard]] bool write_line(std::string_view line, std::string& batch) const;
   std::string prefix_;
   int destination_;
   int read_end_;

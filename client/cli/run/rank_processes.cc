@@ -46,9 +46,10 @@ Status RankProcesses::start(std::uint32_t index) {
   TRIBUTARY_ASSERT(!rank.process && rank.outputs.empty(), "rank {} is started twice", index);
   SpawnRequest request{
       .arguments = settings_.command, .environment = settings_.environment(index), .guardian = &guardian_};
+  if (settings_.host) request.host = settings_.host(index);
   if (settings_.prefix || settings_.ranks > 1) {
     const std::string prefix = settings_.prefix ? "[" + std::to_string(index) + "] " : "";
-    for (const int destination : {STDOUT_FILENO, STDERR_FILENO}) {
+    for (const int destination : {settings_.output, settings_.error}) {
       auto output = RankOutput::open(prefix, destination);
       if (!output) return std::unexpected(output.error());
       rank.outputs.push_back(std::make_unique<RankOutput>(std::move(*output)));

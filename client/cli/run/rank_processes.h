@@ -1,5 +1,7 @@
 #pragma once
 // The ranks of one command, from their start to the end of the last one.
+#include <unistd.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -17,10 +19,13 @@ namespace tributary::cli {
 struct RankProcessesSettings {
   std::uint32_t ranks = 1;
   std::vector<std::string> command;
-  bool prefix = false;  // put the rank before each line; lines of several ranks are whole in any case
+  bool prefix = false;         // put the rank before each line; lines of several ranks are whole in any case
+  int output = STDOUT_FILENO;  // descriptors to which the ranks' lines go
+  int error = STDERR_FILENO;
   std::chrono::milliseconds grace{5000};
   std::function<Environment(std::uint32_t rank)> environment;
-  std::function<void()> on_child_ended;  // called when any child has ended
+  std::function<ChildHost(std::uint32_t rank)> host{};  // empty: all are on this host
+  std::function<void()> on_child_ended{};               // called when any child has ended
 };
 
 /// After the first failure the others may go on for `grace`: the library tells them of it, and their own error texts
@@ -32,6 +37,8 @@ class RankProcesses {
   /// Returns the exit code of the rank that failed first, or 128 + number if a signal stopped this process. An error
   /// means that no rank runs.
   [[nodiscard]] Result<int> run();
+  /// True if a signal stopped this process while the ranks ran.
+  [[nodiscard]] bool interrupted() const noexcept { return stop_signals_ > 0; }
 
  private:
   struct Rank {

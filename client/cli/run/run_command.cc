@@ -1,15 +1,25 @@
 #include "client/cli/run/run_command.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "client/cli/cluster/local_cluster.h"
 #include "client/cli/cluster/machine.h"
+#include "client/cli/compare/comparison.h"
+#include "client/cli/compare/comparison_report.h"
+#include "client/cli/network/host_network.h"
+#include "client/cli/run/rank_environment.h"
 #include "client/cli/run/rank_processes.h"
+#include "client/cli/terminal/colour.h"
 #include "client/cli/terminal/exit_code.h"
 
 namespace tributary::cli {
@@ -41,30 +51,30 @@ class PrivateFolder {
 ClusterShape shape_of(const RunOptions& options) {
   const std::uint32_t levels = std::max(1U, options.levels);
   const std::uint32_t needed = levels <= 1 ? 1 : (1U << levels) - 1;  // every aggregator except a leaf has two below it
-  return {.ranks = options.ranks,
-          .aggregators = options.aggregators < 0 ? needed : static_cast<std::uint32_t>(options.aggregators),
-          .levels = options.levels};
+  ClusterShape shape{.ranks = options.ranks,
+                     .aggregators = options.aggregators < 0 ? needed : static_cast<std::uint32_t>(options.aggregators),
+                     .levels = options.levels};
+  if (!options.hosts) return shape;
+  shape.levels = levels;  // hosts have one switch, unless a user wants a taller tree
+  shape.rank_bits_per_second = options.hosts->link_bits;
+  if (options.hosts->aggregator_link_bits != 0) shape.aggregator_bits_per_second = options.hosts->aggregator_link_bits;
+  return shape;
 }
 
-/// Removes the variables of a launcher around this process: the ranks belong to this one.
-void forget_other_launchers(Environment& environment) {
-  for (const char* name : {"TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "TRIBUTARY_MANAGER",
-                           "TRIBUTARY_TOKEN_FILE", "TRIBUTARY_HOST_ID"}) {
-    environment.erase(name);
-  }
+/// Hosts of their own have no device but their link.
+Status check_transport() {
+  const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
+  if (wanted == nullptr || std::string_view(wanted).starts_with("tcp") || std::string_view(wanted).starts_with("udp"))
+    return {};
+  return fail(Errc::bad_config, "TRIBUTARY_TRANSPORT is " + std::string(wanted) +
+                                    ", but the hosts of --hosts have no devices for it: set it to tcp or udp");
 }
 
-Environment rank_environment(const RunOptions& options, const LocalCluster* cluster, std::uint16_t port,
-                             std::uint32_t rank) {
-  Environment environment = current_environment();
-  forget_other_launchers(environment);
-  environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(rank);
-  environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(options.ranks);
-  environment["MASTER_ADDR"] = "127.0.0.1";
-  environment["MASTER_PORT"] = std::to_string(port);
-  environment["TRIBUTARY_LANES"] = options.lanes == 0 ? "auto" : std::to_string(options.lanes);
-  if (cluster != nullptr) cluster->add_to(environment, rank);
-  return environment;
+Status check_picture(const std::string& file) {
+  if (file.empty()) return {};
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  if (access(folder.c_str(), W_OK) == 0) return {};
+  return fail(Errc::io, folder.string() + ", the folder of --picture, cannot be written: " + std::strerror(errno));
 }
 
 class Run {
@@ -73,33 +83,45 @@ class Run {
       : options_(options), signals_(signals), guardian_(guardian), folder_(std::move(folder)) {}
 
   int run() {
+    if (options_.hosts) {
+      if (auto ok = make_hosts(); !ok) return complain(ok.error());
+    }
     if (options_.aggregators != 0) {
       if (auto ok = start_cluster(); !ok) return complain(ok.error());
     }
-    const auto port = free_port();
-    if (!port) return complain(port.error());
-    RankProcesses ranks(
-        {.ranks = options_.ranks,
-         .command = options_.command,
-         .prefix = options_.prefix,
-         .grace = std::chrono::milliseconds(static_cast<std::int64_t>(options_.grace_seconds * 1000)),
-         .environment = [&](std::uint32_t rank) { return rank_environment(options_, cluster_.get(), *port, rank); },
-         .on_child_ended = [this] { look_at_daemons(); }},
-        signals_, guardian_);
-    const auto code = ranks.run();
-    if (code) return *code;
-    complain(code.error());
-    return code.error().code == Errc::bad_argument ? kExitNoCommand : kExitFailed;
+    if (options_.command.empty()) return show_comparison();
+    const auto end = run_ranks({.command = options_.command, .variables = {}, .with_service = true, .log = ""});
+    if (end) return end->code;
+    complain(end.error());
+    return end.error().code == Errc::bad_argument ? kExitNoCommand : kExitFailed;
   }
 
  private:
+  Status make_hosts() {
+    std::vector<HostLink> links{{.host = kManagerHost}};
+    for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+      links.push_back({.host = host_of_rank(rank), .bits_per_second = options_.hosts->link_bits});
+    if (options_.aggregators != 0) {
+      const auto layout = lay_out_cluster(shape_of(options_));
+      if (!layout) return std::unexpected(layout.error());
+      for (const PlacedAggregator& placed : layout->aggregators)
+        links.push_back({.host = placed.host, .bits_per_second = options_.hosts->aggregator_link_bits});
+    }
+    auto network = HostNetwork::make(std::move(links));
+    if (!network) return std::unexpected(network.error());
+    network_ = std::move(*network);
+    return network_->enter(
+        kManagerHost);  // from here on this process reaches the manager, and the manager starts there
+  }
+
   Status start_cluster() {
     auto cluster = LocalCluster::start({.shape = shape_of(options_),
                                         .lanes = options_.lanes,
                                         .addresses = options_.addresses,
                                         .folder = folder_,
                                         .log_level = options_.verbose ? "debug" : "info",
-                                        .interrupted = [this] { return interrupted(); }},
+                                        .interrupted = [this] { return interrupted(); },
+                                        .network = network_.get()},
                                        &guardian_);
     if (!cluster) return std::unexpected(cluster.error());
     cluster_ = std::move(*cluster);
@@ -118,6 +140,65 @@ class Run {
     }
     return fail(Errc::exhausted, "the manager plans a tree of " + std::to_string(*levels) + " levels, not of " +
                                      std::to_string(options_.levels) + "; use more aggregators or more ranks");
+  }
+
+  Result<RanksEnd> run_ranks(const RanksJob& job) {
+    const auto port = free_port();
+    if (!port) return std::unexpected(port.error());
+    const int log = job.log.empty() ? -1 : open(job.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (!job.log.empty() && log < 0) return fail(Errc::io, job.log + " cannot be written: " + std::strerror(errno));
+    RankProcesses ranks({.ranks = options_.ranks,
+                         .command = job.command,
+                         .prefix = options_.prefix,
+                         .output = log < 0 ? STDOUT_FILENO : log,
+                         .error = log < 0 ? STDERR_FILENO : log,
+                         .grace = std::chrono::milliseconds(static_cast<std::int64_t>(options_.grace_seconds * 1000)),
+                         .environment = [&](std::uint32_t rank) { return environment_of(job, *port, rank); },
+                         .host = network_ ? host_of_ : std::function<ChildHost(std::uint32_t)>(),
+                         .on_child_ended = [this] { look_at_daemons(); }},
+                        signals_, guardian_);
+    const auto code = ranks.run();
+    if (log >= 0) close(log);
+    if (!code) return std::unexpected(code.error());
+    return RanksEnd{.code = *code, .interrupted = ranks.interrupted()};
+  }
+
+  Environment environment_of(const RanksJob& job, std::uint16_t port, std::uint32_t rank) const {
+    const LocalCluster* const cluster = job.with_service ? cluster_.get() : nullptr;
+    Environment environment = rank_environment(options_, cluster, network_.get(), port, rank);
+    for (const auto& [name, value] : job.variables) environment[name] = value;
+    return environment;
+  }
+
+  int show_comparison() {
+    const RunHosts& hosts = *options_.hosts;
+    const auto program = find_program("tributary");
+    if (!program) return complain(program.error());
+    Comparison shape;
+    shape.hosts = options_.ranks;
+    shape.link_bits = hosts.link_bits;
+    shape.aggregators = static_cast<std::uint32_t>(cluster_->aggregators());
+    shape.aggregator_link_bits = hosts.aggregator_link_bits;
+    int code = 0;  // of ranks that a signal has stopped
+    const auto run_job = [&](const RanksJob& job) {
+      auto end = run_ranks(job);
+      if (end && end->interrupted) code = end->code;
+      return end;
+    };
+    const auto result = compare({.shape = std::move(shape),
+                                 .bytes = hosts.bytes.empty() ? compared_sizes(hosts.link_bits) : hosts.bytes,
+                                 .folder = folder_,
+                                 .program = *program,
+                                 .python = hosts.python,
+                                 .say = [](const std::string& what) { std::fprintf(stderr, "# %s\n", what.c_str()); },
+                                 .run = run_job});
+    if (code != 0) return code;
+    if (!result) return complain(result.error());
+    std::fputs(comparison_table(*result, output_takes_colour()).c_str(), stdout);
+    if (hosts.picture.empty()) return kExitGood;
+    std::ofstream out(hosts.picture, std::ios::trunc);
+    if (out << comparison_picture(*result) && out.flush()) return kExitGood;
+    return complain(Error{Errc::io, hosts.picture + " cannot be written: " + std::strerror(errno)});
   }
 
   bool interrupted() {
@@ -142,6 +223,10 @@ class Run {
   const SignalQueue& signals_;
   const Guardian& guardian_;
   const std::string folder_;
+  const std::function<ChildHost(std::uint32_t)> host_of_ = [this](std::uint32_t rank) {
+    return network_->place_of(host_of_rank(rank));
+  };
+  std::unique_ptr<HostNetwork> network_;  // outlives the cluster, which runs on its hosts
   std::unique_ptr<LocalCluster> cluster_;
   int stopped_by_ = 0;
 };
@@ -157,6 +242,10 @@ int run(const RunOptions& options) {
   if (options.verbose) spdlog::set_level(spdlog::level::info);
   if (options.aggregators != 0) {
     if (const auto layout = lay_out_cluster(shape_of(options)); !layout) return complain(layout.error());
+  }
+  if (options.hosts) {
+    if (auto ok = check_transport(); !ok) return complain(ok.error());
+    if (auto ok = check_picture(options.hosts->picture); !ok) return complain(ok.error());
   }
   const auto signals = SignalQueue::open();
   if (!signals) return complain(signals.error());

@@ -1,0 +1,9 @@
+#pragma once
+#include <string_view>
+
+namespace tributary::cli {
+
+/// The text of gloo_rank.py, which CMake puts into a source file.
+extern const std::string_view kGlooRank;
+
+}  // namespace tributary::cli

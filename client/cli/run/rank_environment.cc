@@ -1,0 +1,46 @@
+#include "client/cli/run/rank_environment.h"
+
+namespace tributary::cli {
+namespace {
+
+/// Removes the variables of a launcher around this process: the ranks belong to this one.
+void forget_other_launchers(Environment& environment) {
+  for (const char* name : {"TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "TRIBUTARY_MANAGER",
+                           "TRIBUTARY_TOKEN_FILE", "TRIBUTARY_HOST_ID"}) {
+    environment.erase(name);
+  }
+}
+
+/// Names the rank's only way to the others. It is the same for every library, and the memory of this machine, which
+/// real hosts do not share, is closed to them.
+void add_host(Environment& environment, const HostNetwork& network, std::uint32_t rank) {
+  environment["LOCAL_RANK"] = "0";
+  environment["LOCAL_WORLD_SIZE"] = "1";
+  environment["MASTER_ADDR"] = network.address_of(host_of_rank(0));
+  environment["TRIBUTARY_HOST_ID"] = host_of_rank(rank);
+  for (const char* name : {"TRIBUTARY_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"})
+    environment[name] = kHostDevice;
+  for (const char* name : {"TRIBUTARY_LOCAL", "TRIBUTARY_SHM"}) environment[name] = "off";
+}
+
+}  // namespace
+
+std::string host_of_rank(std::uint32_t rank) {
+  return "worker-" + std::to_string(rank);
+}
+
+Environment rank_environment(const RunOptions& options, const LocalCluster* cluster, const HostNetwork* network,
+                             std::uint16_t port, std::uint32_t rank) {
+  Environment environment = current_environment();
+  forget_other_launchers(environment);
+  environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(rank);
+  environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(options.ranks);
+  environment["MASTER_ADDR"] = "127.0.0.1";
+  environment["MASTER_PORT"] = std::to_string(port);
+  environment["TRIBUTARY_LANES"] = options.lanes == 0 ? "auto" : std::to_string(options.lanes);
+  if (network != nullptr) add_host(environment, *network, rank);
+  if (cluster != nullptr) cluster->add_to(environment, rank);
+  return environment;
+}
+
+}  // namespace tributary::cli
