@@ -312,6 +312,10 @@ class Running:
         assert self._ranks is not None
         return self._ranks.measure(size, samples, batch, limit_seconds)
 
+    def kill_aggregator(self, host: str) -> None:
+        assert self._service is not None
+        self._service.kill(host)
+
     def stop(self) -> None:
         """Ends the ranks: they leave their loop when their sockets are closed."""
         if self._ranks:

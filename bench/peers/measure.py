@@ -34,6 +34,7 @@ class Cell:
     ranks: int
     size: int
     contestant: str
+    aggregators: int = 0  # with links like the ranks'
     plan: samples.Plan | None = None
     turns: list[Turn] = field(default_factory=list)
     failure: str = ""
@@ -66,10 +67,13 @@ class Cell:
 
     def _limits(self, memory_bytes_per_second: float) -> dict[str, float]:
         if rate := self.setting.link_bits_per_second:
-            return {
+            found = {
                 "tree_seconds": limits.tree_seconds(self.size, rate),
                 "ring_seconds": limits.ring_seconds(self.size, self.ranks, rate),
             }
+            if self.setting.equal:
+                found["bound_seconds"] = limits.split_seconds(self.size, self.ranks, self.aggregators, rate)
+            return found
         if self.setting.shared_memory and memory_bytes_per_second:
             return {"memory_seconds": limits.memory_seconds(self.size, self.ranks, memory_bytes_per_second)}
         return {}
@@ -106,7 +110,9 @@ def measure_size(
     say: Callable[[Cell], None],
 ) -> list[Cell]:  # fmt: skip
     """Measures all contestants at one size. One that fails leaves `runners`, and takes no further part."""
-    cells = {it.contestant.name: Cell(setting, ranks, size, it.contestant.name) for it in runners}
+    cells = {
+        it.contestant.name: Cell(setting, ranks, size, it.contestant.name, it.contestant.aggregators) for it in runners
+    }
 
     def attempt(running: Running, step: Callable[[Cell], None]) -> None:
         cell = cells[running.contestant.name]

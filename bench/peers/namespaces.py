@@ -2,7 +2,8 @@
 
 MAC addresses are fixed and neighbour entries permanent, so that no ARP falls into a measurement. Links are shaped by
 htb with a bfifo below it, on the host's interface and on its bridge port; the burst is two frames or 125 us of the
-rate, and the queue 4 ms of it. gso_max_size is 0.5 ms of the rate, or one segment would overshoot the bucket.
+rate, and the queue 4 ms of it, at least 256 KiB, if nobody names a depth. gso_max_size is 0.5 ms of the rate, or one
+segment would overshoot the bucket.
 """
 
 from __future__ import annotations
@@ -108,8 +109,10 @@ def remove_of(owner: int) -> None:
 class Network:
     """Hosts by name, with one link each; rate None means as fast as the machine. Use it as a context."""
 
-    def __init__(self, rates: dict[str, float | None], congestion_control: str = "") -> None:
-        self._rates, self._congestion_control = rates, congestion_control
+    def __init__(
+        self, rates: dict[str, float | None], congestion_control: str = "", queue_seconds: float | None = None
+    ) -> None:
+        self._rates, self._congestion_control, self._queue_seconds = rates, congestion_control, queue_seconds
         self._switch = f"{PREFIX}{os.getpid()}-switch"
         self.hosts = {
             name: Host(name, f"{PREFIX}{os.getpid()}-{name}", f"10.77.0.{index + 1}")
@@ -159,8 +162,8 @@ class Network:
         if rate is not None:
             half_a_millisecond = int(min(65536, max(2 * FRAME_BYTES, rate / 8 * 0.5e-3)))
             _ip("-n", host.namespace, "link", "set", "eth0", "gso_max_size", str(half_a_millisecond))
-            _shape(host.namespace, "eth0", rate)
-            _shape(self._switch, port, rate)
+            _shape(host.namespace, "eth0", rate, self._queue_seconds)
+            _shape(self._switch, port, rate, self._queue_seconds)
 
     def _remove(self) -> None:
         for host in self.hosts.values():
@@ -184,8 +187,15 @@ def _rate_of_class(rate: float) -> list[str]:
     return ["rate", f"{int(rate)}bit", "burst", burst, "cburst", burst, "quantum", str(FRAME_BYTES)]
 
 
-def _shape(namespace: str, device: str, rate: float) -> None:
-    queue = str(int(max(256 * 1024, rate / 8 * 4e-3)))
+def queue_bytes(rate: float, seconds: float | None) -> int:
+    """A queue holds a few frames at least, or nothing would pass."""
+    if seconds is None:
+        return int(max(256 * 1024, rate / 8 * 4e-3))
+    return int(max(4 * FRAME_BYTES, rate / 8 * seconds))
+
+
+def _shape(namespace: str, device: str, rate: float, queue_seconds: float | None) -> None:
+    queue = str(queue_bytes(rate, queue_seconds))
     _tc(namespace, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "1")
     _tc(namespace, "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb", *_rate_of_class(rate))
     _tc(namespace, "qdisc", "add", "dev", device, "parent", "1:1", "handle", "10:", "bfifo", "limit", queue)

@@ -54,6 +54,13 @@ def _variable(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _queue(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms)", text.strip())
+    if not found or float(found[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no depth of a queue: a time, as 4ms or 500us")
+    return float(found[1]) / {"us": 1e6, "ms": 1e3}[found[2]]
+
+
 def count_of(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no number above 0")
@@ -89,8 +96,11 @@ def parser() -> argparse.ArgumentParser:
     it.add_argument("--no-topology", dest="topology", action="store_false",
                     help="the manager gets none; links' rates come from --set TRIBUTARY_LINK_RATE=RATE and"
                          " --aggregator-setting 'line_rate: RATE', else nobody knows them")  # fmt: skip
-    it.add_argument("--congestion-control", default="", metavar="NAME",
-                    help="TCP's, for everyone, in the settings with hosts (default: the machine's)")  # fmt: skip
+    it.add_argument("--congestion-control", "--congestion", type=lambda text: text.split(","), default=[""],
+                    metavar="LIST", help="TCP's, for everyone, in the settings with hosts, as cubic,bbr,reno: each in"
+                                         " turn (default: the machine's)")  # fmt: skip
+    it.add_argument("--queue", type=_queue, metavar="TIME",
+                    help="depth of the links' queues at their rate (default 4ms, and 256 KiB at least)")  # fmt: skip
     it.add_argument("--build", type=Path, default=Path("build/release"), help=argparse.SUPPRESS)
     return it
 

@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import lifetime
@@ -41,13 +42,25 @@ class Comparison:
                 if setting.hosts and (why := namespaces.why_not()):
                     self._refuse(setting, ranks, "all", why)
                     continue
-                self._run_stage(setting, ranks)
+                for control in self._options.congestion_control if setting.hosts else [""]:
+                    self._run_stage(self._variant(setting, control), ranks, control)
+
+    def _variant(self, setting: places.Setting, control: str) -> places.Setting:
+        """The setting under a name that says what was chosen for its links."""
+        chosen = [control] if control else []
+        if setting.hosts and self._options.queue:
+            chosen.append(f"queue-{self._options.queue * 1e3:g}ms")
+        if not chosen:
+            return setting
+        return replace(
+            setting, name="-".join([setting.name, *chosen]), words=f"{setting.words} ({', '.join(chosen)})"
+        )
 
     def _refuse(self, setting: places.Setting, ranks: int, contestant: str, why: str) -> None:
         self.absent.append({"setting": setting.name, "ranks": ranks, "contestant": contestant, "why": why})
         print(f"   {setting.name}, {ranks} ranks: without {contestant}: {why}", flush=True)
 
-    def _run_stage(self, setting: places.Setting, ranks: int) -> None:
+    def _run_stage(self, setting: places.Setting, ranks: int, control: str) -> None:
         contestants = [CONTESTANTS[name] for name in self._options.contestants]
         for contestant in list(contestants):
             if why := contestant.why_not(setting, ranks):
@@ -57,8 +70,8 @@ class Comparison:
         folder.mkdir()
         wide = [host for it in contestants for host in it.hosts()]
         print(f"\n== {setting.words}, {ranks} ranks", flush=True)
-        control = self._options.congestion_control
-        with places.prepare(setting, ranks, wide, folder, control) as place, contextlib.ExitStack() as ends:
+        prepared = places.prepare(setting, ranks, wide, folder, control, self._options.queue)
+        with prepared as place, contextlib.ExitStack() as ends:
             stage = Stage(
                 setting, ranks, place, self._build, ROOT / "build/peers", self._python, self._mark,
                 dict(self._options.set), self._options.aggregator_setting, self._options.manager_setting, self._options.topology,

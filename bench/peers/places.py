@@ -66,8 +66,9 @@ def worker(rank: int) -> str:
 
 @contextlib.contextmanager
 def prepare(
-    setting: Setting, ranks: int, aggregator_hosts: list[str], folder: Path, congestion_control: str
-) -> Iterator[Place]:
+    setting: Setting, ranks: int, aggregator_hosts: list[str], folder: Path, congestion_control: str,
+    queue_seconds: float | None = None,
+) -> Iterator[Place]:  # fmt: skip
     """`aggregator_hosts` get links as fast as the machine, or, in a setting of equal links, as the ranks'. An empty
     `congestion_control`: the machine's."""
     if not setting.hosts:
@@ -75,7 +76,7 @@ def prepare(
         return
     rates: dict[str, float | None] = {worker(rank): setting.link_bits_per_second for rank in range(ranks)}
     rates |= dict.fromkeys(aggregator_hosts, setting.link_bits_per_second if setting.equal else None)
-    with namespaces.Network(rates, congestion_control) as network:
+    with namespaces.Network(rates, congestion_control, queue_seconds) as network:
         hosts_file = folder / "hosts"
         hosts_file.write_text(
             "".join(f"{host.address} {host.namespace} {host.name}\n" for host in network.hosts.values())

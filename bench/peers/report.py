@@ -35,7 +35,8 @@ def grouped(cells: list[dict]) -> list[list[dict]]:
 
 
 HEADINGS = (
-    "contestant", "time", "+-", "algbw", "busbw", "cpu s/GB ranks", "aggr.", "of tree", "of ring", "peer/this", "note",
+    "contestant", "time", "+-", "algbw", "busbw", "cpu s/GB ranks", "aggr.", "of tree", "of ring", "of bound", "peer/this",
+    "note",
 )  # fmt: skip
 
 
@@ -65,6 +66,7 @@ def row(cell: dict, peer: float | None) -> list[str]:
         f"{cpu['aggregators']:.2f}" if large and cpu["aggregators"] else "",
         _part(of.get("tree_seconds"), seconds) if large else "",
         _part(of.get("ring_seconds"), seconds) if large else "",
+        _part(of.get("bound_seconds"), seconds) if large else "",
         f"{peer / seconds:.2f}" if peer else "",
         "; ".join(notes),
     ]
@@ -91,5 +93,5 @@ def table(cells: list[dict], ours: set[str]) -> str:
 
 EXPLANATION = """time: of one allreduce, the median over alternations; +-: half of the distance between the quartiles.
 algbw, busbw: GB/s. cpu s/GB: processor seconds of all ranks, and of all aggregators, for 10^9 bytes of the vector.
-of tree, of ring: the part of bytes / rate, and of 2(N-1)/N of it, that the time is at. peer/this: above 1 is faster
-than the fastest peer."""
+of tree, of ring: the part of bytes / rate, and of 2(N-1)/N of it, that the time is at. of bound: the part of the least
+time that so many aggregators with links like the ranks' allow. peer/this: above 1 is faster than the fastest peer."""

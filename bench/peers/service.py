@@ -145,6 +145,11 @@ class Service:
     def aggregator_processes(self) -> list[int]:
         return [it.pid for name, it in self._daemons.items() if name != "manager"]
 
+    def kill(self, host: str) -> None:
+        """Kills the aggregator of this host, without a chance to take leave."""
+        self._daemons[host].kill()
+        self._daemons[host].wait()
+
     def stop(self) -> None:
         """Stops the aggregators first, so that they can take leave of their manager."""
         for name in sorted(self._daemons, key=lambda it: it == "manager"):

@@ -25,7 +25,7 @@ Division divide(const Operation& o, const DivisionTerms& terms) {
       std::max(o.part_of_bytes, amount_in_all(collective, o.signature.count * o.element_bytes(), terms.nranks));
   const tuning::Step& step = terms.policy->at(collective, bytes);
   if (step.path != tuning::Path::split || !tuning::can_split(collective))
-    return {.by_trees = step.path != tuning::Path::ranks};
+    return {.by_trees = step.path != tuning::Path::ranks, .algorithm = step.algorithm};
   const Segmentation segmentation(o.signature, terms.nranks, terms.segment_bytes);
   const std::uint64_t segments = segmentation.segments();
   // Rounds to the nearest, in whole numbers. The product fits, because a step's share is at most 2^16.
@@ -36,9 +36,14 @@ Division divide(const Operation& o, const DivisionTerms& terms) {
   const std::uint64_t whole = (ours + terms.cycle / 2) / terms.cycle * terms.cycle;
   const std::uint64_t change = std::max(whole, ours) - std::min(whole, ours);
   if (ours >= terms.cycle && change <= terms.lanes / 2) ours = whole;
-  if (ours == 0) return {.by_trees = false};
+  if (ours == 0) return {.by_trees = false, .algorithm = step.algorithm};
   if (ours >= segments) return {.by_trees = true};
-  return {.by_trees = true, .cut = Cut{.segments = ours, .element = segmentation.at(ours).offset}};
+  const std::uint64_t element = segmentation.at(ours).offset;
+  const std::uint64_t theirs =
+      amount_in_all(collective, (o.signature.count - element) * o.element_bytes(), terms.nranks);
+  return {
+      .by_trees = true,
+      .cut = Cut{.segments = ours, .element = element, .algorithm = terms.policy->at(collective, theirs).algorithm}};
 }
 
 Piece trees_part(const Operation& o, const Cut& cut) {
@@ -46,7 +51,9 @@ Piece trees_part(const Operation& o, const Cut& cut) {
 }
 
 Piece ranks_part(const Operation& o, const Cut& cut) {
-  return range(o, cut.element, o.signature.count);
+  Piece piece = range(o, cut.element, o.signature.count);
+  piece.algorithm = cut.algorithm;
+  return piece;
 }
 
 }  // namespace tributary::client

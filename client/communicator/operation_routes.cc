@@ -76,7 +76,11 @@ void OperationRoutes::begin(Operation& o) {
     return parts_.operations.finish(
         o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but there is no tree: " + shared_.info.reason));
   }
-  run_remainder(o, {o.cut ? trees_part(o, *o.cut) : whole(o)});
+  Piece piece = o.cut ? trees_part(o, *o.cut) : whole(o);
+  // Trees that all ranks know leave it to the ranks: then their policy chooses the algorithm, too.
+  const auto division = division_of(o);
+  if (division && !division->by_trees) piece.algorithm = division->algorithm;
+  run_remainder(o, {piece});
 }
 
 void OperationRoutes::run_remainder(Operation& o, std::vector<Piece> pieces) {

@@ -113,7 +113,8 @@ void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::o
                             .nranks = shared_.settings.nranks,
                             .group = d.group,
                             .epoch = d.epoch,
-                            .pulse = shared_.settings.pulse};
+                            .pulse = shared_.settings.pulse,
+                            .rates_known = d.rates.links != 0};
     forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
     forming_->lanes.back()->connect(transport::io_way(shared_.transport), kJoinLimit);
   }
@@ -223,7 +224,8 @@ void TreeLife::start(Operation& o) {
 }
 
 void TreeLife::pump() {
-  for (auto& lane : trees_->lanes) lane->pump();
+  const transport::TimePoint now = shared_.transport.now();
+  for (auto& lane : trees_->lanes) lane->pump(now);
 }
 
 void TreeLife::segments_finished(Operation& operation) {

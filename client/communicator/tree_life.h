@@ -141,7 +141,11 @@ class TreeLife final : private LaneUser {
   std::uint64_t first_operation_kept() const override { return operations_.first_number(); }
   void lane_ready(std::uint32_t lane) override;
   void lane_failed(std::uint32_t lane, const std::string& reason) override;
-  void lane_progress() override { operations_.touch(shared_.transport.now()); }
+  transport::TimePoint lane_progress() override {
+    const transport::TimePoint now = shared_.transport.now();
+    operations_.touch(now);
+    return now;
+  }
   void lane_fault(const MismatchReport& report) override;
   void segments_finished(Operation& operation) override;
 

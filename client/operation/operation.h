@@ -10,6 +10,7 @@
 #include "client/operation/direct_memory.h"
 #include "client/operation/segmentation.h"
 #include "client/operation/staged_memory.h"
+#include "client/schedule/schedule.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/channel.h"
 
@@ -18,8 +19,9 @@ namespace tributary::client {
 /// Where an operation is cut in two: the trees carry the segments before the cut, and the ranks the rest at the same
 /// time.
 struct Cut {
-  std::uint64_t segments = 0;  // segments that the trees carry
-  std::uint64_t element = 0;   // the ranks' first element, as in the call's `count`
+  std::uint64_t segments = 0;                                 // segments that the trees carry
+  std::uint64_t element = 0;                                  // the ranks' first element, as in the call's `count`
+  schedule::Algorithm algorithm = schedule::Algorithm::ring;  // of the ranks' part
 };
 
 struct Operation {

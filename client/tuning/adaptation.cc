@@ -8,7 +8,9 @@
 namespace tributary::tuning {
 namespace {
 /// The ranks stand still while they agree. They work this many times as long before the next agreement.
-constexpr int kAmendmentsApart = 20;
+constexpr int kAmendmentsApart = 10;
+/// Classes that take less than this part of the time of all are left alone: nothing is to be gained there.
+constexpr double kWorthwhile = 0.02;
 }  // namespace
 
 Adaptation::Adaptation(const Figures& figures, std::uint32_t ranks, Policy policy)
@@ -26,6 +28,8 @@ std::optional<Amendment> Adaptation::add(const MeasuredOperation& o, TimePoint n
   if (o.bytes == 0 || ranks_ < 2 || !in_network_capable(o.collective)) return std::nullopt;
   SizeClass& size_class = class_of(o);
   size_class.note(o);
+  spent_us_ += o.time_us;
+  if (size_class.spent_us() < kWorthwhile * spent_us_) return std::nullopt;
   if (pending_ || now < next_amendment_at_) return std::nullopt;
   const Decision decision = size_class.decide(figures_, ranks_, now);
   if (auto won = size_class.take_news()) news_ = won;

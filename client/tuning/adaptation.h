@@ -5,14 +5,16 @@
 // aggregator is shared or slow, the processors are the limit. So for each collective and class of sizes (a power of
 // two) this class measures the choice in use and, where the model does not rule it out, each other path for a few
 // operations (a trial). The quickest median stays. For a split it also moves the share until both parts take equally
-// long, as the division of Y. Jiang et al. (OSDI 2020) asks for.
+// long, as the division of Y. Jiang et al. (OSDI 2020) asks for. Where a split takes longer than the links need, the
+// processors are the bound, and both parts share them: it tries half of the share, and half of that.
 //
-//   measuring --5 operations--> steady --a path is untried, or it is time again--> trial --5 operations--> steady
+//   measuring --3 to 5 operations--> steady --a path is untried, or it is time again--> trial --3 to 5--> steady
 //
-// A trial that is clearly slower ends after two operations. After a round of trials the class rests, first for 10 s,
-// then twice as long each time, up to 10 minutes, and a path is tried again only when its trials cost no more than 2 %
-// of the time. Operations that take a quarter longer than when the choice was made end the rest. An amendment stops all
-// ranks for a round trip to rank 0, so they follow each other only after 20 times as long.
+// A trial that is clearly slower ends after one or two operations. After a round of trials the class rests, first for
+// 10 s, then twice as long each time, up to 10 minutes, and a path is tried again only when its trials cost no more than
+// 1 % of the time. Operations that take a quarter longer than when the choice was made end the rest; a split whose trees
+// suddenly take much longer than its ranks is moved after one. An amendment stops all ranks for a round trip to rank 0,
+// so they follow each other only after 10 times as long, and a class in which the job spends next to no time gets none.
 //
 // A pure state machine: times in, amendments out.
 #include <chrono>
@@ -44,7 +46,7 @@ class Adaptation {
 
   static constexpr std::size_t kSamples = 5;
   /// Operations after a change that are not counted: buffers and connections of the new path are made then.
-  static constexpr std::uint32_t kPassedOver = 2;
+  static constexpr std::uint32_t kPassedOver = 1;
   static constexpr auto kRestFirst = std::chrono::seconds(10);
   static constexpr auto kRestLast = std::chrono::minutes(10);
 
@@ -75,6 +77,7 @@ class Adaptation {
   const std::uint32_t ranks_;
   Policy policy_;
   std::vector<std::unique_ptr<SizeClass>> classes_;
+  double spent_us_ = 0;  // by all classes
   std::optional<Amendment> pending_;
   std::optional<Amendment> news_;
   SizeClass* pending_class_ = nullptr;

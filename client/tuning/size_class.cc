@@ -12,18 +12,30 @@ namespace {
 constexpr double kGain = 0.04;
 /// A moved share needs to save only this part, because the times of both parts say that the direction is right.
 constexpr double kGainOfBalance = 0.01;
-/// A trial ends early if even its fastest operation takes this many times as long as the choice in use.
+/// A trial ends early if even its fastest operation takes this many times as long as the choice in use: two, or one.
 constexpr double kHopeless = 1.5;
+constexpr double kHopelessAtOnce = 3;
 /// It ends early, too, if its slowest operation takes only this part of the time.
 constexpr double kObvious = 0.8;
-/// A path is not tried if the model expects it to take more than this many times the measured time.
+/// A path is not tried if the model expects it to take more than this many times the measured time. Where the model
+/// knows the links' rates, it hardly expects more than the path really takes.
 constexpr double kRuledOut = 2;
+constexpr double kRuledOutByRates = 1.25;
 /// The class leaves its rest when operations take this many times as long as when the choice was made.
 constexpr double kWorse = 1.25;
 /// Trials of a path may cost this part of the time.
-constexpr double kCostOfTrials = 0.02;
+constexpr double kCostOfTrials = 0.01;
 /// The class reacts at once when two operations take this many times as long.
 constexpr double kAlarm = 1.5;
+/// It reacts to one operation, if it is a split whose trees took this many times as long as its ranks: a rank that is
+/// late delays both.
+constexpr double kSudden = 2.5;
+/// A split that takes this many times as long as the links need has another bound: processors, in most cases.
+constexpr double kBusy = 1.05;
+/// Fewer operations decide if each took this long, and the longest took only this many times as long as the shortest.
+constexpr double kLongUs = 2'000;
+constexpr double kAlike = 1.15;
+constexpr std::size_t kSamplesAlike = 3;
 /// The parts of a split may differ by this factor.
 constexpr double kOutOfBalance = 1.12;
 /// The least share of either part, of kWholeShare: a smaller one costs more in steps than it carries.
@@ -54,6 +66,16 @@ bool is_split(std::uint32_t share) noexcept {
   return share >= kLeastShare && share <= kWholeShare - kLeastShare;
 }
 
+/// The time of a split that the ranks' links allow, for the time of the ranks alone. A byte through trees crosses a
+/// rank's link once, a byte between the ranks 2 (N-1) / N times.
+double on_links(double share, double alone_us, std::uint32_t ranks) noexcept {
+  return alone_us * (1 - share + share * ranks / (2.0 * (ranks - 1)));
+}
+
+double part_of(std::uint32_t share) noexcept {
+  return static_cast<double>(share) / kWholeShare;
+}
+
 }  // namespace
 
 Samples::Values Samples::sorted(double Times::* of) const {
@@ -62,6 +84,11 @@ Samples::Values Samples::sorted(double Times::* of) const {
   for (std::size_t i = 0; i < count_; ++i) values[i] = times_[i].*of;
   std::sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count_));
   return values;
+}
+
+bool Samples::decide() const {
+  if (count_ == times_.size()) return true;
+  return count_ >= kSamplesAlike && least() > kLongUs && greatest() < kAlike * least();
 }
 
 Adaptation::SizeClass::SizeClass(Collective collective, std::uint64_t size, const Step& step)
@@ -83,6 +110,7 @@ Amendment Adaptation::SizeClass::amendment(const Choice& choice) const noexcept 
 }
 
 void Adaptation::SizeClass::note(const MeasuredOperation& o) {
+  spent_us_ += o.time_us;
   if (!agreed_ || o.number < from_operation_ || o.path != in_effect().path) return;
   // Sizes of one class differ by less than a factor of two; the time of long operations follows the bytes.
   const double scale = o.bytes < kBytesCount ? 1 : static_cast<double>(upto_) / static_cast<double>(o.bytes);
@@ -115,32 +143,47 @@ Decision Adaptation::SizeClass::decide(const Figures& figures, std::uint32_t ran
 
 Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   const std::size_t n = samples_.size();
-  const bool hopeless = n >= 2 && samples_.least() > kHopeless * best_us_;
-  const bool obvious = n >= 3 && samples_.greatest() < kObvious * best_us_;
-  if (n < kSamples && !hopeless && !obvious) return std::nullopt;
+  const bool hopeless = samples_.least() > (n >= 2 ? kHopeless : kHopelessAtOnce) * best_us_;
+  const bool obvious = n >= 2 && samples_.greatest() < kObvious * best_us_;
+  if (!samples_.decide() && !hopeless && !obvious) return std::nullopt;
   const double median = samples_.median(&Samples::Times::whole_us);
   const double gain = balances_ ? kGainOfBalance : kGain;
   won_ = median < best_us_ * (1 - gain);
-  if (!balances_) known_us_[static_cast<std::size_t>(trial_->path)] = median;
-  const double slower_us = std::abs(median - best_us_) * kSamples;  // the cost of the slower of the two in a trial
-  not_before_[static_cast<std::size_t>(won_ ? best_.path : trial_->path)] = now + earned(slower_us);
-  if (balances_) moved_in_vain_ = won_ ? 1 : moved_at_;
+  if (!balances_) know(*trial_, median);
+  // The slower of the two is the one that a later trial would have to pay for.
+  const auto not_before = now + earned(std::abs(median - best_us_) * kSamples);
+  if (balances_) {
+    moved_in_vain_ = won_ ? 1 : moved_at_;
+    if (!won_) balance_at_ = std::max<TimePoint>(now + rest_, not_before);
+  } else if (!won_ || best_.path != trial_->path) {
+    not_before_[static_cast<std::size_t>(won_ ? best_.path : trial_->path)] = not_before;
+  }
   if (won_) {
     best_ = *trial_;
     best_us_ = chosen_us_ = median;
-  } else if (balances_) {
-    balance_at_ = now + std::max<Duration>(rest_, earned(slower_us));
   }
   trial_.reset();
   if (std::exchange(balances_, false)) return rest();
   return next(figures, ranks, now);
 }
 
+/// Returns whether the last operation says by itself that trees have become slow. A single slow operation may be chance,
+/// so the class trusts it the less the more often it has done so.
+bool Adaptation::SizeClass::trees_became_slow(TimePoint now) {
+  if (best_.path != Path::split || chosen_us_ == 0 || now < sudden_at_) return false;
+  const Samples::Times& last = samples_.last();
+  if (last.whole_us <= kAlarm * chosen_us_ || last.trees_us <= kSudden * last.ranks_us) return false;
+  sudden_at_ = now + std::exchange(sudden_rest_, std::min<Duration>(2 * sudden_rest_, kRestLast));
+  return true;
+}
+
 Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   const bool alarm = chosen_us_ > 0 && samples_.size() >= 2 && samples_.least_of_last(2) > kAlarm * chosen_us_;
-  if (alarm) samples_.keep_last(2);
-  if (samples_.size() < kSamples && !alarm) return std::nullopt;
+  const bool sudden = !alarm && trees_became_slow(now);
+  if (alarm || sudden) samples_.keep_last(alarm ? 2 : 1);
+  if (!samples_.decide() && !alarm && !sudden) return std::nullopt;
   best_us_ = samples_.median(&Samples::Times::whole_us);
+  if (sudden) return balance(now);
   if (chosen_us_ == 0 || best_us_ < chosen_us_) chosen_us_ = best_us_;
   if (best_us_ > kWorse * chosen_us_) {
     chosen_us_ = best_us_;
@@ -157,8 +200,13 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
 
 /// The time of each part of a split tells how long its path would take alone, so trials need not find that out.
 void Adaptation::SizeClass::learn_from_parts() {
-  const double share = static_cast<double>(best_.tree_share) / kWholeShare;
-  known_us_[static_cast<std::size_t>(Path::tree)] = samples_.median(&Samples::Times::trees_us) / share;
+  known_us_[static_cast<std::size_t>(Path::tree)] =
+      samples_.median(&Samples::Times::trees_us) / part_of(best_.tree_share);
+}
+
+void Adaptation::SizeClass::know(const Choice& choice, double time_us) {
+  known_us_[static_cast<std::size_t>(choice.path)] = time_us;
+  if (choice.path == Path::split) split_share_ = choice.tree_share;
 }
 
 /// Moves the share of a split so that both parts end together.
@@ -170,7 +218,7 @@ Decision Adaptation::SizeClass::balance(TimePoint now) {
   const bool as_before =
       (ratio > 1) == (moved_in_vain_ > 1) && out_of_balance(ratio) < kWorse * out_of_balance(moved_in_vain_);
   if (now < balance_at_ && as_before) return std::nullopt;
-  const double share = static_cast<double>(best_.tree_share) / kWholeShare;
+  const double share = part_of(best_.tree_share);
   const double by_trees = share / trees, by_ranks = (1 - share) / between;
   const std::uint32_t moved = share_of(by_trees / (by_trees + by_ranks));
   if (!is_split(moved) || moved == best_.tree_share) return std::nullopt;  // trials find that one path is quicker
@@ -179,17 +227,23 @@ Decision Adaptation::SizeClass::balance(TimePoint now) {
   return try_out({Path::split, moved});
 }
 
-/// Tries the next path of the round; after the last, the class rests with the best.
+/// Tries the next path of the round, and then smaller shares; after the last, the class rests with the best.
 Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   tried_[static_cast<std::size_t>(best_.path)] = true;
-  known_us_[static_cast<std::size_t>(best_.path)] = best_us_;
+  know(best_, best_us_);
+  const double ruled_out = figures.trees_gbits > 0 ? kRuledOutByRates : kRuledOut;
   for (const Path path : {Path::ranks, Path::tree, Path::split}) {
     if (std::exchange(tried_[static_cast<std::size_t>(path)], true)) continue;
     if (now < not_before_[static_cast<std::size_t>(path)]) continue;
     const auto it = prospect(path, figures, ranks);
-    if (it && it->time_us < (path == Path::split ? 1 - kGain : kRuledOut) * best_us_) return try_out(it->choice);
+    if (it && it->time_us < (path == Path::split ? 1 - kGain : ruled_out) * best_us_) return try_out(it->choice);
+  }
+  if (const auto it = prospect_of_less(figures, ranks); it && it->time_us < (1 - kGain) * best_us_) {
+    least_tried_ = it->choice.tree_share;
+    return try_out(it->choice);
   }
   tried_ = {};
+  least_tried_ = kWholeShare;
   known_us_ = {};
   rest_until_ = now + std::exchange(rest_, std::min<Duration>(2 * rest_, kRestLast));
   return rest();
@@ -229,6 +283,18 @@ double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std
   const double of_best = model(best_.path);
   const double asked = model(path);
   return of_best > 0 ? std::min(asked, asked * best_us_ / of_best) : asked;
+}
+
+/// Returns half of the share that was measured in this round, if the split took longer than the links need: the
+/// processors have more work with trees than without, and less of it may be quicker than all and than none.
+std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_of_less(const Figures& figures,
+                                                                                       std::uint32_t ranks) const {
+  const double split = known_us_[static_cast<std::size_t>(Path::split)];
+  if (split <= 0 || !is_split(split_share_ / 2)) return std::nullopt;
+  const double alone = expected_us(Path::ranks, figures, ranks);
+  const std::uint32_t less = split_share_ / 2;
+  if (less >= least_tried_ || split < kBusy * on_links(part_of(split_share_), alone, ranks)) return std::nullopt;
+  return Prospect{{Path::split, less}, on_links(part_of(less), alone, ranks)};
 }
 
 /// Returns the share with which both parts end together, if that is quicker than either path alone. The ranks' links

@@ -35,6 +35,10 @@ class Samples {
     count_ = count;
   }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  /// There must be one.
+  [[nodiscard]] const Times& last() const noexcept { return times_[count_ - 1]; }
+  /// Returns whether these are enough to judge by: few are if they are long and alike.
+  [[nodiscard]] bool decide() const;
   /// Returns the least whole time of the last `count`; there must be as many.
   [[nodiscard]] double least_of_last(std::size_t count) const noexcept {
     double least = times_[count_ - 1].whole_us;
@@ -65,6 +69,8 @@ class Adaptation::SizeClass {
     return collective == collective_ && size > above_ && size <= upto_;
   }
   [[nodiscard]] Amendment amendment(const Choice& choice) const noexcept;
+  /// Returns the time that all operations of the class have taken.
+  [[nodiscard]] double spent_us() const noexcept { return spent_us_; }
 
   /// Notes the times of an operation that began under the choice in effect; others are passed over.
   void note(const MeasuredOperation& operation);
@@ -89,11 +95,14 @@ class Adaptation::SizeClass {
   [[nodiscard]] Decision judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision next(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision rest();
+  [[nodiscard]] bool trees_became_slow(TimePoint now);
   void learn_from_parts();
+  void know(const Choice& choice, double time_us);
   [[nodiscard]] Decision balance(TimePoint now);
   [[nodiscard]] Decision try_out(const Choice& choice);
   [[nodiscard]] std::optional<Prospect> prospect(Path path, const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] std::optional<Prospect> prospect_of_split(const Figures& figures, std::uint32_t ranks) const;
+  [[nodiscard]] std::optional<Prospect> prospect_of_less(const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] double expected_us(Path path, const Figures& figures, std::uint32_t ranks) const;
 
   const Collective collective_;
@@ -111,12 +120,17 @@ class Adaptation::SizeClass {
   bool balances_ = false;                           // the trial moves the share of a split
   std::array<bool, kPathCount> tried_{};            // paths tried in this round
   std::array<double, kPathCount> known_us_{};       // times measured in this round; 0: none
+  std::uint32_t split_share_ = 0;                   // the share with which the split's time was measured
+  std::uint32_t least_tried_ = kWholeShare;         // the least of the smaller shares tried in this round
   std::array<TimePoint, kPathCount> not_before_{};  // when a trial may be repeated
   Samples samples_;
   std::uint64_t from_operation_ = 0;
   std::uint32_t pass_over_;
   TimePoint rest_until_{};
   TimePoint balance_at_{};
+  TimePoint sudden_at_{};  // a single operation may be an alarm again
+  Duration sudden_rest_ = kRestFirst;
+  double spent_us_ = 0;
   Duration rest_ = kRestFirst;
 };
 

@@ -81,7 +81,7 @@ bool planned_before_report(const GroupRecord& group, const std::vector<std::stri
 }
 
 Flight flight_of(const Fabric& fabric, const std::vector<std::string>& hosts, std::uint64_t link_rate) {
-  if (!fabric.knows_rates() && link_rate != 0) return flight_for(link_rate);
+  if (!fabric.knows_rates()) return flight_for(link_rate);
   std::uint64_t slowest = UINT64_MAX;
   for (const std::string& host : hosts) slowest = std::min(slowest, fabric.host_rate(host));
   return flight_for(slowest);

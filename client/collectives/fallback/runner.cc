@@ -46,7 +46,8 @@ void FallbackRunner::start_piece() {
   const Piece& p = pieces_[piece_];
   const std::uint64_t element = operation_->element_bytes();
   const std::uint64_t bytes = amount_in_all(p.collective, p.count * element, nranks_);
-  const Plan plan{.ranks = nranks_, .rank = rank_, .algorithm = policy_.at(p.collective, bytes).algorithm};
+  const Plan plan{
+      .ranks = nranks_, .rank = rank_, .algorithm = p.algorithm.value_or(policy_.at(p.collective, bytes).algorithm)};
   const bool two = p.collective == Collective::all_reduce && plan.algorithm == schedule::Algorithm::ring &&
                    nranks_ > 2 && bytes / nranks_ >= kPartBytesMin;
   std::uint64_t begin = 0;

@@ -23,8 +23,8 @@ namespace tributary::client {
 
 class FallbackRunner {
  public:
-  /// `peer_class`: the class of connections that this runner alone uses. `policy` chooses the algorithm; it outlives
-  /// the runner, and is the same on every rank.
+  /// `peer_class`: the class of connections that this runner alone uses. `policy` chooses the algorithm of
+  /// pieces that name none; it outlives the runner, and is the same on every rank.
   FallbackRunner(PeerMesh& mesh, PeerClass peer_class, std::uint32_t rank, std::uint32_t nranks,
                  const tuning::Policy& policy)
       : mesh_(mesh), class_(peer_class), rank_(rank), nranks_(nranks), policy_(policy) {}

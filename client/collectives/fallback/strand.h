@@ -21,6 +21,7 @@ struct Piece {
   std::byte* recv = nullptr;
   std::uint64_t count = 0;  // elements, as in the collective's own call
   bool in_place = false;
+  std::optional<schedule::Algorithm> algorithm{};  // none: as the group's policy says
 };
 
 /// The plan of a piece: how it runs, among how many ranks, and as which of them.

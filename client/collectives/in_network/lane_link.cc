@@ -18,6 +18,9 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
       entries_(std::size_t{2} * descriptor.window),
       retained_(std::make_shared<kernels::Pages>(std::size_t{descriptor.window} * descriptor.segment_bytes)),
       staging_(std::size_t{descriptor.window} * descriptor.segment_bytes),
+      window_({.reserved = descriptor.window,
+               .segment_bytes = descriptor.segment_bytes,
+               .rates_known = settings.rates_known}),
       cursor_operation_(settings.first_operation),
       pulse_(settings.pulse) {}
 
@@ -148,8 +151,8 @@ bool LaneLink::input_there(const Operation& operation) const {
          operation.staged->input_ready(operation.input_of(e.segment) + e.segment.count * operation.element_bytes());
 }
 
-bool LaneLink::contribute_one() {
-  if (contributed_ >= prefix_ + descriptor_.window) return false;
+bool LaneLink::contribute_one(transport::TimePoint now) {
+  if (contributed_ >= prefix_ + window_.segments()) return false;
   Operation* const next = advance_cursor();
   if (next == nullptr) return false;
   Operation& operation = *next;
@@ -175,14 +178,15 @@ bool LaneLink::contribute_one() {
   }
   if (!channel_->send(header, {header.bare() ? nullptr : operation.input_of(e.segment), bytes}, 0)) return false;
   bytes_sent_ += bytes;
+  window_.sent(contributed_, e.segment.count * operation.element_bytes() == descriptor_.segment_bytes, now);
   ++contributed_;
   cursor_segment_ = settings_.turns.after(operation.number, cursor_segment_);
   return true;
 }
 
-void LaneLink::pump() {
+void LaneLink::pump(transport::TimePoint now) {
   if (!ready_ || over_) return;
-  while (contribute_one()) {
+  while (contribute_one(now)) {
   }
 }
 
@@ -289,10 +293,11 @@ void LaneLink::take_result(std::span<std::byte> payload) {
   }
   if (operation.staged && !payload.empty())
     operation.staged->result_landed({operation.result_of(e.segment), payload.size()});
-  user_.lane_progress();
+  const transport::TimePoint now = user_.lane_progress();
+  window_.came(prefix_, now);
   ++prefix_;
   if (++operation.segments_done == operation.segments) user_.segments_finished(operation);
-  pump();
+  pump(now);
 }
 
 void LaneLink::retain(const Operation& operation) {

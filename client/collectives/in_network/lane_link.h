@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "client/collectives/in_network/direct_lane.h"
+#include "client/collectives/in_network/lane_window.h"
 #include "client/operation/dealing.h"
 #include "client/operation/operation.h"
 #include "tributary/kernels/pages.h"
@@ -44,7 +45,8 @@ class LaneUser {
   virtual std::uint64_t first_operation_kept() const = 0;
   virtual void lane_ready(std::uint32_t lane) = 0;
   virtual void lane_failed(std::uint32_t lane, const std::string& reason) = 0;
-  virtual void lane_progress() = 0;
+  /// Called when a result has come. Returns the time.
+  virtual transport::TimePoint lane_progress() = 0;
   virtual void lane_fault(const MismatchReport& report) = 0;
   /// Called when the last missing result of this operation has arrived.
   virtual void segments_finished(Operation& operation) = 0;
@@ -70,6 +72,7 @@ struct LaneSettings {
   std::uint32_t epoch = 0;
   std::uint64_t first_operation = 0;
   LanePulseSettings pulse{};
+  bool rates_known = false;  // see LaneWindow
 };
 
 class LaneLink final : public transport::ChannelHandler {
@@ -86,7 +89,7 @@ class LaneLink final : public transport::ChannelHandler {
   /// Checks, many times a second, whether the aggregator still answers while a result is outstanding.
   void look(transport::TimePoint now);
   /// Contributes as much as the window and the channel take.
-  void pump();
+  void pump(transport::TimePoint now);
   /// Copies the data that recovery could ask for after the caller has got `operation`'s buffers back.
   void retain(const Operation& operation);
   /// Tells the aggregator that every rank has finished with the group, and closes.
@@ -129,7 +132,7 @@ class LaneLink final : public transport::ChannelHandler {
  private:
   [[nodiscard]] Operation* advance_cursor();
   [[nodiscard]] bool input_there(const Operation& operation) const;
-  [[nodiscard]] bool contribute_one();
+  [[nodiscard]] bool contribute_one(transport::TimePoint now);
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
   /// Returns the place that receives the data of this entry's result; the result must have data.
   [[nodiscard]] std::byte* result_place(const SequenceEntry& entry) noexcept;
@@ -175,6 +178,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::unique_ptr<transport::KeptMemory> kept_staging_;
   std::vector<std::unique_ptr<DirectLane>> direct_lanes_;  // one for each device
   std::vector<std::byte> text_;
+  LaneWindow window_;
   std::uint64_t prefix_ = 0;        // results received: exactly the sequences below
   std::uint64_t contributed_ = 0;   // sequences below have been sent up
   std::uint64_t expected_ = 0;      // results of sequences below were announced to the channel

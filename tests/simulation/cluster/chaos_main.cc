@@ -175,6 +175,7 @@ void Life::build() {
   constexpr std::uint32_t kWeightsMax[] = {1, 4, 1, kLaneWeightMax};
   s.weight_max = kWeightsMax[seed / 2 % std::size(kWeightsMax)];
   if (seed % 2 == 0) s.amendments = [this] { return some_amendment(); };
+  s.automatic = seed % 4 == 1;  // trials of paths and shares, by the times of this life
   s.lease_seconds = 1;
   s.advice_percent = static_cast<std::uint32_t>(below(3) * 50);
   cluster = std::make_unique<Cluster>(s);

@@ -29,6 +29,8 @@ struct ClusterSettings {
   transport::SimSettings network;
   PathRates rates{};                    // rates that the manager tells with its trees
   std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever there is one
+  bool automatic =
+      false;  // without a table, every rank 0 has the cost model's choice, and corrects it by measured times
   /// For every rank 0: asked for an amendment of the policy after each operation.
   std::function<std::optional<tuning::Amendment>()> amendments;
   bool devices = false;  // each rank has a device, and a second way

@@ -74,6 +74,8 @@ client::CommunicatorSettings SimRank::communicator_settings(const client::Unique
   if (cluster_.settings().tuning && rank_ == 0) {  // the other ranks must learn it from rank 0
     settings.tuning = client::TuningMode::table;
     settings.tuning_table = *cluster_.settings().tuning;
+  } else if (cluster_.settings().automatic && rank_ == 0) {
+    settings.tuning = client::TuningMode::automatic;
   }
   if (rank_ == 0) settings.amendments = cluster_.settings().amendments;
   return settings;

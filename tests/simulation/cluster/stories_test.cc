@@ -476,6 +476,48 @@ TEST(Cluster, CarriesOneOperationByTreesAndBetweenTheRanksAtOnce) {
   }
 }
 
+// The manager knows the links' rates and says that trees are quickest, but the aggregators take long to answer.
+TEST(Cluster, LeavesTreesThatAreSlowerThanTheirRatesSay) {
+  Cluster cluster({.seed = 21,
+                   .aggregators = 1,
+                   .window = 2,
+                   .segment_bytes = 1024,
+                   .rates = {.links = 100'000'000, .trees = 100'000'000, .ranks = 100'000'000},
+                   .automatic = true});
+  cluster.add_group(4, 1, {.calls = 2000, .count_max = 30'000, .only = Collective::all_reduce});
+  for (auto& rank : cluster.groups()[0])
+    cluster.network().set_link(rank->host(), cluster.aggregators()[0]->name(), {.latency = 2ms});
+  ASSERT_TRUE(cluster.run(300s)) << cluster.describe();
+  ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) {
+    EXPECT_FALSE(rank->failure()) << cluster.describe();
+    const auto info = rank->communicator().info();
+    EXPECT_TRUE(info.in_network) << "the trees stay in use, for sizes where they are quicker";
+    EXPECT_GT(info.bytes_in_network, 0U);
+    EXPECT_GT(info.bytes_fallback, 3 * info.bytes_in_network);
+  }
+}
+
+// A lane that begins with half of its window uses all of it where the way is long.
+TEST(Cluster, HasAsMuchInFlightAsTheRoundTripAsksFor) {
+  const auto seconds = [](std::uint32_t window, std::uint32_t calls) {
+    Cluster cluster({.seed = 3,
+                     .aggregators = 1,
+                     .window = window,
+                     .segment_bytes = 16 << 10,
+                     .network = {.link = {.latency = 1ms, .jitter = 0us, .bytes_per_second = 125'000'000}}});
+    cluster.add_group(2, 1, {.calls = calls, .count_max = 1 << 20, .only = Collective::all_reduce});
+    EXPECT_TRUE(cluster.run(60s)) << cluster.describe();
+    EXPECT_TRUE(cluster.violations().empty()) << cluster.describe();
+    EXPECT_GT(cluster.groups()[0][0]->communicator().info().bytes_in_network, 0U);
+    return std::chrono::duration<double>(cluster.network().now().time_since_epoch()).count();
+  };
+  const auto of_calls = [&](std::uint32_t window) { return seconds(window, 120) - seconds(window, 20); };
+  const double enough = of_calls(64);
+  EXPECT_LT(of_calls(128), 1.05 * enough);
+  EXPECT_GT(of_calls(8), 1.5 * enough) << "a reservation of 128 KiB is less than this way holds";
+}
+
 // Lanes of unequal weights and windows are at different places of an operation when they are lost. Without unequal
 // shares of what is left, segments would be reduced twice, or not at all.
 TEST(Cluster, GoesOnWhenLanesOfDifferentWeightsAreLost) {

@@ -50,6 +50,31 @@ TEST_P(DivisionTest, TheTwoPartsAreTheWhole) {
   }
 }
 
+// The ranks' part has the algorithm of a call of its own length, by the policy of the trees in use, not that of the whole
+// call, whose bytes go another way in part.
+TEST(Division, TheRanksPartHasTheAlgorithmForItsBytes) {
+  std::array<tuning::Steps, kCollectiveCount> steps;
+  for (tuning::Steps& one : steps) {
+    one = {{40'000, Path::ranks, schedule::Algorithm::halving_doubling},
+           {UINT64_MAX, Path::split, schedule::Algorithm::ring, kWholeShare / 2}};
+  }
+  const tuning::Policy policy(std::move(steps));
+  const DivisionTerms terms{.policy = &policy, .nranks = 4, .segment_bytes = 1024, .lanes = 1, .cycle = 1};
+  std::array<std::byte, 8> buffer{};
+  const auto of = [&](std::uint64_t count) {
+    Operation o = sum_of(count);
+    o.send = o.recv = buffer.data();
+    const Division division = divide(o, terms);
+    return division.cut ? ranks_part(o, *division.cut).algorithm : division.algorithm;
+  };
+  EXPECT_EQ(of(9'000), schedule::Algorithm::halving_doubling) << "the ranks carry all of it";
+  EXPECT_EQ(of(16'384), schedule::Algorithm::halving_doubling) << "64 KiB, and 32 KiB between the ranks";
+  EXPECT_EQ(of(32'768), schedule::Algorithm::ring) << "128 KiB, and 64 KiB between the ranks";
+  Operation o = sum_of(16'384);
+  o.send = o.recv = buffer.data();
+  EXPECT_FALSE(trees_part(o, *divide(o, terms).cut).algorithm) << "if trees are lost, the group's policy decides";
+}
+
 INSTANTIATE_TEST_SUITE_P(Shares, DivisionTest,
                          testing::Values(1U, 100U, kWholeShare / 3, kWholeShare / 2, kWholeShare - 1));
 

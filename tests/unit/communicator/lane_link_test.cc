@@ -75,7 +75,7 @@ class Caller final : public LaneUser {
   std::uint64_t first_operation_kept() const override { return 0; }
   void lane_ready(std::uint32_t) override { ready = true; }
   void lane_failed(std::uint32_t, const std::string& why) override { failed = why; }
-  void lane_progress() override {}
+  transport::TimePoint lane_progress() override { return {}; }
   void lane_fault(const MismatchReport&) override {}
   void segments_finished(Operation& operation) override { ended.push_back(operation.number); }
   bool ready = false;
@@ -89,17 +89,17 @@ class Caller final : public LaneUser {
 
 class LaneLinkTest : public testing::Test {
  protected:
-  LaneLinkTest() {
+  explicit LaneLinkTest(bool rates_known = false) {
     LaneDescriptor descriptor;
     descriptor.window = kWindow;
     descriptor.segment_bytes = 256;
     descriptor.entries.push_back({.aggregator = {"aggregator", 7471}, .aggregator_name = "aggregator", .tokens = {}});
-    lane_ = std::make_unique<LaneLink>(caller_, descriptor,
-                                       LaneSettings{.lane = 0, .rank = 1, .nranks = 2, .group = 9, .epoch = 3});
+    const LaneSettings settings{.lane = 0, .rank = 1, .nranks = 2, .group = 9, .epoch = 3, .rates_known = rates_known};
+    lane_ = std::make_unique<LaneLink>(caller_, descriptor, settings);
     listener_ = *network_.transport("aggregator").listen({"aggregator", 7471}, aggregator_);
     lane_->connect(network_.transport("rank"), 5s);
     settle();
-    lane_->pump();
+    lane_->pump({});
     settle();
   }
   void settle() { network_.run_for(10ms); }
@@ -129,6 +129,16 @@ TEST_F(LaneLinkTest, ContributesAWindowAndTakesResultsInSequence) {
   }
   EXPECT_EQ(caller_.ended.size(), 16U);
   EXPECT_FALSE(caller_.failed);
+}
+
+class LaneLinkWithRates : public LaneLinkTest {
+ protected:
+  LaneLinkWithRates() : LaneLinkTest(true) {}
+};
+
+TEST_F(LaneLinkWithRates, BeginsWithHalfOfItsReservation) {
+  ASSERT_TRUE(caller_.ready);
+  EXPECT_EQ(aggregator_.contributions.size(), kWindow / 2);
 }
 
 struct Lie {

@@ -43,7 +43,7 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
         EXPECT_EQ(claims->lane, lane);
         EXPECT_EQ(claims->ranks, 4U);
         EXPECT_EQ(claims->window, d.lanes[lane].window);
-        EXPECT_EQ(claims->segment_bytes, 65536U);
+        EXPECT_EQ(claims->segment_bytes, d.lanes[lane].segment_bytes);
         EXPECT_EQ(claims->kind, level == 0 ? ChildKind::rank : ChildKind::aggregator);
         EXPECT_EQ(claims->rank, level == 0 ? rank : rank / 2 * 2) << "the claims name the lowest rank below";
         EXPECT_EQ(claims->root, level == 1);
@@ -161,7 +161,7 @@ TEST_F(ClusterTest, TriesAFailedAggregatorAgainAfterAWhile) {
 
 TEST_F(ClusterTest, KeepsTheTreesThereAreWhenNoBetterOnesCanBeHad) {
   open("");
-  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 32, 65536)).has_value());
+  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 128, 16384)).has_value());
   const std::uint64_t id = ask()->descriptor.group;
   const std::uint64_t before = reserved();
   ASSERT_GT(before, 0U);
@@ -203,15 +203,16 @@ TEST_F(ClusterTest, HoldsBothReservationsWhileAGroupMovesThoughTheTopologyChange
 
 TEST_F(ClusterTest, GivesABrokenTreesMemoryToTheNextOne) {
   open("");
-  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 32, 65536)).has_value());
+  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 128, 16384)).has_value());
   const std::uint64_t id = ask()->descriptor.group;
-  EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U) << "the lane broke although no aggregator failed";
-  EXPECT_EQ(reserved(), lane_reservation_bytes(4, 32, 65536));
+  EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U)
+      << "nobody is to blame, the lane broke all the same";
+  EXPECT_EQ(reserved(), lane_reservation_bytes(4, 128, 16384));
 }
 
 TEST_F(ClusterTest, PromisesMemoryOnceAndAgainWhenItIsGivenBack) {
   open("");
-  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 32, 65536)).has_value());
+  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 128, 16384)).has_value());
   const std::uint64_t first = ask()->descriptor.group;
   EXPECT_THAT(ask()->descriptor.lanes, IsEmpty());
   ASSERT_TRUE(cluster_->remove_group(first).has_value());
@@ -226,25 +227,25 @@ TEST_F(ClusterTest, DividesTheWindowAmongLanesUnlessTheJobNamesIt) {
     EXPECT_THAT(grant->descriptor.lanes, SizeIs(lanes));
     return grant->descriptor.lanes[0].window;
   };
-  EXPECT_EQ(window_of(1, 0), 32U);
-  EXPECT_EQ(window_of(4, 0), 16U);
+  EXPECT_EQ(window_of(1, 0), 128U);
+  EXPECT_EQ(window_of(4, 0), 64U);
   EXPECT_EQ(window_of(4, 20), 20U);
 }
 
 TEST_F(ClusterTest, WidensTheWindowOfTheLanesThatAreLeft) {
   open("");
   for (const char* name : {"a", "b", "c", "d"}) {
-    ASSERT_TRUE(enlist(name, "h", lane_reservation_bytes(4, 32, 65536)).has_value());
+    ASSERT_TRUE(enlist(name, "h", lane_reservation_bytes(4, 128, 16384)).has_value());
   }
   const auto grant = ask(4);
   ASSERT_THAT(grant->descriptor.lanes, SizeIs(4));
-  EXPECT_EQ(grant->descriptor.lanes[0].window, 16U);
-  EXPECT_EQ(reserved(), 4 * lane_reservation_bytes(4, 16, 65536));
+  EXPECT_EQ(grant->descriptor.lanes[0].window, 64U);
+  EXPECT_EQ(reserved(), 4 * lane_reservation_bytes(4, 64, 16384));
   // Two lanes of an aggregator do not fit: each has connections of its own besides its segments.
   const auto rebuilt = cluster_->rebuild_group(grant->descriptor.group, 1, {"b", "d"});
   ASSERT_THAT(rebuilt->descriptor.lanes, SizeIs(2));
-  EXPECT_EQ(rebuilt->descriptor.lanes[0].window, 32U);
-  EXPECT_EQ(reserved(), 2 * lane_reservation_bytes(4, 32, 65536));
+  EXPECT_EQ(rebuilt->descriptor.lanes[0].window, 128U);
+  EXPECT_EQ(reserved(), 2 * lane_reservation_bytes(4, 128, 16384));
 }
 
 TEST_F(ClusterTest, GivesNoNewTreesToAnAggregatorWhoseLeaseEnded) {

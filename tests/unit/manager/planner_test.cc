@@ -535,16 +535,17 @@ TEST(LaneTree, RefusesWhatIsNoTree) {
   EXPECT_EQ(lane.levels, 2U);
 }
 
-TEST(Flight, FillsALinkForARoundTripAndAQueueNotAtAll) {
+TEST(Flight, ReservesTwiceWhatFillsALinkForARoundTrip) {
   const auto bytes = [](std::uint64_t rate) {
     const Flight flight = flight_for(rate);
     return std::uint64_t{flight.window} * flight.segment_bytes;
   };
-  EXPECT_EQ(bytes(200'000'000), 128U << 10);
-  EXPECT_EQ(bytes(1'000'000'000), 128U << 10);
-  EXPECT_EQ(bytes(100'000'000'000), 2U << 20);
-  EXPECT_EQ(bytes(0), bytes(100'000'000'000)) << "the rate is not known";
-  EXPECT_EQ(bytes(3'200'000'000'000), 4U << 20);
+  EXPECT_EQ(bytes(200'000'000), 256U << 10);
+  EXPECT_EQ(bytes(1'000'000'000), 256U << 10);
+  EXPECT_EQ(bytes(100'000'000'000), 4U << 20);
+  EXPECT_EQ(bytes(0), 2U << 20) << "unknown";
+  EXPECT_EQ(bytes(3'200'000'000'000), 8U << 20);
+  EXPECT_EQ(flight_for(0).segment_bytes, 16U << 10) << "unknown";
   EXPECT_EQ(flight_for(1'000'000'000).segment_bytes, 16U << 10);
   EXPECT_EQ(flight_for(10'000'000'000).segment_bytes, 32U << 10);
   EXPECT_EQ(flight_for(100'000'000'000).segment_bytes, 64U << 10);

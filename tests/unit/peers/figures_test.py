@@ -15,6 +15,7 @@ sys.path.insert(0, sys.argv.pop(1))
 
 import limits  # noqa: E402
 import measure  # noqa: E402
+import namespaces  # noqa: E402
 import options  # noqa: E402
 import places  # noqa: E402
 import report  # noqa: E402
@@ -90,6 +91,13 @@ class Report(unittest.TestCase):
         self.assertEqual((row["of tree"], row["of ring"], row["peer/this"]), ("80.0 %", "120.0 %", "1.60"))
         self.assertEqual((row["cpu s/GB ranks"], row["aggr."]), ("2.00", "1.00"))
 
+    def test_equal_links_have_a_bound_by_the_number_of_aggregators(self) -> None:
+        of = [measure.Cell(places.SETTINGS["equal"], 8, 125_000_000, "a", count) for count in (0, 2, 8, 20)]
+        bounds = [it._limits(0)["bound_seconds"] for it in of]
+        for found, expected in zip(bounds, (1.75, 1.75 / (1 + 0.25 * 0.75), 1.0, 1.0), strict=True):
+            self.assertAlmostEqual(found, expected)
+        self.assertNotIn("bound_seconds", measure.Cell(places.SETTINGS["1gbit"], 8, 4, "a", 8)._limits(0))
+
     def test_a_failure_has_a_row_with_its_sentence(self) -> None:
         it = measure.Cell(places.SETTINGS["1gbit"], 4, 1024, "gloo", failure="rank 3 has ended\nmore")
         text = report.table([it.as_json(0), cell("tributary-1", 1.0)], {"tributary-1"})
@@ -98,6 +106,20 @@ class Report(unittest.TestCase):
 
     def test_cells_of_other_sizes_ranks_or_settings_are_not_compared(self) -> None:
         self.assertEqual(len(report.grouped([cell("a", 1), cell("b", 1), cell("a", 1, ranks=8)])), 2)
+
+
+class Queues(unittest.TestCase):
+    def test_a_named_depth_is_a_time_at_the_rate(self) -> None:
+        self.assertEqual(namespaces.queue_bytes(1e9, None), 500_000)
+        self.assertEqual(namespaces.queue_bytes(200e6, None), 256 * 1024)
+        self.assertEqual(namespaces.queue_bytes(200e6, 4e-3), 100_000)
+        self.assertEqual(namespaces.queue_bytes(1e6, 1e-3), 4 * namespaces.FRAME_BYTES)
+
+    def test_options_name_them(self) -> None:
+        chosen = options.parse(["--congestion", "cubic,bbr", "--queue", "500us"])
+        self.assertEqual((chosen.congestion_control, chosen.queue), (["cubic", "bbr"], 500e-6))
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+            options.parse(["--queue", "4"])
 
 
 class Topology(unittest.TestCase):

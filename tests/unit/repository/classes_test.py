@@ -25,7 +25,7 @@ CLASSES: dict[str, tuple[int, int]] = {
     "Device": (26, 42),
     "DpdkPort": (32, 46),
     "Flow": (52, 55),
-    "LaneLink": (21, 48),
+    "LaneLink": (22, 48),
     "PacketConnection": (30, 74),
     "PacketCore": (30, 68),
     "ShmConnection": (38, 78),

@@ -40,7 +40,7 @@ LAYERS: dict[str, set[str]] = {
     "tree-manager/identity": PROTOCOL,
     "tree-manager": MANAGER,
     "client/include": set(),
-    "client/operation": {"protocol", "transport"},
+    "client/operation": {"protocol", "transport", "client/schedule"},
     "client/schedule": PROTOCOL,
     "client/tuning": {*PROTOCOL, "client/schedule"},
     "client/control": {"protocol", "transport"},

@@ -1,0 +1,72 @@
+#include "client/collectives/in_network/lane_window.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::client {
+namespace {
+
+using transport::Duration;
+using transport::TimePoint;
+
+constexpr auto kSpanOfRate = std::chrono::seconds(1);
+constexpr auto kSpanOfTrip = std::chrono::seconds(10);
+/// Times the product of rate and round trip: it grows where the product was measured with too few, and hides jitter.
+constexpr double kAhead = 1.5;
+/// Bytes where no rate is known: at first, and at least.
+constexpr std::uint32_t kFirstBytes = 128U << 10;
+constexpr std::uint32_t kLeastBytes = 64U << 10;
+/// With one segment in flight a link stands still while the segment's sum is made.
+constexpr std::uint32_t kLeastSegments = 2;
+
+std::uint32_t of_bytes(std::uint32_t bytes, const LaneWindow::Settings& settings) {
+  return std::min(settings.reserved, std::max(bytes / settings.segment_bytes, kLeastSegments));
+}
+
+std::uint32_t half_of(const LaneWindow::Settings& settings) {
+  return std::min(settings.reserved, std::max((settings.reserved + 1) / 2, kLeastSegments));
+}
+
+}  // namespace
+
+LaneWindow::LaneWindow(const Settings& settings)
+    : reserved_(settings.reserved),
+      least_(settings.rates_known ? half_of(settings) : of_bytes(kLeastBytes, settings)),
+      segments_(settings.rates_known ? least_ : of_bytes(kFirstBytes, settings)),
+      sent_(settings.reserved) {
+  TRIBUTARY_ASSERT(0 < least_ && least_ <= segments_ && segments_ <= reserved_,
+                   "{} segments in flight at first, {} at least, of {} that are reserved", segments_, least_,
+                   reserved_);
+}
+
+void LaneWindow::Best::add(double value, TimePoint at, Duration span) noexcept {
+  if (at - since >= span) {
+    before = now;
+    now = 0;
+    since = at;
+  }
+  now = std::max(now, value);
+}
+
+void LaneWindow::sent(std::uint64_t sequence, bool whole, TimePoint now) noexcept {
+  sent_[sequence % sent_.size()] = {.at = now, .come = come_, .whole = whole};
+}
+
+void LaneWindow::came(std::uint64_t sequence, TimePoint now) noexcept {
+  const Sent& it = sent_[sequence % sent_.size()];
+  if (!it.whole) return;
+  ++come_;
+  const double seconds = std::chrono::duration<double>(now - it.at).count();
+  if (seconds <= 0) return;  // within one turn: there is no link to fill
+  per_second_.add(static_cast<double>(come_ - it.come) / seconds, now, kSpanOfRate);
+  trips_per_second_.add(1 / seconds, now, kSpanOfTrip);
+  const double held = per_second_.value() / trips_per_second_.value();
+  const double wanted = std::ceil(kAhead * held) + 1;
+  segments_ =
+      static_cast<std::uint32_t>(std::clamp(wanted, static_cast<double>(least_), static_cast<double>(reserved_)));
+}
+
+}  // namespace tributary::client
