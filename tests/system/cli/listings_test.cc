@@ -215,7 +215,7 @@ TEST_F(Listings, DrainNeedsTheAggregatorTokenAndCanBeUndone) {
   EXPECT_THAT(json_of({"aggregators", "aggregator-0"}).at("state").get<std::string>(), AnyOf("resuming", "active"));
   const Outcome wrong = work_.tributary({"drain", "aggregator-0", "--token-file", cluster_->job_token_file()});
   EXPECT_EQ(wrong.code, 1);
-  EXPECT_THAT(wrong.error, HasSubstr("aggregator token"));
+  EXPECT_THAT(wrong.error, HasSubstr("the role tenant may not POST"));
   EXPECT_EQ(work_.tributary({"drain", "nobody", "--token-file", token}).code, 1);
 }
 

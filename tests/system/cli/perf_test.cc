@@ -141,9 +141,9 @@ TEST_F(Perf, WarnsOfAPathThatNobodyAskedFor) {
                              "configured; set TRIBUTARY_MANAGER"));
   std::ofstream(work_.path("no-token")) << "wrong\n";
   const std::string error = run("1", "TRIBUTARY_LANE=2 TRIBUTARY_TOKEN_FILE=" + work_.path("no-token")).error;
-  EXPECT_THAT(error,
-              testing::ContainsRegex(" warn[a-z]* .*tributary: rank 0 of 2: in-network reduction not in use: .*set "
-                                     "TRIBUTARY_TOKEN_FILE to a file with job.token"));
+  EXPECT_THAT(error, testing::ContainsRegex(
+                         " warn[a-z]* .*tributary: rank 0 of 2: in-network reduction not in use: .*set "
+                         "TRIBUTARY_TOKEN_FILE to a file with a token of `tributary token make`, or job.token"));
   EXPECT_THAT(error, HasSubstr("TRIBUTARY_LANE is set, but nothing reads it: is TRIBUTARY_LANES meant?"));
   EXPECT_THAT(run("1", "TRIBUTARY_PATH=fallback").error,
               testing::Not(testing::ContainsRegex(" warn[a-z]* .*tributary: rank 0 of 2: in-network")));
