@@ -12,7 +12,7 @@ namespace {
 constexpr double kWidth = 800, kHeight = 430;
 constexpr double kLeft = 62, kRight = 96, kTop = 84, kBottom = 40;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
-constexpr double kGroupPart = 0.8;  // the bars' part of the room of a size
+constexpr double kGroupPart = 0.94;  // the bars' part of the room of a size
 constexpr const char* kInk = "#222222";
 constexpr const char* kFaint = "#d9d9d9";
 
@@ -60,7 +60,7 @@ class Drawing {
     for (std::size_t i = 0; i < comparison_.sizes.size(); ++i) group(i);
     // A white edge keeps the times readable across lines.
     return out_ +
-           "<g text-anchor=\"middle\" font-size=\"10\" stroke=\"#ffffff\" stroke-width=\"3\" "
+           "<g text-anchor=\"middle\" font-size=\"9\" stroke=\"#ffffff\" stroke-width=\"2\" "
            "paint-order=\"stroke\">\n" +
            times_ + "</g>\n</svg>\n";
   }
