@@ -130,7 +130,7 @@ void reduce_format(ReduceOp op, std::span<const void* const> inputs, void* out, 
 template <class Format>
 void weighted_format(DType dtype, std::span<const void* const> inputs, const double* weights, double quotient,
                      void* out, std::size_t count) noexcept {
-  using T = typename Format::Accumulator;
+  using T = Format::Accumulator;
   const auto largest = static_cast<T>(largest_of(dtype));
   for (std::size_t i = 0; i < count; ++i) {
     T value = load<Format>(inputs[0], i) * static_cast<T>(weights[0]);
