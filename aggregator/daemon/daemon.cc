@@ -9,6 +9,7 @@
 #include "aggregator/daemon/host_address.h"
 #include "aggregator/daemon/line_rate.h"
 #include "aggregator/daemon/modules.h"
+#include "aggregator/daemon/packet_settings.h"
 #include "service-kit/units.h"
 
 namespace tributary::aggregator {
@@ -172,15 +173,7 @@ transport::VerbsSettings Daemon::verbs_settings() const {
 
 transport::UdpSettings Daemon::udp_settings() const {
   transport::UdpSettings udp;
-  udp.connections_max = settings_.connections_max;
-  // The transport's default is shorter than TCP's, so the setting is only an upper bound.
-  udp.keepalive = std::min<transport::Duration>(udp.keepalive, settings_.keepalive);
-  udp.peer_timeout = settings_.packet_peer_timeout;
-  udp.delay_target = settings_.packet_delay_target;
-  udp.window_initial = settings_.packet_window_initial;
-  udp.window_max = settings_.packet_window_max;
-  udp.ecn = settings_.packet_ecn;
-  udp.dscp = static_cast<std::uint8_t>(settings_.packet_dscp);
+  take_packet_settings(udp, settings_);
   udp.datagram_bytes_max = settings_.packet_datagram_bytes_max;
   udp.busy_poll = settings_.busy_poll;
   udp.keys = link_keys_;

@@ -8,6 +8,7 @@
 #include <ranges>
 
 #include "aggregator/daemon/modules.h"
+#include "aggregator/daemon/packet_settings.h"
 
 namespace tributary::aggregator {
 namespace {
@@ -70,15 +71,7 @@ transport::DpdkSettings DpdkNetwork::queue_settings(std::uint32_t queue) const {
   transport::DpdkSettings dpdk;
   dpdk.queue = static_cast<std::uint16_t>(queue);
   dpdk.core = core_of(split(settings_.dpdk_cores, ','), queue);
-  dpdk.connections_max = settings_.connections_max;
-  // The transport's default is shorter than TCP's, so the setting is only an upper bound.
-  dpdk.keepalive = std::min<transport::Duration>(dpdk.keepalive, settings_.keepalive);
-  dpdk.peer_timeout = settings_.packet_peer_timeout;
-  dpdk.delay_target = settings_.packet_delay_target;
-  dpdk.window_initial = settings_.packet_window_initial;
-  dpdk.window_max = settings_.packet_window_max;
-  dpdk.ecn = settings_.packet_ecn;
-  dpdk.dscp = static_cast<std::uint8_t>(settings_.packet_dscp);
+  take_packet_settings(dpdk, settings_);
   dpdk.sleep_max = settings_.dpdk_sleep;
   dpdk.keys = keys_;
   return dpdk;
@@ -97,7 +90,7 @@ Result<std::unique_ptr<UdpDoor>> DpdkNetwork::open_door(transport::DpdkTransport
   if (needs_door()) {
     transport::DpdkSettings dpdk = queue_settings(settings_.workers);
     dpdk.core = -1;
-    dpdk.sleep_max = std::chrono::milliseconds(1);  // a child that connects can wait for so long
+    dpdk.sleep_max = std::chrono::milliseconds(1);  // the longest that a connecting child waits
     auto transport = module_.make(device_, dpdk);
     auto listener = module_.listen_for(*transport, {{}, settings_.listen.front().port}, std::move(route));
     if (!listener) return fail(Errc::io, listener.error().message);

@@ -26,7 +26,7 @@ class RateLimit;
 
 struct ApiSettings {
   std::string aggregator_token;                  // empty: it is good for nothing
-  std::string job_token;                         // the same
+  std::string job_token;                         // empty: it is good for nothing
   bool reads_need_token = false;                 // reads need a token
   bool tenants_read_all = false;                 // tenants read of others' groups, too, where reads need a token
   IdentityKeys identity_keys{};                  // of identity tokens

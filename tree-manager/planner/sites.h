@@ -86,8 +86,8 @@ struct Sites {
   std::vector<SiteHost> hosts;
   std::vector<AggregatorBudget> budgets;
   std::vector<SiteAggregator> aggregators;  // of one view after the other, sorted by place, then name
-  std::vector<Site> sites;                  // the same
-  std::vector<std::uint32_t> order;         // the same: ranks, sorted by place
+  std::vector<Site> sites;                  // of one view after the other
+  std::vector<std::uint32_t> order;         // ranks of one view after the other, sorted by place
   std::vector<RouteView> views;
   std::vector<std::uint32_t> host_of_rank;  // in hosts, on the first route
   std::vector<SiteUplink> uplinks;          // of the domains of all hosts, and of those above; the root is the last

@@ -39,7 +39,7 @@ struct ClusterSettings {
   std::chrono::seconds expired_kept{3600};          // how long aggregators whose lease ended stay listed
   std::chrono::seconds record_life{7 * 24 * 3600};  // the age of the oldest record from which a group can be adopted
   std::uint32_t window = 0;                         // 0: by the slowest of the ranks' links (planner/flight.h)
-  std::uint32_t segment_bytes = 0;                  // the same
+  std::uint32_t segment_bytes = 0;                  // 0: by the slowest link, as the window
   std::uint32_t aggregators_max = 16384;
   std::uint32_t groups_max = 65536;
   std::uint32_t ranks_max = 1U << 17;  // ranks of one group

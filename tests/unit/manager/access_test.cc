@@ -5,10 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/unit/manager/cluster_fixture.h"
+#include "tests/unit/manager/api_fixture.h"
 #include "tests/unit/manager/openapi_check.h"
 #include "tests/unit/manager/temporary_folder.h"
-#include "tree-manager/api/api.h"
 #include "tree-manager/api/audit_log.h"
 #include "tree-manager/api/rate_limit.h"
 
@@ -19,9 +18,6 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
-
-constexpr const char* kAggregatorToken = "aggregator-token-of-the-test";
-constexpr const char* kJobToken = "job-token-of-the-test";
 
 /// Letters of the roles that may: administrator, operator, tenant, reader, aGgregator. A dot: everybody, without proof.
 const std::map<std::string, std::string>& allowed() {
@@ -60,19 +56,8 @@ char letter_of(Role role) {
   return role == Role::aggregator ? 'g' : to_string(role)[0];
 }
 
-class AccessTest : public ClusterFixture {
+class AccessTest : public ApiFixture {
  protected:
-  void SetUp() override {
-    open();
-    use({});
-  }
-  void use(ApiSettings settings) {
-    settings.aggregator_token = kAggregatorToken;
-    settings.job_token = kJobToken;
-    settings.identity_keys = keys_;
-    settings.unix_seconds = [this] { return clock_.unix_seconds(); };
-    api_ = std::make_unique<Api>(*cluster_, settings);
-  }
   [[nodiscard]] std::string token(IdentityClaims claims) const {
     if (claims.id.empty()) claims.id = "id-of-" + claims.name;
     claims.from = clock_.unix_seconds();
@@ -91,14 +76,7 @@ class AccessTest : public ClusterFixture {
   }
   HttpReply call(const std::string& operation, const std::string& token, const json& body = nullptr) {
     const std::size_t space = operation.find(' ');
-    HttpHead head{.method = operation.substr(0, space),
-                  .path = operation.substr(space + 1),
-                  .authorization = token.empty() ? "" : "Bearer " + token,
-                  .remote_address = "192.0.2.7"};
-    if (const auto question = head.path.find('?'); question != std::string::npos) {
-      head.query = head.path.substr(question + 1);
-      head.path.resize(question);
-    }
+    const HttpHead head = head_of(operation.substr(0, space), operation.substr(space + 1), token);
     const Admission admission = api_->admit(head);
     if (admission.refusal) return *admission.refusal;
     return api_->handle(head, body.is_null() ? "" : body.dump());
@@ -127,9 +105,6 @@ class AccessTest : public ClusterFixture {
     }
     return path;
   }
-
-  const IdentityKeys keys_ = *IdentityKeys::parse("a " + std::string(64, '1'));
-  std::unique_ptr<Api> api_;
 };
 
 TEST_F(AccessTest, EachRoleMayCallWhatTheTableSaysAndNothingElse) {

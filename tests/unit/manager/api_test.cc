@@ -6,9 +6,8 @@
 #include <set>
 #include <thread>
 
-#include "tests/unit/manager/cluster_fixture.h"
+#include "tests/unit/manager/api_fixture.h"
 #include "tests/unit/manager/openapi_check.h"
-#include "tree-manager/api/api.h"
 #include "tree-manager/api/embedded.h"
 
 namespace tributary::manager {
@@ -23,37 +22,14 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAreArray;
 
-constexpr const char* kAggregatorToken = "aggregator-token-of-the-test";
-constexpr const char* kJobToken = "job-token-of-the-test";
-
-class ApiTest : public ClusterFixture {
+class ApiTest : public ApiFixture {
  protected:
   ApiTest() : openapi_(json::parse(kOpenApiJson)) {}
-
-  void SetUp() override {
-    open();
-    use({});
-  }
-  void use(ApiSettings settings) {
-    settings.aggregator_token = kAggregatorToken;
-    settings.job_token = kJobToken;
-    settings.identity_keys = keys_;
-    settings.unix_seconds = [this] { return clock_.unix_seconds(); };
-    api_ = std::make_unique<Api>(*cluster_, settings);
-  }
 
   /// Calls the handler as the HTTP server does. Finds the operation by the form of the path in the document.
   HttpReply call(const std::string& method, const std::string& path, const std::string& body = "",
                  const std::string& token = kAggregatorToken) {
-    HttpHead head{.method = method,
-                  .path = path,
-                  .query = "",
-                  .authorization = token.empty() ? "" : "Bearer " + token,
-                  .remote_address = "192.0.2.7"};
-    if (const auto question = path.find('?'); question != std::string::npos) {
-      head.query = path.substr(question + 1);
-      head.path = path.substr(0, question);
-    }
+    const HttpHead head = head_of(method, path, token);
     const Admission admission = api_->admit(head);
     HttpReply reply = admission.refusal                        ? *admission.refusal
                       : body.size() > admission.body_bytes_max ? api_->reject(413, "the body is too long")
@@ -79,9 +55,7 @@ class ApiTest : public ClusterFixture {
   static json four_ranks() { return {{"job", "train"}, {"ranks", nodes(4)}, {"lanes", 2}}; }
   static std::string message(const HttpReply& reply) { return json::parse(reply.body)["error"]["message"]; }
 
-  const IdentityKeys keys_ = *IdentityKeys::parse("k " + std::string(64, '1'));
   OpenApi openapi_;
-  std::unique_ptr<Api> api_;
   std::set<std::string> good_;  // operations that have been answered with 200
 
  private:
