@@ -1,6 +1,6 @@
 #pragma once
 // The times when this process itself did not run, because it or its machine was stopped. A process that was away cannot
-// judge which peer was late: messages that were sent meanwhile may have arrived, and nothing has read them yet.
+// judge which peer was late: its peers may have sent messages meanwhile, which it has not read yet.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace tributary::client {
 
-/// A record of absences: a waiting thread reads the clock many times a second and reports each look. For one thread.
+/// A record of absences: a waiting thread calls look() many times a second, with the time. One thread uses it.
 class Absences {
  public:
   using Duration = transport::Duration;
@@ -19,11 +19,11 @@ class Absences {
 
   /// Starts the record: the thread had no reason to look at the clock before `now`.
   void begin(TimePoint now) noexcept { looked_at_ = now; }
-  /// Returns how long this process was away since the look before this one; mostly zero. Call begin() first.
+  /// Returns how long this process was away since the previous look; mostly zero. Call begin() first.
   Duration look(TimePoint now) noexcept {
     const TimePoint before = std::exchange(looked_at_, now);
     if (before == TimePoint{} || now - before < kShortest) return Duration::zero();
-    // Forget the oldest absence; its time then counts as waiting. No wait is long enough to see so many.
+    // Forget the oldest absence; its time then counts as waiting. No wait is so long that it contains so many absences.
     if (count_ == list_.size()) {
       std::copy(list_.begin() + 1, list_.end(), list_.begin());
       --count_;
@@ -32,8 +32,8 @@ class Absences {
     return now - before;
   }
 
-  /// Returns the moment since when this process has run for `time` in all, its absences not counted. A wait that began
-  /// at that moment or earlier has lasted `time`.
+  /// Returns the moment after which this process has run for `time` in total, without its absences. A wait that began
+  /// at that moment or earlier has lasted at least `time`.
   [[nodiscard]] TimePoint ago(Duration time, TimePoint now) const noexcept {
     for (std::size_t i = count_; i > 0 && now - list_[i - 1].end < time; --i) {
       time -= now - list_[i - 1].end;
@@ -43,7 +43,7 @@ class Absences {
   }
 
  private:
-  // Longer than any turn of work, and short beside every time-out.
+  // The shortest absence: longer than any turn of work, and much shorter than every time-out.
   static constexpr Duration kShortest = std::chrono::seconds(1);
   struct Absence {
     TimePoint begin, end;

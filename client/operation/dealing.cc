@@ -8,10 +8,10 @@
 
 namespace tributary::client {
 
-// The places go to the lanes as one processor goes to periodic tasks, earliest deadline first. A lane of weight w is due
-// its k-th place within places k / w to (k + 1) / w of the cycle, so it never has a whole segment more or less than its
-// share of those dealt so far. (C. L. Liu, J. W. Layland, "Scheduling Algorithms for Multiprogramming in a Hard-Real-Time
-// Environment", JACM 20 (1973): where the shares add up to one, this order keeps all deadlines.)
+// Lanes get places as periodic tasks get a processor's time: the earliest deadline comes first. In a cycle of n places,
+// a lane of weight w gets its k-th place (k from 0) between places k n / w and (k + 1) n / w, so it is never a whole
+// segment ahead of its share or behind it. (C. L. Liu, J. W. Layland, "Scheduling Algorithms for Multiprogramming in a
+// Hard-Real-Time Environment", JACM 20 (1973): if the shares add up to one, this order keeps all deadlines.)
 Dealing::Dealing(std::span<const std::uint32_t> weights) {
   TRIBUTARY_ASSERT(!weights.empty() && std::ranges::min(weights) > 0 && std::ranges::max(weights) <= kLaneWeightMax,
                    "{} lanes have weights from {} to {}", weights.size(), std::ranges::min(weights),
@@ -27,7 +27,7 @@ Dealing::Dealing(std::span<const std::uint32_t> weights) {
     std::uint32_t deadline = UINT32_MAX;
     for (std::size_t lane = 0; lane < weights.size(); ++lane) {
       const std::uint32_t weight = weights[lane] / divisor;
-      if (dealt[lane] * sum > place * weight + weight - 1) continue;  // its next place begins later
+      if (dealt[lane] * sum > place * weight + weight - 1) continue;  // the time of its next place has not come
       const std::uint32_t due = ((dealt[lane] + 1) * sum + weight - 1) / weight;
       if (due >= deadline) continue;
       next = lane;
@@ -43,7 +43,7 @@ LaneTurns Dealing::turns_of(std::uint32_t lane) const {
   LaneTurns turns;
   turns.waits_.assign(lanes_.size(), 0);
   std::uint32_t wait = 0;
-  // The second round knows how far the lane's first place lies behind the end of the cycle.
+  // Go round the cycle twice: the second time, `wait` starts with the distance to the lane's place in the next cycle.
   for (std::size_t place = 2 * lanes_.size(); place-- > 0;) {
     wait = lanes_[place % lanes_.size()] == lane ? 0 : wait + 1;
     turns.waits_[place % lanes_.size()] = static_cast<std::uint16_t>(wait);

@@ -1,25 +1,25 @@
 #pragma once
-// Deals the segments of operations to the lanes of a group: a pure function of the call and of the lanes' weights, so
-// that every rank deals alike.
+// Deals the segments of operations to the lanes of a group. This is a pure function of the call and of the lanes'
+// weights, so every rank deals the segments in the same way.
 //
 // A *cycle* has as many places as the weights add up to, after division by their greatest common divisor. Each lane has
-// as many places as its weight, spread evenly. Segment s of operation n takes place (n + s) mod cycle, so a stream of
-// small operations uses every lane, too. Equal weights deal in turn.
+// as many places as its weight, spread evenly. Segment s of operation n takes place (n + s) mod cycle, so many small
+// operations together use every lane, too. With equal weights, each lane gets a segment in turn.
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace tributary::client {
 
-/// The segments that one lane gets. Each question costs O(1).
+/// The segments that one lane gets. Each call of first() or after() costs O(1).
 class LaneTurns {
  public:
-  /// The only lane of a group: it gets every segment.
+  /// Makes the turns of a group's only lane: it gets every segment.
   LaneTurns() = default;
 
   /// Returns the lane's first segment of this operation.
   [[nodiscard]] std::uint64_t first(std::uint64_t operation) const noexcept { return wait_at(operation); }
-  /// Returns the lane's next segment of this operation after `segment`, which may be another lane's.
+  /// Returns the lane's next segment of this operation after `segment`; another lane may have `segment`.
   [[nodiscard]] std::uint64_t after(std::uint64_t operation, std::uint64_t segment) const noexcept {
     return segment + 1 + wait_at(operation + segment + 1);
   }
@@ -28,12 +28,12 @@ class LaneTurns {
   friend class Dealing;
   [[nodiscard]] std::uint64_t wait_at(std::uint64_t place) const noexcept { return waits_[place % waits_.size()]; }
 
-  std::vector<std::uint16_t> waits_{0};  // by place of the cycle: how many segments pass until the lane's next
+  std::vector<std::uint16_t> waits_{0};  // by place: number of segments until the lane's next one
 };
 
 class Dealing {
  public:
-  /// `weights`: by lane, each from 1 to kLaneWeightMax.
+  /// `weights`: the lanes' weights, by lane, each from 1 to kLaneWeightMax.
   explicit Dealing(std::span<const std::uint32_t> weights);
 
   [[nodiscard]] std::uint32_t cycle() const noexcept { return static_cast<std::uint32_t>(lanes_.size()); }
@@ -43,7 +43,7 @@ class Dealing {
   [[nodiscard]] LaneTurns turns_of(std::uint32_t lane) const;
 
  private:
-  std::vector<std::uint8_t> lanes_;  // by place of the cycle
+  std::vector<std::uint8_t> lanes_;  // the lane of each place in the cycle
 };
 
 }  // namespace tributary::client

@@ -1,7 +1,7 @@
 #pragma once
-// Buffers that the network device reaches and the processor does not, as in a GPU: their operation goes through a tree
-// without copies. Only the lanes of the tree meet such buffers: an operation that leaves the tree first becomes a
-// staged operation, whose buffers are in host memory.
+// Buffers that the network device can reach and the processor cannot, such as a GPU's: their operation goes through a
+// tree without copies. Only the tree's lanes use such buffers: an operation that leaves the tree first becomes a staged
+// operation, whose buffers are in host memory.
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace tributary::client {
 
-/// Memory of such a device that the library owns. Any thread may destroy it, after every copy that uses it has begun.
+/// Memory of a DirectDevice that the library owns. Any thread may destroy it, after every copy that uses it has begun.
 class DirectBlock {
  public:
   virtual ~DirectBlock() = default;
@@ -28,15 +28,15 @@ class DirectDevice {
   /// Allocates memory that stays registered with this transport. Called on the communicator's thread, like copy().
   [[nodiscard]] virtual Result<std::shared_ptr<DirectBlock>> allocate(transport::Transport& transport,
                                                                       std::size_t bytes) = 0;
-  /// Copies within the device, or between it and the host, in the order of the calls, and after the writes that the
-  /// network device made before. Calls `done`, on any thread, when the copy has ended. The failure of a copy is not
-  /// reported here: it ends the communicator.
+  /// Copies within the device, or between the device and the host, in the order of the calls, and after all earlier
+  /// writes of the network device. Calls `done`, on any thread, when the copy has ended. A failed copy is not reported
+  /// to the caller: it ends the communicator.
   virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) = 0;
   /// Makes the communicator's thread call Communicator::staged_input_arrived() soon. Called on any thread.
   virtual void wake() = 0;
 };
 
-/// The buffers of one operation on such a device. All calls come from the communicator's thread.
+/// The buffers of one operation on a DirectDevice. The communicator's thread makes all calls.
 class DirectMemory {
  public:
   virtual ~DirectMemory() = default;
@@ -45,8 +45,8 @@ class DirectMemory {
   /// lanes must reach. The error says why this transport cannot register them.
   [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> keep(transport::Transport& transport) = 0;
   /// The buffers in host memory with which the operation goes on: its input and, `with_results`, the results so far.
-  /// They arrive after everything that was copied before. Called once; from then on the network does not touch the
-  /// device's buffers. `why` says what was wrong with the direct way, if anything was.
+  /// They arrive after everything that was copied before. Called once; after the call the network does not touch
+  /// the device's buffers. `why` is an error if the direct way failed; its message goes to the log.
   struct InHostMemory {
     const std::byte* send = nullptr;
     std::byte* recv = nullptr;

@@ -16,27 +16,27 @@
 
 namespace tributary::client {
 
-/// Where an operation is cut in two: the trees carry the segments before the cut, and the ranks the rest at the same
-/// time.
+/// The place where an operation is cut into two parts, which run at the same time: the trees carry the segments before
+/// the cut, and the ranks reduce the rest between them.
 struct Cut {
   std::uint64_t segments = 0;                                 // segments that the trees carry
-  std::uint64_t element = 0;                                  // the ranks' first element, as in the call's `count`
-  schedule::Algorithm algorithm = schedule::Algorithm::ring;  // of the ranks' part
+  std::uint64_t element = 0;                                  // first element of the ranks' part, out of `count`
+  schedule::Algorithm algorithm = schedule::Algorithm::ring;  // algorithm of the ranks' part
 };
 
 struct Operation {
   enum class State : std::uint8_t { queued, in_network, fallback, by_hosts, done };
 
-  std::uint64_t number = 0;  // in the communicator's order of collective calls
+  std::uint64_t number = 0;  // number of the call among the communicator's collective calls
   Signature signature;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   bool in_place = false;
-  bool memory_kept = false;         // the operation of which this is a piece keeps its memory registered
-  std::uint64_t part_of_bytes = 0;  // bytes of the whole vector if this is a piece, to decide the path; else 0
+  bool memory_kept = false;         // this is a piece of an operation that keeps the memory registered
+  std::uint64_t part_of_bytes = 0;  // if this is a piece: bytes of the whole vector, which decide the path; else 0
   std::function<void(const Status&)> on_done;  // called once, on the communicator's thread
   transport::TimePoint called_at{};
-  // Set if send and recv stand for other memory; nullptr: they are the caller's own.
+  // The staged memory if send and recv stand for other memory; nullptr: send and recv are the caller's own memory.
   std::shared_ptr<StagedMemory> staged;
 
   // Set while the processor cannot reach send and recv: the operation then goes through a tree, or has not begun.
@@ -46,18 +46,19 @@ struct Operation {
   State state = State::queued;
   std::optional<Cut> cut;                 // set at the start of a split operation
   std::uint32_t parts_left = 1;           // parts that have not ended; a split operation has two
-  std::uint64_t share_rounds = 0;         // rounds of the ranks' part, once that has ended
+  std::uint64_t share_rounds = 0;         // rounds of the ranks' part, once this part has ended
   std::uint64_t segments_all = 0;         // in-network: segments of the whole operation
-  std::uint64_t segments = 0;             // the first of them, which the trees carry
+  std::uint64_t segments = 0;             // number of segments that the trees carry, from the first on
   std::uint64_t segments_done = 0;        // how many of `segments` have a result
   std::uint64_t segments_in_network = 0;  // how many results came from a tree
-  // The times of the parts here, for measurements; those of the ranks' share are set if the operation is split.
+  // The times of the parts on this rank, for measurements. Only a split operation has the times of the ranks' share.
   transport::TimePoint started_at{}, trees_ended_at{}, share_started_at{}, share_ended_at{};
   // The times when this rank last suspected the tree or another rank, last told rank 0 that the time-out is over, and
   // was last asked by rank 0.
   transport::TimePoint suspected_at{}, overdue_at{}, asked_at{};
 
-  // Large buffers are registered once, not for each segment. This ends before on_done, because then the buffers may go.
+  // The registrations of large buffers, for all segments together. They end before on_done, because the caller may free
+  // the buffers from then on.
   std::unique_ptr<transport::KeptMemory> kept_send, kept_recv;
   void release_memory() noexcept {
     kept_send.reset();

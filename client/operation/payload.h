@@ -1,5 +1,5 @@
 #pragma once
-// How many bytes of data one rank has in a collective: the counters count these.
+// The number of bytes of data that one rank has in a collective: the counters count these bytes.
 #include <cstdint>
 
 #include "tributary/protocol/collective.h"

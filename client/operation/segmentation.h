@@ -1,5 +1,5 @@
 #pragma once
-// How an operation is cut into segments: a pure function of the call, so that every rank cuts alike.
+// Cuts an operation into segments. This is a pure function of the call, so every rank cuts at the same places.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,12 +8,12 @@
 
 namespace tributary::client {
 
-/// `offset` and `count` in elements of the collective's long vector: the whole vector for all_reduce, reduce and
-/// broadcast; the nranks chunks one after the other for reduce_scatter and all_gather.
+/// A segment. `offset` and `count` are in elements of the collective's long vector: the whole vector for all_reduce,
+/// reduce and broadcast; the chunks of all ranks, one after the other, for reduce_scatter and all_gather.
 struct Segment {
   std::uint64_t offset = 0;
   std::uint32_t count = 0;
-  // reduce_scatter, reduce: the rank that gets it; all_gather, broadcast: the rank that has it; else 0.
+  // reduce_scatter, reduce: the rank that gets the segment; all_gather, broadcast: the rank that has it; else 0.
   std::uint32_t owner = 0;
 };
 
@@ -34,7 +34,8 @@ class Segmentation {
                   ? signature.root
                   : 0) {}
 
-  /// At least 1: an operation without data is one bare segment, which proves that every rank called it.
+  /// Returns the number of segments, at least 1: an operation without data is one bare segment, which proves that every
+  /// rank called the operation.
   [[nodiscard]] std::uint64_t segments() const noexcept { return per_chunk_ * chunks_; }
 
   [[nodiscard]] Segment at(std::uint64_t index) const noexcept {
@@ -47,7 +48,7 @@ class Segmentation {
  private:
   std::uint64_t count_;
   std::uint64_t elements_;   // elements of a full segment
-  std::uint64_t per_chunk_;  // segments
+  std::uint64_t per_chunk_;  // segments of a chunk
   std::uint64_t chunks_;
   std::uint32_t root_;
 };

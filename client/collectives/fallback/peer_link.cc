@@ -41,7 +41,7 @@ void PeerLink::adopt(std::unique_ptr<transport::Channel> channel, std::uint64_t 
     open_ = true;
     return flush();
   }
-  say_taken();  // the other side waits for this before anything else
+  say_taken();  // the other side waits for this count before it does anything else
   go_on_from(taken_there);
 }
 
@@ -49,7 +49,7 @@ void PeerLink::leave_first_way(transport::TimePoint until, const std::string& re
   if (second_ || closed_) return;
   second_ = true;
   if (!channel_) return;
-  channel_->close();  // from here on this channel neither reads nor writes our memory
+  channel_->close();  // from now on this channel neither reads nor writes this rank's memory
   first_ = std::move(channel_);
   held_back_.reset();
   open_ = false;
@@ -101,7 +101,7 @@ void PeerLink::flush() {
       continue;
     }
     if (may_go_on()) next.header.epoch = static_cast<std::uint32_t>(taken_);
-    if (!channel_->send(next.header, next.payload, next.cookie)) return;  // on_sent calls this again
+    if (!channel_->send(next.header, next.payload, next.cookie)) return;  // on_sent() calls flush() again
     if (may_go_on()) {
       taken_told_ = taken_;
       sent_.handed_over(std::move(next));
@@ -117,7 +117,7 @@ void PeerLink::say_taken() {
   channel_->send_copy(header, {});
 }
 
-/// Tells the count now and then, in case no frame goes in the other direction to carry it.
+/// Counts a frame that was taken, and sends the count after every kTakenUntoldMax of them that no frame has told.
 void PeerLink::count_taken() {
   if (!may_go_on()) return;
   ++taken_;
@@ -167,7 +167,7 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
                     header.sequence == expected.tag && header.signature() == expected.signature &&
                     header.payload_bytes == expected.bytes;
   if (!fits) {
-    // The connection is not at fault: the communicator finds out which ranks called what, and ends with that error.
+    // The connection is not at fault: the communicator finds out which ranks called which operations, and ends.
     mismatched_ = true;
     held_back_ = header;
     user_.peer_mismatch(peer_, class_, expected, header);
@@ -224,7 +224,7 @@ void PeerLink::on_proof_frame(transport::Channel& channel, std::string_view text
   }
   attempt_.reset();
   channel.send_copy(hello, {});  // the other side has proved itself
-  if (second_) return;           // wait for the other side's count
+  if (second_) return;           // wait until the other side sends its count
   open_ = true;
   flush();
 }

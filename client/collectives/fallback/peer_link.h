@@ -1,12 +1,12 @@
 #pragma once
-// An ordered connection for frames to one other rank. Receives are posted beforehand, in the order in which the other
-// side sends. A frame that comes before its receive waits in the network, so flow control holds back a fast rank, and
-// no memory fills.
+// An ordered connection for frames to one other rank. This rank posts receives beforehand, in the order in which the
+// other side sends. A frame that comes before its receive waits in the network, so flow control slows a fast rank down,
+// and no memory fills.
 //
-// Where the transport has a second way (tributary/transport/second_way.h), the channel may break and another one take
-// over, once. Every posted receive takes exactly one frame, so each side counts those that it has taken; when they make
-// the second channel, both say their counts, and each sends again the frames that the other has not taken. A
-// half-filled receive is filled anew.
+// If the transport has a second way (tributary/transport/second_way.h), the channel may break once, and a second
+// channel then takes over. Every posted receive takes exactly one frame, and each side counts the frames that it has
+// taken. When the two sides make the second channel, they exchange their counts, and each side sends again the frames
+// that the other side has not taken. A half-filled receive is filled anew.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -21,10 +21,10 @@
 
 namespace tributary::client {
 
-/// Channels of one pair that must not wait for each other: collectives run in the order of calls, messages in the order
-/// of each pair's calls, repairs whenever a tree is lost, messages with tags in the order in which they are wanted.
-/// Shares are the ranks' parts of split operations: they do not wait for the rest of an earlier operation whose tree
-/// was lost.
+/// Channels of one pair of ranks that must not wait for each other. Collectives run in the order of calls, messages in
+/// the order of each pair's calls, repairs whenever a tree is lost, messages with tags in the order in which their
+/// receivers ask for them. Shares are the ranks' parts of split operations: they do not wait for the rest of an earlier
+/// operation whose tree was lost.
 enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2, tagged = 3, share = 4 };
 inline constexpr std::size_t kPeerClasses = 5;
 [[nodiscard]] std::string_view to_string(PeerClass peer_class) noexcept;
@@ -52,15 +52,15 @@ class PeerLinkUser {
   virtual void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                              std::span<std::byte> payload) = 0;
   virtual void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) = 0;
-  /// A frame has come for which no receive is posted. It waits in the network for the next receive, which this callback
-  /// may post. Called twice for one frame if the second way takes over in between.
+  /// A frame has come, and no receive is posted. The frame waits in the network for the next receive, which this
+  /// callback may post. Called twice for one frame if the second way takes over between the two calls.
   virtual void peer_waits(std::uint32_t /*peer*/, PeerClass /*peer_class*/) {}
   /// An `offer` or a `want` has come. These frames need no posted receive: the link takes each when it comes, so that
   /// neither direction of this class ever stands still. An error ends the connection.
   virtual Status peer_noted(std::uint32_t /*peer*/, const FrameHeader& /*note*/) { return {}; }
   /// The channel is broken or could not be made, and there is no other way.
   virtual void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) = 0;
-  /// The frame that arrived does not fit the posted receive: the two ranks called different operations.
+  /// The frame that arrived does not match the posted receive: the two ranks called different operations.
   virtual void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                              const FrameHeader& arrived) = 0;
   /// All frames to and from that rank go the second way from now on; no frame is lost.
@@ -77,19 +77,19 @@ class FirstWayWatch {
 
 class PeerLink final : public transport::ChannelHandler {
  public:
-  /// `watch`: nullptr for a transport without a second way; then nothing is counted or kept. `early_bytes_max`: as in
-  /// HasSecondWay.
+  /// `watch`: nullptr for a transport without a second way; the link then counts and keeps no frames.
+  /// `early_bytes_max`: as in HasSecondWay.
   PeerLink(PeerLinkUser& user, std::uint32_t peer, PeerClass peer_class, FirstWayWatch* watch = nullptr,
            std::uint32_t early_bytes_max = 0)
       : user_(user), peer_(peer), class_(peer_class), watch_(watch), sent_(early_bytes_max) {}
 
-  /// The connecting side of one attempt. Nothing is sent, and no receive filled, before the other side has proved
-  /// itself.
+  /// One attempt to connect, on the connecting side. Before the other side has proved itself, the link sends no frame
+  /// and fills no receive.
   struct Attempt {
     ConnectingProof proof;
-    /// Returns the payload of the peer_hello with the answer.
+    /// Returns the payload of the peer_hello frame that carries this answer.
     std::function<std::string(const ProofAnswer&)> introduce;
-    /// Called if the attempt ends before both sides have proved themselves: another one may follow, from elsewhere.
+    /// Called if the attempt ends before both sides have proved themselves: the caller may then make another attempt.
     std::function<void(const std::string& reason)> failed;
   };
   void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, Attempt attempt);
@@ -98,9 +98,9 @@ class PeerLink final : public transport::ChannelHandler {
   /// Closes the first channel, if there is one. The next connect() or adopt() goes on with the second, and
   /// waits until `until` for it if there was a first.
   void leave_first_way(transport::TimePoint until, const std::string& reason);
-  /// Fails if the second channel is late.
+  /// Ends the link with an error if the second channel has not come in time.
   void look_for_second(transport::TimePoint now);
-  /// Extends the limit by `absence`, for which this process was away.
+  /// Extends the limit for the second channel by `absence`, the time for which this process was away.
   void excuse(transport::Duration absence) noexcept;
 
   void post(const PostedReceive& receive);
@@ -108,10 +108,10 @@ class PeerLink final : public transport::ChannelHandler {
   void send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void close();
   [[nodiscard]] bool connected() const noexcept { return open_; }
-  /// Returns whether there is a connection, or one under way.
+  /// Returns whether the link has a connection, or is making one.
   [[nodiscard]] bool has_channel() const noexcept { return channel_ != nullptr; }
   [[nodiscard]] bool on_second_way() const noexcept { return second_; }
-  /// Returns how many frames have been taken on the first way.
+  /// Returns how many frames this side has taken on the first way.
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
   [[nodiscard]] bool shares_memory() const noexcept { return channel_ != nullptr && channel_->shares_memory(); }
   /// Returns the frame that waits in the network until its receive is posted.
@@ -140,22 +140,22 @@ class PeerLink final : public transport::ChannelHandler {
   const std::uint32_t peer_;
   const PeerClass class_;
   FirstWayWatch* const watch_;
-  std::optional<Attempt> attempt_;  // under way
+  std::optional<Attempt> attempt_;  // the attempt to connect that is under way
   std::vector<std::byte> text_;
   std::vector<std::byte> staging_;
   std::deque<PostedReceive> posted_;
   std::deque<PeerFrame> pending_;
-  SentFrames sent_;                       // on the first way
+  SentFrames sent_;                       // frames sent on the first way
   std::uint64_t taken_ = 0;               // how many of the other side's frames were taken on the first way
-  std::uint64_t taken_told_ = 0;          // how many of these the other side knows of
+  std::uint64_t taken_told_ = 0;          // the last count of these that was sent to the other side
   bool open_ = false;                     // both sides have proved themselves and know where to go on
-  std::optional<FrameHeader> held_back_;  // the frame that the channel was answered NotYet for
+  std::optional<FrameHeader> held_back_;  // the frame for which on_header() answered NotYet
   bool mismatched_ = false;
   bool closed_ = false;
-  bool second_ = false;  // channel_ is, or will be, of the second way
+  bool second_ = false;  // channel_ goes, or will go, the second way
   transport::TimePoint second_until_ = transport::TimePoint::max();
   std::string why_second_;
-  std::unique_ptr<transport::Channel> first_;  // closed, but it may be in a callback
+  std::unique_ptr<transport::Channel> first_;  // the closed channel of the first way, which may be in a callback
   std::unique_ptr<transport::Channel> channel_;
 };
 

@@ -55,7 +55,7 @@ Result<PeerHello> peer_hello_of(const std::string& detail) {
   return hello;
 }
 
-/// Connects once it is known where the peer is; until then the link keeps what it is to send.
+/// Connects once the directory knows the peer's address; until then the link keeps the frames that it must send.
 void PeerMesh::connect(PeerClass peer_class, std::uint32_t peer) {
   const Member* const member = directory_.find(peer);
   if (member == nullptr) return directory_.want(peer);

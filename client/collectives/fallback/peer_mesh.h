@@ -1,12 +1,12 @@
 #pragma once
 // The channels between this rank and the others, made when first needed. The higher of two ranks connects: if one side
-// needs the channel for an operation, so does the other. A connection that is refused, or ends before both sides have
-// proved themselves, is tried again until the mesh closes. That hides no lost rank: rank 0 misses it, and the time-outs
-// of operations that wait for the connection go on.
+// needs the channel for an operation, so does the other. If a connection is refused, or ends before both sides have
+// proved themselves, the mesh tries again until it closes. This hides no lost rank: rank 0 notices that the rank is
+// lost, and the time-outs of operations that wait for the connection go on.
 //
 // Over a transport with a second way, all channels between two ranks go the first way until one of them breaks or
-// cannot be made, and all go the second way from then on. The higher rank makes the new channels, too; if the lower one
-// notices the break, it tells the higher one through rank 0.
+// cannot be made; from then on all go the second way. The higher rank makes the new channels, too. If the lower rank
+// notices the break, it tells the higher rank through rank 0.
 #include <array>
 #include <functional>
 #include <map>
@@ -30,29 +30,29 @@ struct PeerWays {
   transport::HasIoThreads* io = nullptr;  // takes over accepted channels; nullptr: they stay where they are
 };
 
-/// A peer_hello's content besides its sender.
+/// The content of a peer_hello frame, without its sender.
 struct PeerHello {
   bool second = false;      // the connection has come the second way
-  std::uint64_t taken = 0;  // if second: how many frames were taken on the first way
+  std::uint64_t taken = 0;  // if second: how many frames its sender took on the first way
 };
-/// Reads a proof's detail.
+/// Reads the `detail` text of a proof.
 [[nodiscard]] Result<PeerHello> peer_hello_of(const std::string& detail);
 
 class PeerMesh final : private FirstWayWatch {
  public:
-  /// `directory` knows where ranks are, or whom to ask.
+  /// `directory` knows the ranks' addresses, or asks for them.
   PeerMesh(PeerWays ways, Directory& directory, std::uint32_t rank, const Secret& secret,
            transport::Duration connect_limit);
 
-  /// Sets the receiver of a class's callbacks; call it for all classes before the first link(). Events of a rank as a
-  /// whole go to the receiver of collectives.
+  /// Sets the receiver of a class's callbacks; call it for all classes before the first link(). The receiver of
+  /// collectives also gets the events that concern all channels of a rank.
   void set_user(PeerClass peer_class, PeerLinkUser& user) { users_[static_cast<std::size_t>(peer_class)] = &user; }
   [[nodiscard]] PeerLink& link(PeerClass peer_class, std::uint32_t peer);
   struct Accepted {
-    transport::ChannelHandler* handler = nullptr;  // gets the callbacks from now on; nullptr: not wanted, or not needed
-    bool moved = false;                            // to an I/O thread: no callback comes to the handler before any more
+    transport::ChannelHandler* handler = nullptr;  // gets the callbacks from now on; nullptr: channel not taken
+    bool moved = false;                            // an I/O thread took the channel: its old handler gets no callback
   };
-  /// Takes a connection to this rank that has proved to be `peer`'s.
+  /// Takes a connection to this rank that has proved that it comes from `peer`.
   [[nodiscard]] Accepted accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
                                 std::unique_ptr<transport::Channel>& channel);
   /// Connects to `peer`, because the directory now knows where it is.
@@ -60,14 +60,14 @@ class PeerMesh final : private FirstWayWatch {
   /// Uses the second way with `peer` from now on; no frame is lost. Returns false if it does so already, or if there is
   /// no second way.
   bool leave_first_way(std::uint32_t peer, const std::string& reason);
-  /// Call this a few times a second at least.
+  /// Call this at least a few times a second.
   void tick(transport::TimePoint now);
-  /// Extends the limits by `absence`, for which this process was away.
+  /// Extends the limits of all links by `absence`, the time for which this process was away.
   void excuse(transport::Duration absence);
   void close();
   /// Returns how many channels are open, and how many of them go through shared memory.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> open_links() const noexcept;
-  /// Returns the connections that could not be made so far, for people; empty if there are none.
+  /// Returns a text for people about the connections that could not be made so far; empty if there are none.
   [[nodiscard]] std::string troubles() const;
   /// Calls `visit(peer, header)` for each frame of this class that waits for its receive.
   void visit_held_back(PeerClass peer_class, const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const;
@@ -86,13 +86,13 @@ class PeerMesh final : private FirstWayWatch {
   const Secret secret_;
   const transport::Duration connect_limit_;
   std::array<PeerLinkUser*, kPeerClasses> users_{};
-  std::array<std::map<std::uint32_t, std::unique_ptr<PeerLink>>, kPeerClasses> links_;  // by rank, those in use
-  std::set<std::uint32_t> left_;  // ranks with which the first way was left
+  std::array<std::map<std::uint32_t, std::unique_ptr<PeerLink>>, kPeerClasses> links_;  // by rank: links in use
+  std::set<std::uint32_t> left_;  // ranks with which this rank has left the first way
   struct Again {
     Retry retry;
     std::string reason;
   };
-  std::map<std::pair<PeerClass, std::uint32_t>, Again> again_;  // connections of which an attempt has failed
+  std::map<std::pair<PeerClass, std::uint32_t>, Again> again_;  // connections with a failed attempt
   bool closed_ = false;
 };
 

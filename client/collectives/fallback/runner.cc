@@ -8,9 +8,9 @@
 namespace tributary::client {
 namespace {
 
-constexpr unsigned kStrandShift = 32;  // a cookie holds the strand above this bit, the action's index below
+constexpr unsigned kStrandShift = 32;  // a cookie holds the strand from this bit on, and the action's index below it
 
-/// If a rank's part is shorter than this, the frames of a second strand cost more than the waiting that it hides. Two
+/// If a rank's part has fewer bytes, the frames of a second strand cost more time than the second strand saves. Two
 /// ranks wait only once, so they never need a second strand.
 constexpr std::uint64_t kPartBytesMin = std::uint64_t{1} << 19;
 
@@ -81,8 +81,8 @@ bool FallbackRunner::take_turn() {
   return false;
 }
 
-// Goes on until it must wait. It is a loop, not a recursion, because rounds may be empty and a transport may complete
-// at once.
+// Starts rounds until it must wait. It is a loop, not a recursion, because rounds may be empty, and a transport may
+// complete a round at once.
 void FallbackRunner::proceed() {
   if (starting_) return;
   starting_ = true;

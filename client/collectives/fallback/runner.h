@@ -1,11 +1,11 @@
 #pragma once
 // Runs the fallback: one operation at a time, piece by piece, round by round, as the operation's schedule says.
 //
-// A round ends when this rank's neighbours have done their part of it, and the rank's links are idle while it waits for
-// them. So a long ring runs as two strands, of half the vector each, which take rounds in turn: while one strand waits,
-// the other's bytes are under way. The turns are strict: every rank starts the rounds of both strands in the same
-// order. So frames come on each channel in the order in which their receives are posted, and the first round that has
-// not ended everywhere can always end.
+// A round ends when this rank's neighbours have done their part of it. While this rank waits for them, its links are
+// idle. So a long ring runs as two strands, of half the vector each, which start rounds in turn: while one waits, the
+// other strand's bytes are under way. The turns are strict: every rank starts the rounds of both strands in the same
+// order. So frames come on each channel in the order in which this rank posts their receives, and the earliest round
+// that has not ended on all ranks can always end.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +23,8 @@ namespace tributary::client {
 
 class FallbackRunner {
  public:
-  /// `peer_class`: the class of connections that this runner alone uses. `policy` chooses the algorithm of
-  /// pieces that name none; it outlives the runner, and is the same on every rank.
+  /// `peer_class`: the class of connections that this runner alone uses. `policy` chooses the algorithm of pieces that
+  /// name no algorithm; it outlives the runner, and is the same on every rank.
   FallbackRunner(PeerMesh& mesh, PeerClass peer_class, std::uint32_t rank, std::uint32_t nranks,
                  const tuning::Policy& policy)
       : mesh_(mesh), class_(peer_class), rank_(rank), nranks_(nranks), policy_(policy) {}

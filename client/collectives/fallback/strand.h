@@ -13,18 +13,18 @@
 namespace tributary::client {
 
 /// A contiguous part of an operation, which is itself a collective: the whole operation, the ranks' share of it, or a
-/// part that a lost tree has left undone.
+/// part that a lost tree did not finish.
 struct Piece {
   Collective collective = Collective::all_reduce;
   std::uint32_t root = 0;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  std::uint64_t count = 0;  // elements, as in the collective's own call
+  std::uint64_t count = 0;  // elements, counted as in a call of this collective
   bool in_place = false;
-  std::optional<schedule::Algorithm> algorithm{};  // none: as the group's policy says
+  std::optional<schedule::Algorithm> algorithm{};  // none: the group's policy chooses
 };
 
-/// The plan of a piece: how it runs, among how many ranks, and as which of them.
+/// The plan of a piece: its algorithm, the number of ranks that run it, and this rank's number among them.
 struct Plan {
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;
@@ -40,12 +40,12 @@ class Strand {
   [[nodiscard]] bool round_ended() const noexcept { return outstanding_ == 0; }
   /// Returns how many rounds of the piece were started.
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
-  /// Does the round's local actions, and posts the others. `cookie` marks what is sent and received; its lower 32 bits
-  /// are free.
+  /// Does the round's local actions, and posts the others. `cookie` marks the sends and receives; its lower 32 bits
+  /// must be 0.
   void start_round(PeerMesh& mesh, PeerClass peer_class, std::uint64_t cookie);
   void received(std::uint32_t index, std::span<std::byte> payload);
   void sent() noexcept { --outstanding_; }
-  /// Adds the ranks from which the round still receives.
+  /// Adds to `ranks` the ranks from which the round still receives.
   void add_waits(std::vector<std::uint32_t>& ranks) const;
 
  private:
