@@ -9,8 +9,8 @@ namespace tributary::client::hosts {
 
 namespace {
 
-// A piece should be long, because each costs the network's latency. It should also be short against the whole, because
-// the first piece's way up and the last piece's way down overlap with nothing.
+// A piece should be long, because each piece costs the network's latency. It should also be much shorter than the whole
+// call, because the first piece's way up and the last piece's way down overlap with no other stage.
 constexpr std::uint64_t kPieceBytesMin = std::uint64_t{256} << 10;
 constexpr std::uint64_t kPieceBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kPiecesWanted = 16;
@@ -20,7 +20,7 @@ constexpr std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
   return (a + b - 1) / b;
 }
 
-/// Returns the collective of each piece, which has one owner.
+/// Returns the collective that carries each piece of this call. A piece has one owner.
 Collective kind_of(Collective collective) noexcept {
   switch (pattern_of(collective)) {
     case Pattern::all_to_one:
@@ -64,7 +64,7 @@ Cut::Cut(const Signature& signature, std::uint32_t ranks) noexcept
   if (count_ > 0) pieces_of_part_ = divided_up(count_, elements_);
   TRIBUTARY_ASSERT(count_ == 0 || (pieces_of_part_ - 1) * elements_ < count_, "{} pieces of {} elements make {}",
                    pieces_of_part_, elements_, count_);
-  // A single piece of the call's own collective shows all of the call. An average is one exception: it goes as a sum.
+  // A single piece of the call's own collective shows the whole call, except for an average, which travels as a sum.
   announces_ = parts_ * pieces_of_part_ > 1 || kind_ != signature.collective || signature.op == ReduceOp::avg;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// How a call of ranks on several hosts is cut into pieces. Each piece goes through its stages by itself, so that stages
-// of different pieces overlap. A pure function of the call: every rank cuts alike, without a message.
+// Cuts a call of ranks on several hosts into pieces. Each piece goes through its stages by itself, so that stages of
+// different pieces overlap. The cut is a pure function of the call: all ranks cut at the same places without a message.
 //
 // Four kinds of pieces carry all collectives: all_reduce, reduce, broadcast, barrier. reduce_scatter is a reduce for
 // each rank's part, all_gather a broadcast.
@@ -12,9 +12,9 @@ namespace tributary::client::hosts {
 
 struct Piece {
   Collective kind = Collective::barrier;
-  Segment segment{};  // of the call's long vector; owner: the rank that gets it (reduce) or has it (broadcast)
-  /// A barrier that stands for the whole call. By its tag ranks notice calls that differ in something that no piece
-  /// shows, such as the length of the whole vector.
+  Segment segment{};  // of the call's long vector; its owner gets it (reduce) or has it (broadcast)
+  /// True: the piece is a barrier that stands for the whole call. Its tag shows the ranks when their calls differ in
+  /// something that no piece contains, such as the length of the whole vector.
   bool announces = false;
 };
 
@@ -36,7 +36,7 @@ class Cut {
   std::uint32_t root_;
   bool announces_;
   std::uint64_t count_;           // elements of a part
-  std::uint64_t parts_ = 1;       // one after the other in the long vector, one for each rank
+  std::uint64_t parts_ = 1;       // number of parts: the long vector has one for each rank
   std::uint64_t pieces_of_part_;  // at least 1
   std::uint64_t elements_;        // elements of a full piece
 };

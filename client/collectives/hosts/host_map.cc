@@ -51,7 +51,7 @@ std::vector<std::uint32_t> by_rule(std::uint32_t ranks, auto&& rule) {
   return by_rank;
 }
 
-/// Takes the whole number that `text` begins with off its front.
+/// Returns the whole number at the front of `text`, and removes it from `text`.
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

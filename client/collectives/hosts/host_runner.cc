@@ -33,12 +33,12 @@ void HostRunner::submit(Operation& operation) {
   advance();
 }
 
-// done() may begin the next operation, and so call this again.
+// Does not nest: done() may begin the next operation, and so call advance() again.
 bool HostRunner::advance() {
   if (advancing_ || failed_) return false;
   advancing_ = true;
   bool any = false;
-  // The way down comes first: other ranks wait for it, and it makes room.
+  // The stage down comes first: other ranks wait for its results, and it makes room for further pieces.
   for (std::uint32_t rounds = 0; rounds < kRoundsMax; ++rounds) {
     const bool down = step_down();
     const bool up = !failed_ && step_up();
@@ -63,7 +63,7 @@ bool HostRunner::step_up() {
     const std::uint64_t steps = parts_.up->steps();
     if (!parts_.up->advance()) return parts_.up->steps() != steps;
     up_runs_ = false;
-    if (!parts_.up->outcome()) return false;  // error() finds it
+    if (!parts_.up->outcome()) return false;  // error() reports the failure
   }
   Flight& flight = at(next_up_);
   const std::uint64_t number = next_up_++;
@@ -178,7 +178,7 @@ std::optional<local::Call> HostRunner::call_down(const Flight& flight, std::uint
   return down;
 }
 
-/// Returns the sum that this host sends. Hosts of different size scale their sums as the largest host does.
+/// Returns the sum that this host sends. Every host scales its sum as the host with the most ranks does.
 const std::byte* HostRunner::sum_between(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Segment& segment = flight.piece.segment;
@@ -197,7 +197,7 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Piece& piece = flight.piece;
   const Segment& segment = piece.segment;
-  // If all ranks get the sum, the tag travels with each piece.
+  // In an all_reduce the tag travels with each piece, so the announcing barrier need not go between the hosts.
   if (piece.announces && o.signature.collective == Collective::all_reduce) {
     flight.returned = true;
     return;
@@ -245,7 +245,7 @@ void HostRunner::returned(std::uint64_t number, const Status& status) {
   }
 }
 
-// Every leader does this to the same bits, with the same outcome.
+// Divides the sum of an average. Every leader divides the same bits, and so gets the same result.
 void HostRunner::finish_average(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Piece& piece = flight.piece;

@@ -5,15 +5,15 @@
 //   ranks of a host  ->  leader  ==  leaders of all hosts  ==  leader  ->  ranks of a host
 //   shared memory                    tree, or fallback                     shared memory
 //
-// A call is cut into pieces (cut.h), and each goes through the three stages. In each stage pieces keep the order of the
-// calls, on every rank of a host, so that no rank has to say which piece is next. The stages need no agreement between
-// them: while one piece is between the hosts, the ranks reduce the next ones and hand earlier ones down. Each of the
-// two stages within the host has a group of its own for that.
+// A call is cut into pieces (cut.h), and each piece goes through the three stages. In each stage, every rank of a host
+// takes the pieces in the order of the calls, so no rank has to say which piece is next. The stages do not wait for
+// each other: while one piece is between the hosts, the ranks reduce the next pieces and hand earlier pieces down. For
+// this, each of the two stages within the host has its own group.
 //
-// The stage up reduces into the leader's own result, if that is to hold the same elements in the end, else into scratch
-// memory; the stage between the hosts works on it in place, and the stage down copies from it.
+// The stage up reduces into the leader's result buffer, if this buffer holds the same elements in the end, else into
+// scratch memory. The stage between the hosts works in place on the same memory, and the stage down copies from it.
 //
-// Single-threaded, and never blocks.
+// One thread uses a runner, and no function except sleep() blocks.
 #include <array>
 #include <deque>
 #include <functional>
@@ -34,7 +34,7 @@ class HostRunner {
     std::uint32_t rank = 0;
     HostMap map{{}};
     std::unique_ptr<local::LocalGroup> up, down;  // nullptr: this rank is alone on its host
-    /// Called on a leader: begins an operation among the leaders. Operations begin in this order.
+    /// Called on a leader: begins an operation among the leaders. Operations begin in the order of these calls.
     std::function<void(std::unique_ptr<Operation>)> between;
     /// Called on every rank: this operation has ended.
     std::function<void(Operation&)> done;
@@ -46,18 +46,18 @@ class HostRunner {
 
   /// The operation and its buffers belong to the runner until it is done. Cut::can() must hold.
   void submit(Operation& operation);
-  /// Does what can be done now. Returns true if that was something.
+  /// Does all work that need not wait. Returns true if it did any work.
   bool advance();
-  /// Looks, a few times a second, for processes that have ended. Time-outs are looked after elsewhere.
+  /// Looks for processes that have ended; call it a few times a second. The communicator watches the time-outs.
   void inspect() const;
-  /// Stops for good: no operation is ever done and no buffer used, here and on the other ranks of this host.
+  /// Stops for good: from now on no rank of this host ends an operation or uses its buffers.
   void fail(const Error& error) noexcept;
-  /// The reason why no operation will ever be done.
+  /// Returns the reason why no operation will ever end.
   [[nodiscard]] std::optional<Error> error() const;
 
-  /// The number of the operation in which a failure within this host was found.
+  /// Returns the number of the operation in which a rank of this host found a failure.
   [[nodiscard]] std::optional<std::uint64_t> disputed() const;
-  /// Returns the operation of which the leaders' operation `between` was a piece, if that is not long ago.
+  /// Returns the operation of which the leaders' operation `between` was a piece; nullopt if `between` is long past.
   [[nodiscard]] std::optional<std::uint64_t> operation_of(std::uint64_t between) const;
 
   [[nodiscard]] bool idle() const noexcept { return line_.empty(); }
@@ -65,19 +65,19 @@ class HostRunner {
   [[nodiscard]] bool waits_here() const noexcept { return up_runs_ || down_runs_; }
   /// True if this leader waits for other leaders, while its own host is ready.
   [[nodiscard]] bool waits_between() const noexcept { return between_ > 0; }
-  /// The regions of both ways, for buffers that the ranks of this host are to map.
+  /// Returns the regions of the stages up and down, for buffers that the ranks of this host map.
   [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const;
   /// Maps and drops regions between operations; call it now and then.
   void attend();
   /// Counts long pieces on this host that needed no copies.
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept;
-  /// Returns why the ranks of this host do not copy from each other's memory through the kernel.
+  /// Returns the reason why the ranks of this host do not copy from each other's memory through the kernel.
   [[nodiscard]] std::string attach_refusal() const { return alone() ? "" : parts_.up->attach_refusal(); }
   /// Sleeps until another rank of this host has done something, or for `limit`. Call it only if waits_here().
   void sleep(std::chrono::nanoseconds limit) noexcept;
   /// Returns the stage of the oldest operation, for people.
   [[nodiscard]] std::string waits_for() const;
-  /// Counts the pieces that are through.
+  /// Counts the pieces that have gone through all stages.
   [[nodiscard]] std::uint64_t steps() const noexcept { return first_; }
 
  private:
@@ -90,7 +90,7 @@ class HostRunner {
   struct Flight {
     std::shared_ptr<Task> task;
     Piece piece;
-    bool returned = false;  // back from between the hosts; used on leaders alone
+    bool returned = false;  // the stage between the hosts has ended; only leaders use this
   };
   static constexpr std::uint64_t kAheadMax = 8;  // pieces that a leader has under way at once
 
@@ -114,13 +114,13 @@ class HostRunner {
   [[nodiscard]] std::uint32_t leader() const noexcept { return parts_.map.leader(host()); }
 
   Parts parts_;
-  std::deque<Flight> line_;  // pieces that are not through, in their order
-  std::uint64_t first_ = 0;  // number of line_'s first piece, counted since the beginning; it is the next to go down
+  std::deque<Flight> line_;  // pieces that have not gone through all stages, in their order
+  std::uint64_t first_ = 0;  // number of line_'s first piece, counted since the beginning; it goes down next
   std::uint64_t next_up_ = 0;
   bool up_runs_ = false, down_runs_ = false;
   std::uint64_t between_ = 0;                    // pieces that are between the hosts
   std::uint64_t begun_between_ = 0;              // pieces begun between the hosts since the beginning
-  std::array<std::uint64_t, 1024> pieces_of_{};  // by number between the hosts: the operation of that piece
+  std::array<std::uint64_t, 1024> pieces_of_{};  // by number of the leaders' operation: the rank's own operation
   bool advancing_ = false;
   std::array<std::unique_ptr<std::byte[]>, kAheadMax> scratch_;
   std::array<std::size_t, kAheadMax> scratch_bytes_{};

@@ -14,8 +14,8 @@ Result<std::unique_ptr<DirectLane>> DirectLane::make(transport::Transport& trans
   return std::unique_ptr<DirectLane>(new DirectLane(std::move(state), window, segment_bytes));
 }
 
-// So no wake-up is missed: the end of a copy frees the place, and then looks whether a thread waits for it; a waiting
-// thread says so, and then looks again.
+// Misses no wake-up: the end of a copy first frees the place, and then looks whether a thread waits for the place; a
+// thread first announces that it waits, and then looks at the place again.
 bool DirectLane::place_free(std::uint64_t sequence) const noexcept {
   const std::atomic<bool>& busy = state_->busy[sequence % window_];
   if (!busy.load(std::memory_order_acquire)) return true;

@@ -1,11 +1,11 @@
 #pragma once
-// A lane's memory for operations whose buffers lie in one GPU, or a similar device: places where results arrive that
-// will overwrite their input, and places that keep the last window of data that recovery may ask for. Both are in the
-// GPU's own memory, as the lane's `staging` and `retained` are in the host's.
+// A lane's memory for operations whose buffers lie in one GPU, or a similar device. It has places for arriving results
+// that will overwrite their input, and places that keep the last window of data that recovery may ask for. Both kinds
+// of places are in the GPU's own memory, as the lane's `staging` and `retained` are in the host's memory.
 //
-// A place is used again a window later. The next copy overwrites retained data, and copies keep their order. But the
-// network writes without asking: a place where a result arrives is free only when the copy out of it has ended
-// (place_free()), and until then the segment that would use it is not contributed.
+// The segment one window later uses the same place again. For retained data this is safe: copies keep their order. But
+// the network writes at any time: a place for results is free only when the copy out of it has ended (place_free()).
+// Until then the lane does not contribute the next segment that uses the place.
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -21,7 +21,7 @@ class DirectLane {
                                                                 std::uint32_t window, std::uint32_t segment_bytes);
 
   [[nodiscard]] DirectDevice& device() const noexcept { return *state_->device; }
-  /// Returns the places of results that arrive.
+  /// Returns the memory of all places where results arrive.
   [[nodiscard]] std::span<const std::byte> places() const noexcept { return {at(0), places_bytes()}; }
   [[nodiscard]] std::byte* place(std::uint64_t sequence) const noexcept { return at(sequence % window_); }
   /// True if the place is free. If not, the device wakes the communicator when it becomes free.
@@ -37,7 +37,7 @@ class DirectLane {
   struct State {
     std::shared_ptr<DirectDevice> device;
     std::shared_ptr<DirectBlock> block;
-    std::vector<std::atomic<bool>> busy;  // by place
+    std::vector<std::atomic<bool>> busy;  // by place: a copy out of it is under way
     std::atomic<bool> waited_for = false;
   };
   DirectLane(std::shared_ptr<State> state, std::uint32_t window, std::uint32_t segment_bytes) noexcept

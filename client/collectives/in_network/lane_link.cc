@@ -141,7 +141,7 @@ std::uint64_t LaneLink::first_unfinished(const Operation& operation, std::uint64
   return settings_.turns.first(operation.number);
 }
 
-/// Returns whether the input of the segment at the cursor has come. A segment without this rank's data needs none.
+/// Returns whether the input of the segment at the cursor has come. A segment without data of this rank needs no input.
 bool LaneLink::input_there(const Operation& operation) const {
   if (operation.input_whole()) return true;
   const SequenceEntry e{
@@ -190,8 +190,8 @@ void LaneLink::pump(transport::TimePoint now) {
   }
 }
 
-/// A result is staged so that no part of it overwrites the input. If the channel already has it whole, it is written
-/// straight to the buffer instead.
+/// Returns whether the channel may write a whole result straight to the buffer. Other results that would overwrite
+/// input go to `staging` first, so that no part of a result overwrites the input.
 bool LaneLink::takes_in_place(transport::Channel&, const FrameHeader& header) {
   if (over_ || header.type != FrameType::result) return false;
   const Placement placement = place_result(header);
@@ -240,7 +240,7 @@ std::byte* LaneLink::result_place(const SequenceEntry& e) noexcept {
   return operation.direct ? direct_lane(operation.direct->device().get())->place(e.sequence) : staging(e.sequence);
 }
 
-/// Announces the header that place_result() will accept.
+/// Announces to the channel the header that place_result() will accept, and the place of the payload.
 void LaneLink::expect_result(const SequenceEntry& e, const FrameHeader& contribution) {
   FrameHeader result = contribution;
   result.type = FrameType::result;
@@ -346,7 +346,7 @@ const std::byte* LaneLink::input_bytes(const SequenceEntry& e) const noexcept {
 }
 
 const std::byte* LaneLink::result_bytes(const SequenceEntry& e) const noexcept {
-  if (!wants_result(e)) return input_bytes(e);  // one to all: the owner's input is the result
+  if (!wants_result(e)) return input_bytes(e);  // pattern one_to_all: the owner's input is the result
   TRIBUTARY_ASSERT(e.sequence < prefix_ && (e.operation != nullptr || is_retained(e)),
                    "the result of sequence {} is gone; {} have come", e.sequence, prefix_);
   return e.operation != nullptr ? e.operation->result_of(e.segment) : retained(e.sequence);

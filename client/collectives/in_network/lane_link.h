@@ -1,18 +1,18 @@
 #pragma once
-// A rank's end of one lane in one epoch: contributes segments as far as the window allows, takes results, and keeps the
-// data that recovery may need.
+// A rank's end of one lane in one epoch. It contributes segments as far as the window allows, takes results, and keeps
+// the data that recovery may need.
 //
-// The data kept, and why they suffice (architecture.md, invariants 3 to 5). Let `prefix` be the number of results
-// received here, in sequence.
-//   - No rank receives the result of sequence s + window before every rank has that of s. So a rank that has `prefix`
-//     results knows that all have the first prefix - window, and other ranks may be at most `window` behind or ahead:
-//     entries of 2 * window sequences are enough.
-//   - While an operation runs its buffers hold inputs and results. When it ends, the last window of data that recovery
-//     could still ask for is copied to `retained`: results; or, if this rank got only a bare result for its data
-//     (reduce, reduce_scatter), its inputs.
-//   - A result that would overwrite input (in place) is received in `staging` and copied once it is whole: a connection
-//     that dies in mid-payload must not leave an input half overwritten. Each segment of the window has a place of its
-//     own, because some transports write results to their places as soon as they are sent.
+// The lane keeps the following data, which suffice (architecture.md, invariants 3 to 5). Let `prefix` be the number of
+// results that this rank has received, in sequence.
+//   - No rank receives the result of sequence s + window before every rank has the result of s. So a rank that has
+//     `prefix` results knows that all ranks have the first prefix - window results, and other ranks are at most
+//     `window` results behind or ahead: entries of 2 * window sequences are enough.
+//   - While an operation runs, its buffers hold inputs and results. When it ends, the lane copies the last window of
+//     data that recovery could still ask for to `retained`: results; or, if this rank got only a bare result for its
+//     data (reduce, reduce_scatter), its inputs.
+//   - A result that would overwrite input (in place) arrives in `staging`, and the lane copies it once it is whole: if
+//     the connection breaks in mid-payload, the input must still be intact. Each segment of the window has its own
+//     place, because some transports write results to their places as soon as the aggregator sends them.
 //   - If the processor cannot reach the buffers of an operation (direct_memory.h), staging and retained data are in
 //     memory of the same kind, and retained data come to the host when they are needed (direct_lane.h).
 #include <cstdint>
@@ -38,7 +38,7 @@ namespace tributary::client {
 class LaneUser {
  public:
   virtual ~LaneUser() = default;
-  /// Returns the operation of this number once it was started; nullptr before. An operation between the ranks has no
+  /// Returns the operation with this number; nullptr if it was not started yet. An operation between the ranks has no
   /// segments.
   virtual Operation* started_operation(std::uint64_t number) = 0;
   /// Returns the number below which every operation has ended and is forgotten.
@@ -55,12 +55,12 @@ class LaneUser {
 /// The state of one sequence.
 struct SequenceEntry {
   std::uint64_t sequence = UINT64_MAX;
-  Operation* operation = nullptr;  // nullptr once it has ended: see `retained`
-  std::uint64_t number = 0;        // the operation's
+  Operation* operation = nullptr;  // nullptr once the operation has ended: see `retained`
+  std::uint64_t number = 0;        // number of the operation
   std::uint32_t segment_index = 0;
   Signature signature;
   Segment segment;
-  DirectLane* retained_in = nullptr;  // nullptr: in host memory
+  DirectLane* retained_in = nullptr;  // the place of retained data; nullptr: host memory
 };
 
 struct LaneSettings {
@@ -82,8 +82,8 @@ class LaneLink final : public transport::ChannelHandler {
   void connect(transport::Transport& transport, transport::Duration limit);
   /// Sets the first operation that goes in-network; call it before the first pump().
   void start_at(std::uint64_t operation) noexcept { cursor_operation_ = operation; }
-  /// Prepares for operations whose buffers are on this device; the network shall reach `memory`. The error says why it
-  /// cannot.
+  /// Prepares for operations whose buffers are on this device, and lets the network reach `memory`. The error says why
+  /// the network cannot reach it.
   [[nodiscard]] Status prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
                                const std::vector<std::span<const std::byte>>& memory);
   /// Checks, many times a second, whether the aggregator still answers while a result is outstanding.
@@ -109,18 +109,18 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] const std::string& failed_aggregator() const { return told_ ? told_->aggregator : aggregator(); }
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
-  // for recovery, after freeze()
-  /// Begins to copy to the host the data retained elsewhere, and returns the number of copies. Each calls `done` at its
-  /// end, on any thread. The copies may outlive this object.
+  // Functions for recovery, to be called after freeze().
+  /// Begins to copy retained data from devices to the host, and returns the number of copies. Each copy calls `done` at
+  /// its end, on any thread. The copies may outlive this object.
   std::size_t bring_down(const std::function<void()>& done);
-  /// Returns the first segment of `operation` on this lane that has no result on any rank, if all ranks have the
-  /// results below sequence `hi`; at least operation.segments if there is none. Later segments of this lane follow as
-  /// turns() says.
+  /// Returns the first segment of `operation` on this lane that has no result on any rank; at least operation.segments
+  /// if there is no such segment. All results below sequence `hi`, and no others, exist on some rank. turns() gives the
+  /// later segments of this lane.
   [[nodiscard]] std::uint64_t first_unfinished(const Operation& operation, std::uint64_t hi) const noexcept;
   [[nodiscard]] const LaneTurns& turns() const noexcept { return settings_.turns; }
   [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
-  /// Returns this rank's input of an entry, or its result once it has come. Only for data that the pattern gives this
-  /// rank.
+  /// Return this rank's input of an entry, and its result once the result has come. Call them only for data that the
+  /// pattern gives to this rank.
   [[nodiscard]] const std::byte* input_bytes(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] const std::byte* result_bytes(const SequenceEntry& entry) const noexcept;
 
@@ -140,7 +140,7 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] static bool overwrites(const Operation& operation) noexcept {
     return operation.in_place && pattern_of(operation.signature.collective) != Pattern::one_to_all;
   }
-  /// Returns nullptr if prepare() has not made one.
+  /// Returns the device's part of this lane; nullptr if prepare() has not made one.
   [[nodiscard]] DirectLane* direct_lane(const DirectDevice* device) const noexcept;
   void expect_result(const SequenceEntry& entry, const FrameHeader& contribution);
   void take_result(std::span<std::byte> payload);
@@ -155,7 +155,7 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint64_t first_retained() const noexcept {
     return prefix_ > descriptor_.window ? prefix_ - descriptor_.window : 0;
   }
-  /// True for an operation that has ended, if its retained data have not been overwritten since.
+  /// True if `retained` still holds the data of this entry, whose operation has ended.
   [[nodiscard]] bool is_retained(const SequenceEntry& entry) const noexcept {
     return entry.sequence < prefix_ && entry.sequence >= first_retained();
   }
@@ -179,18 +179,18 @@ class LaneLink final : public transport::ChannelHandler {
   std::vector<std::unique_ptr<DirectLane>> direct_lanes_;  // one for each device
   std::vector<std::byte> text_;
   LaneWindow window_;
-  std::uint64_t prefix_ = 0;        // results received: exactly the sequences below
-  std::uint64_t contributed_ = 0;   // sequences below have been sent up
-  std::uint64_t expected_ = 0;      // results of sequences below were announced to the channel
-  std::uint64_t cursor_operation_;  // the next segment to contribute
+  std::uint64_t prefix_ = 0;        // the results of all sequences below this have come
+  std::uint64_t contributed_ = 0;   // the contributions of all sequences below this have been sent
+  std::uint64_t expected_ = 0;      // the results of all sequences below this were announced to the channel
+  std::uint64_t cursor_operation_;  // the operation of the next segment to contribute
   std::uint64_t cursor_segment_ = 0;
   bool cursor_open_ = false;  // cursor_segment_ is set for cursor_operation_
   std::uint64_t bytes_sent_ = 0;
   LanePulse pulse_;
   bool ready_ = false;
   bool over_ = false;
-  std::optional<LaneLoss> told_;                 // set by a failed frame
-  std::unique_ptr<transport::Channel> channel_;  // last: it must be gone before the buffers that it uses
+  std::optional<LaneLoss> told_;                 // content of the `failed` frame, if one came
+  std::unique_ptr<transport::Channel> channel_;  // last member: it must be gone before the buffers that it uses
 };
 
 }  // namespace tributary::client

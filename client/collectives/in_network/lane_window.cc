@@ -14,9 +14,10 @@ using transport::TimePoint;
 
 constexpr auto kSpanOfRate = std::chrono::seconds(1);
 constexpr auto kSpanOfTrip = std::chrono::seconds(10);
-/// Times the product of rate and round trip: it grows where the product was measured with too few, and hides jitter.
+/// The window as a multiple of rate times round trip: above 1, so that a window that was too small grows, and jitter
+/// leaves no link idle.
 constexpr double kAhead = 1.5;
-/// Bytes where no rate is known: at first, and at least.
+/// Bytes of the window where no rate is known: at the beginning, and the least ever.
 constexpr std::uint32_t kFirstBytes = 128U << 10;
 constexpr std::uint32_t kLeastBytes = 64U << 10;
 /// With one segment in flight a link stands still while the segment's sum is made.
@@ -60,7 +61,7 @@ void LaneWindow::came(std::uint64_t sequence, TimePoint now) noexcept {
   if (!it.whole) return;
   ++come_;
   const double seconds = std::chrono::duration<double>(now - it.at).count();
-  if (seconds <= 0) return;  // within one turn: there is no link to fill
+  if (seconds <= 0) return;  // sent and received in one turn: no link limits the rate
   per_second_.add(static_cast<double>(come_ - it.come) / seconds, now, kSpanOfRate);
   trips_per_second_.add(1 / seconds, now, kSpanOfTrip);
   const double held = per_second_.value() / trips_per_second_.value();

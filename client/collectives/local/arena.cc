@@ -25,8 +25,8 @@ FileDescriptor make_memory(unsigned flags, std::size_t bytes) {
   return descriptor;
 }
 
-/// Asks for all huge pages at once, because the system gives them at the first touch, and a bus error if it has none
-/// left.
+/// Asks for all huge pages at once. Else the system gives each page at the first touch, and a bus error if no page is
+/// free then.
 FileDescriptor make_huge_memory(std::size_t bytes) {
   FileDescriptor descriptor = make_memory(MFD_HUGETLB, bytes);
   if (descriptor.open() && fallocate(descriptor.number(), 0, 0, static_cast<off_t>(bytes)) == 0) return descriptor;
@@ -75,7 +75,7 @@ Result<std::shared_ptr<Arena>> Arena::adopt(FileDescriptor descriptor, std::size
 Result<std::shared_ptr<Arena>> Arena::map(FileDescriptor descriptor, std::size_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.number(), 0);
   if (at == MAP_FAILED) return call_failed("mmap");
-  static_cast<void>(madvise(at, bytes, MADV_HUGEPAGE));  // refused: small pages serve, too
+  static_cast<void>(madvise(at, bytes, MADV_HUGEPAGE));  // if the system refuses, small pages serve, too
   static_cast<void>(madvise(at, bytes, MADV_DONTDUMP));
   return std::shared_ptr<Arena>(new Arena(std::move(descriptor), {static_cast<std::byte*>(at), bytes}));
 }

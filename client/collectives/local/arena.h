@@ -1,5 +1,5 @@
 #pragma once
-// Memory that the processes of one host share, and that vanishes with the last of them: a memfd, which has no name.
+// Memory that the processes of one host share. It is a memfd, which has no name and ends with its last process.
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace tributary::client::local {
 
-/// A descriptor that is closed with its owner.
+/// A file descriptor that closes when its owner is destroyed.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -25,12 +25,12 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-/// One mapping. Threads of one process that play several ranks may share it.
+/// One mapping of the shared memory. Threads of one process may share it, if each thread acts as a rank.
 class Arena {
  public:
-  /// Makes zeroed memory of at least `bytes`: in huge pages if the system has set some aside, else in the pages that it
-  /// gives on request. The descriptor is sealed against growing and shrinking, so that no rank can make another rank's
-  /// access a bus error.
+  /// Makes zeroed memory of at least `bytes`: in huge pages if the administrator has reserved enough of them, else in
+  /// ordinary memory, for which it asks for huge pages. Seals fix the memory's size, so no rank can cause a bus error
+  /// in another rank.
   [[nodiscard]] static Result<std::shared_ptr<Arena>> create(std::size_t bytes);
   /// Maps the memory that create() made in another process.
   [[nodiscard]] static Result<std::shared_ptr<Arena>> adopt(FileDescriptor descriptor, std::size_t bytes);

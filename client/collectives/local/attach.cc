@@ -13,7 +13,7 @@
 namespace tributary::client::local {
 namespace {
 
-/// The process's number in this process's pid namespace; 0: it has none.
+/// Returns the process's number in this process's pid namespace; 0: the process has no number there.
 pid_t pid_of(const FileDescriptor& process) {
   std::ifstream in("/proc/self/fdinfo/" + std::to_string(process.number()));
   for (std::string line; std::getline(in, line);) {
@@ -57,7 +57,7 @@ bool Attachment::works() noexcept {
 bool Attachment::tried(std::uint32_t rank) noexcept {
   const ProgressLine& line = places_.progress(rank);
   const std::uint64_t at = line.probe_at.load(std::memory_order_acquire);
-  if (at == 0) return false;  // the rank has not come yet, or forbids it
+  if (at == 0) return false;  // the rank has not come yet, or forbids attach
   std::uint64_t value = 0;
   const int error = pids_[rank] == 0 ? ESRCH : read(rank, reinterpret_cast<std::byte*>(&value), at, sizeof value);
   if (error == 0 && value == line.probe_value) return true;

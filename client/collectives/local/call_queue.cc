@@ -9,7 +9,7 @@ namespace tributary::client::local {
 
 Status CallQueue::run(const Call& call) {
   if (auto outcome = run_at_once(call)) {
-    if (pending() > 0) [[unlikely]] {  // a call was posted meanwhile
+    if (pending() > 0) [[unlikely]] {  // another thread has posted a call meanwhile
       group_.bell().nudge();
       if (neglected() && left_alone_) left_alone_();
     }
@@ -19,13 +19,13 @@ Status CallQueue::run(const Call& call) {
   std::atomic<bool> ended{false};
   post(call, [&](const Status& status) {
     outcome = status;
-    ended.store(true, std::memory_order_release);  // pairs with the wait below
+    ended.store(true, std::memory_order_release);  // pairs with the load in the wait below
   });
   wait([&] { return ended.load(std::memory_order_acquire); });
   return outcome;
 }
 
-// Counts the call as pending before it looks at closed_; close() does both in the other order.
+// Counts the call as pending before it looks at closed_; close() first sets closed_, and then looks at the count.
 std::optional<Status> CallQueue::run_at_once(const Call& call) {
   constexpr std::uint64_t kAlone = kDriven + kWaiter + kPending;
   std::uint64_t found = state_.load(std::memory_order_relaxed);
@@ -106,10 +106,11 @@ bool CallQueue::drive() {
     TRIBUTARY_ASSERT(pending() > 0, "call {} has ended, and none was pending", running_->call.number);
     const Posted past = *std::exchange(running_, std::nullopt);
     count(past.call, group_.outcome());
-    // Before `done`: the thread that it wakes may call again at once, and must find the queue idle.
+    // Count the call as ended before `done`: the thread that `done` wakes may call again at once, and must find the
+    // queue idle.
     state_.fetch_sub(kPending);
     past.done(group_.outcome());
-    group_.bell().nudge();  // another thread of this rank may sleep until this
+    group_.bell().nudge();  // another thread of this rank may sleep until this call ends
   }
 }
 

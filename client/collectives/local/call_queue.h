@@ -1,6 +1,6 @@
 #pragma once
-// The calls of one rank on its local group, in their order. A thread that waits for a result does the work itself,
-// without handing over to another thread; calls that no thread waits for go on when the progress thread calls drive().
+// The calls of one rank on its local group, in their order. A thread that waits for a result does the work itself, and
+// hands nothing to another thread. If no thread waits for a call, the progress thread does the work: it calls drive().
 #include <deque>
 #include <functional>
 #include <memory>
@@ -22,16 +22,17 @@ class CallQueue {
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
-  // Any thread may call these. The order of run() and post() is the order of calls, and so of their numbers.
+  // Any thread may call the functions from run() to close(). The order of run() and post() is the order of the calls,
+  // and so the order of their numbers.
   /// Blocks until the call has ended. Allocates nothing if no earlier call is under way.
   [[nodiscard]] Status run(const Call& call);
   enum class Begin : std::uint8_t {
-    now,    // post() does at once what can be done at once
-    later,  // the driving thread does all of it
+    now,    // post() at once does all work that need not wait
+    later,  // the driving thread does all work
   };
-  /// `done` is called once, by the thread that finds that the call has ended; it must not call the queue.
+  /// The thread that finds that the call has ended calls `done` once; `done` must not call the queue.
   void post(const Call& call, Done done, Begin begin = Begin::now);
-  /// Does what can be done now, unless another thread is doing it. Returns true if no call is under way.
+  /// Does all work that need not wait, unless another thread is doing it. Returns true if no call is under way.
   bool drive();
   /// Drives until `ended()`, or until the deadline, and then returns false. Some call's `done` makes `ended` true.
   template <class Ended>
@@ -44,22 +45,22 @@ class CallQueue {
   void drain() {
     wait([this] { return pending() == 0; });
   }
-  /// Ends the calls under way with `why`, on all ranks, and refuses later ones. When it returns the group uses no
-  /// caller's buffer any more.
+  /// Ends the calls under way with `why`, on all ranks, and refuses later ones. After close() the group uses no
+  /// caller's buffer.
   void close(const Error& why);
 
-  /// For the progress thread: true if there is work, and no thread that waits for it.
+  /// For the progress thread: true if calls are under way, and no thread waits for any of them.
   [[nodiscard]] bool neglected() const noexcept {
     const std::uint64_t state = state_.load();
     return pending_in(state) > 0 && (state & kWaiters) == 0;
   }
-  /// Calls LocalGroup::attend() between calls; to be called now and then.
+  /// Calls LocalGroup::attend() unless another thread uses the group; call it now and then.
   void attend();
-  /// Looks for time-outs and dead ranks; for a driver that is in neither wait() nor run().
+  /// Looks for time-outs and dead ranks; a driver calls it outside of wait() and run(), which look themselves.
   void inspect();
-  /// Grows with each drive() that got something done.
+  /// Returns a count that grows with each drive() that made progress.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_.load(std::memory_order_relaxed); }
-  /// Counts calls that have ended well, and this rank's payload in them.
+  /// Return the number of calls that have ended without an error, and the bytes of this rank's payload in them.
   [[nodiscard]] std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
@@ -120,10 +121,10 @@ class CallQueue {
   std::uint64_t next_number_ = 0;  // under kDriven
   mutable std::mutex posting_;     // taken last, held briefly
   std::deque<Posted> posted_;      // under posting_
-  Error refused_{};                // under posting_: the reason, once closed_
-  // Both are sequentially consistent: each thread writes one of them before it looks at the other.
+  Error refused_{};                // under posting_: the reason of close()
+  // closed_ and state_ are sequentially consistent: each thread writes one of them before it looks at the other one.
   std::atomic<bool> closed_{false};
-  std::atomic<std::uint64_t> state_{0};  // one word, so that a call on an idle queue changes it once, and once back
+  std::atomic<std::uint64_t> state_{0};  // one word, so that a call on an idle queue changes it only twice
   std::atomic<std::uint64_t> steps_{0}, ended_{0}, bytes_{0};  // written under kDriven
 };
 

@@ -104,8 +104,8 @@ bool Direct::resolve(std::uint32_t rank, const Reach& reach) noexcept {
   return (r.send != nullptr || r.send_way == Way::unneeded) && (r.recv != nullptr || r.recv_way == Way::unneeded);
 }
 
-// A pure function of the call and of all notes, so every rank numbers the pieces alike. A part is a range that goes as
-// a whole from the same ranks to the same ranks; a piece never has elements of two parts.
+// Cuts the call into pieces, by a pure function of the call and of all notes: every rank gives a piece the same number.
+// A part is a range that goes as a whole from the same ranks to the same ranks; a piece has elements of one part only.
 void Direct::cut() noexcept {
   const std::uint64_t count = call_.signature.count;
   TRIBUTARY_ASSERT(count > 0 && ranks_ > 0, "a call of {} elements among {} ranks is cut", count, ranks_);
@@ -149,7 +149,7 @@ std::optional<std::uint64_t> Direct::claim(std::uint32_t slice) noexcept {
 }
 
 // Pairs with withdraw(): this rank sets `inside` before it looks at the failure, and a rank that ends with a failure
-// looks at `inside` after it has seen the failure, so one of the two sees the other.
+// looks at `inside` after it has seen the failure. So at least one of the two ranks sees what the other has written.
 Result<bool> Direct::advance(Bell& bell) noexcept {
   ProgressLine& mine = places_.progress(rank_);
   std::uint32_t turns = 0;
@@ -223,7 +223,7 @@ void Direct::each_input(const Piece& piece, Visit visit) const {
   }
 }
 
-// Does the same for the piece's results, except those that are in place already.
+// Calls visit(rank, element) for the piece's results, except for results that are already in their place.
 template <class Visit>
 void Direct::each_output(const Piece& piece, Visit visit) const {
   const std::uint64_t count = call_.signature.count;
@@ -261,10 +261,10 @@ void Direct::each_output(const Piece& piece, Visit visit) const {
   }
 }
 
-// Attached inputs come as a whole into scratch memory, which a core's own cache holds, and attached results leave as a
-// whole. Between them data go tile by tile, so that a combined tile is still in the first cache when it is copied to
-// its places. All inputs of a tile are read before any of its results is written, because a result may lie in an
-// input's place.
+// Copies all attached inputs of the piece at once into scratch memory, which a core's own cache holds, and all attached
+// results at once out of it. Between these copies it works tile by tile, so that a combined tile is still in the first
+// cache when it is copied to its places. It reads all inputs of a tile before it writes the tile's results, because a
+// result may lie in an input's place.
 Status Direct::move_piece(const Piece& piece) noexcept {
   const std::size_t bytes = piece.count * element_;
   const std::size_t slot = kScratchBytes / (ranks_ + 1) / kLineBytes * kLineBytes;

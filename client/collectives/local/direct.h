@@ -1,17 +1,17 @@
 #pragma once
-// Long vectors without chunks: a rank reads its part of all ranks' inputs in place, and writes the results to their
-// places on every rank. Every input is read once, every result written once.
+// Collectives of long vectors without chunks: a rank reads its part of all ranks' inputs in place, and writes the
+// results to their places on every rank. So every input is read once, and every result is written once.
 //
-// note      where this rank's buffers are: in a region that all have mapped, or at an address that all can attach to
+// note      each rank writes where its buffers are: in a region that all have mapped, or at an address for attach
 //   agree     once all notes are there: if every rank's buffers can be reached, the call is direct; else it uses chunks
-//   claim     a piece: first of this rank's own slice, which stays in one core's cache from call to call, then others'
-//   move      inputs -> combined, in the order of the ranks -> results
-//   count     the moved pieces; the call is over when all are
+//   claim     a rank takes a piece: first of its own slice, which stays in its core's cache, then of other slices
+//   move      it combines the inputs in the order of the ranks, and copies the results to their places
+//   count     the moved pieces: the call is over when all pieces have moved
 //
-// Any rank that has a core works on any piece, so ranks that outnumber the cores need not all get one in turn.
+// Any running rank works on any piece. So a call ends even if some ranks get no core.
 //
-// No buffer is touched after its call: an end with success comes after the last piece; after a failure a rank's call
-// ends when no other rank is inside, which takes a piece's time, or when the other rank has ended (withdraw()).
+// No rank touches a buffer after the end of its call. A call succeeds after the last piece. After a failure, a rank's
+// call ends when every other rank has left its buffers, which takes a piece's time, or has ended (withdraw()).
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -27,17 +27,17 @@
 
 namespace tributary::client::local {
 
-/// How the others reach a buffer.
+/// The way in which the other ranks reach a buffer.
 enum class Way : std::uint8_t {
-  none,      // not at all
-  unneeded,  // the call reads or writes nothing there
+  none,      // they cannot reach it
+  unneeded,  // the call neither reads nor writes the buffer
   region,
   attach,
 };
 
 /// A buffer, as its note describes it.
 struct Buffer {
-  std::uint64_t at = 0;  // offset in the region, or address
+  std::uint64_t at = 0;  // offset in the region, or address for attach
   std::uint32_t generation = 0;
   std::uint16_t index = 0;
   Way way = Way::none;
@@ -58,18 +58,18 @@ class Direct {
   [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return regions_; }
   [[nodiscard]] const Attachment& attachment() const noexcept { return attachment_; }
 
-  /// Fills the call's note. Returns false if the others cannot all reach this rank's buffers, so that the call will not
-  /// be direct.
+  /// Fills the call's note. Returns false if some other rank cannot reach this rank's buffers; the call is then not
+  /// direct.
   [[nodiscard]] bool offer(const Call& call, const Movement& movement, std::byte* note) noexcept;
-  /// Call when all notes of the operation are there. Returns whether every rank said that it can be direct: the same on
-  /// every rank. An error says that a note is malformed.
+  /// Call when all notes of the operation are there. Returns whether the call is direct, because every rank's
+  /// note allows it; the answer is the same on every rank. An error says that a note is malformed.
   [[nodiscard]] Result<bool> agree(std::uint64_t sequence) noexcept;
-  /// Moves some pieces. Returns true if all pieces of the call have been moved, by any rank. This rank must report an
-  /// error to the others.
+  /// Moves some pieces. Returns true if the ranks together have moved all pieces of the call. The caller must report an
+  /// error to the other ranks.
   [[nodiscard]] Result<bool> advance(Bell& bell) noexcept;
-  /// Counts the pieces that this rank has moved.
+  /// Returns the number of pieces that this rank has moved.
   [[nodiscard]] std::uint64_t moved() const noexcept { return moved_; }
-  /// True if the rank may be inside this call's buffers, and pieces are still to be moved.
+  /// True if not all pieces have moved, and `rank` may be inside this call's buffers.
   [[nodiscard]] bool waits_for(std::uint32_t rank) const noexcept;
 
  private:
@@ -80,13 +80,13 @@ class Direct {
     Way send_way = Way::none, recv_way = Way::none;
     bool in_place = false;
   };
-  /// Elements that are combined (or copied) from the same ranks to the same ranks.
+  /// A range of elements that are combined (or copied) from the same ranks to the same ranks.
   struct Piece {
     std::uint64_t part, begin, count;
   };
-  static constexpr std::size_t kTileBytes = 8192;                        // stays in the first cache with its inputs
+  static constexpr std::size_t kTileBytes = 8192;                        // fits in the first cache with its inputs
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;      // a piece of mapped memory
-  static constexpr std::size_t kAttachedBytes = std::size_t{256} << 10;  // at least 64 KiB of them for each rank
+  static constexpr std::size_t kAttachedBytes = std::size_t{256} << 10;  // the longest piece of attached memory
   static constexpr std::size_t kScratchBytes = std::size_t{1} << 20;
   static constexpr std::uint32_t kPiecesPerTurn = 16;
 
@@ -109,20 +109,20 @@ class Direct {
   const std::uint32_t rank_, ranks_;
   const std::shared_ptr<Regions> regions_;
   Attachment attachment_;
-  std::unique_ptr<std::byte[]> scratch_;  // a slot for each rank, and one for the result; made at first use
+  std::unique_ptr<std::byte[]> scratch_;  // a slot for each rank and one for the result; made at first use
   std::vector<Reached> reached_;
 
-  // the present call
+  // State of the present call.
   Call call_;
   std::size_t element_ = 1;
   bool reduces_ = false, streams_ = false, attaches_ = false;
   std::uint64_t parts_ = 1, piece_elements_ = 1, pieces_of_part_ = 1, pieces_ = 0;
-  std::uint64_t slice_pieces_ = 0;  // pieces of each rank's slice; some of the last slice's may be empty
+  std::uint64_t slice_pieces_ = 0;  // pieces of each rank's slice; the last slice may have empty pieces
   std::uint64_t first_ = 0;         // claim number of this call's first piece, in each slice
   std::uint64_t end_ = 0;           // claim number of the next call's first piece
-  // The count of pieces moved by all ranks since the beginning at which the call is over.
+  // The call is over when all ranks together have moved this many pieces since the group began.
   std::uint64_t target_ = 0;
-  std::uint64_t moved_ = 0;  // pieces moved by this rank
+  std::uint64_t moved_ = 0;  // pieces that this rank has moved
 };
 
 }  // namespace tributary::client::local

@@ -4,8 +4,8 @@
 //   header | per rank: progress, claims, regions | per pair: what is mapped | two notes per rank |
 //   rows of chunks per rank: inputs | ... results
 //
-// Every byte has one writer, except the header's few words and the claims. Numbers only grow over the life of the
-// group, so nothing is ever reset, and no rank has to wait for a reset.
+// Every byte has one writer, except some words of the header and the claims. Numbers only grow over the life of the
+// group, so no rank ever resets a number or waits for a reset.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tributary::client::local {
 
-/// Two cache lines: the processor fetches them in pairs, and one rank's writes must not take a neighbour's line away.
+/// Two cache lines: the processor fetches lines in pairs, and one rank's writes must not take away a neighbour's line.
 inline constexpr std::size_t kLineBytes = 128;
 inline constexpr std::uint32_t kArenaMagic = 0x54724C31;  // "1LrT" in memory
 inline constexpr std::size_t kFailureTextBytes = 1024;
@@ -31,30 +31,30 @@ struct ArenaHeader {
   std::uint64_t chunk_bytes;
   std::uint64_t depth;
 
-  // Read in every wait; written only by a rank that goes to sleep, and then nothing is urgent.
+  // The number of sleeping ranks. Every wait reads it; only a rank that goes to sleep or wakes up writes it.
   alignas(kLineBytes) std::atomic<std::uint32_t> sleepers;
   std::atomic<FailureState> failure;
-  alignas(kLineBytes) std::atomic<std::uint32_t> wake;  // the futex word: counts the times that sleepers were woken
+  alignas(kLineBytes) std::atomic<std::uint32_t> wake;  // the futex word: counts how often a rank woke the sleepers
 
-  alignas(kLineBytes) std::uint32_t failure_code;  // written by the first rank that fails, alone
+  alignas(kLineBytes) std::uint32_t failure_code;  // only the first rank that fails writes it
   char failure_text[kFailureTextBytes];
 };
 
-/// How far a rank is, in chunks since the group began.
+/// A rank's progress, in chunks since the group began.
 struct alignas(kLineBytes) ProgressLine {
-  std::atomic<std::uint64_t> offered;  // its inputs below this chunk lie in its row
-  std::atomic<std::uint64_t> reduced;  // below this chunk its results lie in its row, and it has read all inputs
-  std::atomic<std::uint64_t> taken;    // it has finished reading chunks below this
-  std::atomic<std::uint32_t> gone;     // 1: it has left for good
-  std::atomic<std::uint32_t> inside;   // 1: it may be reading or writing other ranks' buffers (direct.h)
-  std::atomic<std::uint64_t> moved;    // pieces that it has moved between the ranks' buffers
-  // The others read these to find out whether they can reach this process's memory (attach.h).
+  std::atomic<std::uint64_t> offered;  // its row has its inputs of all chunks below this
+  std::atomic<std::uint64_t> reduced;  // its row has its results of all chunks below this; it has read their inputs
+  std::atomic<std::uint64_t> taken;    // it has finished with all chunks below this
+  std::atomic<std::uint32_t> gone;     // 1: the rank has left for good
+  std::atomic<std::uint32_t> inside;   // 1: the rank may be reading or writing other ranks' buffers (direct.h)
+  std::atomic<std::uint64_t> moved;    // pieces that the rank has moved between the ranks' buffers
+  // The other ranks read the probe to find out whether they can reach this process's memory (attach.h).
   std::atomic<std::uint64_t> probe_at;
   std::uint64_t probe_value;  // written before probe_at
 };
 static_assert(sizeof(ProgressLine) == kLineBytes);
 
-/// The next unclaimed piece of a slice. Any rank may take it, so that a rank without a core delays no other.
+/// The next unclaimed piece of a slice. Any rank may take it, so that a rank without a core delays no other rank.
 struct alignas(kLineBytes) ClaimLine {
   std::atomic<std::uint64_t> next;
 };
@@ -63,27 +63,28 @@ struct alignas(kLineBytes) ClaimLine {
 inline constexpr std::uint32_t kRegionsMax = 32;
 struct alignas(kLineBytes) RegionLine {
   std::atomic<std::uint64_t> changes;
-  std::atomic<std::uint32_t> generation[kRegionsMax];  // generation of the region in each place; 0: there is none
+  std::atomic<std::uint32_t> generation[kRegionsMax];  // by place: the region's generation; 0: no region
 };
-/// The regions of another rank that a rank has mapped.
+/// The regions of one other rank that a rank has mapped.
 struct alignas(kLineBytes) MappedLine {
   std::atomic<std::uint32_t> generation[kRegionsMax];
 };
 
-/// A rank's call, and its data if they are few. Each rank has two notes and uses them in turn. It may overwrite one two
-/// operations later: the operation between began with a note from every rank, written after that rank had read.
+/// A rank's call, and its data if they are few. Each rank has two notes and uses them in turn, so it overwrites a note
+/// two operations later. Every rank has read it by then: it reads a note before it writes its note for the operation
+/// in between, and this rank has seen all those notes.
 struct alignas(kLineBytes) Note {
   std::atomic<std::uint64_t> sequence;  // number of the operation, from 1; written last
   std::uint64_t count;
   std::uint32_t root;
   std::uint8_t collective, dtype, op, unused;
-  std::byte few[40];  // few data travel in the line itself; many data: a Reach (direct.h)
-  // further data follow this line
+  std::byte few[40];  // few data, or a Reach (direct.h) if the data are many
+  // Data that do not fit into `few` follow the note's head.
 };
 inline constexpr std::size_t kNoteHeadBytes = 64;
 static_assert(offsetof(Note, few) + sizeof(Note::few) == kNoteHeadBytes);
 
-/// The places, by arithmetic alone, so that they are the same for every rank.
+/// The places in the memory. The class computes them from its sizes, so that they are the same for every rank.
 class Layout {
  public:
   Layout(std::uint32_t ranks, std::size_t note_bytes, std::size_t chunk_bytes, std::size_t depth) noexcept
@@ -129,7 +130,7 @@ class Layout {
 
  private:
   static constexpr std::size_t kPage = 4096;
-  /// A whole number of cache lines, at least one, so that two ranks never write to the same line.
+  /// Returns a whole number of cache lines, so that two ranks never write to the same line.
   static constexpr std::size_t slice_bytes_of(std::size_t chunk_bytes, std::uint32_t ranks) noexcept {
     return chunk_bytes / ranks / kLineBytes * kLineBytes;
   }

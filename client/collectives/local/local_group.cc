@@ -13,7 +13,7 @@ namespace tributary::client::local {
 
 namespace {
 
-/// Says why attach is not used. With more ranks than cores, chunks are faster.
+/// Returns the reason not to use attach; nullptr: the group may use it. With more ranks than cores, chunks are faster.
 const char* why_not_attach(const GroupSettings& settings) noexcept {
   if (!settings.attach) return "TRIBUTARY_CMA=off";
   return settings.crowded ? "there are more ranks than cores" : nullptr;
@@ -21,7 +21,8 @@ const char* why_not_attach(const GroupSettings& settings) noexcept {
 
 constexpr std::uint32_t kRoundsMax = 16;
 constexpr std::chrono::seconds kWithdrawLimit{10};
-// Bounds far beyond any useful size, yet so small that a layout's bytes fit into 64 bits for every number of ranks.
+// Bounds of the sizes: more than any useful size, yet so small that the bytes of a layout fit into 64 bits for every
+// number of ranks.
 constexpr std::size_t kSizesMax = std::size_t{1} << 30, kDepthMax = 1024;
 static_assert(kRanksMax <= 1U << 20);
 }  // namespace
@@ -40,7 +41,7 @@ Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings) {
   const Layout layout = layout_of(settings);
   auto arena = Arena::create(layout.bytes());
   if (!arena) return arena;
-  // Zeroed, which is the initial state of everything.
+  // The arena is all zero, and zero is the initial state of every field that is not set here.
   ArenaHeader& header = Places((*arena)->bytes().data(), layout).header();
   header.magic = kArenaMagic;
   header.ranks = settings.ranks;
@@ -112,7 +113,7 @@ Signature signature_of(const Note& note) noexcept {
 
 }  // namespace
 
-// A rank that differs from rank 0 differs from it in every rank's view, so all ranks find the same text.
+// Compares every rank with rank 0. All ranks compare the same notes, so all ranks make the same text.
 void LocalGroup::report_mismatch() {
   MismatchReport report{.operation = call_.number, .rank_a = 0, .a = signature_of(places_.note(0, sequence_))};
   for (std::uint32_t r = 1; r < settings_.ranks; ++r) {
@@ -136,15 +137,15 @@ bool LocalGroup::all_noted() noexcept {
   return agreed_ = true;
 }
 
-// Each step publishes its progress before the next one begins, so that the others can go on with it. The number of
-// rounds is bounded because the driver may have other work, too.
+// Each step publishes its progress before the next step begins, so that the other ranks can go on. The number of rounds
+// is bounded because the driver may have other work, too.
 bool LocalGroup::advance_chunks() noexcept {
   ProgressLine& mine = places_.progress(settings_.rank);
   const std::uint64_t depth = places_.layout().depth();
   bool moved = true;
   for (std::uint32_t rounds = 0; moved && taken_ < end_chunk_ && rounds < kRoundsMax; ++rounds) {
     moved = false;
-    // Stay one chunk ahead of the reduction: more would only push it out of the cache.
+    // Stay one chunk ahead of the reduction: a second chunk ahead would push the first one out of the cache.
     if (offered_ < end_chunk_ && offered_ < taken_ + 2 &&
         (offered_ < depth || reached(&ProgressLine::taken, others_taken_, offered_ - depth + 1))) {
       movement_.offer(places_, offered_ - first_chunk_, offered_);
@@ -175,7 +176,7 @@ bool LocalGroup::advance_chunks() noexcept {
   return taken_ == end_chunk_;
 }
 
-/// Returns nullopt if the call goes by chunks.
+/// Returns whether a direct call has ended; nullopt if the call goes by chunks.
 std::optional<bool> LocalGroup::advance_direct() noexcept {
   if (mode_ == Mode::undecided) {
     if (!all_noted()) return false;
@@ -205,8 +206,8 @@ bool LocalGroup::has_ended(std::uint32_t rank) const noexcept {
   return poll(&process, 1, 0) > 0 && (process.revents & POLLIN) != 0;
 }
 
-// After a failure every rank gets out between two pieces. A rank that was stopped within a piece, and neither goes on
-// nor ends, is waited for no longer than kWithdrawLimit: when it goes on it ends that piece.
+// After a failure every rank leaves the buffers after its present piece. If a process stands still within a piece, this
+// rank waits for it for kWithdrawLimit at most: when that process goes on, it still ends its piece.
 bool LocalGroup::others_are_out() noexcept {
   if (mode_ == Mode::chunks) return true;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
@@ -261,7 +262,7 @@ const Status& LocalGroup::finish() {
   return outcome_;
 }
 
-// True if the call cannot go on without something that the rank has not done.
+// True if the call waits for work that the rank has not done.
 bool LocalGroup::lacks(std::uint32_t rank) const noexcept {
   if (!running_ || rank == settings_.rank) return false;
   if (places_.note(rank, sequence_).sequence.load(std::memory_order_seq_cst) != sequence_) return true;
@@ -294,7 +295,7 @@ void LocalGroup::inspect() {
   if (!ended.empty() && poll(ended.data(), ended.size(), 0) > 0) {
     std::size_t at = 0;
     for (std::uint32_t r = 0; r < processes_.size(); ++r) {
-      // A rank that has done its part before it ended is not missed.
+      // Skip a rank that had done its part of the call before it ended.
       if (r == settings_.rank || (ended[at++].revents & POLLIN) == 0 || !lacks(r)) continue;
       return fail({Errc::peer_gone, name_of(r) + " is gone: its process has ended; missing in " + name_of_call()});
     }

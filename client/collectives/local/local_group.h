@@ -1,11 +1,11 @@
 #pragma once
 // One rank's side of collectives among ranks of one host, through shared memory.
 //
-// One thread at a time drives it: a thread that waits for a result, or the progress thread if none waits. Nothing here
-// blocks except run() and sleep(), and nothing allocates before an error.
+// One thread at a time drives a group: a thread that waits for a result, or the progress thread if no thread waits.
+// Only run(), finish() and withdraw() block, and no function allocates memory before an error.
 //
-// A rank that fails writes the reason into the shared memory, once for all ranks: the first text stands, and every
-// rank's calls end with it.
+// A rank that fails writes the reason into the shared memory. The first rank's text stands, and the calls of all ranks
+// end with this error.
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -28,13 +28,13 @@ struct GroupSettings {
   std::size_t chunk_bytes = 262144;  // bytes of a rank's input in one step
   std::size_t depth = 4;             // chunks in a row
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);
-  std::string host;                       // for messages
-  bool crowded = false;                   // more ranks than cores
+  std::string host;                       // name of the host, for messages
+  bool crowded = false;                   // there are more ranks than cores
   bool attach = true;                     // cross-memory attach, where the kernel allows it
-  std::vector<std::uint32_t> known_as{};  // by rank, for messages: the name of each rank; empty: its number
+  std::vector<std::uint32_t> known_as{};  // by rank, for messages: number to name it by; empty: the rank
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
-/// True for sizes that a group may have. Check sizes that another process sends before computing with them.
+/// True for sizes that a group may have. Call it for sizes from another process before you compute with them.
 [[nodiscard]] bool can_be(const GroupSettings& settings) noexcept;
 /// Makes the arena of a new group, before any rank uses it.
 [[nodiscard]] Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings);
@@ -42,17 +42,18 @@ struct GroupSettings {
 class LocalGroup {
  public:
   /// `processes`: a descriptor (pidfd) of every rank's process, by rank, or empty if ranks are threads. `arena` was
-  /// made by create_arena() with the same settings, except for the rank. Without `inboxes` only the arena is shared.
+  /// made by create_arena() with the same settings, except for the rank. Without `inboxes` the ranks share only the
+  /// arena.
   LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std::vector<FileDescriptor> processes = {},
              Inboxes inboxes = {});
   LocalGroup(const LocalGroup&) = delete;
   LocalGroup& operator=(const LocalGroup&) = delete;
-  /// Ends, with an error, the other ranks' calls that need this rank.
+  /// Ends the other ranks' calls that need this rank; they end with an error.
   ~LocalGroup();
 
   /// Begins a call; only one call runs at a time. The buffers belong to the group until it has ended.
   void begin(const Call& call) noexcept;
-  /// Does what can be done now. Returns true if the call has ended; outcome() then tells how.
+  /// Does all work that need not wait. Returns true if the call has ended; outcome() then returns its status.
   [[nodiscard]] bool advance() noexcept;
   /// Looks for time-outs and dead ranks; call it a few times a second while advance() returns false.
   void inspect();
@@ -64,21 +65,22 @@ class LocalGroup {
 
   /// Returns the buffers that other ranks map, so that long calls need no copies. Any thread.
   [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return direct_.regions(); }
-  /// Maps the regions that the others have announced, and drops those that they have withdrawn; call it now and then,
-  /// between calls.
+  /// Maps the regions that other ranks have announced, and drops the regions that they have withdrawn, unless a call is
+  /// under way. Call it now and then.
   void attend() noexcept {
     if (!running_) direct_.regions()->attend();
   }
-  /// After a failure: waits until no other rank uses this one's buffers, which takes a moment. For a caller that does
-  /// not advance() to the end of a call that has failed.
+  /// Waits, after a failure, until no other rank uses this rank's buffers, which takes a short time. For a caller that
+  /// does not call advance() until the failed call has ended.
   void withdraw() noexcept;
-  /// Counts calls that needed no copies; says why cross-memory attach is not used (empty: it is, or was not tried yet).
+  /// Return the number of calls that needed no copies, and the reason why this rank does not use cross-memory attach
+  /// (empty: it uses attach, or has not tried it yet).
   [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::string attach_refusal() const { return direct_.attachment().why_not(); }
 
-  /// Ends every call, here and on the other ranks, now and in future. The first error of the group stands. Any thread.
+  /// Ends every present and future call of all ranks with an error: the group's first one stands. Any thread.
   void fail(const Error& error) noexcept;
-  /// Any thread.
+  /// Returns whether any rank has called fail(). Any thread.
   [[nodiscard]] bool failed() const noexcept {
     return places_.header().failure.load(std::memory_order_acquire) != FailureState::none;
   }
@@ -87,12 +89,12 @@ class LocalGroup {
   [[nodiscard]] std::uint32_t ranks() const noexcept { return settings_.ranks; }
   [[nodiscard]] bool crowded() const noexcept { return settings_.crowded; }
   [[nodiscard]] Bell& bell() noexcept { return bell_; }
-  /// Grows with every bit of progress; shows the driver whether it pays to go on at once.
+  /// Returns a count that grows with every progress; a driver sees from it whether to go on at once.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
  private:
   using Counter = std::atomic<std::uint64_t> ProgressLine::*;
-  /// How many ranks were seen to have reached a mark, so that this rank does not look at them again.
+  /// The number of ranks that this rank has seen at a mark, so that it does not look at them again.
   struct Reach {
     std::uint64_t mark = 0;
     std::uint32_t ranks = 0;
@@ -118,7 +120,7 @@ class LocalGroup {
   Direct direct_;
   std::atomic<std::uint64_t> direct_calls_{0};  // written by the driving thread
 
-  // the present call
+  // State of the present call.
   enum class Mode : std::uint8_t { chunks, undecided, direct };
   Mode mode_ = Mode::chunks;
   std::optional<TimePoint> withdraws_since_;
@@ -127,12 +129,12 @@ class LocalGroup {
   Status outcome_;
   bool running_ = false;
   std::uint64_t sequence_ = 0;
-  std::uint32_t noted_ = 0;  // ranks whose note has come
-  bool agreed_ = false;      // all notes have come, and agree
+  std::uint32_t noted_ = 0;  // number of ranks whose note has come
+  bool agreed_ = false;      // all notes have come, and are the same call
   std::uint64_t first_chunk_ = 0, end_chunk_ = 0;
   std::uint64_t offered_ = 0, reduced_ = 0, taken_ = 0;  // chunks since the group began, as in this rank's line
   Reach others_offered_, others_reduced_, others_taken_;
-  std::uint64_t steps_ = 0;  // progress of any kind: shows whether a wait has brought anything
+  std::uint64_t steps_ = 0;  // counts progress of any kind, so that a wait can see it
   std::uint64_t steps_seen_ = 0;
   std::optional<TimePoint> waits_since_;
   Absences absences_;

@@ -22,9 +22,9 @@ namespace {
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr std::size_t kProofBytes = 64;              // SHA-256 in hexadecimal digits
-constexpr std::size_t kDescriptorsPerMessage = 128;  // Linux takes 253
+constexpr std::size_t kDescriptorsPerMessage = 128;  // Linux allows 253
 constexpr std::uint32_t kVersion = 2;
-// Shorter than an absence, because the clock of the whole meeting is not looked at meanwhile.
+// Shorter than an absence: while rank 0 waits for one hello, it does not look at the clock of the whole meeting.
 constexpr Milliseconds kHelloLimit{500};
 
 struct Hello {
@@ -51,7 +51,7 @@ FileDescriptor own_process() {
   return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
 }
 
-// The name itself is no secret, but a process that lacks the group's secret cannot foresee it.
+// Derives the socket's name. The name is public, but only a process with the group's secret can compute it beforehand.
 socklen_t make_address(const Secret& secret, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
@@ -78,7 +78,7 @@ Status wait_for(int descriptor, Patience& patience) {
   }
 }
 
-/// Sends one whole message of a sequenced socket, with descriptors.
+/// Sends one whole message over a SOCK_SEQPACKET socket, with file descriptors.
 template <class T>
 Status send(const FileDescriptor& to, const T& message, std::span<const int> descriptors = {}) {
   iovec data{.iov_base = const_cast<T*>(&message), .iov_len = sizeof message};
@@ -99,7 +99,7 @@ Status send(const FileDescriptor& to, const T& message, std::span<const int> des
   return failed("sendmsg");
 }
 
-/// Receives one message, which must be one T and bring `expected` descriptors.
+/// Receives one message, which must be one T and carry `expected` file descriptors.
 template <class T>
 Result<std::vector<FileDescriptor>> receive(const FileDescriptor& from, T& message, std::size_t expected,
                                             Patience& patience) {
@@ -211,7 +211,7 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
   for (std::uint32_t met = 1; met < settings.ranks;) {
     if (auto ok = wait_for(listener_.number(), patience); !ok) return std::unexpected(ok.error());
     FileDescriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    // Turn strangers away; they cost the ranks only a part of the time.
+    // Turn strangers away: each of them costs the ranks at most kHelloLimit.
     if (!socket.open() || !check_user(socket)) continue;
     Hello hello{};
     Patience soon(std::min<Patience::Duration>(patience.left(std::chrono::steady_clock::now()), kHelloLimit), stop);

@@ -1,14 +1,14 @@
 #pragma once
-// How the ranks of one host get access to the same memory: over a Unix socket with an abstract name, which is in no
-// file system and ends with its last descriptor. Such names belong to a network namespace: ranks that cannot meet there
-// count as ranks of different hosts.
+// Gives the ranks of one host access to the same memory, over a Unix socket with an abstract name. The name is in no
+// file system and ends with its last descriptor. It belongs to a network namespace: ranks that cannot meet in one
+// namespace count as ranks of different hosts.
 //
-//   rank r -> rank 0   rank, proof of the group's secret, a descriptor of r's process, the end of r's inbox
-//   rank 0 -> rank r   the sizes, the memory, all ranks' processes, all ranks' inboxes
-//   rank r -> rank 0   mapped
-//   rank 0 -> rank r   all have: go
+//   rank r -> rank 0   rank, proof of the group's secret, a descriptor of r's process, the sending end of r's inbox
+//   rank 0 -> rank r   the sizes; descriptors of the memory, of all ranks' processes, of all ranks' inboxes
+//   rank r -> rank 0   mapped: "this rank has mapped the memory"
+//   rank 0 -> rank r   go: "all ranks have mapped the memory"
 //
-// A rank that gets any other answer than "go" has no group, and rank 0 has one only if all ranks have.
+// A rank that gets another answer than "go" has no group. Rank 0 has a group only if all ranks have mapped the memory.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -18,15 +18,16 @@
 
 namespace tributary::client::local {
 
-/// Names what two ranks must have in common to meet: the boot of the kernel, the network namespace, the user. Empty if
-/// this system lacks what a meeting needs.
+/// Returns a text that two ranks must have in common to meet: it names the boot of the kernel, the network namespace
+/// and the user. Empty if ranks cannot meet on this system.
 [[nodiscard]] std::string host_token();
 
-/// Rank 0's side. It listens from its creation on, so that the others can be told to come.
+/// Rank 0's side of the meeting. It listens from its creation on, so rank 0 can tell the others to come at once.
 class MeetingPlace {
  public:
   [[nodiscard]] static Result<MeetingPlace> open(const Secret& secret);
-  /// Blocks until all ranks have come, at most for `limit`, or until the descriptor `stop` can be read.
+  /// Meets all other ranks. Blocks until all have come, for `limit` at most, or until the descriptor `stop` is
+  /// readable.
   [[nodiscard]] Result<std::unique_ptr<LocalGroup>> gather(GroupSettings settings, std::chrono::milliseconds limit,
                                                            int stop = -1);
 
@@ -36,10 +37,10 @@ class MeetingPlace {
   Secret secret_;
 };
 
-/// States that rank 0 has opened the meeting place, or that it may still do so while this rank comes.
+/// Says whether rank 0 has opened the meeting place, or may open it later, while this rank tries to come.
 enum class Place : std::uint8_t { open, may_open_later };
-/// Meets rank 0 there, for any other rank. Blocks at most for `limit`, which should be longer than rank 0's, or until
-/// the descriptor `stop` can be read.
+/// Meets rank 0 at its meeting place, on any other rank. Blocks for `limit` at most, which should be longer than rank
+/// 0's limit, or until the descriptor `stop` is readable.
 [[nodiscard]] Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings,
                                                        std::chrono::milliseconds limit, int stop = -1,
                                                        Place place = Place::open);

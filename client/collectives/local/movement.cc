@@ -28,14 +28,14 @@ Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, co
   offered_bytes_ = count * element_ * (shape_ == Shape::parts ? ranks : 1);
   by_notes_ = offered_bytes_ <= layout.note_bytes();
   if (by_notes_) return;
-  // In place, the destination has just been read and is in the cache: a store past the cache would first have to evict
-  // it.
+  // Do not stream in place: the destination is in the cache, because it was just read as the input, and a store past
+  // the cache would first have to evict it.
   streams_ = offered_bytes_ >= kStreamBytesMin && !call.in_place;
   const std::uint64_t most = (shape_ == Shape::whole ? layout.chunk_bytes() : layout.slice_bytes()) / element_;
-  // The slices that the vector is cut into, per chunk.
+  // The number of slices of the vector that one chunk holds.
   const std::uint64_t slices = shape_ == Shape::sliced ? ranks : 1;
   const std::uint64_t line = kLineBytes / element_;
-  // Make chunks of one size: a short last one would leave nothing to overlap with.
+  // Make all chunks equally long: no other step can overlap with a short last chunk.
   const std::uint64_t even = divided_up(count, divided_up(count, most * slices) * slices);
   slice_elements_ = std::min(most, divided_up(even, line) * line);
   chunks_ = divided_up(count, slice_elements_ * slices);
@@ -55,8 +55,8 @@ void Movement::write_note(std::byte* into) const noexcept {
   if (offers_) copy_plain(into, call_.send, offered_bytes_);
 }
 
-// The kernels take a limited number of inputs at once. More inputs go in several passes, each of which begins with the
-// result of the last one.
+// Reduces all inputs. The kernels take a limited number of inputs at once, so more inputs need several passes; each
+// pass takes the result of the pass before it as its first input.
 template <class Input>
 void Movement::combine(Input input, std::byte* out, std::uint64_t count) const noexcept {
   std::array<const void*, kernels::kReduceInputsMax> inputs;
@@ -74,7 +74,7 @@ void Movement::combine(Input input, std::byte* out, std::uint64_t count) const n
   }
 }
 
-// Data from a rank to itself never go through the shared memory.
+// Copies data from this rank to itself; such data never go through the shared memory.
 void Movement::copy_own_part(std::uint64_t begin, std::uint64_t count) const noexcept {
   if (call_.in_place) return;
   const std::uint64_t n = call_.signature.count;
@@ -159,7 +159,7 @@ void Movement::reduce(const Places& places, std::uint64_t index, std::uint64_t c
   std::byte* const row = places.result(rank_, chunk);
   const bool all = call_.signature.collective == Collective::all_reduce;
   std::byte* const recv = wants_ ? call_.recv + s.begin * element_ : nullptr;
-  // With several passes, the first result would overwrite an input in place that a later pass still needs.
+  // With several passes, the result of the first pass could overwrite an input in place that a later pass still needs.
   const bool passes = ranks_ > kernels::kReduceInputsMax;
   std::byte* const out = recv == nullptr || all || passes ? row : recv;
   combine(input, out, s.count);

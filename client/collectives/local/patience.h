@@ -1,6 +1,6 @@
 #pragma once
-// How long a rank waits for the others of its host to meet. Time in which its own process stood still does not count:
-// it has not looked at what the others did meanwhile.
+// The time for which a rank waits for the other ranks of its host to meet. Time in which its own process stood still
+// does not count: the process could not see the other ranks come meanwhile.
 #include <algorithm>
 #include <chrono>
 
@@ -12,7 +12,7 @@ class Patience {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::nanoseconds;
-  /// Look at least this often, or the time between two looks is taken for an absence.
+  /// Call left() at least this often: Absences takes a long time between two calls for an absence.
   static constexpr std::chrono::milliseconds kLook{100};
 
   /// `stop` is a descriptor that ends the wait when it can be read; -1: none.
@@ -20,7 +20,7 @@ class Patience {
       : since_(now), limit_(limit), stop_(stop) {
     absences_.begin(now);
   }
-  /// Looks at the clock, and returns the rest of the time; zero if none is left.
+  /// Records that the process runs at `now`, and returns the rest of the time; zero if no time is left.
   [[nodiscard]] Duration left(TimePoint now) noexcept {
     absences_.look(now);
     return std::max<Duration>(since_ - absences_.ago(limit_, now), Duration::zero());

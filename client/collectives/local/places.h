@@ -24,7 +24,7 @@ class Places {
   [[nodiscard]] Note& note(std::uint32_t rank, std::uint64_t sequence) const noexcept {
     return *reinterpret_cast<Note*>(base_ + layout_.note(rank, sequence));
   }
-  /// The place of `bytes` that travel with a note.
+  /// Returns the place of the `bytes` of data that travel with a note.
   [[nodiscard]] std::byte* noted(std::uint32_t rank, std::uint64_t sequence, std::size_t bytes) const noexcept {
     Note& of = note(rank, sequence);
     return bytes <= sizeof(Note::few) ? of.few : reinterpret_cast<std::byte*>(&of) + kNoteHeadBytes;

@@ -28,11 +28,11 @@ bool send_announcement(int inbox, const Announcement& announcement, int file) no
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof file);
   std::memcpy(CMSG_DATA(rights), &file, sizeof file);
-  // A rank that has gone needs no announcement.
+  // Count a message to a rank that has gone as sent.
   return sendmsg(inbox, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EPIPE || errno == ECONNRESET;
 }
 
-/// Returns false if there is no more for now. A malformed message leaves `file` closed.
+/// Receives one announcement. Returns false if no message has come. A malformed message leaves `file` closed.
 bool receive_announcement(int inbox, Announcement& announcement, transport::OwnedDescriptor& file) noexcept {
   iovec data{.iov_base = &announcement, .iov_len = sizeof announcement};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -87,7 +87,7 @@ Result<std::uint32_t> Regions::add(const void* address, transport::SharedRange r
     if (r != rank_) free->unsent.push_back(r);
   }
   RegionLine& line = places_.regions(rank_);
-  line.generation[index].store(free->generation, std::memory_order_release);  // before any rank receives it
+  line.generation[index].store(free->generation, std::memory_order_release);  // before any rank gets the message
   send(index, *free);
   line.changes.fetch_add(1, std::memory_order_release);  // pairs with attend()
   return free->generation;
@@ -172,7 +172,7 @@ void Regions::drop_stale(std::uint32_t rank) noexcept {
   }
 }
 
-// Does not acknowledge a region that it cannot map, so the owner never uses that one.
+// Maps the announced regions. It does not acknowledge a region that it cannot map, so no call ever uses that region.
 void Regions::receive() noexcept {
   Announcement a{};
   for (transport::OwnedDescriptor file; receive_announcement(inboxes_.own.number(), a, file); file.reset()) {

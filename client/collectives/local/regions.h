@@ -3,15 +3,15 @@
 // and then reads and writes them as its own memory.
 //
 //   owner  -> each inbox    place, generation, size, and the descriptor of the file, over a Unix socket
-//   owner  -> RegionLine    the generation at that place; `changes` says that something is new
-//   others -> MappedLine    "I have that generation mapped"
+//   owner  -> RegionLine    the generation at that place; `changes` says that the line has changed
+//   others -> MappedLine    "this rank has mapped that generation"
 //
-// A generation is used once, so a late message is never taken for one about the region that has the place now. A call
-// uses a region only when all others have mapped it. The others drop a withdrawn region with their next long call, or
-// at once if their communicator is idle.
+// Each region has a new generation, so a late message cannot be mistaken for a message about the region that has the
+// place now. A call uses a region only when all other ranks have mapped it. The other ranks drop a withdrawn region
+// with their next long call, or at once if their communicator is idle.
 //
-// Trust: processes of the same user that have proved the group's secret are trusted to write only where a call's
-// results belong. They could do more to each other with the debugger's calls anyway. Lengths are checked all the same.
+// Trust: the ranks belong to one user and have proved the group's secret, so each trusts the others to write only where
+// a call's results belong. They could harm each other more with ptrace() anyway. Every rank still checks all lengths.
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,14 +23,14 @@
 
 namespace tributary::client::local {
 
-/// The place of a buffer in a rank's regions.
+/// The place of a buffer in a rank's announced regions.
 struct RegionPlace {
   std::uint32_t index = 0, generation = 0;
   std::uint64_t offset = 0;
 };
 
-/// The sockets over which ranks send each other descriptors: by rank the end to write to; and this rank's own end to
-/// read from.
+/// The sockets over which ranks send each other file descriptors: the end to write to, for each rank; and this rank's
+/// own end to read from.
 struct Inboxes {
   std::vector<FileDescriptor> of;
   FileDescriptor own;
@@ -43,32 +43,33 @@ class Regions {
   Regions(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks,
           Inboxes inboxes) noexcept;
 
-  // Any thread may call these.
-  /// Announces the range to the others, and returns the number for remove(). Errc::exhausted: kRegionsMax are
-  /// announced.
+  // Any thread may call add(), remove() and find().
+  /// Announces the range to the others, and returns its generation for remove(). Errc::exhausted: kRegionsMax ranges
+  /// are announced already.
   [[nodiscard]] Result<std::uint32_t> add(const void* address, transport::SharedRange range);
-  /// Withdraws the range; no call uses it any more.
+  /// Withdraws the range: no later call uses it.
   void remove(std::uint32_t generation) noexcept;
   /// Returns the range's place, if all others have mapped it.
   [[nodiscard]] std::optional<RegionPlace> find(const void* address, std::size_t bytes) noexcept;
 
-  // Only the thread that drives the group may call these.
-  /// Maps and drops regions that other ranks have announced and withdrawn. Without changes it costs one look.
+  // Only the thread that drives the group may call the other functions.
+  /// Maps regions that other ranks have announced, and drops regions that they have withdrawn. Without changes it reads
+  /// one word for each rank.
   void attend() noexcept;
   /// Returns the address of another rank's bytes in this process; nullptr: this rank has not mapped them.
   [[nodiscard]] std::byte* at(std::uint32_t rank, const RegionPlace& place, std::size_t bytes) const noexcept;
   /// Unmaps all regions of other ranks when the group is over.
   void close() noexcept { foreign_.clear(); }
-  /// The number of mapped regions of other ranks, for people and tests.
+  /// Returns the number of mapped regions of other ranks, for people and tests.
   [[nodiscard]] std::size_t mapped() const noexcept;
 
  private:
   struct Own {
     const std::byte* address = nullptr;
     transport::SharedRange range;
-    std::uint32_t generation = 0;         // 0: free
+    std::uint32_t generation = 0;         // 0: the place is free
     std::vector<std::uint32_t> unsent{};  // ranks whose inbox was full
-    bool everywhere = false;              // seen to be mapped on all others
+    bool everywhere = false;              // this rank has seen that all others have mapped it
   };
   struct Foreign {
     std::uint32_t generation = 0;
@@ -86,15 +87,15 @@ class Regions {
   const Places places_;
   const std::uint32_t rank_, ranks_;
   const Inboxes inboxes_;
-  std::vector<std::uint64_t> seen_;  // by rank: the last value of `changes`
+  std::vector<std::uint64_t> seen_;  // by rank: the last value of `changes` that this rank read
   std::vector<Foreign> foreign_;
   mutable std::mutex mutex_;
   std::vector<Own> own_;          // under mutex_
-  std::uint32_t generation_ = 0;  // under mutex_: the last one given out
-  bool unsent_ = false;           // under mutex_
+  std::uint32_t generation_ = 0;  // under mutex_: the last generation given to a range
+  bool unsent_ = false;           // under mutex_: some range has `unsent` ranks
 };
 
-/// A range that is announced as long as this object lives. Any thread.
+/// Keeps a range announced as long as this object lives. Any thread.
 class AnnouncedRange {
  public:
   [[nodiscard]] static Result<AnnouncedRange> announce(std::shared_ptr<Regions> regions, const void* address,

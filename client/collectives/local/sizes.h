@@ -1,13 +1,13 @@
 #pragma once
-// Sizes by which a call is cut and its results are written.
+// Sizes that decide how a call is cut into pieces, and how its results are written.
 #include <cstddef>
 #include <cstdint>
 
 namespace tributary::client::local {
 
-/// Results of calls from this size on go past the caches, unless they lie where an input was just read: they would be
-/// gone from the cache before the caller reads them. On a Sapphire Rapids with 2 MiB of second cache and 4 ranks on 2
-/// cores, an all_reduce of 16 MiB takes a fifth less, one of 4 MiB the same.
+/// Calls of at least this size write their results past the caches, unless a result replaces an input that was just
+/// read: long results would leave the cache before the caller reads them. On a Sapphire Rapids processor with 2 MiB of
+/// second cache, with 4 ranks on 2 cores, an all_reduce of 16 MiB takes a fifth less time; 4 MiB take the same time.
 inline constexpr std::size_t kStreamBytesMin = std::size_t{6} << 20;
 
 [[nodiscard]] constexpr std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {

@@ -16,7 +16,7 @@ long futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, cons
   return syscall(SYS_futex, &word, what, value, limit, nullptr, 0);
 }
 
-/// Registers once: the registration holds for the process, and so for all its groups.
+/// Registers this process for membarrier, once: the registration holds for the process, and so for all its groups.
 bool registered() noexcept {
   static const bool ok = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   return ok;
@@ -39,8 +39,8 @@ void Bell::ring() noexcept {
   futex(header_.wake, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-// After this call, every running thread of every registered process either has seen this thread's `sleepers`, or this
-// thread sees what it has published.
+// Runs a memory barrier in every running thread of every registered process. After it, each of these threads sees this
+// thread's `sleepers`, or this thread sees the value that the other thread has published.
 void Bell::make_others_see() const noexcept {
   if (!fenced_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
@@ -50,8 +50,8 @@ void Bell::wait(std::uint32_t seen, std::chrono::nanoseconds limit) noexcept {
   futex(header_.wake, FUTEX_WAIT, seen, &at_most);
 }
 
-// Decides by the clock, not by a count: on a busy machine one yield can take as long as the time slices of all other
-// threads together.
+// Decides by the clock, not by the number of yields: on a busy machine one yield can take as long as the time slices of
+// all other threads together.
 bool Wait::rest() noexcept {
   const TimePoint now = std::chrono::steady_clock::now();
   if (rests_++ == 0) resting_since_ = now;
@@ -60,7 +60,7 @@ bool Wait::rest() noexcept {
   return false;
 }
 
-// Naps are short at first, because a sleeping thread also looks for ranks that have died.
+// Returns the length of the next sleep. First sleeps are short: after each of them the thread looks for dead ranks.
 std::chrono::nanoseconds Wait::nap() noexcept {
   return std::chrono::milliseconds(++naps_ < 20 ? 1 : 10);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// How a rank waits for another of its host: it spins while the other is surely running, gives the core away if ranks
-// outnumber cores, and sleeps on a futex when the wait is long. Only threads that have announced their sleep are woken.
+// The way in which a rank waits for another rank of its host. It spins if every rank has a core, gives the core away if
+// there are more ranks than cores, and sleeps on a futex when the wait is long. Only announced sleepers are woken.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tributary::client::local {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-/// The number of cores that this thread may run on.
+/// Returns the number of cores that this thread may run on.
 [[nodiscard]] std::uint32_t usable_cores() noexcept;
 
 /// Tells the core that this loop waits for another core.
@@ -23,19 +23,19 @@ inline void relax() noexcept {
 #endif
 }
 
-/// The shared words of one group by which ranks wake each other. Any thread.
+/// The words in a group's shared memory by which ranks wake each other. Any thread.
 class Bell {
  public:
   explicit Bell(ArenaHeader& header) noexcept;
 
-  /// Stores `value` for everyone to see, and wakes the sleepers. It costs no fence if the kernel offers a barrier to
-  /// threads that go to sleep (membarrier): their barrier takes the place of one between the store and the load below.
+  /// Stores `value` for all ranks to see, and wakes the sleepers. If the kernel offers membarrier, this costs no fence:
+  /// a thread that goes to sleep runs a barrier in all other threads, between their store and the load in nudge().
   template <class T>
   void publish(std::atomic<T>& word, T value) noexcept {
     if (fenced_) [[unlikely]] {
       word.exchange(value, std::memory_order_seq_cst);
     } else {
-      word.store(value, std::memory_order_release);  // pairs with the acquire of the waiting thread
+      word.store(value, std::memory_order_release);  // pairs with the acquire load of the waiting thread
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     nudge();
@@ -47,7 +47,7 @@ class Bell {
   }
   void ring() noexcept;
 
-  /// Sleeps until the bell rings, at most for `limit`, unless `ready()` by then.
+  /// Sleeps until the bell rings, at most for `limit`. Does not sleep if ready() returns true.
   template <class Ready>
   void sleep(std::chrono::nanoseconds limit, Ready ready) noexcept {
     header_.sleepers.fetch_add(1, std::memory_order_seq_cst);
@@ -65,13 +65,13 @@ class Bell {
   bool fenced_;
 };
 
-/// One wait, from its first turn to its last.
+/// One wait. Each turn looks once for the awaited event.
 class Wait {
  public:
-  /// `crowded`: there are more ranks than cores, so that the awaited rank may need this core.
+  /// `crowded`: there are more ranks than cores, so the awaited rank may need this core.
   Wait(Bell& bell, bool crowded) noexcept : bell_(bell), crowded_(crowded) {}
 
-  /// Call after a turn that found nothing. Returns true now and then: it is time to look whether something is wrong.
+  /// Call it after a turn that found nothing. Returns true after each sleep: the caller then looks for failures.
   template <class Ready>
   [[nodiscard]] bool pause(Ready ready) noexcept {
     ++turns_;
@@ -81,7 +81,7 @@ class Wait {
     }
     return rest() && (bell_.sleep(nap(), ready), true);
   }
-  /// Call after a turn that found something: the next wait begins afresh.
+  /// Call it after a turn that found work: the next wait starts from the beginning.
   void again() noexcept { turns_ = rests_ = naps_ = 0; }
 
  private:
@@ -89,7 +89,7 @@ class Wait {
   static constexpr std::uint32_t kTurns = 2000;
   static constexpr std::uint32_t kTurnsCrowded = 16;
   static constexpr std::chrono::milliseconds kYieldTime{2};
-  /// Gives the core away. Returns true once it has done so for long.
+  /// Gives the core away. Returns true if it has done so for kYieldTime.
   [[nodiscard]] bool rest() noexcept;
   [[nodiscard]] std::chrono::nanoseconds nap() noexcept;
 
