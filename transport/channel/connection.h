@@ -1,6 +1,6 @@
 #pragma once
-// The connection behind a Channel, of any kind. Until it is open, another connection may take its place behind the
-// channel.
+// The connection behind a Channel, for every transport. Until it is open, another connection may take its place behind
+// the channel.
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,11 +12,11 @@
 
 namespace tributary::transport {
 
-/// The state that a connection hands to the one that takes its place before it is open.
+/// The state that a connection, before it is open, hands to the connection that takes its place.
 struct Beginning {
-  ChannelHandler* handler = nullptr;  // nullptr: close_after_flush() came
+  ChannelHandler* handler = nullptr;  // nullptr: close_after_flush() was called
   SendQueue queue;
-  TimePoint deadline = TimePoint::max();  // when the opening or the flush must have ended
+  TimePoint deadline = TimePoint::max();  // time by which the opening or the flush must end
   Duration limit{};                       // time allowed for the opening, as the caller gave it
   bool detached = false;                  // close_after_flush() was called: no callback follows
 };
@@ -32,7 +32,7 @@ class Connection : public Pollable {
     handler_ = handler;
   }
 
-  // ---- the user's calls: no callback, no blocking
+  // ---- Calls of the user: they neither call back nor block.
   virtual bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) = 0;
   virtual void send_copy(const FrameHeader& header, std::span<const std::byte> payload) = 0;
   virtual void give_back(std::span<const std::byte> /*payload*/) {}
@@ -56,7 +56,7 @@ class ConnectionChannel final : public ForwardingChannel<SocketCore, Connection>
  public:
   using ForwardingChannel::ForwardingChannel;
   [[nodiscard]] Connection& connection() noexcept { return own(); }
-  /// Goes on with `other`. The connection before was handed_on(), and gets no further calls.
+  /// Goes on with `other`. The earlier connection was handed_on(), and gets no further calls.
   void go_on_with(std::shared_ptr<Connection> other) { replace(std::move(other)); }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The user's end of a connection: every call goes to the connection, which may outlive it, and which owns all state.
+// The user's end of a connection. Every call goes to the connection, which owns all state and may outlive this end.
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +11,8 @@
 namespace tributary::transport {
 
 /// `Connection` has the calls of Channel, and channel_destroyed(). It has expect(), make_room(), sealed() and
-/// shares_memory() only where they differ from Channel's own. `Besides` are further interfaces of this kind of channel.
+/// shares_memory() only where they differ from Channel's own. `Besides` are the further interfaces that the channel
+/// implements.
 template <class Core, class Connection, class... Besides>
 class ForwardingChannel : public Channel, public Besides... {
  public:
@@ -55,7 +56,7 @@ class ForwardingChannel : public Channel, public Besides... {
 
  protected:
   [[nodiscard]] Connection& own() const noexcept { return *connection_; }
-  /// Goes on with another connection. The connection before gets no further calls.
+  /// Goes on with another connection. The earlier connection gets no further calls.
   void replace(std::shared_ptr<Connection> other) {
     TRIBUTARY_ASSERT(other != nullptr && connection_->closed(), "the connection to {} is replaced while it lives",
                      connection_->peer());

@@ -1,6 +1,6 @@
 #pragma once
 // The incoming frames of a connection, and the dialogue with the channel's handler about each of them. It is the same
-// for every transport; the transport says where the bytes come from, and puts them at their place.
+// for every transport; the transport reads the bytes, and puts them into their place.
 //
 //               place(): Accept            whole: deliver()
 //   +-- between frames ---------> in a frame ---------------+
@@ -11,7 +11,7 @@
 //   +<------------------------------------------------------+
 //
 // NotYet means one thing: reading stops, and goes on in the first turn of the connection after resume(), where the same
-// header is shown again. A resume() that comes while on_header runs counts, too.
+// header is shown again. A resume() that is called while on_header runs counts, too.
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -29,13 +29,13 @@ namespace tributary::transport {
   return {Errc::corrupt, peer + " sent a corrupt frame: " + std::string(to_string(reject)) + "."};
 }
 
-/// A connection that uses it has handler(), channel() and count_callback(); serving() is false once a callback has
-/// ended the connection; tell_closed(Error) ends it; make_due() asks for a turn.
+/// A connection that uses a FrameReader has handler(), channel() and count_callback(); serving() is false once a
+/// callback has ended the connection; tell_closed(Error) ends it; make_due() asks for a turn.
 class FrameReader {
  public:
   /// True since the handler said NotYet, until the first turn after resume().
   [[nodiscard]] bool stalled() const noexcept { return stalled_; }
-  /// The payload's place is known, and a part of the payload is still missing.
+  /// True while the payload's place is known, and on_frame has not been called.
   [[nodiscard]] bool in_frame() const noexcept { return in_frame_; }
   [[nodiscard]] const FrameHeader& header() const noexcept { return header_; }
   [[nodiscard]] std::span<std::byte> payload() const noexcept { return payload_; }
@@ -77,7 +77,7 @@ class FrameReader {
     return true;
   }
   /// The whole payload lies where the other side wrote it, and the handler takes it there. on_frame gives every payload
-  /// as writable bytes; a handler that has taken one in place knows that it must not write to it.
+  /// as writable bytes; a handler that takes a payload in place must not write to it.
   void take(const FrameHeader& header, std::span<const std::byte> payload) noexcept {
     TRIBUTARY_ASSERT(!in_frame_, "a payload is taken in place with {} bytes of another missing", rest().size());
     TRIBUTARY_ASSERT(payload.size() == header.payload_bytes, "{} bytes are taken in place for a payload of {}",
@@ -86,7 +86,7 @@ class FrameReader {
     landed_ = payload.size();
   }
 
-  // ---- within a frame
+  // ---- Calls while a frame is being read
   /// The part of the payload that is missing.
   [[nodiscard]] std::span<std::byte> rest() const noexcept { return payload_.subspan(landed_); }
   /// Notes that `bytes` more bytes of the payload are there.
@@ -108,7 +108,7 @@ class FrameReader {
 
   /// Forgets the frame, because its rest will not come.
   void drop_frame() noexcept { in_frame_ = false; }
-  /// The handler is gone: nobody is told of frames any more.
+  /// Forgets all state: the handler is gone, and no frame is shown any more.
   void forget() noexcept { stalled_ = in_frame_ = false; }
 
  private:

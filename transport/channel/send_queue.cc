@@ -8,7 +8,7 @@
 namespace tributary::transport {
 namespace {
 
-/// A copy buffer that is larger than this is freed after its control frame.
+/// Size in bytes. A copy buffer that is larger is freed after its control frame was sent.
 constexpr std::size_t kCopyBytesKept = 65536;
 
 iovec vector_of(const std::byte* from, std::size_t bytes) {

@@ -1,6 +1,6 @@
 #pragma once
-// The frames of one channel that wait to be written, and those that were written but not reported yet. A ring with
-// three marks, told <= written <= tail, holds them. It grows to the most frames that were ever in it, and never
+// The frames of one channel that wait to be written, and the frames that were written but not reported yet. A ring with
+// three marks, told <= written <= tail, holds them. The ring grows when it is full, and never
 // shrinks.
 #include <sys/uio.h>
 
@@ -33,7 +33,7 @@ class SendQueue {
   struct Next {
     std::span<const std::byte> header;
     std::span<const std::byte> payload;
-    std::size_t offset;  // bytes of header and payload that were written
+    std::size_t offset;  // bytes of header and payload that were written already
     bool borrowed;       // next_sent() will report it
   };
   /// The frame to write next. Must not be called when empty().

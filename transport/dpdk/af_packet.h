@@ -1,6 +1,6 @@
 #pragma once
 // DPDK's driver over the kernel's packet sockets (net_af_packet). Its buffers have a size of their own (`framesz`) that
-// does not follow the interface's MTU: the kernel cuts off what does not fit, and the driver does not say so.
+// does not follow the interface's MTU: the kernel cuts off bytes that do not fit, and the driver does not report it.
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -18,12 +18,13 @@ class AfPacket {
     const std::string_view value = device.substr(at + kKey.size());
     std::from_chars(value.data(), value.data() + value.size(), frame_);
   }
-  /// The longest packet that a buffer holds whole: the kernel puts its own headers before it.
+  /// The longest packet that a buffer holds whole, in bytes: the kernel puts its own headers before the packet.
   [[nodiscard]] std::uint32_t mtu_max() const noexcept {
     if (!is_) return UINT32_MAX;
     return frame_ > kBefore + kEthernet ? frame_ - kBefore - kEthernet : 0;
   }
-  /// The MTU for which our buffers must have room: the driver wants them as large as its own buffers for sending.
+  /// The MTU for which our buffers must have room: the driver wants our buffers as large as its own buffers for
+  /// sending.
   [[nodiscard]] std::uint32_t mtu_of_buffers(std::uint32_t mtu) const noexcept {
     constexpr std::uint32_t kSends = 32 + 18;
     return is_ && frame_ > mtu + kSends ? frame_ - kSends : mtu;
@@ -36,8 +37,8 @@ class AfPacket {
   }
 
  private:
-  // The kernel's tpacket_rcv() computes it in this way: it aligns its own header with an address and the room for a
-  // link's header together, and the link's header ends there.
+  // Bytes before the packet, as the kernel's tpacket_rcv() computes them: it aligns the sum of its own header, an
+  // address and the room for a link's header; the link's header ends at that place.
   static constexpr std::uint32_t kBefore = 66;
   static constexpr std::uint32_t kEthernet = 14;
   const bool is_;

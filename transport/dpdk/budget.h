@@ -6,14 +6,14 @@
 
 namespace tributary::transport::dpdk {
 
-inline constexpr std::uint32_t kReceiveBurst = 64;     // taken from the device, or from other queues, in one call
-inline constexpr std::uint32_t kTransmitBurst = 64;    // collected before they are handed to the device
+inline constexpr std::uint32_t kReceiveBurst = 64;     // packets taken from the device or from other queues in one call
+inline constexpr std::uint32_t kTransmitBurst = 64;    // packets collected before they are handed to the device
 inline constexpr std::uint32_t kHandOver = 512;        // packets in the ring from other ports; a power of two
 inline constexpr std::uint32_t kWaiting = 64;          // packets that wait for the answer of a neighbour
-inline constexpr std::uint32_t kSharedPayloads = 256;  // payloads in several packets, known until flush()
+inline constexpr std::uint32_t kSharedPayloads = 256;  // payloads that several packets share, known until flush()
 inline constexpr std::uint32_t kKept = 512;            // payloads of each port that are kept where they lie
-inline constexpr std::uint32_t kBlank = 32;            // taken from the pool together, for the next packets
-inline constexpr std::uint32_t kAnswers = 1;           // the answer to a control frame, while it is written
+inline constexpr std::uint32_t kBlank = 32;            // buffers taken from the pool together, for the next packets
+inline constexpr std::uint32_t kAnswers = 1;           // buffer for the answer to a control frame, while it is written
 inline constexpr std::uint32_t kCache = 256;           // buffers of a pool that DPDK caches for each thread
 
 struct Descriptors {
@@ -21,8 +21,8 @@ struct Descriptors {
   std::uint16_t transmit = 0;
 };
 
-/// The buffers of one queue's pool, on a device with `queues` of them, each shared by `sharers` ports. For
-/// net_ring the sum counts the device's own rings, too: the packets in them use the sender's transmit
+/// The number of buffers in one queue's pool, on a device with `queues` queues, each shared by `sharers` ports. For
+/// net_ring the sum counts the device's own rings, too: the packets in the rings use the sender's transmit
 /// descriptors.
 [[nodiscard]] constexpr std::uint32_t mbufs_needed(Descriptors descriptors, std::uint32_t queues,
                                                    std::uint32_t sharers = 1) noexcept {
@@ -31,8 +31,8 @@ struct Descriptors {
   std::uint32_t sum = descriptors.receive;      // the device may fill them
   sum += 2 * descriptors.transmit;              // not sent yet, or not reported yet; two buffers for each packet
   sum += sharers * kReceiveBurst;               // shown to the protocol until the next receive()
-  sum += sharers * 2 * kTransmitBurst;          // taken by send(), not handed over; two buffers for each packet
-  sum += sharers * (kSharedPayloads + 1);       // shared payloads, and the next one
+  sum += sharers * 2 * kTransmitBurst;          // taken by send(), not yet handed over; two buffers for each packet
+  sum += sharers * (kSharedPayloads + 1);       // shared payloads, and the buffer for the next one
   sum += sharers * kBlank;                      //
   sum += ports * kKept;                         // packets that came here for other ports may stay with them
   sum += sharers * kWaiting;                    //
@@ -46,8 +46,8 @@ static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 257 + 32
 /// The greatest MTU for which DPDK's 16 bits can express the room of a buffer.
 inline constexpr std::uint32_t kMtuMax = 65326;
 
-/// The room for a frame of the link in one buffer: the headroom that drivers want, Ethernet's header with a tag, and
-/// the packet. The sum is in whole cache lines, and at least DPDK's usual size, which some drivers expect.
+/// The bytes in one buffer for a frame of the link: the headroom that drivers want, Ethernet's header with a tag, and
+/// the packet. The sum is rounded up to whole cache lines, and to DPDK's usual size, which some drivers expect.
 [[nodiscard]] constexpr std::uint32_t data_room(std::uint32_t mtu) noexcept {
   constexpr std::uint32_t kHeadroom = 128;
   constexpr std::uint32_t kUsual = 2048;
@@ -59,8 +59,8 @@ inline constexpr std::uint32_t kMtuMax = 65326;
 
 static_assert(data_room(kMtuMax) <= UINT16_MAX && data_room(kMtuMax + 1) > UINT16_MAX);
 
-/// The DPDK memory that a device takes: the pools, in which each mbuf takes 128 bytes and the pool 64 more for it, the
-/// rings of descriptors, and the drivers' own memory.
+/// The bytes of DPDK's memory that a device takes: the pools (beside its data, each mbuf takes 128 bytes and 64 bytes
+/// of the pool), the rings of descriptors, and the drivers' own memory.
 [[nodiscard]] constexpr std::size_t memory_needed(Descriptors descriptors, std::uint32_t queues, std::uint32_t mtu,
                                                   std::uint32_t sharers = 1) noexcept {
   constexpr std::size_t kPerMbuf = 128 + 64 + 64;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr auto kTurn = std::chrono::milliseconds(50);
 constexpr std::uint32_t kMtuMin = 1280;
-constexpr int kAnnouncements = 2;  // RFC 5227, 2.3: two, two seconds apart
+constexpr int kAnnouncements = 2;  // RFC 5227, 2.3: two announcements, two seconds apart
 constexpr auto kAnnouncementInterval = std::chrono::seconds(2);
 
 /// "net_memif0" of "net_memif0,role=client,socket=/run/a.sock".
@@ -115,7 +115,7 @@ Status Device::attach() {
 }
 
 Status Device::check(const rte_eth_dev_info& info) {
-  // With DPDK 22.11 the device starts and sends, but receives nothing.
+  // With DPDK 22.11 such a device starts and sends, but receives no packets into ordinary memory.
   if (std::string_view(info.driver_name) == "net_af_xdp" && !eal_->huge_pages()) {
     const std::size_t needed =
         memory_needed(settings_.descriptors, settings_.queues, settings_.mtu, settings_.ports_per_queue);
@@ -149,7 +149,7 @@ Status Device::check(const rte_eth_dev_info& info) {
 Status Device::choose_mtu(const rte_eth_dev_info& info) {
   std::uint16_t mtu = 0;
   if (::rte_eth_dev_get_mtu(id_, &mtu) != 0 || mtu == 0) mtu = RTE_ETHER_MTU;
-  // Drivers over an interface of the kernel do not ask it for its MTU.
+  // Drivers over an interface of the kernel do not ask the interface for its MTU.
   const std::uint32_t interface = interface_mtu(info.if_index);
   const std::uint32_t as_it_is = interface != 0 ? interface : mtu;
   mtu_ = settings_.mtu != 0 ? settings_.mtu : std::max<std::uint32_t>(as_it_is, kMtuMin);
@@ -183,7 +183,7 @@ Status Device::make_host() {
                               .gateways = settings_.gateways,
                               .mtu = mtu_,
                               .neighbours = {.hash_seed = random_seed()}};
-  // Ring devices have no address: they get a random, locally administered one, as any virtual interface.
+  // Ring devices have no MAC address: they get a random, locally administered address, as any virtual interface.
   if (rte_is_zero_ether_addr(&mac)) ::rte_eth_random_addr(mac.addr_bytes);
   std::ranges::copy(mac.addr_bytes, host.mac.bytes.begin());
   if (auto ok = ethernet::Host::check(host); !ok) {
@@ -198,20 +198,20 @@ Status Device::configure(const rte_eth_dev_info& info) {
   constexpr std::uint64_t kReceive = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
   rte_eth_conf conf{};
   conf.rxmode.mtu = mtu_;
-  // A driver of a virtual device that names no MTU takes frames of any length that fits its buffers. It must not be
-  // asked for an MTU above the length that it names.
+  // A driver of a virtual device that names no MTU takes frames of any length that fits its buffers. The MTU asked of
+  // it must not exceed the length of a packet that it names.
   constexpr std::uint32_t kAround = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
   if (info.max_mtu == UINT16_MAX && info.max_rx_pktlen < mtu_ + kAround) conf.rxmode.mtu = info.max_rx_pktlen - kAround;
   conf.rxmode.offloads = info.rx_offload_capa & kReceive;
-  // The UDP checksum covers what IPv4's does not, so a device with only one of them would need another way of writing
-  // headers; drivers offer both or none.
+  // A device that computes only one of the IPv4 and UDP checksums would need another way of writing headers. Drivers
+  // offer both checksums or none.
   constexpr std::uint64_t kSums = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
   if ((info.tx_offload_capa & kSums) == kSums) {
     conf.txmode.offloads |= kSums;
     sends_ = {.ip = true, .udp = true};
   }
-  // Results that go to several children are sent in several buffers (shared_payloads.h). That rules out the other
-  // offload, which wants each packet in one buffer of the queue's one pool, with no other reference.
+  // Results that go to several children are sent in several buffers (shared_payloads.h). That rules out the offload of
+  // fast frees, which needs each packet in one buffer of the queue's one pool, without other references.
   sends_pieces_ = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
   conf.txmode.offloads |=
       info.tx_offload_capa & (sends_pieces_ ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
@@ -234,7 +234,7 @@ PoolSettings Device::pool_settings(const std::string& name) const {
           .node = ::rte_eth_dev_socket_id(id_)};
 }
 
-/// One allocation for all queues, so that every port sees all received packets at the same difference.
+/// One allocation for all queues, so that seen_at() is the same for the packets of all queues.
 Status Device::allocate_on_gpu(const rte_eth_dev_info& info) {
   if (settings_.gpu.empty()) return {};
   const std::size_t each = PacketPool::bytes_of(pool_settings({}));

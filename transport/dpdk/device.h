@@ -1,9 +1,9 @@
 #pragma once
-// One Ethernet device that DPDK drives: configured at the start, and shared by the ports of its queues. It holds what
-// they have in common: its host in the network, the pools, and the table of UDP ports.
+// One Ethernet device that DPDK drives: configured at the start, and shared by the ports of its queues. It holds the
+// parts that all its ports use: its host in the network, the pools, and the table of UDP ports.
 //
 // A queue belongs to one port, on one thread, without any lock. Where threads outnumber queues, several ports share a
-// queue: the first that comes takes what the device has received, for all of them, and hands over the others' packets.
+// queue: the first port that polls takes the received packets for all ports, and hands over the packets of the others.
 #include <array>
 #include <atomic>
 #include <map>
@@ -33,18 +33,18 @@ struct DeviceSettings {
   std::vector<ethernet::IpAddress> gateways;
   std::uint16_t vlan = 0;
   std::uint16_t queues = 1;
-  std::uint16_t ports_per_queue = 1;  // each served by one thread
+  std::uint16_t ports_per_queue = 1;  // one thread serves each port
   Descriptors descriptors{1024, 1024};
-  std::uint32_t mtu = 0;  // 0: the MTU that the device has
-  std::string gpu;        // receive into this GPU's memory, which the processor can read; empty: into the host's
+  std::uint32_t mtu = 0;  // in bytes; 0: the device's own MTU
+  std::string gpu;        // GPU whose memory takes received packets, for the processor to read; empty: host memory
 };
 
 class Device {
  public:
-  /// Opens, configures and starts it. Errors: unreachable (no such device, with DPDK's reason), bad_config (addresses,
-  /// queues, MTU), exhausted (memory).
+  /// Opens, configures and starts a device. Errors: unreachable (no such device, with DPDK's reason), bad_config
+  /// (addresses, queues, MTU), exhausted (memory).
   [[nodiscard]] static Result<std::shared_ptr<Device>> open(std::shared_ptr<Eal> eal, const DeviceSettings& settings);
-  /// Stops it; its ports must have gone before.
+  /// Stops the device; its ports must have been destroyed before.
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -55,7 +55,7 @@ class Device {
   [[nodiscard]] const DeviceSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] ethernet::Host& host() noexcept { return *host_; }
   [[nodiscard]] std::uint32_t mtu() const noexcept { return mtu_; }
-  /// The pool of received packets; it also serves for sending, unless packets come into a GPU's memory.
+  /// The pool of received packets. It serves for sending, too, unless packets are received into a GPU's memory.
   [[nodiscard]] const PacketPool& receive_pool(std::uint16_t queue) const noexcept { return *receive_pools_[queue]; }
   /// The processor sees a received packet this many bytes behind the address that the device uses for it, on every
   /// queue. It is 0 except for a GPU's memory.
@@ -65,7 +65,7 @@ class Device {
   }
   /// The ring in which other ports put this port's packets; nullptr for a device with one port.
   [[nodiscard]] rte_ring* handed_over(std::uint16_t place) const noexcept { return rings_[place].get(); }
-  /// Ports that share a queue take turns at either end of it.
+  /// Locks of a queue that ports share: one port at a time receives, and one sends.
   struct Turns {
     std::mutex receive;
     alignas(64) std::mutex send;
@@ -75,10 +75,10 @@ class Device {
     return turns_.empty() ? nullptr : turns_[queue].get();
   }
   [[nodiscard]] ethernet::ChecksumsByDevice sends_checksums() const noexcept { return sends_; }
-  /// True: the device takes packets in several buffers, one of which other packets may share.
+  /// True if the device takes packets in several buffers, one of which other packets may share.
   [[nodiscard]] bool sends_pieces() const noexcept { return sends_pieces_; }
 
-  /// The most packets that one call may hand to it if some of them have several buffers.
+  /// The most packets that one call may hand to the device if some of them have several buffers.
   [[nodiscard]] std::uint16_t pieces_at_once() const noexcept { return pieces_at_once_; }
 
   /// The place of a port among all ports of the device; the ports of one queue follow each other.
@@ -97,7 +97,7 @@ class Device {
   static constexpr std::uint8_t kNobody = 0xFF;
   static constexpr std::uint16_t kPortsMax = 64;
 
-  /// Returns true now and then, to one caller among all threads, when it is time to look after the neighbours.
+  /// Returns true, to one caller among all threads, each time that the neighbours need to be looked after.
   [[nodiscard]] bool claim_turn(ethernet::TimePoint now) noexcept;
   /// Returns true in the same way while the host must still announce itself after the link came up.
   [[nodiscard]] bool claim_announcement(ethernet::TimePoint now) noexcept;
@@ -105,13 +105,13 @@ class Device {
   /// The device's own counters. Any thread, but not on the data path: some drivers ask the hardware.
   [[nodiscard]] DeviceCounters counters() const;
   [[nodiscard]] bool link_up() const;
-  /// Rules that bring datagrams to their queue: those that are wanted, and those that the device has taken.
+  /// Numbers of rules that bring datagrams to their queue: rules that are wanted, and rules that the device has taken.
   struct Rules {
     std::size_t wanted = 0;
     std::size_t in_place = 0;
   };
   [[nodiscard]] Rules rules() const;
-  /// Sentences for the administrator about what works less well than it could. Each is given once.
+  /// Sentences for the administrator about parts that work less well than they could. Each sentence is given once.
   [[nodiscard]] std::vector<std::string> take_notes();
   /// The packet buffers in use now in all pools; after the ports have gone, only the device's own are left.
   [[nodiscard]] std::size_t mbufs_in_use() const;
@@ -147,17 +147,17 @@ class Device {
   std::uint16_t pieces_at_once_ = kTransmitBurst;
   std::shared_ptr<GpuMemory> gpu_memory_;  // one memory for all queues: ports read each other's packets
   std::vector<std::unique_ptr<PacketPool>> receive_pools_;
-  std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: receive_pools_ serve for sending, too
+  std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: receive_pools_ serve for sending
   struct RingFree {
     void operator()(rte_ring* ring) const noexcept;
   };
   std::vector<std::unique_ptr<rte_ring, RingFree>> rings_;
   std::unique_ptr<ethernet::Host> host_;
-  std::vector<std::unique_ptr<Turns>> turns_;  // by queue; empty where each queue has one port
+  std::vector<std::unique_ptr<Turns>> turns_;  // index: queue; empty where each queue has one port
   std::array<std::atomic<std::uint8_t>, 65536> place_of_;
   mutable std::mutex bind_mutex_;
-  std::vector<bool> taken_;                                   // by place
-  std::map<std::uint16_t, std::unique_ptr<Steering>> rules_;  // by UDP port
+  std::vector<bool> taken_;                                   // index: place
+  std::map<std::uint16_t, std::unique_ptr<Steering>> rules_;  // key: UDP port
   bool refusal_noted_ = false;                                // guarded by bind_mutex_
   std::vector<std::string> notes_;                            // guarded by bind_mutex_
   std::atomic<ethernet::Clock::duration> next_turn_{};

@@ -9,7 +9,7 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-/// Drivers have hundreds of counts; those whose names hold one of these words show where packets are lost.
+/// Words in names of counts. Drivers have hundreds of counts; the ones with such a word show where packets are lost.
 bool tells_of_loss(std::string_view name) {
   constexpr std::array<std::string_view, 6> kWords{"drop", "discard", "error", "miss", "no_mbuf", "out_of_buffer"};
   return std::ranges::any_of(kWords, [&](std::string_view word) { return name.contains(word); });
@@ -37,7 +37,7 @@ DeviceCounters read_counters(std::uint16_t device) {
   const auto room = static_cast<unsigned>(count);
   if (::rte_eth_xstats_get_names(device, names.data(), room) != count ||
       ::rte_eth_xstats_get(device, values.data(), room) != count) {
-    return counters;  // the driver has changed its list in between
+    return counters;  // the driver has changed its list between the two calls
   }
   for (const rte_eth_xstat& value : values) {
     if (value.value == 0 || value.id >= names.size() || !tells_of_loss(names[value.id].name)) continue;

@@ -45,7 +45,7 @@ Result<dpdk::DeviceSettings> device_settings(const DpdkDeviceSettings& settings)
   return device;
 }
 
-/// PCI addresses are "3b:00.0", "0000:3b:00.0"; names of virtual devices have a '_'.
+/// PCI addresses look like "3b:00.0" or "0000:3b:00.0"; names of virtual devices have a '_'.
 bool is_pci(const std::string& device) {
   return device.contains(':') && !device.contains('_');
 }
@@ -62,7 +62,7 @@ Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings& s
     return fail(Errc::bad_config, "DPDK's device " + settings.device +
                                       " is no PCI device: it does not write to a GPU's memory by itself.");
   }
-  constexpr std::uint32_t kJumbo = 9000;  // a device that is not known yet may turn out to carry this
+  constexpr std::uint32_t kJumbo = 9000;  // greatest MTU of a device that is not open yet
   const std::uint32_t mtu = std::min(settings.mtu != 0 ? settings.mtu : kJumbo, dpdk::kMtuMax);
   dpdk::EalSettings eal_settings{
       .huge_pages = huge_pages(settings.huge_pages),

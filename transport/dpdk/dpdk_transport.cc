@@ -8,14 +8,14 @@ namespace tributary::transport {
 namespace {
 
 constexpr std::size_t kWindowsMin = 1U << 20;
-constexpr Duration kLinger = std::chrono::milliseconds(500);  // the same as over the kernel's UDP
+constexpr Duration kLinger = std::chrono::milliseconds(500);  // as in the transport over the kernel's UDP
 
 packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk::Device& device) {
   packet::PacketSettings packets;
   packets.frames_queued_max = settings.frames_queued_max;
   packets.connections_max = settings.connections_max;
   packets.half_open_max = settings.half_open_max;
-  // The bytes that all peers together may send ahead must fit the device's queue, if frames are full.
+  // The bytes that all peers together may send ahead must fit into the device's queue when all frames are full.
   const std::size_t queue = std::size_t{device.settings().descriptors.receive} * device.mtu();
   packets.window_bytes_total = std::max(queue, kWindowsMin);
   packets.window_bytes = std::min(settings.window_bytes, packets.window_bytes_total);
@@ -60,7 +60,7 @@ Status DpdkTransport::check(const Endpoint& at) const {
   return fail(Errc::io, to_string(at) + " is no address of DPDK's device " + device_->device_->name() + ".");
 }
 
-/// All the device's addresses serve, but a listener names one, for peers to connect to.
+/// The listener takes datagrams at all of the device's addresses, but names one address for peers to connect to.
 class DpdkListener final : public Listener {
  public:
   DpdkListener(std::unique_ptr<Listener> inner, std::string host) : inner_(std::move(inner)), host_(std::move(host)) {}

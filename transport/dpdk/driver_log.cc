@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLinesMax = 6;
 
-/// Any thread that a driver runs on writes here; in steady state none does, because drivers are silent then.
+/// Every thread that runs a driver's code may write here. In steady state no thread does, because drivers are silent.
 class LastLines {
  public:
   void append(std::string_view text) {

@@ -20,7 +20,7 @@ namespace {
 std::mutex start_mutex;
 std::weak_ptr<Eal> the_one;     // guarded by start_mutex
 bool was_started = false;       // guarded by start_mutex
-std::atomic<bool> runs{false};  // false: threads that end must not call DPDK any more
+std::atomic<bool> runs{false};  // false: a thread that ends must not call DPDK
 
 /// Puts the calling thread back on the cores that it had before.
 class KeptAffinity {
@@ -44,7 +44,7 @@ class KeptAffinity {
   bool known_ = false;
 };
 
-/// `missing`: the reason why there are no huge pages, where that is no error.
+/// Says whether to use huge pages. `missing` gets the reason where there are too few, and this is no error.
 Result<bool> choose_pages(const EalSettings& settings, std::string& missing) {
   if (settings.huge_pages == HugePages::never) return false;
   const auto pools = read_huge_pages();
@@ -90,8 +90,8 @@ Status initialize(const EalSettings& settings, bool huge_pages) {
 class AdoptedThread {
  public:
   AdoptedThread() {
-    if (::rte_lcore_id() != LCORE_ID_ANY) return;  // the thread that started DPDK
-    adopted_ = ::rte_thread_register() == 0;       // if not, it works too, without caches
+    if (::rte_lcore_id() != LCORE_ID_ANY) return;  // this thread started DPDK
+    adopted_ = ::rte_thread_register() == 0;       // a thread that is not registered works, too, but has no caches
   }
   ~AdoptedThread() {
     if (adopted_ && runs.load(std::memory_order_acquire)) ::rte_thread_unregister();

@@ -1,6 +1,6 @@
 #pragma once
-// DPDK's environment: memory, drivers, cores. A process has one, which starts once, and cannot start again after its
-// end: that is DPDK's rule.
+// DPDK's environment: memory, drivers, cores. A process has one environment. By DPDK's rule it starts once, and cannot
+// start again after its end.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 namespace tributary::transport::dpdk {
 
 enum class HugePages : std::uint8_t {
-  prefer,   // takes ordinary memory where huge pages do not suffice
+  prefer,   // takes ordinary memory where there are too few huge pages
   require,  // an error says how many are missing
   never,
 };
@@ -19,7 +19,7 @@ enum class HugePages : std::uint8_t {
 struct EalSettings {
   HugePages huge_pages = HugePages::prefer;
   std::size_t memory_bytes = 64U << 20U;  // memory for all devices: the sum of memory_needed()
-  std::vector<std::string> pci_devices;   // DPDK touches these PCI devices only; none: it leaves PCI alone
+  std::vector<std::string> pci_devices;   // DPDK uses these PCI devices only; empty: it does not look for PCI devices
   bool one_file = false;                  // puts all memory into one file, which another process can map
   std::string file_prefix;                // prefix of the files that DPDK makes for its own tools; empty: it makes none
   std::vector<std::string> more;          // arguments for DPDK, passed on unchanged
@@ -27,8 +27,8 @@ struct EalSettings {
 
 class Eal {
  public:
-  /// Returns the environment of this process. Starts it with `settings`, unless somebody holds one that was started
-  /// before. Errors: exhausted (huge pages), denied, bad_config (DPDK's view of the arguments), unsupported (ended
+  /// Returns the environment of this process, and starts it with `settings` unless it runs already. Errors:
+  /// exhausted (huge pages), denied, bad_config (DPDK refuses the arguments), unsupported (the environment has ended
   /// before).
   [[nodiscard]] static Result<std::shared_ptr<Eal>> start(const EalSettings& settings);
   ~Eal();
@@ -36,11 +36,12 @@ class Eal {
   Eal& operator=(const Eal&) = delete;
 
   [[nodiscard]] bool huge_pages() const noexcept { return huge_pages_; }
-  /// The reason why there are no huge pages although they were preferred, and what to do; else empty.
+  /// The reason why huge pages are not used although they were preferred, and advice; empty if they are used or not
+  /// wanted.
   [[nodiscard]] const std::string& missing_pages() const noexcept { return missing_pages_; }
 
-  /// Gives the calling thread a number among DPDK's, by which pools keep a cache for it, until the thread ends. Cheap
-  /// from the second call on.
+  /// Gives the calling thread a number among DPDK's threads until it ends. By this number pools keep a cache for the
+  /// thread. The second and later calls of a thread are cheap.
   static void adopt_thread();
 
  private:

@@ -5,8 +5,8 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-/// One EAL thread, the one that starts it, free to run on every core that it had before: this project's own threads do
-/// the work.
+/// The argument for one EAL thread, which is the thread that starts DPDK. It may run on every core that it had before.
+/// Tributary's own threads do the work.
 std::string floating_main_core(const std::vector<unsigned>& cores) {
   std::string list;
   for (const unsigned core : cores) list += (list.empty() ? "" : ",") + std::to_string(core);
@@ -27,7 +27,8 @@ std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pa
     arguments.emplace_back(huge_pages ? "--in-memory" : "--no-shconf");
   } else {
     arguments.insert(arguments.end(), {"--file-prefix", settings.file_prefix});
-    // DPDK cannot do both; the next process of this name removes the files that are left at the end.
+    // DPDK cannot do both. The files stay after the end of this process; the next process with this prefix removes
+    // them.
     if (!settings.one_file) arguments.emplace_back("--huge-unlink=always");
   }
   if (settings.one_file) arguments.emplace_back("--single-file-segments");

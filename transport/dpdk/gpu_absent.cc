@@ -1,5 +1,5 @@
-// Takes the place of gpu_memory.cc in builds without TRIBUTARY_DPDK_GPU: no memory can be made, so nothing else is
-// called.
+// Takes the place of gpu_memory.cc in builds without TRIBUTARY_DPDK_GPU: GpuMemory::allocate() fails, so no other
+// function is called.
 #include "transport/dpdk/gpu_memory.h"
 
 namespace tributary::transport::dpdk {

@@ -13,8 +13,8 @@ namespace tributary::transport::dpdk {
 
 class GpuMemory {
  public:
-  /// Memory of the GPU that DPDK calls `gpu`. Errc::unsupported: DPDK drives no GPU of that name, its memory cannot be
-  /// mapped, or `device` cannot reach it.
+  /// Allocates memory of the GPU that DPDK calls `gpu`. Errc::unsupported: DPDK drives no GPU of this name, the GPU's
+  /// memory cannot be mapped, or `device` cannot reach it.
   [[nodiscard]] static Result<std::shared_ptr<GpuMemory>> allocate(const std::string& gpu, std::size_t bytes,
                                                                    rte_device* device);
   ~GpuMemory();

@@ -14,10 +14,10 @@ struct HugePagePool {
   std::size_t total = 0;
 };
 
-/// Reads the kernel's list, which tests put elsewhere. Largest pages first.
+/// Reads the kernel's list, from another folder in tests. Returns the largest pages first.
 [[nodiscard]] std::vector<HugePagePool> read_huge_pages(const std::string& folder = "/sys/kernel/mm/hugepages");
 [[nodiscard]] std::size_t free_bytes(const std::vector<HugePagePool>& pools) noexcept;
-/// A whole sentence: how much is needed, how much there is, and the command that makes more.
+/// Returns whole sentences: the memory that is needed, the huge pages that exist, and the command that makes more.
 [[nodiscard]] std::string missing_pages_text(const std::vector<HugePagePool>& pools, std::size_t needed_bytes);
 
 }  // namespace tributary::transport::dpdk

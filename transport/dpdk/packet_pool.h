@@ -23,7 +23,7 @@ struct PoolSettings {
 
 class PacketPool {
  public:
-  /// Errc::exhausted says how much was asked for.
+  /// Makes the pool in DPDK's memory. The text of Errc::exhausted names the bytes that were asked for.
   [[nodiscard]] static Result<std::unique_ptr<PacketPool>> make(const PoolSettings& settings);
   /// Makes the pool in a GPU's memory: bytes_of(settings) bytes from `offset` on.
   [[nodiscard]] static Result<std::unique_ptr<PacketPool>> make_on_gpu(const PoolSettings& settings,
@@ -32,7 +32,7 @@ class PacketPool {
   [[nodiscard]] static std::size_t bytes_of(const PoolSettings& settings) noexcept {
     return std::size_t{settings.mbufs} * settings.data_room;
   }
-  /// All packets must have come back before.
+  /// All packets must be back in the pool before.
   ~PacketPool();
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;

@@ -79,7 +79,7 @@ void DpdkPort::wake() noexcept {
   bell_->ring();
 }
 
-/// Does what time alone makes due. Called once a millisecond.
+/// Does the work that depends on time alone. Called once a millisecond.
 void DpdkPort::look_after(TimePoint now) {
   now_ = now;
   TRIBUTARY_ASSERT(waiting_count_ <= waiting_.size(), "{} datagrams wait for neighbours", waiting_count_);
@@ -99,7 +99,7 @@ void DpdkPort::look_after(TimePoint now) {
   }
 }
 
-/// Sends a control frame. `write` returns the bytes that it has written; 0: nothing must be sent.
+/// Sends a control frame. `write` returns the number of bytes that it has written; 0: no frame is sent.
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte> out)>& write) {
   rte_mbuf* const mbuf = has_room() ? blank() : nullptr;
   if (mbuf == nullptr) return;  // the frame will be asked for again, or does not matter much

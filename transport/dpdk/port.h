@@ -1,13 +1,13 @@
 #pragma once
 // One queue of a device as a port for the packet protocol, run to completion on its thread. receive() takes a burst
-// from the device, answers what the network asks of a host, and shows the datagrams; send() writes into packet buffers;
-// flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken, unless ports
-// share the queue.
+// from the device, answers control frames as a host must, and shows the datagrams. send() writes into packet buffers;
+// flush() hands them to the device. In steady state the port allocates packet buffers alone, and takes a lock only
+// where ports share the queue.
 //
 // send() copies a payload into a packet buffer, and computes the checksum in the same pass if the device does not; it
-// copies a payload that goes to several destinations once (shared_payloads.h). A second buffer that borrows the payload
-// where it lies would save the copy. But port.h lends the payload only until flush() returns, so flush() would have to
-// wait until the device has sent it.
+// copies a payload that goes to several destinations only once (shared_payloads.h). A second buffer that borrows the
+// payload from the user's memory would save the copy. But packet/port.h lends the payload only until flush() returns,
+// so flush() would have to wait until the device has sent the payload.
 #include <array>
 #include <functional>
 #include <memory>
@@ -25,14 +25,14 @@ struct rte_mbuf;
 namespace tributary::transport::dpdk {
 
 struct PortSettings {
-  std::uint16_t udp_port = 0;  // 0 chooses one
+  std::uint16_t udp_port = 0;  // 0: the device chooses a port
   std::uint16_t queue = 0;
-  int core = -1;  // the receiving thread binds itself to this core; -1: it stays where it is
+  int core = -1;  // the receiving thread binds itself to this core; -1: it may run on any core
   std::uint8_t dscp = 0;
   bool ecn = true;  // marks datagrams ECT(0)
-  // wait() returns at once for `spin` after the last packet, and then sleeps, for at most `sleep_max` at a time. A
-  // device cannot wake a thread, so packets that come meanwhile wait. 0: never sleeps, the usual choice for a core of
-  // its own.
+  // For `spin` after the last packet, wait() returns at once; later it sleeps for at most `sleep_max` at a time. A
+  // device cannot wake a thread, so packets that come during the sleep wait. 0: wait() never sleeps, which is usual
+  // where the thread has a core of its own.
   Duration spin = std::chrono::microseconds(200);
   Duration sleep_max{};
 };
@@ -72,9 +72,9 @@ class DpdkPort final : public packet::PacketPort {
     packet::PacketAddress to;
     bool valid = false;
     bool resolved = false;         // the neighbour's MAC address is in `headers`
-    std::uint32_t generation = 0;  // the neighbour table's generation when this was made
-    std::uint32_t second = 0;      // when this was made; made anew each second, for the neighbour to count as in use
-    std::size_t bytes_max = 0;     // longest payload of a datagram
+    std::uint32_t generation = 0;  // the neighbour table's generation when the route was made
+    std::uint32_t second = 0;      // second in which the route was made; a new one marks the neighbour as used
+    std::size_t bytes_max = 0;     // bytes of the longest payload of a datagram
     ethernet::IpAddress next_hop{};
     ethernet::UdpTemplate headers;
   };
@@ -86,7 +86,7 @@ class DpdkPort final : public packet::PacketPort {
   };
   static constexpr std::size_t kRoutes = 256;
 
-  // port_receive.cc
+  // ---- Functions in port_receive.cc
   void adopt_thread();
   void give_back_shown() noexcept;
   void free_returned() noexcept;
@@ -104,19 +104,20 @@ class DpdkPort final : public packet::PacketPort {
   void take_control(const ethernet::Frame& frame, std::span<const std::byte> bytes);
   void drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept;
 
-  // port_send.cc
+  // ---- Functions in port_send.cc
   [[nodiscard]] Route* route_to(const packet::PacketAddress& to);
   [[nodiscard]] bool make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation);
-  /// Returns a buffer for a packet; nullptr: the pool is empty.
+  /// Returns a buffer for a packet, or nullptr if the pool is empty.
   [[nodiscard]] rte_mbuf* blank() noexcept;
-  /// Sends a payload in two parts. `write(to, sums)` writes the first one, and returns its sum if `sums`.
+  /// Sends a datagram in two parts. `write(to, sums)` writes the first part, and returns its checksum if `sums` is
+  /// true.
   template <class Write>
   [[nodiscard]] bool send_parts(const packet::PacketAddress& to, std::size_t head_bytes, const Write& write,
                                 std::span<const std::byte> payload, std::size_t payload_place);
   template <class Write>
   void fill(rte_mbuf* mbuf, const Route& route, std::size_t head_bytes, const Write& write,
             std::span<const std::byte> payload, std::size_t payload_place) noexcept;
-  /// False: the device takes no more now.
+  /// Returns false if the device takes no more packets now.
   [[nodiscard]] bool has_room() noexcept;
   void stage(rte_mbuf* mbuf) noexcept;
   [[nodiscard]] std::size_t hand_to_device(std::size_t count) noexcept;
@@ -125,7 +126,7 @@ class DpdkPort final : public packet::PacketPort {
   void keep_waiting(rte_mbuf* mbuf, const ethernet::IpAddress& next_hop);
   void retry_waiting(TimePoint now);
 
-  // port.cc
+  // ---- Functions in port.cc
   void look_after(TimePoint now);
   void send_control(const std::function<std::size_t(std::span<std::byte> out)>& write);
 
@@ -134,13 +135,13 @@ class DpdkPort final : public packet::PacketPort {
   const std::uint16_t id_;
   const std::uint16_t udp_port_;
   const std::uint8_t place_;
-  Device::Turns* const turns_;  // guards the queue if other ports share it; else nullptr
+  Device::Turns* const turns_;  // locks of the queue if other ports share it; else nullptr
   const std::unique_ptr<WakeBell> bell_;
   const std::ptrdiff_t seen_at_;  // Device::seen_at() for received packets
   ethernet::PlainUdp plain_;
-  const std::uint64_t turn_cycles_;  // a millisecond, after which the port looks at the clock again
+  const std::uint64_t turn_cycles_;  // cycles in a millisecond, after which the port reads the clock again
   std::uint64_t next_turn_ = 0;
-  TimePoint now_;  // at most a millisecond old
+  TimePoint now_;  // time of the last reading of the clock, at most a millisecond old
   std::uint32_t second_ = 0;
 
   std::array<rte_mbuf*, kReceiveBurst> shown_{};
@@ -153,11 +154,11 @@ class DpdkPort final : public packet::PacketPort {
   std::array<rte_mbuf*, kBlank> blank_{};
   std::size_t blank_count_ = 0;
   SharedPayloads shared_;
-  TimePoint stuck_since_;  // the device has taken nothing since then
+  TimePoint stuck_since_;  // time since which the device has taken no packet
   std::array<Waiting, kWaiting> waiting_{};
   std::size_t waiting_count_ = 0;
   std::unique_ptr<std::array<Route, kRoutes>> routes_;
-  std::uint64_t last_arrival_ = 0;  // in cycles of the processor
+  std::uint64_t last_arrival_ = 0;  // time of the last packet's arrival, in the processor's cycles
   bool answers_staged_ = false;
   bool thread_adopted_ = false;
   bool leaves_checksums_ = false;

@@ -1,4 +1,4 @@
-// A port receives.
+// DpdkPort: functions that receive.
 #include <pthread.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
@@ -31,7 +31,7 @@ ethernet::CheckedByDevice checked(const rte_mbuf& mbuf) noexcept {
 /// Prefetches the headers, or the whole packet if its checksum is verified here.
 void prefetch(const rte_mbuf* mbuf, bool whole) noexcept {
   constexpr std::size_t kLine = 64;
-  constexpr std::size_t kLinesMax = 24;  // cache lines of a usual frame; the processor prefetches what is longer
+  constexpr std::size_t kLinesMax = 24;  // cache lines of a usual frame; the processor prefetches the rest
   const auto* const at = rte_pktmbuf_mtod(mbuf, const std::byte*);
   const std::size_t bytes = whole ? std::min<std::size_t>(mbuf->data_len, kLinesMax * kLine) : kLine;
   for (std::size_t i = 0; i < bytes; i += kLine) rte_prefetch0(at + i);
@@ -79,7 +79,7 @@ void DpdkPort::give_back_shown() noexcept {
   shown_count_ = 0;
 }
 
-/// Keeps a buffer. The first keeper takes over the port's own reference: counting one more and one less would be two
+/// Keeps a buffer. The first keeper takes over the port's own reference: adding one and removing one would be two
 /// atomic operations.
 bool DpdkPort::keep(void* buffer) noexcept {
   if (kept_count_ == kKept) return false;
@@ -94,13 +94,14 @@ bool DpdkPort::keep(void* buffer) noexcept {
   return true;
 }
 
-/// Takes a buffer back. It is freed by the next receive(): until then a reader that was shown the packet may still read
-/// it. There is room for all kept buffers: those kept before the last receive(), and those that it has shown.
+/// Takes a buffer back. The next receive() frees it: until then, readers to which the packet was shown may still read
+/// it. returned_ has room for the buffers that were kept before the last receive(), and for all buffers that this
+/// receive() has shown.
 void DpdkPort::give_back(void* buffer) noexcept {
   TRIBUTARY_ASSERT(kept_count_ > 0, "a buffer is given back, and none is kept, with {} returned", returned_count_);
   --kept_count_;
   auto* const mbuf = static_cast<rte_mbuf*>(buffer);
-  if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // others have it, too
+  if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // others keep it, too
   TRIBUTARY_ASSERT(returned_count_ < returned_.size(), "{} buffers are returned, of at most {}", returned_count_ + 1,
                    returned_.size());
   returned_[returned_count_++] = mbuf;
@@ -132,8 +133,8 @@ void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
   ::rte_pktmbuf_free(mbuf);
 }
 
-/// Notes that a packet is shown, until it is given back or receive() is called again. The packet remembers its entry
-/// for keep().
+/// Notes that a packet is shown. It stays so until it is given back or receive() is called again. The packet remembers
+/// its entry for keep().
 void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
   TRIBUTARY_ASSERT(shown_count_ < shown_.size(), "{} packets are shown, of at most {}", shown_count_ + 1,
                    shown_.size());
@@ -141,8 +142,8 @@ void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
   shown_[shown_count_++] = mbuf;
 }
 
-/// Returns true if `as` shows the datagram and the packet stays; false if the packet was handed over, answered or
-/// dropped.
+/// Returns true if `as` shows the datagram and the port still owns the packet; false if the packet was handed over,
+/// answered or dropped.
 bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
   // The processor cannot join parts of a packet that lie in a GPU's memory.
   if (mbuf->nb_segs > 1 && (seen_at_ != 0 || ::rte_pktmbuf_linearize(mbuf) != 0)) {
@@ -176,12 +177,12 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
   return false;
 }
 
-/// Shows a datagram of the usual form. False: the packet needs a closer look.
+/// Shows a datagram of the usual form. Returns false if parse_frame() must check the packet.
 bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept {
   ethernet::PlainDatagram plain;
   if (!plain_.match(bytes, plain)) return false;
-  // Writes field by field. An object that is made elsewhere and copied here would be read while its parts are still
-  // being stored.
+  // Writes field by field. The copy of an object that was just made would read wide parts while narrow stores are under
+  // way.
   plain.store_from(as.from.ip);
   as.from.port = plain.from_port;
   as.bytes = bytes.subspan(plain.body_offset, plain.body_bytes);
@@ -198,13 +199,13 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   return true;
 }
 
-/// Handles an ICMP error which says that nobody is where we have sent to, or that the path there carries less. The
-/// protocol above gets the quotation, and finds out whether it has sent that packet.
+/// Handles an ICMP error. It says that a datagram's destination does not exist, or that the path carries only shorter
+/// packets. The protocol above gets the quoted packet, and checks whether it has sent this packet.
 DpdkPort::Refusal DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
                                          packet::ReceivedPacket& as) noexcept {
   const auto quotation = ethernet::parse_quotation(frame, bytes);
   if (!quotation || !is_for_us(frame) || quotation->from != frame.to) return Refusal::none;
-  const std::uint32_t path_bytes = quotation->mtu.value_or(0);  // a router that does not know RFC 1191 says 0
+  const std::uint32_t path_bytes = quotation->mtu.value_or(0);  // 0 from a router that does not know RFC 1191
   if (!quotation->port_unreachable && path_bytes == 0) return Refusal::none;
   if (quotation->from_port != udp_port_) {
     const std::uint8_t place = device_->place_of(quotation->from_port);

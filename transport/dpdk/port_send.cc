@@ -1,4 +1,4 @@
-// A port sends.
+// DpdkPort: functions that send.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -60,7 +60,7 @@ std::size_t place_of(const packet::PacketAddress& to) noexcept {
   return true;
 }
 
-/// The headers for an address, made anew if they may have changed: when the neighbours do, and once a second.
+/// Returns the headers for an address. It makes them anew once a second, and after a change among the neighbours.
 DpdkPort::Route* DpdkPort::route_to(const packet::PacketAddress& to) {
   Route& route = (*routes_)[place_of(to) % kRoutes];
   const std::uint32_t generation = device_->host().neighbours().generation();
@@ -176,7 +176,7 @@ std::size_t DpdkPort::hand_to_device(std::size_t count) noexcept {
   std::size_t taken = 0;
   while (taken < count) {
     std::size_t end = std::min(count, taken + at_once);
-    if (end < count) {  // more packets at once, if all have one buffer
+    if (end < count) {  // with one buffer in each packet, the device may take more at once
       std::size_t whole = taken;
       while (whole < count && staged_[whole]->nb_segs == 1) ++whole;
       end = std::max(end, whole);
@@ -207,8 +207,8 @@ void DpdkPort::flush() {
   if (staged_count_ > 0) drop_if_stuck();
 }
 
-/// A device takes nothing while its link is down. The packets wait for the next flush(), but not so long that they
-/// become useless.
+/// A device takes nothing while its link is down. The packets wait for the next flush(). If they have waited too long
+/// to be useful, they are dropped.
 void DpdkPort::drop_if_stuck() {
   const TimePoint now = Clock::now();
   if (stuck_since_ == TimePoint{}) stuck_since_ = now;
@@ -226,7 +226,7 @@ void DpdkPort::keep_waiting(rte_mbuf* mbuf, const ethernet::IpAddress& next_hop)
   waiting_[waiting_count_++] = {mbuf, next_hop, Clock::now()};
 }
 
-/// Sends datagrams whose neighbours are known now; the others go on waiting, in their order, but not for ever.
+/// Sends datagrams whose neighbours are known now. The others go on waiting in their order, for at most kWaitsAtMost.
 void DpdkPort::retry_waiting(TimePoint now) {
   std::size_t left = 0;
   for (Waiting& one : std::span(waiting_).first(waiting_count_)) {

@@ -13,7 +13,7 @@ namespace tributary::transport::dpdk {
 namespace {
 
 static_assert(kSharedPayloads == packet::kPayloadPlaces);
-// Counting a reference is an atomic operation, so one operation counts many.
+// Each change of a reference count is an atomic operation, so one operation adds this many references.
 constexpr std::int16_t kReferences = 64;
 
 }  // namespace
@@ -79,7 +79,7 @@ void SharedPayloads::let_go(const Known& known) noexcept {
   TRIBUTARY_ASSERT(known.mbuf == nullptr || known.unused <= kReferences,
                    "a buffer has {} references for packets to come", known.unused);
   if (known.mbuf == nullptr) return;
-  // One reference has been ours until now, so the count cannot have reached zero before.
+  // This object has held one reference until now, so the count was never zero before.
   rte_mbuf_refcnt_update(known.mbuf, static_cast<std::int16_t>(-static_cast<std::int16_t>(known.unused)));
   ::rte_pktmbuf_free_seg(known.mbuf);
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Payloads that go to several destinations, as a result goes to all children. Each is copied into a packet buffer once,
-// with its checksum, and every packet is a small buffer of headers that refers to it. A payload is known by its address
-// from one flush() to the next, as port.h lends it for that time.
+// Payloads that go to several destinations, as a result goes to all children. Each payload is copied into a packet
+// buffer once, with its checksum, and every packet is a small buffer of headers that refers to it. From one flush() to
+// the next, a payload is known by its address, as packet/port.h lends it for this time.
 //
 // A payload that goes to one destination is better copied behind its headers, into one buffer instead of two. So the
 // first packet of a payload gets two buffers only while most recent payloads went to several destinations.
@@ -20,14 +20,15 @@ namespace tributary::transport::dpdk {
 
 class SharedPayloads {
  public:
-  /// `sums`: the device computes no checksums. `offered`: it takes packets in several buffers, which may be shared.
+  /// `sums`: the device computes no checksums. `offered`: the device takes packets in several buffers, which may be
+  /// shared.
   SharedPayloads(rte_mempool* pool, bool sums, bool offered) : pool_(pool), sums_(sums), offered_(offered) {}
   ~SharedPayloads();
   SharedPayloads(const SharedPayloads&) = delete;
   SharedPayloads& operator=(const SharedPayloads&) = delete;
 
   struct Found {
-    rte_mbuf* mbuf = nullptr;  // has the payload, and a reference for the packet; nullptr: copy the payload
+    rte_mbuf* mbuf = nullptr;  // buffer with the payload, and a reference for the packet; nullptr: copy the payload
     ethernet::PartialSum sum = 0;
   };
   /// `place` is payload_place() of the payload.
@@ -54,7 +55,7 @@ class SharedPayloads {
   rte_mbuf* next_ = nullptr;  // buffer for the next payload, already being prefetched for writing
   bool wanted_ = false;       // most recent payloads went to several destinations
   std::uint32_t first_ = 0;   // new payloads that were found since the last forget()
-  std::uint32_t again_ = 0;   // known payloads that were found since then
+  std::uint32_t again_ = 0;   // known payloads that were found since the last forget()
   std::array<std::uint8_t, kSharedPayloads> used_{};
   std::size_t used_count_ = 0;
   std::array<Known, kSharedPayloads> known_{};

@@ -1,7 +1,7 @@
 #pragma once
 // The choice of a queue for each frame, where a device can choose: rules send a UDP port's datagrams to the queue of
-// the thread that serves it; without rules the device spreads frames. A datagram that comes to the wrong queue is
-// handed over in software (port_receive.cc).
+// the thread that serves it; without rules the device spreads frames over all queues. A datagram that comes to the
+// wrong queue is handed over in software (port_receive.cc).
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -29,7 +29,7 @@ void WakeBell::sleep(std::chrono::nanoseconds limit) noexcept {
     const timespec time{.tv_sec = limit.count() / kSecond, .tv_nsec = limit.count() % kSecond};
     pollfd event{.fd = event_, .events = POLLIN, .revents = 0};
     eventfd_t ignored = 0;
-    // A ring that comes just as the limit ends is kept, and ends the next sleep.
+    // If the bell is rung just when the limit ends, the ring is kept, and ends the next sleep.
     if (::ppoll(&event, 1, &time, nullptr) > 0) static_cast<void>(::eventfd_read(event_, &ignored));
   }
   alarm_.wake_up();

@@ -18,9 +18,9 @@ class WakeBell {
 
   /// Any thread.
   void ring() noexcept;
-  /// Returns whether it was rung since the last call. Called by the thread that calls sleep().
+  /// Returns whether the bell was rung since the last call. Called by the thread that calls sleep().
   [[nodiscard]] bool take() noexcept { return alarm_.take(); }
-  /// Sleeps until it is rung, or `limit` is over.
+  /// Sleeps until the bell is rung, or `limit` is over.
   void sleep(std::chrono::nanoseconds limit) noexcept;
 
  private:

@@ -15,7 +15,7 @@ namespace tributary::transport::ethernet {
 struct MacAddress {
   std::array<std::uint8_t, 6> bytes{};
   friend auto operator<=>(const MacAddress&, const MacAddress&) = default;
-  /// True for the address of a group of stations; the broadcast address is one, too.
+  /// True for the address of a group of stations. The broadcast address is such an address, too.
   [[nodiscard]] bool is_group() const noexcept { return (bytes[0] & 1U) != 0; }
 };
 inline constexpr MacAddress kBroadcastMac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
@@ -27,7 +27,7 @@ using IpAddress = std::array<std::uint8_t, 16>;
   constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   return std::memcmp(ip.data(), kMapped.data(), kMapped.size()) == 0;
 }
-/// Takes `ipv4` in the byte order of a frame. One store writes the address, so that a reader of the whole address need
+/// Takes `ipv4` in the byte order of a frame. One store writes the address, so that a read of the whole address does
 /// not wait.
 [[nodiscard]] inline IpAddress mapped(const std::array<std::uint8_t, 4>& ipv4) noexcept {
   using Halves [[gnu::vector_size(16)]] = std::uint64_t;
@@ -50,7 +50,7 @@ using IpAddress = std::array<std::uint8_t, 16>;
 [[nodiscard]] IpAddress solicited_node_of(const IpAddress& ip) noexcept;
 /// Returns ff02::1.
 [[nodiscard]] IpAddress all_nodes() noexcept;
-/// The group of stations that an IPv6 multicast address goes to (RFC 2464, 7).
+/// The group of stations that receives the packets for an IPv6 multicast address (RFC 2464, 7).
 [[nodiscard]] MacAddress multicast_mac_of(const IpAddress& ip) noexcept;
 
 /// An address and the number of its leading bits that the network shares. For IPv4 these are bits of the mapped
@@ -62,7 +62,7 @@ struct Prefix {
 };
 
 [[nodiscard]] Result<IpAddress> parse_ip(std::string_view text);
-/// Parses "10.0.0.1/24" or "fd00::1/64". Errc::bad_argument says what is wrong.
+/// Parses "10.0.0.1/24" or "fd00::1/64". The text of Errc::bad_argument names the mistake.
 [[nodiscard]] Result<Prefix> parse_prefix(std::string_view text);
 [[nodiscard]] std::string to_string(const IpAddress& ip);
 [[nodiscard]] std::string to_string(const MacAddress& mac);

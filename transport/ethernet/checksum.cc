@@ -12,7 +12,7 @@ T load(const std::byte* at) noexcept {
   return value;
 }
 
-/// Sums the rest at the end, which is less than a block.
+/// Sums the last bytes, which are less than a block.
 PartialSum sum_of_rest(const std::byte* at, std::size_t bytes) noexcept {
   PartialSum sum = 0;
   for (; bytes >= 4; at += 4, bytes -= 4) sum += load<std::uint32_t>(at);
@@ -24,12 +24,13 @@ PartialSum sum_of_rest(const std::byte* at, std::size_t bytes) noexcept {
   return bytes == 0 ? sum : sum + std::to_integer<PartialSum>(*at);
 }
 
-// Each word of 32 bits adds its two halves to a sum of 32 bits. That sum could overflow after this many blocks, so it
-// is then added to a sum of 64 bits.
+// Each word of 32 bits adds its two halves to a sum of 32 bits. The sum of 32 bits could overflow after this many
+// blocks, so it is then added to a sum of 64 bits.
 constexpr std::size_t kBlocksAtOnce = 32768;
 
 /// Returns the sum of the whole blocks of `from`, and also copies them to `to` if kCopies. `Vector` is the group of
-/// words that are added at a time. The compiler inlines it into functions for processors that have such registers.
+/// words that are added at a time. The compiler inlines this function into functions for processors with registers of
+/// that size.
 template <class Vector, bool kCopies>
 [[gnu::always_inline]] inline PartialSum sum_of_blocks(std::byte* to, const std::byte* from,
                                                        std::size_t blocks) noexcept {
@@ -126,7 +127,7 @@ PartialSum at_odd_place(PartialSum sum) noexcept {
 
 PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::uint8_t protocol,
                              std::uint32_t bytes) noexcept {
-  const std::size_t begin = is_ipv4(from) ? 12 : 0;  // the bytes before it add up to the same for IPv4 and IPv6
+  const std::size_t begin = is_ipv4(from) ? 12 : 0;  // the bytes before an IPv4 address have the same sum for IPv6
   const auto address = [begin](const IpAddress& ip) {
     return partial_sum(std::as_bytes(std::span(ip)).subspan(begin));
   };

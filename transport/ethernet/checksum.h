@@ -16,11 +16,11 @@ namespace tributary::transport::ethernet {
 using PartialSum = std::uint64_t;
 
 [[nodiscard]] PartialSum partial_sum(std::span<const std::byte> bytes) noexcept;
-/// Does the same while it copies `from` to `to`: one pass over memory instead of two.
+/// Sums `from` while it copies `from` to `to`: one pass over memory instead of two.
 [[nodiscard]] PartialSum copy_and_sum(std::byte* to, std::span<const std::byte> from) noexcept;
-/// Does the same for a header that was written just now, in words of 64 bits or larger. It reads the same words, and so
-/// gets them from the stores that are still under way. A larger read would wait until these stores, and all before
-/// them, have reached the cache: some hundred cycles, if another processor has the lines.
+/// Sums a header that was just written in words of 64 bits or larger. It reads the same words, and so gets them from
+/// the stores that are still under way. A larger read would wait until these stores, and all earlier ones, have reached
+/// the cache: some hundred cycles, if another processor has the cache lines.
 [[nodiscard]] inline PartialSum copy_and_sum_words(std::byte* to, std::span<const std::byte> from) noexcept {
   PartialSum low = 0;
   PartialSum high = 0;
@@ -35,7 +35,7 @@ using PartialSum = std::uint64_t;
   }
   return i == from.size() ? low + high : low + high + copy_and_sum(to + i, from.subspan(i));
 }
-/// Does the same for a length that the compiler knows.
+/// Sums a header of a length that the compiler knows.
 template <std::size_t kBytes>
 [[nodiscard]] inline PartialSum copy_and_sum_words(std::byte* to, std::span<const std::byte, kBytes> from) noexcept {
   static_assert(kBytes % sizeof(std::uint64_t) == 0);
@@ -50,13 +50,13 @@ template <std::size_t kBytes>
   }
   return sum;
 }
-/// The sum that bytes have at an odd position, if they have `sum` at an even one.
+/// The sum of bytes at an odd position, if `sum` is their sum at an even position.
 [[nodiscard]] PartialSum at_odd_place(PartialSum sum) noexcept;
-/// The sum of the bytes that UDP and ICMPv6 cover besides their own.
+/// The sum of the pseudo header, which the checksums of UDP and ICMPv6 also cover.
 [[nodiscard]] PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::uint8_t protocol,
                                            std::uint32_t bytes) noexcept;
-/// The checksum in the processor's byte order, to be stored by memcpy. It is 0 for bytes that include their own right
-/// checksum.
+/// The checksum in the processor's byte order, to be stored by memcpy. For bytes that contain their own correct
+/// checksum it is 0.
 [[nodiscard]] inline std::uint16_t finish(PartialSum sum) noexcept {
   // Adds the sum to itself with its halves exchanged: the upper half is then the sum of the halves, with its carry.
   const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
@@ -74,7 +74,7 @@ template <std::size_t kBytes>
   }
   return sum;
 }
-/// True if a datagram's checksum is right; `besides` is the sum of all that it covers except `body`.
+/// True if a datagram's checksum is right; `besides` is the sum of all bytes that it covers except `body`.
 [[nodiscard]] inline bool udp_right(PartialSum besides, std::span<const std::byte> body) noexcept {
   return finish(besides + partial_sum(body)) == 0;
 }
@@ -82,7 +82,7 @@ template <std::size_t kBytes>
 inline void store_checksum(std::byte* at, std::uint16_t checksum) noexcept {
   std::memcpy(at, &checksum, sizeof checksum);
 }
-/// As finish(), but never 0, which in UDP would mean "no checksum".
+/// The result of finish(), but never 0, which means "no checksum" in UDP.
 [[nodiscard]] inline std::uint16_t finish_udp(PartialSum sum) noexcept {
   const std::uint16_t checksum = finish(sum);
   return checksum == 0 ? 0xFFFF : checksum;

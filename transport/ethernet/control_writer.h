@@ -1,5 +1,6 @@
 #pragma once
-// Whole ARP, neighbour discovery and ICMP frames. Each returns its length, or 0 where `out` is too small for it.
+// Writes whole ARP, neighbour discovery and ICMP frames. Each function returns the frame's length, or 0 if `out` is too
+// small.
 #include <optional>
 #include <span>
 
@@ -19,14 +20,14 @@ struct Station {
 };
 
 enum class ArpOperation : std::uint16_t { request = 1, reply = 2 };
-/// `target.mac` goes into the message; `to` is the station that the frame goes to.
+/// `target.mac` stands in the message; `to` is the station that gets the frame.
 [[nodiscard]] std::size_t write_arp(std::span<std::byte> out, std::uint16_t vlan, ArpOperation operation,
                                     const Station& sender, const Station& target, const MacAddress& to);
 
-/// Asks for `target`. The question goes to the station `at`, or to all that may have the address.
+/// Asks for `target`. The question goes to the station `at`, or to all stations that may have the address.
 [[nodiscard]] std::size_t write_solicitation(std::span<std::byte> out, std::uint16_t vlan, const Station& sender,
                                              const IpAddress& target, const std::optional<MacAddress>& at);
-/// Says that `sender` has its address. `solicited`: it is an answer to one station.
+/// Says that `sender` has its address. `solicited`: the message is an answer to one station.
 [[nodiscard]] std::size_t write_advertisement(std::span<std::byte> out, std::uint16_t vlan, const Station& sender,
                                               const Station& to, bool solicited);
 /// An ICMP or ICMPv6 message; `rest` are its bytes after the checksum.

@@ -1,6 +1,6 @@
 #pragma once
-// The layout of the frames that this host speaks: Ethernet (IEEE 802.3, 802.1Q), IPv4 (RFC 791), IPv6 (RFC 8200), UDP
-// (RFC 768), ARP (RFC 826), ICMP (RFC 792, 4443, 4861).
+// The layout of the frames that this host sends and reads: Ethernet (IEEE 802.3, 802.1Q), IPv4 (RFC 791), IPv6 (RFC
+// 8200), UDP (RFC 768), ARP (RFC 826), ICMP (RFC 792, 4443, 4861).
 #include <cstddef>
 #include <cstdint>
 
@@ -22,6 +22,6 @@ enum class IpProtocol : std::uint8_t { icmp = 1, udp = 17, fragment = 44, icmp6 
 enum class Ecn : std::uint8_t { not_capable = 0, capable_1 = 1, capable_0 = 2, congestion_experienced = 3 };
 
 inline constexpr std::uint8_t kHopLimit = 64;
-inline constexpr std::uint8_t kNeighbourHopLimit = 255;  // in neighbour discovery: no router came between
+inline constexpr std::uint8_t kNeighbourHopLimit = 255;  // in neighbour discovery: proves that no router forwarded it
 
 }  // namespace tributary::transport::ethernet

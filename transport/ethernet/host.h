@@ -1,9 +1,11 @@
 #pragma once
-// A well-behaved host on an Ethernet, without its data: it answers ARP, neighbour solicitations and pings, finds its
-// neighbours, and ignores everything else. Routers' words about path MTUs are left to the port, which knows the packets
-// that were sent. No I/O: frames come in by answer(), and frames to send are written where the caller wants them.
+// The control frames of a well-behaved host on an Ethernet: it answers ARP, neighbour solicitations and pings, finds
+// its neighbours, and ignores all other frames. Routers' messages about path MTUs are left to the port, which knows the
+// packets that were sent. No I/O: the caller passes received frames to answer(), and says where frames to send are
+// written.
 //
-// next_hop(), find() and has() may be called from any thread and take no lock; the rest is rare and takes one.
+// Any thread may call next_hop(), find() and has(), which take no lock; the other functions are called rarely, and take
+// one.
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -21,7 +23,7 @@ namespace tributary::transport::ethernet {
 struct HostSettings {
   MacAddress mac;
   std::uint16_t vlan = 0;           // 0: untagged
-  std::vector<Prefix> addresses;    // at most one of IPv4 and one of IPv6, which brings a link-local one
+  std::vector<Prefix> addresses;    // at most one of IPv4 and one of IPv6; with IPv6 a link-local one is added
   std::vector<IpAddress> gateways;  // at most one of IPv4 and one of IPv6, each on the link
   std::uint32_t mtu = 1500;         // bytes of the longest IP packet on the link
   NeighbourSettings neighbours;
@@ -33,9 +35,9 @@ struct HostSettings {
 /// Counts since the start.
 struct HostCounts {
   std::uint64_t arp_answered = 0, ndp_answered = 0, echoes_answered = 0;
-  std::uint64_t answers_limited = 0;    // more than the settings allow
-  std::uint64_t control_ignored = 0;    // ARP, ICMP and neighbour discovery that is malformed or not for this host
-  std::uint64_t address_conflicts = 0;  // another station says that it has our address
+  std::uint64_t answers_limited = 0;    // answers that were not given because of answers_per_second
+  std::uint64_t control_ignored = 0;    // ARP, ICMP, neighbour discovery: malformed or not for this host
+  std::uint64_t address_conflicts = 0;  // times that another station said that it has our address
   std::uint64_t path_mtu_told = 0;
   std::uint64_t refusals_sent = 0;
   NeighbourCounts neighbours;
@@ -45,39 +47,40 @@ class Host {
  public:
   /// Errc::bad_argument says which address is wrong.
   [[nodiscard]] static Status check(const HostSettings& settings);
-  /// The caller has checked `settings` with check().
+  /// The caller must have checked `settings` with check().
   explicit Host(const HostSettings& settings);
 
   [[nodiscard]] bool has(const IpAddress& to) const noexcept;
-  /// The address from which this host speaks to `to`; nullopt: none of that family.
+  /// The address from which this host sends to `to`; nullopt: the host has no address of that family.
   [[nodiscard]] std::optional<IpAddress> source_for(const IpAddress& to) const noexcept;
-  /// `to` if it is on the link, else its gateway; nullopt if there is neither.
+  /// Returns `to` if it is on the link, else the gateway for `to`; nullopt if there is no gateway.
   [[nodiscard]] std::optional<IpAddress> next_hop(const IpAddress& to) const noexcept;
   [[nodiscard]] NeighbourTable& neighbours() noexcept { return neighbours_; }
-  /// The longest IP packet to `to`.
+  /// Bytes of the longest IP packet to `to`.
   [[nodiscard]] std::uint32_t path_mtu(const IpAddress& to, TimePoint now) const {
     return path_mtu_.get(to, settings_.mtu, now);
   }
-  /// Takes a router's word that packets to `to` may have `bytes`. The caller has seen that the router quoted a datagram
-  /// that was sent, because this host does not know what its ports send. Returns false if the host does not believe it.
+  /// Takes a router's message that packets to `to` may have at most `bytes`. The caller has seen that the router quoted
+  /// a datagram that was sent, because this host does not know what its ports send. Returns false if the host does not
+  /// believe the router.
   bool believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now);
   [[nodiscard]] const HostSettings& settings() const noexcept { return settings_; }
-  /// The groups whose frames the device must take, so that IPv6's solicitations arrive.
+  /// The groups whose frames the device must take, so that neighbour solicitations of IPv6 arrive.
   [[nodiscard]] std::vector<MacAddress> multicast_groups() const;
 
-  /// Takes an ARP, ICMP or ICMPv6 frame. Returns the length of the answer, written to `out`, which overlaps nothing; 0:
-  /// there is no answer.
+  /// Takes an ARP, ICMP or ICMPv6 frame. Writes the answer to `out`, which must not overlap the frame, and returns its
+  /// length; 0: there is no answer.
   [[nodiscard]] std::size_t answer(const Frame& frame, std::span<const std::byte> bytes, TimePoint now,
                                    std::span<std::byte> out);
-  /// Writes ICMP's "port unreachable" for a datagram to a port where nobody listens. Returns 0 if it writes nothing,
-  /// because the rate is limited.
+  /// Writes ICMP's "port unreachable" for a datagram to a port where no process listens. Returns 0 if the limit on the
+  /// rate forbids the message.
   [[nodiscard]] std::size_t refuse(const Frame& datagram, std::span<const std::byte> bytes, TimePoint now,
                                    std::span<std::byte> out);
-  /// Writes a neighbour question that must be asked now.
+  /// Writes a question about a neighbour that is due now.
   [[nodiscard]] std::size_t write_probe(const NeighbourProbe& probe, std::span<std::byte> out) const;
   [[nodiscard]] std::size_t addresses_count() const noexcept { return own_.size(); }
-  /// Announces our `number`th address, so that stations which remember another one forget it (RFC 5227, 2.3; RFC 4861,
-  /// 7.2.6); 0: there is no such address.
+  /// Announces our `number`th address, so that other stations replace an outdated entry for it (RFC 5227, 2.3; RFC
+  /// 4861, 7.2.6); 0: there is no such address.
   [[nodiscard]] std::size_t write_announcement(std::size_t number, std::span<std::byte> out) const;
   [[nodiscard]] HostCounts counts() const;
 

@@ -1,4 +1,4 @@
-// A host's refusals of datagrams that reach nobody, and its belief in what routers say about its own datagrams.
+// Class Host: refuses datagrams to ports without a listener, and takes routers' messages about its own datagrams.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 
 namespace tributary::transport::ethernet {
 
-/// Believes only words about hosts behind a router: on the link itself, each packet that fits the link gets through.
+/// Believes only messages about hosts behind a router: on the link itself, each packet that fits the link arrives.
 bool Host::believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now) {
   const bool believed = !on_link(to) && path_mtu_.told(to, bytes, now);
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// A host learns who its neighbours are, and tells them who it is: ARP (RFC 826, RFC 5227) and neighbour discovery (RFC
-// 4861, with the checks of its sections 7.1.1 and 7.1.2).
+// Class Host: learns its neighbours' addresses, and tells them its own: ARP (RFC 826, RFC 5227) and neighbour discovery
+// (RFC 4861, with the checks of its sections 7.1.1 and 7.1.2).
 #include "transport/ethernet/bytes.h"
 #include "transport/ethernet/control_writer.h"
 #include "transport/ethernet/host.h"
@@ -13,8 +13,8 @@ struct Options {
   std::optional<MacAddress> address;
 };
 
-/// Finds the first link-layer address of that kind. Lengths are in units of 8 bytes; a length of 0 makes the message
-/// wrong.
+/// Finds the first option of that kind with a link-layer address. Lengths are in units of 8 bytes; a message with a
+/// length of 0 is wrong.
 Options read_options(std::span<const std::byte> options, NeighbourOption wanted) {
   Options found;
   while (options.size() >= kAddressOptionBytes) {
@@ -67,7 +67,8 @@ std::size_t Host::answer_solicitation(const Frame& frame, std::span<const std::b
   const IpAddress target = load_array<16>(message.data() + 8);
   const Options options = read_options(message.subspan(kNeighbourBytes), NeighbourOption::source_address);
   const bool is_probe = is_unspecified(frame.from);  // duplicate address detection
-  // An IPv6 message must not carry a mapped address (RFC 6890): it would be taken for a message about our IPv4 address.
+  // An IPv6 message must not carry a mapped address (RFC 6890): this host would take it for a message about an IPv4
+  // address.
   if (!options.valid || is_multicast(target) || is_ipv4(target) || !has(target)) return ignore();
   if (is_probe && (options.address || frame.to != solicited_node_of(target))) return ignore();
   if (!is_probe && !on_link(frame.from)) return ignore();
@@ -103,7 +104,8 @@ void Host::hear_advertisement(const Frame& frame, std::span<const std::byte> mes
     ++counts_.address_conflicts;
     return;
   }
-  // An answer to one station may leave the address out (RFC 4861, 4.4): then the sender's address counts.
+  // An answer to one station may leave out the link-layer address (RFC 4861, 4.4): then the frame's sender address
+  // counts.
   const MacAddress mac = options.address.value_or(frame.from_mac);
   const bool may_replace = (flags & kAdvertisementOverride) != 0;
   neighbours_.heard(target, mac, {.is_answer = solicited, .may_replace = may_replace}, now);

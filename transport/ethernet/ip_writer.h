@@ -11,7 +11,7 @@ namespace tributary::transport::ethernet {
 /// `vlan` 0: untagged.
 std::byte* write_ethernet(std::byte* at, const MacAddress& to, const MacAddress& from, std::uint16_t vlan,
                           EtherType type) noexcept;
-/// Sets "don't fragment"; the identification is 0, which RFC 6864 (4.1) allows then.
+/// Sets "don't fragment", with which RFC 6864 (4.1) allows the identification 0.
 std::byte* write_ipv4(std::byte* at, const IpAddress& from, const IpAddress& to, IpProtocol protocol,
                       std::uint8_t traffic_class, std::size_t body_bytes) noexcept;
 std::byte* write_ipv6(std::byte* at, const IpAddress& from, const IpAddress& to, IpProtocol protocol,

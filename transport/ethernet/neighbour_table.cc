@@ -33,21 +33,21 @@ std::uint64_t mix(std::uint64_t x) noexcept {  // the finalizer of MurmurHash3
 
 }  // namespace
 
-/// One neighbour. Readers see the first line; the rest is guarded by the mutex.
+/// One neighbour. Readers read the first cache line without a lock; the mutex guards the other members.
 struct alignas(64) NeighbourTable::Place {
-  std::atomic<std::uint32_t> sequence{0};  // odd while the three words are written
+  std::atomic<std::uint32_t> sequence{0};  // odd while a writer changes the three words
   mutable std::atomic<bool> used{false};
   std::atomic<std::uint64_t> ip_low{0};
   std::atomic<std::uint64_t> ip_high{0};
-  std::atomic<std::uint64_t> mac{0};  // with the bit kUsable
+  std::atomic<std::uint64_t> mac{0};  // MAC address, with the bit kUsable
 
   alignas(64) State state = State::none;
-  bool ours = false;  // this host has asked for it or sent to it
+  bool ours = false;  // this host has asked for the neighbour or sent to it
   std::uint32_t probes = 0;
   IpAddress ip{};
   MacAddress at;
-  TimePoint next;       // reachable: when that ends; incomplete, probing: when the next question is due
-  TimePoint last_used;  // as due() saw it last
+  TimePoint next;       // reachable: time when this state ends; incomplete, probing: time of the next question
+  TimePoint last_used;  // time of the last use that due() has seen
 };
 
 NeighbourTable::NeighbourTable(const NeighbourSettings& settings)
@@ -72,7 +72,7 @@ bool NeighbourTable::find(const IpAddress& ip, MacAddress& mac) const noexcept {
       continue;
     }
     const std::uint64_t word = place.mac.load(std::memory_order_acquire);
-    if (before % 2 != 0 || place.sequence.load(std::memory_order_relaxed) != before) return false;  // being written
+    if (before % 2 != 0 || place.sequence.load(std::memory_order_relaxed) != before) return false;  // half written
     if ((word & kUsable) == 0) return false;
     std::memcpy(mac.bytes.data(), &word, mac.bytes.size());
     if (!place.used.load(std::memory_order_relaxed)) place.used.store(true, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ NeighbourTable::Place* NeighbourTable::place_of(const IpAddress& ip) const noexc
   return nullptr;
 }
 
-/// Returns a free place, else a stranger's, else the place of the neighbour that was used longest ago.
+/// Returns a free place, else the place of a stranger, else the place of the neighbour that was used longest ago.
 NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto free = std::ranges::find(bucket, State::none, &Place::state);
@@ -173,12 +173,12 @@ void NeighbourTable::heard(const IpAddress& ip, const MacAddress& mac, Neighbour
   const bool known = place->state != State::none && place->state != State::incomplete;
   const bool same = known && place->at == mac;
   if (known && !same && !word.may_replace) return;
-  // An entry that was confirmed and does not change stays as fresh as it was.
+  // A confirmed entry whose address does not change keeps its state and times.
   if (!word.is_answer && same && place->state != State::stale) return;
   believe(*place, ip, mac, word.is_answer, now);
 }
 
-/// Lets time pass for one neighbour. True: `probe` must be asked.
+/// Moves one neighbour on to the time `now`. Returns true if the question `probe` must be asked.
 bool NeighbourTable::step(Place& place, TimePoint now, NeighbourProbe& probe) noexcept {
   if (place.used.exchange(false, std::memory_order_relaxed)) {
     place.last_used = now;

@@ -7,10 +7,10 @@
 //                            |                                            |                  |
 //                       3 questions without an answer: (none)      unused for long: (none)   3 without an answer:
 //                       (none)
-//   (none) -- a neighbour asks for us --> stale
+//   (none) -- a neighbour asks for this host --> stale
 //
-// find() may be called from any thread and takes no lock: each place is guarded by a number that is odd while it is
-// written. All other calls are rare, come with control frames and timers, and take a mutex.
+// Any thread may call find(), which takes no lock: each place has a number that is odd while a writer changes the
+// place. All other functions are called rarely, for control frames and timers, and take a mutex.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -29,28 +29,28 @@ using TimePoint = Clock::time_point;
 
 struct NeighbourSettings {
   std::uint32_t buckets = 128;                           // buckets of 8 neighbours each; a power of two
-  std::uint64_t hash_seed = 0;                           // random, so that nobody knows which addresses share a bucket
-  Clock::duration reachable = std::chrono::seconds(30);  // an answer is believed without asking again
+  std::uint64_t hash_seed = 0;                           // random: no sender knows which addresses share a bucket
+  Clock::duration reachable = std::chrono::seconds(30);  // time for which an answer counts without a new question
   Clock::duration probe_interval = std::chrono::seconds(1);
   std::uint32_t probes_max = 3;
   Clock::duration unused = std::chrono::minutes(10);  // time without use after which a neighbour is forgotten
 };
 
-/// A question that must be asked now. It goes to the station that is believed to have the address, or to all stations.
+/// A question that must be asked now. It goes to the station that had the address last, or to all stations.
 struct NeighbourProbe {
   IpAddress ip{};
   std::optional<MacAddress> at;
 };
 
-/// The way in which a neighbour said where it is.
+/// Facts about the message in which a neighbour gave its address.
 struct NeighbourWord {
   bool is_answer = false;    // an answer to a question of this host
   bool asks_for_us = false;  // the neighbour wants to speak to this host
-  bool may_replace = true;   // an answer that counts even if another station was known to have the address
+  bool may_replace = true;   // the answer counts even if another station is known to have the address
 };
 
 struct NeighbourCounts {
-  std::uint64_t entries = 0;  // entries now
+  std::uint64_t entries = 0;  // number of entries now
   std::uint64_t resolved = 0, failed = 0, moved = 0;
   std::uint64_t refused_full = 0;  // strangers for whom no place was left
 };
@@ -62,18 +62,18 @@ class NeighbourTable {
   NeighbourTable(const NeighbourTable&) = delete;
   NeighbourTable& operator=(const NeighbourTable&) = delete;
 
-  /// Finds the station of `ip`, if it is known, and marks it as used.
+  /// Finds the station with the address `ip`, if it is known, and marks it as used.
   [[nodiscard]] bool find(const IpAddress& ip, MacAddress& mac) const noexcept;
-  /// Changes whenever a result of find() may change.
+  /// A number that changes whenever a result of find() may change.
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
   /// Begins to ask for `ip`, unless a question is under way.
   void want(const IpAddress& ip, TimePoint now);
-  /// `mac` says that it has `ip`. An answer is believed if a question was asked; other words change the entry, but do
-  /// not prove that frames get through both ways. A new neighbour gets a place only if it asks for this host, and only
-  /// a place that no neighbour in use has.
+  /// Notes that the station `mac` says that it has `ip`. An answer counts if a question was asked. Other messages
+  /// change the entry, but do not prove that frames arrive in both directions. A new neighbour gets a place only if it
+  /// asks for this host, and never the place of a neighbour in use.
   void heard(const IpAddress& ip, const MacAddress& mac, NeighbourWord word, TimePoint now);
-  /// Takes the neighbours that must be asked now, as many as fit; ends questions that nobody has answered.
+  /// Writes the questions that are due now, as many as fit; ends questions that no neighbour has answered.
   [[nodiscard]] std::size_t due(TimePoint now, std::span<NeighbourProbe> probes);
   [[nodiscard]] NeighbourCounts counts() const;
 
@@ -96,7 +96,7 @@ class NeighbourTable {
   std::atomic<std::uint32_t> generation_{0};
   mutable std::mutex mutex_;  // taken by writers
   NeighbourCounts counts_;
-  std::size_t cursor_ = 0;  // where due() goes on
+  std::size_t cursor_ = 0;  // place at which the next due() begins
 };
 
 }  // namespace tributary::transport::ethernet

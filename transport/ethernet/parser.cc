@@ -19,7 +19,7 @@ bool is_host(std::uint32_t ip) noexcept {
   return ip != 0 && ip >> 24U != 127 && ip >> 28U != 0xE && ip != 0xFFFFFFFFU;
 }
 
-/// `addresses` is the sum of both addresses, as in the pseudo header.
+/// `addresses` is the checksum's partial sum of both addresses, as in the pseudo header.
 Drop parse_udp(Bytes bytes, PartialSum addresses, CheckedByDevice checked, Frame& frame) noexcept {
   if (frame.body_bytes < kUdpBytes) return Drop::udp_length;
   const Bytes datagram = bytes.subspan(frame.body_offset, frame.body_bytes);
@@ -105,7 +105,7 @@ Drop parse_ipv6(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   if (length > bytes.size() - at - kIpv6Bytes) return Drop::ip_length;
   frame.from = load_array<16>(ip + kIpv6From);
   frame.to = load_array<16>(ip + kIpv6To);
-  // Mapped addresses never travel (RFC 6890, 2.2.3); here they would be taken for IPv4's.
+  // Mapped addresses never travel (RFC 6890, 2.2.3); here the parser would take them for IPv4 addresses.
   if (is_ipv4(frame.from) || is_ipv4(frame.to) || is_multicast(frame.from) || is_loopback(frame.from)) {
     return Drop::ip_source;
   }

@@ -13,23 +13,23 @@ namespace tributary::transport::ethernet {
 
 enum class FrameKind : std::uint8_t { dropped, udp, arp, icmp, icmp6 };
 
-/// The reason why a frame is dropped. All are counted.
+/// The reason why a frame is dropped. Each reason has a count.
 enum class Drop : std::uint8_t {
   none,
-  runt,           // shorter than its headers say
+  runt,           // frame shorter than its headers say
   group_source,   // from a group address, which no station has
   vlan,           // tagged twice
   ether_type,     // neither IP nor ARP
-  ip_version,     // the IP header is of another version than Ethernet says
+  ip_version,     // the IP header's version is not the one in Ethernet's type
   ip_options,     // IPv4 options, IPv6 extension headers
-  ip_fragment,    // a part of a larger datagram: this protocol sends none
+  ip_fragment,    // a part of a larger datagram: the packet protocol sends no parts
   ip_length,      // the IP header's lengths do not fit the frame
-  ip_checksum,    // IPv4's header
+  ip_checksum,    // the checksum of IPv4's header is wrong
   ip_source,      // a source that no host can have: multicast, loopback, unspecified
   protocol,       // neither UDP nor ICMP
   udp_length,     // UDP's length is not that of the IP datagram
   udp_port,       // from port 0
-  udp_checksum,   // wrong, or missing where IPv6 asks for one
+  udp_checksum,   // UDP's checksum is wrong, or missing over IPv6
   icmp_checksum,  // the checksum of ICMP or ICMPv6 is wrong
   arp_format,     // ARP that is not for IPv4 over Ethernet
 };
@@ -40,7 +40,7 @@ inline constexpr std::size_t kDrops = 17;
 struct CheckedByDevice {
   bool ip = false;
   bool udp = false;
-  bool udp_later = false;  // UDP's checksum is left to the caller: see Frame::udp_besides
+  bool udp_later = false;  // the caller verifies UDP's checksum: see Frame::udp_besides
 };
 
 struct Frame {
@@ -51,7 +51,7 @@ struct Frame {
   std::uint16_t vlan = 0;  // 0: untagged, or tagged only for its priority
   std::uint16_t from_port = 0;
   std::uint16_t to_port = 0;
-  std::uint32_t body_offset = 0;             // where UDP's payload, the whole ICMP message or the ARP message begins
+  std::uint32_t body_offset = 0;             // offset of UDP's payload, the whole ICMP message or the ARP message
   std::uint32_t body_bytes = 0;              // without Ethernet's padding
   std::optional<std::uint64_t> udp_besides;  // if UDP's checksum is still to be verified: the sum of all that it covers
                                              // except the body

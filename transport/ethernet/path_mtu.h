@@ -1,7 +1,7 @@
 #pragma once
-// Routers' words about the longest packet on the path to a host (RFC 1191, RFC 8201); the caller has seen that a word
-// is about a packet that was sent. The table is bounded: when it is full, the oldest word goes. Any thread may call it;
-// it takes no lock before the first word comes, so it usually takes none.
+// Routers' messages about the longest packet on the path to a host (RFC 1191, RFC 8201). The caller has checked that a
+// message is about a packet that was sent. The table is bounded: when it is full, it forgets the oldest message. Any
+// thread may call it; it takes no lock before the first message comes, so it usually takes none.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace tributary::transport::ethernet {
 
 class PathMtu {
  public:
-  /// A smaller MTU is not believed (RFC 8899, 4.6.2): every datagram that is sent here may be as long as IPv6's 1280
-  /// bytes leave room for, over IPv4 too, and is never cut. A path that carries less cannot be used anyway; and if it
-  /// believed such a word, a forger could stop traffic that he can otherwise only cut into smaller packets.
+  /// A smaller MTU is not believed (RFC 8899, 4.6.2): the packet protocol may send every datagram that fits into IPv6's
+  /// 1280 bytes, over IPv4, too, and no router cuts it. So a path that carries less is of no use. If this table
+  /// believed a smaller MTU, a forger could stop traffic; now a forger can only make packets smaller.
   static constexpr std::uint32_t kIpv4Least = 1260;
   static constexpr std::uint32_t kIpv6Least = 1280;
 
-  /// Takes a router's word that packets to `ip` may have `bytes`, IP header included. Returns false if it does not
-  /// believe it.
+  /// Takes a router's message that packets to `ip` may have at most `bytes`, IP header included. Returns false if it is
+  /// not believed.
   bool told(const IpAddress& ip, std::uint32_t bytes, TimePoint now);
-  /// The longest packet to `ip`; at most `link`, the MTU of the link.
+  /// Bytes of the longest packet to `ip`; at most `link`, the MTU of the link.
   [[nodiscard]] std::uint32_t get(const IpAddress& ip, std::uint32_t link, TimePoint now) const;
 
  private:

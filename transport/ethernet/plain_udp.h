@@ -1,7 +1,7 @@
 #pragma once
 // The datagrams that a port waits for, recognized among all frames by a few comparisons: with the port's tag or without
 // one, IPv4 without options and fragments or IPv6 without extension headers, UDP with a checksum, to one of the port's
-// addresses. All other frames go to parser.h, which would also recognize these and say the same of them.
+// addresses. The port gives all other frames to parse_frame(), which gives the same results for plain datagrams.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +16,13 @@
 namespace tributary::transport::ethernet {
 
 struct PlainDatagram {
-  std::array<std::uint64_t, 2> from{};  // an IpAddress in the two words of its store, so that it can be read soon
+  std::array<std::uint64_t, 2> from{};  // an IpAddress in the two words that are stored, so that reads do not wait
   std::uint16_t from_port = 0;
   Ecn ecn = Ecn::not_capable;
   std::uint32_t body_offset = 0;
   std::uint32_t body_bytes = 0;
-  PartialSum udp_besides = 0;  // UDP's checksum is not verified here: this sums what it covers besides the body
-  /// Reads word by word: a read of the whole address would wait for the two stores that made it.
+  PartialSum udp_besides = 0;  // sum of the bytes that UDP's checksum covers besides the body; the caller verifies it
+  /// Reads word by word: a read of the whole address would wait until both stores to it have ended.
   void store_from(IpAddress& to) const noexcept {
     std::memcpy(to.data(), &from[0], sizeof from[0]);
     std::memcpy(to.data() + sizeof from[0], &from[1], sizeof from[1]);
@@ -31,14 +31,14 @@ struct PlainDatagram {
 
 class PlainUdp {
  public:
-  /// No frame matches until the port is set.
+  /// Makes an object to which no frame matches until the port is set.
   PlainUdp() = default;
   /// `vlan`: 0 for frames without a tag.
   PlainUdp(const MacAddress& mac, std::uint16_t vlan, std::uint16_t port) noexcept
       : vlan_(vlan), port_(__builtin_bswap16(port)), ip_at_(kEthernetBytes + (vlan != 0 ? kVlanBytes : 0)) {
     std::memcpy(&mac_, mac.bytes.data(), mac.bytes.size());
   }
-  /// Adds one of the port's addresses; the last one that was added counts for its family.
+  /// Sets the port's address of this family, in place of an earlier one.
   void add(const IpAddress& own) noexcept {
     if (is_ipv4(own)) {
       std::memcpy(&ipv4_, own.data() + 12, sizeof ipv4_);
@@ -47,7 +47,7 @@ class PlainUdp {
     }
   }
 
-  /// False: `found` means nothing.
+  /// Returns true if the frame is a plain datagram; else `found` has no meaning.
   [[nodiscard]] bool match(std::span<const std::byte> frame, PlainDatagram& found) const noexcept {
     constexpr std::uint64_t kSix = 0xFFFF'FFFF'FFFF;
     if (frame.size() < ip_at_ + kIpv4Bytes + kUdpBytes || port_ == 0) return false;
@@ -55,7 +55,7 @@ class PlainUdp {
     const auto from_mac = load<std::uint64_t>(at + 6) & kSix;
     if ((load<std::uint64_t>(at) & kSix) != mac_ || from_mac == mac_ || (from_mac & 1U) != 0) return false;
     if (vlan_ != 0 && !has_tag(at + kEthernetBytes - 2)) return false;
-    // The type, and the first byte of the header that follows, as they are read.
+    // Ethernet's type, and the first byte of the next header, as one number.
     constexpr std::uint32_t kIpv4WithoutOptions = 0x450008;
     constexpr std::uint32_t kIpv6 = 0x60DD86;
     const auto kind = load<std::uint32_t>(at + ip_at_ - 2);
@@ -69,13 +69,13 @@ class PlainUdp {
     return load16(at) == static_cast<std::uint16_t>(EtherType::vlan) && (load16(at + 2) & kNumber) == vlan_;
   }
 
-  /// The header is read in these words: version to fragment, time to live to source, destination.
+  /// The header is read in three words: from version to fragment, from time to live to source, and the destination.
   [[nodiscard]] bool match_ipv4(std::span<const std::byte> frame, PlainDatagram& found) const noexcept {
     const std::byte* const ip = frame.data() + ip_at_;
     const auto first = load<std::uint64_t>(ip);
     const auto second = load<std::uint64_t>(ip + 8);
     const auto to = load<std::uint32_t>(ip + 16);
-    constexpr std::uint64_t kFragment = 0xFF3F;  // "more" and the offset
+    constexpr std::uint64_t kFragment = 0xFF3F;  // the flag "more fragments" and the offset
     const bool whole = (first >> 48U & kFragment) == 0;
     const bool udp = (second >> 8U & 0xFFU) == static_cast<std::uint8_t>(IpProtocol::udp);
     if (ipv4_ == 0 || to != ipv4_ || !whole || !udp) return false;
@@ -110,7 +110,7 @@ class PlainUdp {
     return match_udp(ip + kIpv6Bytes, static_cast<std::uint32_t>(ip_at_ + kIpv6Bytes), bytes, found);
   }
 
-  /// `offset` is where UDP's header begins in the frame; `bytes` is how many bytes are left by IP's lengths.
+  /// `offset` is the place of UDP's header in the frame; `bytes` is the number of bytes from there, by IP's lengths.
   [[nodiscard]] bool match_udp(const std::byte* udp, std::uint32_t offset, std::uint32_t bytes,
                                PlainDatagram& found) const noexcept {
     const auto header = load<std::uint64_t>(udp);  // ports, length, checksum

@@ -6,7 +6,7 @@
 namespace tributary::transport::ethernet {
 namespace {
 
-/// Finds out which error it is; false: none that concerns us.
+/// Finds out which error the message reports; false: none that concerns this host.
 bool read_kind(const std::byte* message, bool ipv4, Quotation& quotation) noexcept {
   const std::uint8_t type = load8(message);
   const std::uint8_t code = load8(message + 1);
@@ -31,7 +31,7 @@ std::optional<Quotation> parse_quotation(const Frame& frame, std::span<const std
   Quotation quotation;
   if (frame.body_bytes < least || !read_kind(bytes.data() + frame.body_offset, ipv4, quotation)) return std::nullopt;
   const std::byte* const ip = bytes.data() + frame.body_offset + kIcmpBytes;
-  // We send neither options nor extension headers.
+  // This host sends neither options nor extension headers.
   if (load8(ip) >> 4U != (ipv4 ? 4 : 6) || (ipv4 && load8(ip) != 0x45)) return std::nullopt;
   if (static_cast<IpProtocol>(load8(ip + (ipv4 ? 9 : 6))) != IpProtocol::udp) return std::nullopt;
   quotation.from = ipv4 ? mapped(load_array<4>(ip + 12)) : load_array<16>(ip + 8);

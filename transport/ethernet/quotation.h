@@ -1,6 +1,6 @@
 #pragma once
-// The datagram of ours that an ICMP error is about: routers and hosts quote its beginning (RFC 792, RFC 4443 2.4).
-// An attacker who invents one must guess what we have sent.
+// The datagram of this host that an ICMP error is about: routers and hosts quote its beginning (RFC 792, RFC 4443 2.4).
+// An attacker who invents an error must guess a packet that this host has sent.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,12 +17,12 @@ struct Quotation {
   std::uint32_t payload_offset = 0;  // where the quoted payload begins in the frame; the quotation may be shorter than
                                      // what was sent, or empty
   std::uint32_t payload_bytes = 0;
-  bool port_unreachable = false;     // nobody is at `to` and `to_port`
+  bool port_unreachable = false;     // no process listens at `to` and `to_port`
   std::optional<std::uint32_t> mtu;  // set if the datagram was too long: the length that would have passed
 };
 
-/// The quotation in a frame that parse_frame() calls ICMP or ICMPv6; nullopt where it is no such error, or not about a
-/// UDP datagram.
+/// The quotation in a frame that parse_frame() calls ICMP or ICMPv6; nullopt if the frame is no such error, or the
+/// error is not about a UDP datagram.
 [[nodiscard]] std::optional<Quotation> parse_quotation(const Frame& frame, std::span<const std::byte> bytes) noexcept;
 
 }  // namespace tributary::transport::ethernet

@@ -1,5 +1,6 @@
 #pragma once
-// A token bucket: it allows `per_second` a second, and as many at once. Used by one thread, or under its owner's lock.
+// A token bucket: it allows `per_second` events a second, and as many events at once. Used by one thread, or under its
+// owner's lock.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

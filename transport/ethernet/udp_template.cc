@@ -32,7 +32,7 @@ UdpTemplate::UdpTemplate(const UdpFlow& flow, ChecksumsByDevice device) noexcept
 void UdpTemplate::write(std::byte* at, std::size_t payload_bytes, PartialSum payload_sum) const noexcept {
   constexpr std::size_t kUsual = kEthernetBytes + kIpv4Bytes + kUdpBytes;
   if (bytes_ == kUsual) {
-    std::memcpy(at, headers_.data(), kUsual);  // a length that the compiler knows: a few moves
+    std::memcpy(at, headers_.data(), kUsual);  // the compiler knows this length, and makes a few moves of it
   } else {
     std::memcpy(at, headers_.data(), bytes_);
   }
@@ -48,8 +48,8 @@ void UdpTemplate::write(std::byte* at, std::size_t payload_bytes, PartialSum pay
   }
   store16(udp + kUdpLength, udp_bytes);
   const PartialSum length = __builtin_bswap16(udp_bytes);
-  // The device adds the datagram to the pseudo header's sum. Without such a device the length counts twice: in the
-  // pseudo header and in UDP's header.
+  // The device adds the datagram to the pseudo header's sum. Without such a device this function adds the length twice:
+  // for the pseudo header and for UDP's header.
   const std::uint16_t checksum = device_.udp ? static_cast<std::uint16_t>(~finish(udp_sum_ + length))
                                              : finish_udp(udp_sum_ + 2 * length + payload_sum);
   store_checksum(udp + kUdpChecksum, checksum);

@@ -16,7 +16,7 @@ struct UdpFlow {
   MacAddress from_mac;
   MacAddress to_mac;
   std::uint16_t vlan = 0;  // 0: untagged
-  IpAddress from{};        // both of one family
+  IpAddress from{};        // address of the same family as `to`
   IpAddress to{};
   std::uint16_t from_port = 0;
   std::uint16_t to_port = 0;
@@ -36,11 +36,11 @@ class UdpTemplate {
   UdpTemplate() = default;
   UdpTemplate(const UdpFlow& flow, ChecksumsByDevice device) noexcept;
 
-  /// The bytes of all headers.
+  /// The number of bytes of all headers.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t ip_bytes() const noexcept { return ipv4_ ? kIpv4Bytes : kIpv6Bytes; }
   [[nodiscard]] bool ipv4() const noexcept { return ipv4_; }
-  /// Writes bytes() to `at`. `payload_sum` is read only where the device does not sum.
+  /// Writes bytes() to `at`. `payload_sum` is used only if the device does not compute UDP's checksum.
   void write(std::byte* at, std::size_t payload_bytes, PartialSum payload_sum) const noexcept;
 
  private:

@@ -11,7 +11,7 @@
 namespace tributary::transport {
 namespace {
 
-/// Reads the whole number that the text begins with. Returns 0 if it begins with none.
+/// Reads the whole number at the beginning of the text. Returns 0 if the text begins with no number.
 template <class Number>
 Number number_in(std::string_view text) {
   Number number = 0;
@@ -113,7 +113,7 @@ const char* to_string(Distance distance) noexcept {
 
 std::optional<std::int64_t> numa_node_of(const SystemTree& system, const std::string& folder) {
   const auto node = system.number(folder + "/numa_node");
-  return node && *node >= 0 ? node : std::nullopt;  // -1: there is one node only
+  return node && *node >= 0 ? node : std::nullopt;  // -1: the system has one node only
 }
 
 std::string folder_of_function(const SystemTree& system, const std::string& bus_id) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kAuto = "auto";
 
-/// Decimal, or hexadecimal after 0x.
+/// Parses a decimal number, or a hexadecimal one after 0x.
 std::optional<std::uint32_t> to_number(std::string_view value) {
   const bool hexadecimal = value.starts_with("0x");
   if (hexadecimal) value.remove_prefix(2);

@@ -14,7 +14,7 @@ std::optional<std::string> SystemTree::read(const std::string& path) const {
   std::ifstream in(root_ + path);
   if (!in) return std::nullopt;
   std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) return std::nullopt;  // sysfs fails in this way for values that a driver does not know
+  if (in.bad()) return std::nullopt;  // sysfs reports so a value that a driver does not know
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
 }

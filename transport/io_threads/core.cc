@@ -97,7 +97,7 @@ std::size_t Core::turn() {
     thread->take_events([this](Event& event) {
       const Place& place = places_[event.key.place];
       if (place.generation != event.key.generation || place.end == nullptr) return;
-      const std::shared_ptr<UserEnd> end = place.end;  // its handler may destroy the channel of another
+      const std::shared_ptr<UserEnd> end = place.end;  // the handler of this end may destroy other channels
       end->on_event(event);
     });
   }
@@ -128,7 +128,7 @@ std::unique_ptr<KeptMemory> Core::lend(NearTransport& own, const std::byte* addr
     const std::lock_guard lock(starting_);
     for (const auto& thread : threads_) {
       SharedRange copy = copy_of(range);
-      if (!copy.file.is_open()) continue;  // without a descriptor, payloads go by copies
+      if (!copy.file.is_open()) continue;  // without a descriptor, the transport copies payloads
       if (auto part = thread->lend(address, std::move(copy))) parts.push_back(std::move(part));
     }
   }

@@ -23,16 +23,16 @@ class Core final : public std::enable_shared_from_this<Core> {
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit);
   [[nodiscard]] std::unique_ptr<Channel> adopt(std::unique_ptr<HandedOver> open, ChannelHandler& handler,
                                                std::string peer);
-  /// Runs the callbacks that are due, and passes on what they have asked for. Returns how many there were.
+  /// Runs the callbacks that are due, and passes their commands to the I/O threads. Returns the number of callbacks.
   std::size_t turn();
-  /// False: something has come; stay awake. wake_up() must follow in either case.
+  /// False: an event has come, so the user's thread must stay awake. wake_up() must follow in either case.
   [[nodiscard]] bool fall_asleep() noexcept;
   void wake_up() noexcept { alarm_.wake_up(); }
   void shut_down();
   /// As NearTransport::lend(), for `own` and all I/O threads that have started. Any thread.
   [[nodiscard]] std::unique_ptr<KeptMemory> lend(NearTransport& own, const std::byte* address, SharedRange range);
 
-  // ---- for the ends
+  // ---- Calls of the ends
   [[nodiscard]] std::uint32_t frames_queued_max() const noexcept { return frames_queued_max_; }
   void count_callback() noexcept { ++callbacks_; }
   void make_due(UserEnd& end) { due_.add(end); }
@@ -49,11 +49,11 @@ class Core final : public std::enable_shared_from_this<Core> {
   void kick();
 
   const NearSettings settings_;
-  const std::uint32_t number_;  // of threads
+  const std::uint32_t number_;  // number of I/O threads
   const std::function<void()> wake_user_;
   const std::uint32_t frames_queued_max_;
   turn::Alarm alarm_;    // rung after an event was put
-  std::mutex starting_;  // guards the making of threads_, which lend() reads from any thread
+  std::mutex starting_;  // guards the start of threads_, which lend() reads from any thread
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::size_t next_ = 0;
   std::vector<Place> places_;

@@ -1,12 +1,12 @@
 #pragma once
-// The words that the user's thread and an I/O thread say to each other about one channel.
+// The commands and events by which the user's thread and an I/O thread work on one channel.
 //
 //   user's thread: UserEnd  ---- Command ---->  I/O thread: IoEnd, the inner transport's handler
 //                           <---- Event ------
 //
 // A command names the IoEnd by its address. This is safe because `destroy` is the last command about it, and commands
 // keep their order. An event names the UserEnd by a Key, because the user may destroy a channel while events about it
-// are under way; such events count for nothing.
+// are under way; the core ignores such events.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,7 +27,7 @@ struct Key {
   friend bool operator==(const Key&, const Key&) = default;
 };
 
-/// The parts of a command that few commands have.
+/// The members that only few kinds of commands use.
 struct CommandDetails {
   std::unique_ptr<IoEnd> end;        // connect, adopt: the I/O thread owns it from here on
   std::unique_ptr<HandedOver> open;  // adopt
@@ -48,7 +48,7 @@ struct Command {
   std::unique_ptr<CommandDetails> details{};
 };
 
-/// The parts of an event that few events have.
+/// The members that only few kinds of events use.
 struct EventDetails {
   std::string peer;                    // opened
   bool shares_memory = false;          // opened
@@ -59,7 +59,7 @@ struct EventDetails {
 struct Event {
   enum class Kind : std::uint8_t {
     opened,
-    header,  // a frame that nobody expects has come; the channel stops until a place or a reject answers
+    header,  // a frame without an announcement has come; the channel stops until a place or a reject comes
     frame,   // a frame has landed whole at the place that was given for it
     sent,
     closed,
@@ -67,7 +67,7 @@ struct Event {
   };
   Kind kind = Kind::closed;
   Key key;
-  bool announced = false;  // frame: it has used up one of the user's announcements
+  bool announced = false;  // frame: the user had announced it, and the announcement is used up
   FrameHeader header{};
   std::span<std::byte> payload{};  // frame
   std::uint64_t cookie = 0;        // sent

@@ -1,8 +1,8 @@
 #pragma once
 // Items that one thread gives to one other thread, in order, without a lock.
 //
-// The ring has a fixed size. If it is full, the giver keeps further items to itself and puts them in with a later
-// flush(), so that put() neither blocks nor fails. In steady state neither side allocates.
+// The ring has a fixed size. If the ring is full, the giver keeps further items, and a later flush() puts them into the
+// ring. So put() neither blocks nor fails. In steady state neither side allocates.
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -25,12 +25,12 @@ class HandOver {
   HandOver(const HandOver&) = delete;
   HandOver& operator=(const HandOver&) = delete;
 
-  // ---- the giver
+  // ---- Calls of the giver
   void put(Item item) {
     if (kept_.empty() && has_room()) return write(std::move(item));
     kept_.push_back(std::move(item));
   }
-  /// Puts in the items that found no room before.
+  /// Puts the items into the ring that found no room before.
   void flush() {
     while (!kept_.empty() && has_room()) {
       write(std::move(kept_.front()));
@@ -39,9 +39,9 @@ class HandOver {
   }
   [[nodiscard]] bool keeps_some() const noexcept { return !kept_.empty(); }
 
-  // ---- the taker
-  /// Hands over the items that are there now; `handle` may put items into other rings, not into this one. Returns how
-  /// many there were.
+  // ---- Calls of the taker
+  /// Hands over the items that are there now; `handle` may put items into other rings, but not into this one. Returns
+  /// the number of items.
   template <class Handle>
   std::size_t take(Handle handle) {
     const std::uint64_t end = written_.load(std::memory_order_acquire);  // pairs with write()
@@ -75,11 +75,11 @@ class HandOver {
 
   static constexpr std::size_t kLine = 64;
   std::vector<Item> items_;
-  // the giver's
+  // State of the giver
   alignas(kLine) std::atomic<std::uint64_t> written_ = 0;
   std::uint64_t taken_seen_ = 0;
   std::deque<Item> kept_;
-  // the taker's
+  // State of the taker
   alignas(kLine) std::atomic<std::uint64_t> taken_ = 0;
 };
 

@@ -20,7 +20,7 @@ static_assert(std::has_unique_object_representations_v<FrameHeader>, "headers ar
 void IoEnd::carry_out(Command& command) {
   switch (command.kind) {
     case Command::Kind::send:
-      // The user's end allows no more frames than the channel does, so only a channel that has ended refuses one.
+      // The user's end takes at most as many frames as the channel. So a channel refuses a frame only after its end.
       if (!channel_->send(command.header, command.payload, command.number)) {
         TRIBUTARY_ASSERT(channel_->closed(), "the channel to {} is full of frames", channel_->peer());
       }
@@ -42,7 +42,7 @@ void IoEnd::carry_out(Command& command) {
     case Command::Kind::connect:
     case Command::Kind::adopt:
     case Command::Kind::destroy:
-      break;  // the thread's own
+      break;  // the I/O thread carries these out itself
   }
   TRIBUTARY_ASSERT(false, "a command of kind {} reaches a channel", static_cast<int>(command.kind));
 }
@@ -82,7 +82,7 @@ std::optional<std::span<std::byte>> IoEnd::take_expected(const FrameHeader& head
 
 Placement IoEnd::on_header(Channel&, const FrameHeader& header) {
   if (asked_ && !answer_) return NotYet{};
-  const auto announced = take_expected(header);  // an announcement may come after its frame; it is used up then, too
+  const auto announced = take_expected(header);  // uses up an announcement, even one that came after its frame
   was_announced_ = announced.has_value();
   if (answer_) {
     asked_ = false;

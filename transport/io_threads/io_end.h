@@ -1,7 +1,7 @@
 #pragma once
 // The I/O thread's end of a channel: it carries out the user's commands on the inner transport's channel, and reports
-// what comes. A frame whose header the user has announced lands without a question; for every other frame the channel
-// stops until the user has said where the payload goes.
+// frames and other events. A frame whose header the user has announced lands without a question; for every other frame
+// the channel stops until the user has said where the payload goes.
 #include <memory>
 #include <optional>
 #include <variant>
@@ -20,13 +20,13 @@ class IoEnd final : public ChannelHandler {
 
   /// Sets the inner channel, whose handler this is.
   void use(std::unique_ptr<Channel> channel) { channel_ = std::move(channel); }
-  /// Reports that the channel is open; for one that was taken over.
+  /// Reports that the channel is open. Called for a channel that was taken over.
   void report_open();
   void carry_out(Command& command);
   /// Reports the end of a flush once. Returns whether the channel still flushes.
   [[nodiscard]] bool still_flushes();
 
-  std::size_t number = 0;  // in the thread's table
+  std::size_t number = 0;  // index in the thread's table
 
   void on_open(Channel& channel) override;
   Placement on_header(Channel& channel, const FrameHeader& header) override;
@@ -45,12 +45,12 @@ class IoEnd final : public ChannelHandler {
   IoThread& thread_;
   const Key key_;
   std::unique_ptr<Channel> channel_;
-  // A queue: entries before `first_` are used up.
+  // Queue of announced frames: entries before `first_` are used up.
   std::vector<Expected> expected_;
   std::size_t first_ = 0;
   bool asked_ = false;               // the user was asked where the payload of the next frame goes
   std::optional<Placement> answer_;  // the user's answer, until the channel shows the header again
-  bool was_announced_ = false;       // the frame that is under way
+  bool was_announced_ = false;       // the user had announced the frame that is under way
   bool flushing_ = false;
 };
 

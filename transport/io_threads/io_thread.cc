@@ -14,11 +14,11 @@ namespace tributary::transport::io_threads {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr std::size_t kRingItems = 2048;  // more than a lane's window or a share's rounds under way
+constexpr std::size_t kRingItems = 2048;  // more than the frames that a lane's window or a share has under way
 constexpr Duration kSleepMax = 1h;
-constexpr Duration kFlushLook = 5ms;       // the precision of the end of a flush
-constexpr Duration kFullLook = 50us;       // events found no room: the user's thread has fallen far behind
-constexpr std::uint32_t kSpinsMax = 2000;  // waiting for a close, before the user's thread sleeps
+constexpr Duration kFlushLook = 5ms;       // interval between looks for the end of a flush
+constexpr Duration kFullLook = 50us;       // interval while events find no room: the user's thread is far behind
+constexpr std::uint32_t kSpinsMax = 2000;  // looks for the end of a close before the user's thread sleeps
 }  // namespace
 
 IoThread::IoThread(const NearSettings& settings, std::uint32_t number, turn::Alarm& events_alarm,

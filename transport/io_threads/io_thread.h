@@ -1,8 +1,8 @@
 #pragma once
 // One I/O thread: a transport of its own, and the channels that the user's thread has given to it.
 //
-// The thread sleeps in its transport's poll(). Both directions wake the other side by the rule of turn/alarm.h, so that
-// a hand-over between two threads that are awake makes no system call.
+// The thread sleeps in its transport's poll(). Both directions wake the other side by the rule of turn/alarm.h, so a
+// hand-over between two threads that are awake makes no system call.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -19,19 +19,19 @@ namespace tributary::transport::io_threads {
 
 class IoThread {
  public:
-  /// `events_alarm` is the user's; `wake_user` ends the user's sleep.
+  /// `events_alarm` is the alarm of the user's thread; `wake_user` ends that thread's sleep.
   IoThread(const NearSettings& settings, std::uint32_t number, turn::Alarm& events_alarm,
            std::function<void()> wake_user);
   ~IoThread() { stop(); }
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
 
-  // ---- the user's thread
+  // ---- Calls of the user's thread
   void put(Command command) {
     commands_.put(std::move(command));
     dirty_ = true;
   }
-  /// Wakes the thread if there are commands that it may not know of.
+  /// Wakes the thread if commands were put since the last kick().
   void kick();
   /// Closes the channel and waits until the thread no longer touches memory that the user has lent it.
   void close_and_wait(IoEnd& end);
@@ -40,7 +40,7 @@ class IoThread {
     return events_.take(handle);
   }
   [[nodiscard]] bool has_events() const noexcept { return !events_.empty(); }
-  /// Ends the thread, and with it all its channels. Later commands are not carried out.
+  /// Ends the thread and all its channels. It does not carry out later commands.
   void stop();
   [[nodiscard]] bool stopped() const noexcept { return !thread_.joinable(); }
   /// As NearTransport::lend(). Any thread.
@@ -48,7 +48,7 @@ class IoThread {
     return inner_->lend(address, std::move(range));
   }
 
-  // ---- the I/O thread
+  // ---- Functions of the I/O thread
   void report(Event event);
 
  private:
@@ -66,14 +66,14 @@ class IoThread {
   HandOver<Command> commands_;
   HandOver<Event> events_;
   turn::Alarm alarm_;                         // rung after commands were put
-  bool dirty_ = false;                        // the user's: commands were put, and kick() has not come
-  std::uint64_t tickets_ = 0;                 // the user's
-  std::atomic<std::uint64_t> confirmed_ = 0;  // the last close that was carried out
+  bool dirty_ = false;                        // of the user's thread: commands were put since the last kick()
+  std::uint64_t tickets_ = 0;                 // of the user's thread: number of the last close
+  std::atomic<std::uint64_t> confirmed_ = 0;  // number of the last close that was carried out
   std::atomic<bool> stopping_ = false;
 
   std::vector<std::unique_ptr<IoEnd>> ends_;  // the I/O thread's
   std::vector<IoEnd*> flushing_;              // the I/O thread's
-  std::thread thread_;                        // last: it uses the others
+  std::thread thread_;                        // declared last, because it uses the other members
 };
 
 }  // namespace tributary::transport::io_threads

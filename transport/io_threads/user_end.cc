@@ -76,7 +76,7 @@ void UserEnd::shut_down() noexcept {
   handler_ = nullptr;
 }
 
-/// From here on the I/O thread neither reads nor writes memory of the user's.
+/// From here on the I/O thread neither reads nor writes the user's memory.
 void UserEnd::end_io() {
   if (lends_memory()) {
     thread_.close_and_wait(*end_);
@@ -139,10 +139,10 @@ void UserEnd::on_opened(EventDetails& details) {
   handler_->on_open(*channel_);
 }
 
-/// Asks the handler where the payload goes, and passes the answer on.
+/// Asks the handler where the payload goes, and passes the answer to the I/O thread.
 void UserEnd::ask(const FrameHeader& header) {
   asked_ = header;
-  if (!reader_.place(*this, header)) return;  // later, or never
+  if (!reader_.place(*this, header)) return;  // the answer comes later, or never
   asked_.reset();
   put({.kind = Command::Kind::place, .place = reader_.payload()});
 }
@@ -155,8 +155,8 @@ void UserEnd::turn() {
   ask(header);
 }
 
-/// A frame is at its place: one that the handler was asked about before, or one that it had announced. The handler is
-/// shown the header of an announced frame only now, and answers as it has promised.
+/// Handles a frame whose payload is at its place, because on_header has answered or the handler had announced the
+/// frame. The handler sees the header of an announced frame only now, and must answer as it has announced.
 void UserEnd::on_landed(Event& event) {
   if (event.announced) {
     TRIBUTARY_ASSERT(expected_ > 0, "a frame of {} was announced, and no announcement is left", peer_);

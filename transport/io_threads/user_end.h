@@ -16,13 +16,14 @@ class Core;
 
 class UserEnd final : public std::enable_shared_from_this<UserEnd> {
  public:
-  /// `end` is the other end, which belongs to `thread`; `open`: the channel was taken over from another transport.
+  /// `end` is the other end, which belongs to `thread`; `open` is true if the channel was taken over from another
+  /// transport.
   UserEnd(Core& core, IoThread& thread, IoEnd* end, Key key, ChannelHandler& handler, std::string peer, bool open);
 
-  // ---- Channel's calls: no callback
+  // ---- Calls of Channel: they call no callback
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
-  void give_back(std::span<const std::byte> /*payload*/) {}  // nothing is taken in place
+  void give_back(std::span<const std::byte> /*payload*/) {}  // no payload is taken in place
   void expect(const FrameHeader& header, std::span<std::byte> place);
   void resume();
   void close();
@@ -34,16 +35,16 @@ class UserEnd final : public std::enable_shared_from_this<UserEnd> {
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   void set_channel(Channel* channel) noexcept { channel_ = channel; }
 
-  // ---- the core
+  // ---- Calls of the core
   [[nodiscard]] Key key() const noexcept { return key_; }
   void on_event(Event& event);
-  /// Shows the header again that the handler did not want before.
+  /// Shows the header again for which the handler has answered NotYet.
   void turn();
-  /// The transport ends: closes without a word to anybody.
+  /// Closes without a callback, because the transport ends.
   void shut_down() noexcept;
-  bool due_ = false;  // in the core's list
+  bool due_ = false;  // true: this end is in the core's list
 
-  // ---- FrameReader
+  // ---- Calls of FrameReader
   [[nodiscard]] Channel* channel() const noexcept { return channel_; }
   [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
   [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
@@ -61,7 +62,7 @@ class UserEnd final : public std::enable_shared_from_this<UserEnd> {
   void ask(const FrameHeader& header);
   void on_landed(Event& event);
   void put(Command command);
-  /// Returns whether the I/O thread may use memory of the user's.
+  /// Returns whether the I/O thread may use the user's memory.
   [[nodiscard]] bool lends_memory() const noexcept {
     return sends_under_way_ > 0 || expected_ > 0 || reader_.in_frame() || state_ == State::flushing;
   }
@@ -79,8 +80,8 @@ class UserEnd final : public std::enable_shared_from_this<UserEnd> {
   std::optional<SealedLink> sealed_;
   FrameReader reader_;
   std::optional<FrameHeader> asked_;   // the I/O thread waits for the place of this frame's payload
-  std::uint32_t sends_under_way_ = 0;  // on_sent has not come
-  std::uint32_t expected_ = 0;         // announced frames that have not come
+  std::uint32_t sends_under_way_ = 0;  // frames for which on_sent has not come
+  std::uint32_t expected_ = 0;         // number of announced frames that have not come
 };
 
 }  // namespace tributary::transport::io_threads

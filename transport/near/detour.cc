@@ -15,7 +15,7 @@
 namespace tributary::transport {
 namespace {
 
-constexpr Duration kGreetingLimit = std::chrono::seconds(1);  // after it, TCP finds out whether the listener hangs
+constexpr Duration kGreetingLimit = std::chrono::seconds(1);  // then TCP finds out whether the listener hangs
 
 bool means_all(const std::string& host) {
   return host.empty() || host == "0.0.0.0" || host == "::";
@@ -25,7 +25,7 @@ std::string name_at_any_address(std::uint16_t port) {
   return shared_name("*:" + std::to_string(port));
 }
 
-/// Calls a listener at this very address before one at all addresses, as TCP does.
+/// Calls a listener at this very address before a listener at all addresses, as TCP does.
 OwnedDescriptor call(const Endpoint& endpoint) {
   for (const std::string& name : {shared_name(to_string(endpoint)), name_at_any_address(endpoint.port)}) {
     OwnedDescriptor socket = connect_to_name(name);

@@ -1,5 +1,5 @@
 #pragma once
-// A connection over TCP first tries shared memory, and goes back to TCP if that fails.
+// The detour of a connection over TCP: it first tries shared memory, and goes back to TCP if shared memory fails.
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace tributary::transport {
 /// True for an address of this host, in this network namespace.
 [[nodiscard]] bool is_local(const SocketAddress& address) noexcept;
 
-/// Makes the function for TcpCore::detour. `core` is the core that gets it.
+/// Makes the function for TcpCore::detour. `core` is the core that gets the function.
 [[nodiscard]] std::function<bool(TcpConnection&, const SocketAddress&)> detour_by(TcpCore& core,
                                                                                   std::shared_ptr<ShmPart> part);
 

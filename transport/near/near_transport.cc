@@ -18,7 +18,7 @@ class Taken final : public HandedOver {
   std::variant<TcpHandOver, ShmHandOver> what;
 };
 
-/// Listens over TCP and for shared memory until it is destroyed.
+/// Listens over TCP and over shared memory until it is destroyed.
 class NearListener final : public Listener {
  public:
   NearListener(std::unique_ptr<Listener> tcp, std::unique_ptr<Listener> shared)

@@ -1,6 +1,6 @@
 #pragma once
-// A small seeded generator (xoshiro256**, Blackman and Vigna, ACM TOMS 47 (2021), article 36): the same numbers on
-// every machine and with every library, which std::uniform_int_distribution does not promise.
+// A small seeded generator (xoshiro256**, Blackman and Vigna, ACM TOMS 47 (2021), article 36): it gives the same
+// numbers on every machine and with every library. std::uniform_int_distribution does not promise this.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -25,8 +25,8 @@ class Random {
     return result;
   }
 
-  /// A number in [0, bound); 0 for bound 0. A multiplication folds the random number into the range; its bias is below
-  /// 2^-32 for the small bounds used here.
+  /// Returns a number in [0, bound), or 0 if bound is 0. A multiplication folds the random number into the range; its
+  /// bias is below 2^-32 for the small bounds used here.
   std::uint64_t below(std::uint64_t bound) noexcept {
     if (bound >> 32 != 0) return next() % bound;
     return ((next() >> 32) * bound) >> 32;

@@ -1,5 +1,5 @@
 #pragma once
-// Memory of this process that its peers, on this host, may read where it is.
+// Memory of this process that peers on this host may read in place.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -10,7 +10,7 @@
 
 namespace tributary::transport {
 
-/// One range. Any thread.
+/// One lent range. Any thread may call it.
 class LentRange {
  public:
   LentRange(const std::byte* address, SharedRange range) noexcept
@@ -24,9 +24,9 @@ class LentRange {
   /// True if the payload lies in the range; `offset` then becomes the payload's offset there.
   [[nodiscard]] bool holds(std::span<const std::byte> payload, std::uint64_t& offset) const noexcept;
   [[nodiscard]] bool withdrawn() const noexcept { return withdrawn_.load(std::memory_order_acquire); }
-  /// Gives the file back: from here on it is not passed on any more.
+  /// Gives the file back: from here on send() passes it to no peer.
   void withdraw() noexcept;
-  /// Sends a byte and the file's descriptor. False: the socket has no room, or the range was withdrawn.
+  /// Sends a byte and the file's descriptor. Returns false if the socket has no room, or the range was withdrawn.
   [[nodiscard]] bool pass(int socket) const noexcept;
 
  private:
@@ -38,7 +38,7 @@ class LentRange {
   SharedRange range_;  // guarded by mutex_
 };
 
-/// All lent ranges of one transport. Any thread.
+/// All lent ranges of one transport. Any thread may call it.
 class LentMemory {
  public:
   [[nodiscard]] std::shared_ptr<LentRange> lend(const std::byte* address, SharedRange range);

@@ -28,7 +28,8 @@ struct Mapping {
   unsigned device_major = 0, device_minor = 0;
 };
 
-/// Takes the number that `text` begins with and the character after it, which must be `after`. False: neither is there.
+/// Takes the number at the beginning of `text` and the character after it. Returns false if there is no number, or the
+/// character is not `after`.
 template <class Number>
 bool take_number(std::string_view& text, Number& into, int base, char after) {
   const char* const last = text.data() + text.size();
@@ -65,7 +66,7 @@ bool is_file_of(int descriptor, const Mapping& mapping) noexcept {
 }
 
 /// Finds the file among this process's descriptors, because a program that maps a memfd has mostly kept its descriptor.
-/// Needs no privilege.
+/// This needs no privilege.
 OwnedDescriptor find_open(const Mapping& mapping) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), &::closedir);
   if (!folder) return {};
@@ -75,7 +76,7 @@ OwnedDescriptor find_open(const Mapping& mapping) {
     if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc{}) continue;
     if (!is_file_of(number, mapping) || (::fcntl(number, F_GETFL) & O_ACCMODE) != O_RDWR) continue;
     OwnedDescriptor copy(::fcntl(number, F_DUPFD_CLOEXEC, 0));
-    if (copy.is_open() && is_file_of(copy.get(), mapping)) return copy;  // another thread may have closed it meanwhile
+    if (copy.is_open() && is_file_of(copy.get(), mapping)) return copy;  // another thread may have closed it
   }
   return {};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Finds the file that a range of this process's memory is mapped from.
+// Finds the file from which a range of this process's memory is mapped.
 #include <span>
 
 #include "tributary/transport/shared_memory.h"
@@ -7,7 +7,7 @@
 namespace tributary::transport {
 
 /// Finds memory that is one shared, writable mapping of a memfd, or several that continue each other.
-/// Errc::unsupported says what the memory is instead.
+/// The text of Errc::unsupported says which kind of memory it is instead.
 [[nodiscard]] Result<SharedRange> find_mapped_file(std::span<const std::byte> memory);
 
 }  // namespace tributary::transport

@@ -1,12 +1,13 @@
 #pragma once
-// Lines about memory that one side lends the other for reading. Each takes one line of the ring, between frames.
+// Lines about memory that one side lends the other for reading. Each of these messages takes one line (64 bytes) of the
+// ring, between frames.
 //
-//   told       a descriptor is in the socket: map so many bytes of it, from this offset on, under this place and
+//   told a descriptor is in the socket: map `bytes` bytes of it from `offset` on, under this place and
 //              generation
 //   mapped     the answer: payloads may now be named instead of written
 //   refused    the other answer: go on copying
-//   withdrawn  no payload will be named there any more
-//   payload    the payload of the frame whose header is in the next line lies in that place, at this offset
+//   withdrawn no more payloads of this range will be named payload the payload of the frame whose header is in the next
+//   line lies in that place, at this offset
 //
 // A generation is used once in a connection, so a late line is never taken for one about the place's present range.
 #include <cstdint>
@@ -19,8 +20,8 @@
 
 namespace tributary::transport {
 
-inline constexpr std::uint32_t kRegionMagic = 0x31475254;  // "TRG1", where a frame has its own magic
-inline constexpr std::uint32_t kRegionPlaces = 32;         // places of each side in each connection
+inline constexpr std::uint32_t kRegionMagic = 0x31475254;  // "TRG1", at the place of a frame's magic
+inline constexpr std::uint32_t kRegionPlaces = 32;         // places for ranges of each side in each connection
 static_assert(kRegionMagic != kFrameMagic);
 
 enum class RegionWord : std::uint32_t { told = 1, mapped = 2, refused = 3, withdrawn = 4, payload = 5 };

@@ -8,7 +8,8 @@
 namespace tributary::transport {
 namespace {
 
-// A process may have some 65,000 mappings in all, and needs most of them for other things.
+// The most mappings of all connections. A process may have some 65,000 mappings, and needs most of them for other
+// purposes.
 constexpr std::uint32_t kMappingsMax = 8192;
 // When this process reads a hole in the file, the hole gets pages, which count as this process's and stay as long as
 // the other side keeps the file. So the bytes that one connection may map in all its life are bounded, too. A program
@@ -17,7 +18,7 @@ constexpr std::uint64_t kTurnsOver = 64;
 
 std::atomic<std::uint32_t> mappings{0};
 
-/// A mapping that is counted as one of kMappingsMax.
+/// A mapping that counts towards kMappingsMax.
 struct Counted {
   explicit Counted(ForeignMapping&& taken) noexcept : mapping(std::move(taken)) {}
   Counted(const Counted&) = delete;

@@ -1,7 +1,7 @@
 #pragma once
 // The part of the other side's memory that is mapped here, for reading only, and within bounds that the other side
-// cannot move. This process believes nothing that it says: the file must be sealed against shrinking; places, lengths
-// and offsets are checked; and the bytes there are data, never a number that anything depends on.
+// cannot move. This process does not trust the other side: the file must be sealed against shrinking; places, lengths
+// and offsets are checked; and the bytes are only summed, never used as a length or an address.
 #include <array>
 #include <memory>
 #include <span>
@@ -19,12 +19,13 @@ class RegionsMapped {
     Mapping keeps;  // Returns nullptr if there is no such place, or if it is too short
   };
 
-  /// False: the file is unfit, or the bounds of one connection (`bytes_max`) or of this process are reached.
+  /// Returns false if the file is not sealed, or the bounds of one connection (`bytes_max`) or of this process are
+  /// reached.
   [[nodiscard]] bool map(const RegionLine& told, const OwnedDescriptor& file, std::uint64_t bytes_max);
-  /// Gives up a place. Memory stays mapped while somebody still reads it.
+  /// Gives up a place. Its memory stays mapped while a reader still uses it.
   void drop(const RegionLine& withdrawn) noexcept;
   [[nodiscard]] Bytes find(const RegionLine& payload) const noexcept;
-  /// The mapped bytes of all places.
+  /// The number of mapped bytes of all places.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t count() const noexcept;
 

@@ -1,5 +1,5 @@
 #pragma once
-// The ranges of this process's memory that a connection has told its other side, and the answers.
+// The ranges of this process's memory about which a connection has told the other side, and the answers.
 #include <array>
 #include <optional>
 
@@ -10,15 +10,15 @@ namespace tributary::transport {
 
 class RegionsTold {
  public:
-  /// Makes the line that names the payload, so that it need not be copied; nullopt: the other side has not mapped its
-  /// range.
+  /// Makes the line that names the payload, so that no copy is needed; nullopt: the other side has not mapped the
+  /// payload's range.
   [[nodiscard]] std::optional<RegionLine> name(std::span<const std::byte> payload) const noexcept;
-  /// Tells the other side of the range that holds the payload, unless there is none or this side still waits for an
-  /// answer. The descriptor goes over `socket`; the returned line is for the ring.
+  /// Tells the other side about the range that holds the payload. It does nothing if there is no such range, or this
+  /// side still waits for an answer. The descriptor goes over `socket`; the returned line is for the ring.
   [[nodiscard]] std::optional<RegionLine> tell(const LentMemory& lent, std::span<const std::byte> payload, int socket);
-  /// Takes an answer. False: the line answers nothing that was asked.
+  /// Takes an answer. Returns false if the line answers no question of this side.
   [[nodiscard]] bool answered(const RegionLine& line) noexcept;
-  /// Makes a line for a range that was taken back since; nullopt: there is none.
+  /// Makes a line for a range that its owner has taken back since; nullopt: there is no such range.
   [[nodiscard]] std::optional<RegionLine> take_withdrawn() noexcept;
   [[nodiscard]] bool any_withdrawn() const noexcept;
 
@@ -32,8 +32,8 @@ class RegionsTold {
   [[nodiscard]] bool knows(std::span<const std::byte> payload) const noexcept;
 
   std::array<Entry, kRegionPlaces> places_;
-  std::uint32_t used_ = 0;        // no place from this one on was ever in use
-  std::uint32_t generation_ = 0;  // the last generation given
+  std::uint32_t used_ = 0;        // places from this number on were never in use
+  std::uint32_t generation_ = 0;  // the last generation that was used
   bool awaits_ = false;           // this side waits for an answer
 };
 

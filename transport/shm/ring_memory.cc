@@ -19,7 +19,7 @@ namespace tributary::transport {
 namespace {
 
 constexpr std::size_t kControlBytes = 4096;
-constexpr std::size_t kConnectorSideAt = 128;  // two lines further, because a core fetches lines in pairs
+constexpr std::size_t kConnectorSideAt = 128;  // two cache lines further, because a core fetches lines in pairs
 
 std::size_t bytes_for(std::size_t ring_bytes) noexcept {
   return kControlBytes + 2 * ring_bytes;
@@ -41,8 +41,8 @@ OwnedDescriptor make_memory(unsigned flags, std::size_t bytes) noexcept {
   return descriptor;
 }
 
-/// The system gives a huge page at the first touch, or a bus error if none is left. So this code asks for all of them
-/// here.
+/// At the first touch, the system gives a huge page, or a bus error if none is free. So this code asks for all huge
+/// pages here.
 OwnedDescriptor make_huge_memory(std::size_t bytes) noexcept {
   OwnedDescriptor descriptor = make_memory(MFD_HUGETLB, bytes);
   if (descriptor.is_open() && ::fallocate(descriptor.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return descriptor;
@@ -99,8 +99,8 @@ RingMemory::~RingMemory() {
   ::munmap(bytes_.data(), bytes_.size());
 }
 
-/// A hole that was punched into huge pages before the seal would be a bus error for a reader; one in small pages is
-/// only zeros.
+/// A hole that was punched into huge pages before the seal would be a bus error for a reader; a hole in small pages
+/// reads as zeros.
 Status RingMemory::take_pages() noexcept {
   if (!huge_ || ::fallocate(descriptor_.get(), 0, 0, static_cast<off_t>(bytes_.size())) == 0) return {};
   return ring_failed("fallocate");

@@ -6,7 +6,8 @@
 //   4096  ring to the process that connected
 //   ...   ring to the process that listened
 //
-// A ring's bytes are numbered for ever; byte n lies at n modulo its size. Every frame begins at a multiple of 64.
+// The bytes of a ring have numbers that never start again; byte n lies at n modulo the ring's size. Every frame begins
+// at a multiple of 64.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -30,16 +31,16 @@ inline constexpr std::size_t kPublishBytes = 64U << 10;
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-/// One cache line with one writer. Its numbers only grow, and the reader believes none of them.
+/// One cache line with one writer. Its numbers only grow, and the reader checks each of them.
 struct alignas(kLineBytes) Side {
-  std::atomic<std::uint64_t> written;   // bytes put into the ring that it fills
-  std::atomic<std::uint64_t> read;      // bytes taken from the ring that it empties
+  std::atomic<std::uint64_t> written;   // bytes put into the ring that this side fills
+  std::atomic<std::uint64_t> read;      // bytes taken from the ring that this side empties
   std::atomic<std::uint64_t> room_at;   // the read position of the other side that this side waits for; kNoWait: none
   std::atomic<std::uint32_t> asleep;    // odd while this side's thread sleeps: a byte on the socket wakes it
   std::atomic<std::uint32_t> finished;  // 1: this side has written its last frame, so its end is no failure
-  std::atomic<std::uint64_t> payloads_read;  // payloads that it has read where they are
+  std::atomic<std::uint64_t> payloads_read;  // payloads that this side has read where they are
                                              // (region_line.h)
-  std::atomic<std::uint32_t> withdrawn;      // 1: this side may change such payloads, so a read after this is void
+  std::atomic<std::uint32_t> withdrawn;      // 1: this side may change its named payloads; later reads of them are void
 };
 static_assert(sizeof(Side) == kLineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
@@ -48,8 +49,8 @@ class RingMemory {
  public:
   enum class Role : std::uint8_t { listener, connector };
 
-  /// Makes the memory, of huge pages if the system has set some aside and `huge` asks for them. A seal keeps everybody
-  /// from shortening it.
+  /// Makes the memory, of huge pages if the system has set some aside and `huge` asks for them. A seal keeps every
+  /// process from shortening the memory.
   [[nodiscard]] static Result<std::shared_ptr<RingMemory>> create(std::size_t ring_bytes, bool huge);
   /// Maps the memory that the listening process has made; called by the process that connected. Errc::corrupt if the
   /// memory is not sealed, or not long enough.
@@ -58,7 +59,7 @@ class RingMemory {
   RingMemory(const RingMemory&) = delete;
   RingMemory& operator=(const RingMemory&) = delete;
 
-  /// The listener closes the memory once both sides have mapped it: from then on nobody can map it anew, nor take its
+  /// The listener closes the memory once both sides have mapped it: from then on no process can map it anew or take its
   /// pages away.
   [[nodiscard]] Status close_to_others();
   /// The connector then checks that the memory is closed, and closes the descriptor, too.
@@ -68,11 +69,11 @@ class RingMemory {
   [[nodiscard]] std::size_t ring_bytes() const noexcept { return ring_bytes_; }
   [[nodiscard]] Side& mine() const noexcept { return side(role_); }
   [[nodiscard]] const Side& theirs() const noexcept { return side(other(role_)); }
-  /// True if the other side has withdrawn its payloads. If it has not, all that was read of them before this call is
-  /// whole.
+  /// True if the other side has withdrawn its payloads. If it has not, all their bytes that were read before this call
+  /// are valid.
   [[nodiscard]] bool theirs_withdrawn() const noexcept {
-    // A plain load could move before the reads of payloads. This operation cannot, and it changes nothing that the
-    // writer could lose.
+    // The processor could move a plain load before the reads of payloads. It cannot move this operation, which adds 0
+    // and so keeps the writer's value.
     return side(other(role_)).withdrawn.fetch_or(0, std::memory_order_acq_rel) != 0;
   }
   [[nodiscard]] std::byte* outgoing() const noexcept { return ring(other(role_)); }
@@ -90,14 +91,14 @@ class RingMemory {
   [[nodiscard]] Side& side(Role role) const noexcept;
   [[nodiscard]] std::byte* ring(Role reader) const noexcept;
 
-  OwnedDescriptor descriptor_;  // the file; closed when it need not be passed on any more
+  OwnedDescriptor descriptor_;  // the file; closed when no other process needs it
   std::span<std::byte> bytes_;
   std::size_t ring_bytes_;
   Role role_;
   bool huge_;
 };
 
-/// Copy bytes from and to a ring, at most as many as its size, around its end.
+/// Copy bytes from and to a ring, at most as many as its size, and go on at its beginning when its end is reached.
 void copy_in(std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::span<const std::byte> from) noexcept;
 void copy_out(const std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::span<std::byte> to) noexcept;
 

@@ -39,7 +39,7 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
-/// One block that allocate_shared() gave.
+/// One block that allocate_shared() has made.
 class Allocation {
  public:
   Allocation(OwnedDescriptor file, std::span<std::byte> bytes) noexcept : file_(std::move(file)), bytes_(bytes) {}
@@ -72,7 +72,7 @@ OwnedDescriptor make_file(unsigned flags, std::size_t bytes) noexcept {
   return file;
 }
 
-/// Asks for all huge pages now: one that is missing at the first touch would be a bus error.
+/// Asks for all huge pages now: a page that is missing at the first touch would be a bus error.
 OwnedDescriptor make_huge_file(std::size_t bytes) noexcept {
   OwnedDescriptor file = make_file(MFD_HUGETLB, bytes);
   if (file.is_open() && ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return file;
@@ -112,7 +112,7 @@ OwnedDescriptor duplicate(int number) noexcept {
   return OwnedDescriptor(::fcntl(number, F_DUPFD_CLOEXEC, 0));
 }
 
-/// The range within one allocation; nullopt: no allocation has it.
+/// Returns the range within one allocation; nullopt: the range lies in no allocation.
 std::optional<Result<SharedRange>> find_allocated(std::span<const std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   Allocations& all = allocations();
@@ -200,7 +200,7 @@ Result<ReadableMemory> ReadableMemory::make(std::size_t bytes) {
   if (at == MAP_FAILED) return failed("mmap");
   made.bytes_ = {static_cast<std::byte*>(at), whole};
   static_cast<void>(::madvise(at, whole, MADV_HUGEPAGE));
-  // A forked child would go on writing where this process gives out results; it does not need them.
+  // A forked child does not get this memory: the child could write into it while this process uses it for results.
   static_cast<void>(::madvise(at, whole, MADV_DONTFORK));
   if (auto ok = populate(made.file_, made.bytes_); !ok) return std::unexpected(ok.error());
   if (::fcntl(made.file_.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
@@ -225,7 +225,7 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   };
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refused("it is not sealed against shrinking");
-  // Asks for the size only now, because from here on the file keeps it.
+  // Asks for the size only now, because from here on the file cannot change its size.
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return failed("fstat");
   const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -233,7 +233,7 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   const bool huge = is_huge(file.get());
   if (huge && !huge_pages_too) {
     if ((seals & F_SEAL_FUTURE_WRITE) == 0) return refused("huge pages can be taken away");
-    // Allocates pages again that were taken away before the seal, or fails: a hole would be a bus error.
+    // Allocates again all pages that were taken away before the seal, or fails: a hole would be a bus error.
     if (::fallocate(file.get(), 0, 0, status.st_size) != 0) return failed("there are not so many huge pages");
   }
   const std::size_t unit = huge ? static_cast<std::size_t>(status.st_blksize) : page_bytes();

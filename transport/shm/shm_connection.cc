@@ -12,7 +12,7 @@
 
 namespace tributary::transport {
 
-constexpr std::uint32_t kBellsUnreadMax = 32;  // a socket holds some hundreds of them
+constexpr std::uint32_t kBellsUnreadMax = 32;  // a socket holds some hundreds of such bytes
 
 ShmConnection::ShmConnection(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler)
     : Connection(std::move(peer), handler), core_(core), part_(std::move(part)), socket_(core.poller()) {}
@@ -46,14 +46,15 @@ void ShmConnection::turn() {
 
 void ShmConnection::turn_open() {
   if (bells_heard_ >= kBellsUnreadMax) drain_bells();
-  const bool ended = hung_up_;  // reads first: all that the other side wrote before its end is in the memory now
+  const bool ended = hung_up_;  // read first: all bytes that the other side wrote before its end are in the memory now
   if (state_ == State::open) read_turn();
   if (state_ == State::open || state_ == State::flushing) write_turn();
   if (ended) end_of_peer();
 }
 
-/// All that the other side has written was served, or a turn is due for the rest. A handler that has said NotYet gets
-/// the rest after an orderly end when it resumes; the death of a process is reported to it at once.
+/// At this point all frames of the other side were served, or a turn for the rest is due. After an orderly end, a
+/// handler that has answered NotYet gets the rest when it resumes. The death of the other process is reported to the
+/// handler at once.
 void ShmConnection::end_of_peer() {
   if (state_ == State::flushing) return close();
   if (state_ != State::open) return;
@@ -67,7 +68,7 @@ void ShmConnection::drain_bells() noexcept {
   std::array<std::byte, 1024> scratch;
   OwnedDescriptor passed;
   (void)receive_message(socket_.get(), scratch, &passed);
-  if (passed.is_open()) regions_.passed = std::move(passed);  // a peer that passes two at once confuses only itself
+  if (passed.is_open()) regions_.passed = std::move(passed);  // a peer that passes two at once harms only itself
 }
 
 bool ShmConnection::memory_changed() const noexcept {
@@ -83,7 +84,7 @@ void ShmConnection::set_asleep(bool asleep) noexcept {
   memory_->mine().asleep.store(naps_, asleep ? std::memory_order_seq_cst : std::memory_order_relaxed);
 }
 
-// ---- ending
+// ---- The end of a connection
 
 void ShmConnection::tell_closed(Error error) {
   ChannelHandler* handler = handler_;
@@ -100,7 +101,7 @@ void ShmConnection::tell_corrupt(std::string_view what) {
 
 void ShmConnection::close() {
   if (state_ == State::closed) return;
-  if (!named_.empty()) {  // comes before anybody may change the memory of these payloads
+  if (!named_.empty()) {  // must come before the owner may change the memory of these payloads
     static_cast<void>(memory_->mine().withdrawn.exchange(1, std::memory_order_seq_cst));
   }
   if (memory_ != nullptr) std::erase(part_->open, this);
@@ -148,7 +149,7 @@ void ShmConnection::on_deadline() {
   greeting_failed("no answer within " + std::to_string(milliseconds) + " ms");
 }
 
-// ---- handing over
+// ---- Handing a connection to another transport
 
 Beginning ShmConnection::hand_on() {
   TRIBUTARY_ASSERT(opening(), "the connection to {} is handed on in state {}", peer_, state_);

@@ -4,7 +4,7 @@
 //
 //   listener -> connector   Offer, with the memory
 //   connector -> listener   mapped
-//   listener -> connector   go: nobody can change the memory's size or take its pages any more
+//   listener -> connector go: no process can change the memory's size or take its pages any more
 //
 // After that the socket carries only single bytes that wake a sleeper, some of them with a descriptor, and the end.
 #include <array>
@@ -32,7 +32,7 @@ struct ShmRegions {
   RegionsTold told;
   RegionsMapped mapped;
   OwnedDescriptor passed;            // descriptor that came with a byte, for the next `told`
-  std::optional<RegionLine> answer;  // lines that must be written
+  std::optional<RegionLine> answer;  // line that must be written
 };
 
 /// An open connection that was taken out of one transport for another.
@@ -68,7 +68,7 @@ class ShmConnection final : public Connection {
   [[nodiscard]] Beginning hand_on();
   [[nodiscard]] Result<ShmHandOver> release();
 
-  // ---- the user's calls: no callback, no blocking
+  // ---- Calls of the user: they neither call back nor block.
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override;
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override;
   void give_back(std::span<const std::byte> payload) override;
@@ -79,10 +79,10 @@ class ShmConnection final : public Connection {
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed || withdrawn_seen_; }
   [[nodiscard]] bool shares_memory() const noexcept override { return true; }
   [[nodiscard]] SocketCore& core() const noexcept { return core_; }
-  /// Asks for a turn, because some of this side's memory was taken back.
+  /// Asks for a turn, because the owner has taken back some of this side's memory.
   void look_at_regions() { make_due(); }
 
-  // ---- Pollable
+  // ---- Calls of the core (Pollable)
   void mark(std::uint32_t events) override;
   void turn() override;
   void write_turn() override;
@@ -169,31 +169,31 @@ class ShmConnection final : public Connection {
   PolledSocket socket_;
   std::shared_ptr<RingMemory> memory_;
   State state_ = State::calling;
-  bool detached_ = false;  // close_after_flush() came: no callback any more
+  bool detached_ = false;  // close_after_flush() was called: no callback follows
   bool hung_up_ = false;   // the other side's socket has ended
   std::uint32_t bells_heard_ = 0;
-  std::optional<Error> fatal_;  // on_closed is due
+  std::optional<Error> fatal_;  // error with which on_closed is due
 
   // reading
-  bool out_of_turn_ = false;  // there is more to read in the next turn
+  bool out_of_turn_ = false;  // the turn's limit was reached, and the next turn reads on
   FrameReader reader_;
   struct Kept {           // a payload that the handler took where it lies
     std::uint64_t begin;  // position of its frame
     const std::byte* payload;
     bool given_back;
   };
-  std::vector<Kept> kept_;          // the oldest first, which is not given back: it holds back the writer
-  std::uint64_t read_ = 0;          // position up to which this side has read; never taken from the memory
+  std::vector<Kept> kept_;          // the oldest is first, and is not given back: it holds back the writer
+  std::uint64_t read_ = 0;          // position up to which this side has read; the shared memory has a copy only
   std::uint64_t read_told_ = 0;     // the part of the position that was published
   std::uint64_t written_seen_ = 0;  // the other side's position, as last looked at, and checked
 
   // writing
   SendQueue queue_;
-  std::uint64_t written_ = 0;       // position up to which this side has written; never taken from the memory
+  std::uint64_t written_ = 0;       // position up to which this side has written; the shared memory has a copy only
   std::uint64_t written_told_ = 0;  // the part of the position that was published
   std::uint64_t read_seen_ = 0;     // the other side's position, as last looked at, and checked
   bool waits_for_room_ = false;
-  std::uint32_t naps_ = 0;      // this side's `asleep`
+  std::uint32_t naps_ = 0;      // the value of this side's `asleep`
   std::uint32_t rung_for_ = 0;  // the other side's `asleep` when it was last woken
 
   // payloads that are read where they are
@@ -207,7 +207,7 @@ class ShmConnection final : public Connection {
     bool given_back;
     RegionsMapped::Mapping keeps;
   };
-  std::vector<Taken> taken_;              // the oldest first, which is not given back
+  std::vector<Taken> taken_;              // the oldest is first, and is not given back
   std::uint64_t payloads_read_ = 0;       // payloads before the oldest of taken_
   std::uint64_t payloads_read_told_ = 0;  // the part of this count that was published
   bool withdrawn_seen_ = false;           // the other side closed while its payload was read: on_closed is due

@@ -1,4 +1,4 @@
-// A connection opens: the name, the memory, and the promise that nobody can change the memory's size any more.
+// Class ShmConnection: opens. It exchanges the memory, and the promise that no process can change the memory's size.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ void ShmConnection::turn_greeting() {
   if (opening() && hung_up_ && !fatal_) greeting_failed("the connection was closed at once");
 }
 
-/// Reads one message; both sides know the length of each. True: it is whole.
+/// Reads one message, whose length both sides know. Returns true when the message is whole.
 bool ShmConnection::hear(std::size_t bytes, OwnedDescriptor* descriptor) {
   TRIBUTARY_ASSERT(bytes <= heard_.size() && heard_bytes_ <= bytes, "{} bytes of a message of {} are there",
                    heard_bytes_, bytes);

@@ -62,14 +62,14 @@ void ShmAcceptor::turn() {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;  // the next connection makes an event
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      paused_ = true;  // trying again at once would only spin
+      paused_ = true;  // a new attempt now would only spin
       return core_.set_deadline(*this, kPause);
-    }  // else this one connection is broken already: goes on with the next
+    }  // else this connection is broken already: goes on with the next one
   }
   core_.make_due(*this);
 }
 
-/// Takes a new connection. A process that is turned away finds it closed, and goes over TCP.
+/// Takes a new connection. A process that this listener refuses finds the connection closed, and goes over TCP.
 void ShmAcceptor::take(OwnedDescriptor socket) {
   if (!trusted_user(socket.get())) {
     ++part_->statistics.refused_user;

@@ -1,6 +1,6 @@
 #pragma once
 // Accepts connections through shared memory. The number of connections that do not have the memory yet is bounded;
-// above the bound the oldest makes room.
+// above the bound the oldest of them is closed.
 #include <list>
 
 #include "transport/shm/shm_connection.h"
@@ -9,11 +9,11 @@ namespace tributary::transport {
 
 class ShmAcceptor final : public Pollable {
  public:
-  /// `host` is the address from which accepted connections are said to come: a caller is on the same host, and over TCP
-  /// it would be seen at the address that it calls.
+  /// `host` is the address that accepted connections get as their peer's: a caller is on the same host, and over TCP
+  /// the listener would see it at the address that it calls.
   ShmAcceptor(const std::shared_ptr<SocketCore>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
               std::string host, Acceptor& acceptor);
-  /// Returns 0 or errno.
+  /// Returns 0, or errno.
   [[nodiscard]] int start();
   void close();
   void mark(std::uint32_t events) override;
@@ -21,7 +21,7 @@ class ShmAcceptor final : public Pollable {
   void on_deadline() override;
   void shut_down() override { close(); }
 
-  // ---- for the connections that greet
+  // ---- Calls of connections that are being opened
   void greeted(ShmConnection& connection);
   void forget(const ShmConnection& connection);
 

@@ -15,7 +15,7 @@ class ShmPart {
   explicit ShmPart(const ShmSettings& wanted) : settings(wanted) {}
   const ShmSettings settings;
   ShmStatistics statistics;
-  std::vector<ShmConnection*> open;  // the number of connections that have their memory
+  std::vector<ShmConnection*> open;  // connections that have their memory
   LentMemory lent;
 };
 

@@ -1,4 +1,5 @@
-// Reading. This code copies the other side's numbers and headers once, checks the copy and uses only it.
+// Class ShmConnection: reads. It copies the other side's numbers and headers once, checks the copy and uses only the
+// copy.
 #include <algorithm>
 
 #include "tributary/protocol/assert.h"
@@ -39,8 +40,8 @@ bool ShmConnection::look_for_more() {
   return written != read_;
 }
 
-/// Reads a header. Its first byte is at `read_`, so a whole line is there, and the ring's end does not part it. False:
-/// nothing more can be read now.
+/// Reads a header. Its first byte is at `read_`, so a whole line is there, and the ring's end does not divide the line.
+/// Returns false if nothing more can be read now.
 bool ShmConnection::serve_next(std::size_t& budget) {
   TRIBUTARY_ASSERT(read_ % kLineBytes == 0 && written_seen_ - read_ >= kLineBytes,
                    "a header is read at {}, and {} was written", read_, written_seen_);
@@ -98,7 +99,7 @@ void ShmConnection::give_back(std::span<const std::byte> payload) {
   if (state_ == State::open) publish_read();
 }
 
-/// Asks where the payload goes.
+/// Asks the handler where the payload goes.
 bool ShmConnection::place(const FrameHeader& header) {
   if (!reader_.place(*this, header)) return false;
   read_ += kFrameHeaderBytes;
@@ -116,7 +117,7 @@ bool ShmConnection::land(std::size_t& budget) {
   reader_.land(piece);
   budget -= std::min(budget, piece + kFrameHeaderBytes);
   if (reader_.whole()) {
-    read_ = whole_lines(read_);  // not beyond the writer's position, as it publishes whole lines
+    read_ = whole_lines(read_);  // stays within the writer's position, because the writer publishes whole lines
     TRIBUTARY_ASSERT(read_ <= written_seen_, "position {} is read, and {} was written", read_, written_seen_);
     return deliver();
   }

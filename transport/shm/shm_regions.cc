@@ -1,9 +1,9 @@
-// Payloads that are not copied into the ring: the other side reads them where they are, in memory that this side has
-// told it of. A line names the place, and the frame's header follows it; the frame takes no more of the ring than these
-// two lines.
+// Payloads that are not copied into the ring: the other side reads them in memory that this side has lent it. A
+// line names the payload's place, and the frame's header follows. The frame takes only these two lines of the
+// ring.
 //
 // The memory still belongs to its owner. A side that closes while its payloads may be unread says `withdrawn` first,
-// and a reader checks that after it has read. So it never takes bytes that changed meanwhile for a payload.
+// and a reader checks for `withdrawn` after it has read. So it never uses bytes that changed meanwhile.
 #include <algorithm>
 
 #include "transport/shm/peer_text.h"
@@ -14,9 +14,9 @@
 namespace tributary::transport {
 namespace {
 
-// The cost of a told range for the reader's turn, in bytes: mapping it takes a few system calls.
+// The bytes by which a `told` line shortens the reader's turn: mapping the range takes a few system calls.
 constexpr std::size_t kTellingBytes = 64U << 10;
-// The widest element that is ever summed.
+// Bytes of the widest element that is ever summed.
 constexpr std::size_t kElementBytesMax = 8;
 
 class Lent final : public KeptMemory {
@@ -47,7 +47,7 @@ std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<SocketCore>& core,
   return std::make_unique<Lent>(core, part, part->lent.lend(address, std::move(range)));
 }
 
-// ---- the side that owns the memory
+// ---- Functions of the side that owns the memory
 
 void ShmConnection::write_line(const RegionLine& line) noexcept {
   TRIBUTARY_ASSERT(room() >= kLineBytes, "a line is written where {} bytes are free", room());
@@ -68,8 +68,8 @@ bool ShmConnection::write_region_words() noexcept {
   return true;
 }
 
-/// Tries to name the payload of a frame of which nothing is written yet. The first payload from a range makes this side
-/// tell the other side of the range, and is still copied itself.
+/// Tries to name the payload of a frame before the frame's first byte is written. The first payload from a range makes
+/// this side tell the other side of the range, and is still copied itself.
 std::optional<RegionLine> ShmConnection::name_payload(const SendQueue::Next& next) {
   if (!next.borrowed || next.payload.size() < kInPlaceBytesMin) return std::nullopt;
   if (auto line = regions_.told.name(next.payload)) return line;
@@ -106,7 +106,7 @@ void ShmConnection::look_for_payloads_read() {
   payloads_read_seen_ = read;
 }
 
-// ---- the side that reads it
+// ---- Functions of the side that reads the memory
 
 bool ShmConnection::serve_region_line(const RegionLine& line, std::size_t& budget) {
   switch (line.word) {
@@ -139,7 +139,7 @@ bool ShmConnection::serve_region_line(const RegionLine& line, std::size_t& budge
   return true;
 }
 
-/// Maps a range. Its descriptor was sent before the line, so it is there.
+/// Maps a range. The other side sends the descriptor before the line, so the descriptor is here.
 void ShmConnection::map_region(const RegionLine& told) {
   while (!regions_.passed.is_open()) {
     std::array<std::byte, 1024> bells;
@@ -150,7 +150,7 @@ void ShmConnection::map_region(const RegionLine& told) {
   ++(mapped ? part_->statistics.regions_mapped : part_->statistics.regions_refused);
   regions_.answer = RegionLine{
       .word = mapped ? RegionWord::mapped : RegionWord::refused, .place = told.place, .generation = told.generation};
-  make_due();  // answers that are to be written
+  make_due();  // an answer must be written
 }
 
 bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
@@ -189,7 +189,8 @@ bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
   return deliver();
 }
 
-/// Gives back a payload of this kind. False: the payload is none of these.
+/// Gives back a payload that was read in the other side's memory. Returns false if `payload` is another kind of
+/// payload.
 bool ShmConnection::give_back_taken(const std::byte* payload) {
   const auto taken =
       std::ranges::find_if(taken_, [&](const Taken& t) { return t.payload == payload && !t.given_back; });
@@ -198,7 +199,7 @@ bool ShmConnection::give_back_taken(const std::byte* payload) {
   taken->keeps = nullptr;
   forget_taken();
   if (state_ != State::open) return true;
-  core_.make_dirty(*this);  // goes with the answer to it, if there is one, so that one byte wakes the other
+  core_.make_dirty(*this);  // sends this with the answering frame, if there is one, so that one byte wakes the other
                             // side
   if (!withdrawn_seen_ && memory_->theirs_withdrawn()) {
     withdrawn_seen_ = true;

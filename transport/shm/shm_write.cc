@@ -1,5 +1,5 @@
-// Writing. This code copies frames into the ring as far as there is room, and publishes them in pieces, so that the
-// reader copies out while the writer still copies in.
+// Class ShmConnection: writes. It copies frames into the ring as far as there is room, and publishes them in pieces, so
+// that the reader copies out while the writer still copies in.
 #include <algorithm>
 
 #include "transport/shm/peer_text.h"
@@ -32,7 +32,7 @@ void ShmConnection::write_turn() {
   publish_payloads_read();
   look_for_payloads_read();
   if (state_ == State::flushing && queue_.empty() && named_.empty()) {
-    memory_->mine().finished.store(1, std::memory_order_relaxed);  // the other side notices it by the socket's end
+    memory_->mine().finished.store(1, std::memory_order_relaxed);  // the socket's end shows it to the other side
     return close();
   }
   tell_sent();
@@ -77,7 +77,8 @@ void ShmConnection::position_cannot_be() {
   make_due();
 }
 
-/// Writes what fits of the next frame, at most kPublishBytes of its payload. False: the ring is full.
+/// Writes the part of the next frame that fits, with at most kPublishBytes of its payload. Returns false if the ring is
+/// full.
 bool ShmConnection::write_some(std::size_t& budget) {
   if ((queue_.empty() || queue_.next().offset == 0) && !write_region_words()) return false;
   if (queue_.empty()) return true;
@@ -121,8 +122,8 @@ void ShmConnection::publish_written() noexcept {
   ring_bell_of(memory_->theirs());
 }
 
-/// Waits until half the ring is free: less is not worth a wake-up, and a writer that is awake sees it
-/// anyway.
+/// Waits until half the ring is free: less room is not worth a wake-up, and a writer that is awake sees it without
+/// one.
 void ShmConnection::wait_for_room() noexcept {
   TRIBUTARY_ASSERT(written_ - read_seen_ >= memory_->ring_bytes() / 2, "{} waits for room, and {} bytes are free",
                    peer_, room());
@@ -139,7 +140,7 @@ void ShmConnection::room_is_enough() noexcept {
   memory_->mine().room_at.store(kNoWait, std::memory_order_relaxed);
 }
 
-/// Wakes the other side, once for each of its naps.
+/// Wakes the other side, once for each of its sleeps.
 void ShmConnection::ring_bell_of(const Side& sleeper) noexcept {
   const std::uint32_t asleep = sleeper.asleep.load(std::memory_order_seq_cst);
   if ((asleep & 1U) == 0 || asleep == rung_for_) return;

@@ -32,7 +32,7 @@ OwnedDescriptor make_socket() noexcept {
   return OwnedDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Returns no descriptor; errno says why.
+/// Returns no descriptor; errno has the reason.
 OwnedDescriptor none() noexcept {
   return {};
 }
@@ -97,7 +97,7 @@ ssize_t receive_message(int socket, std::span<std::byte> message, OwnedDescripto
   msghdr header{};
   header.msg_iov = &data;
   header.msg_iovlen = 1;
-  if (descriptor != nullptr) {  // the system would drop a descriptor that comes along if there were no room for it
+  if (descriptor != nullptr) {  // room for a descriptor, without which the system would drop it
     header.msg_control = control;
     header.msg_controllen = sizeof control;
   }
@@ -110,7 +110,7 @@ ssize_t receive_message(int socket, std::span<std::byte> message, OwnedDescripto
   for (std::size_t i = 0; i < count; ++i) {
     int number = -1;
     std::memcpy(&number, CMSG_DATA(rights) + i * sizeof number, sizeof number);
-    descriptor->reset(number);  // closes an earlier one
+    descriptor->reset(number);  // closes a descriptor that came earlier
   }
   return got;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Signals go to the process's own threads: a thread that a library starts must not take any.
+// Keeps signals for the program's own threads: a thread that a library starts must take no signal.
 #include <csignal>
 
 namespace tributary::transport {

@@ -1,11 +1,11 @@
 #pragma once
-// TCP and shared memory as NearTransport has them, where connections that carry much run on threads of their own.
+// NearTransport (TCP and shared memory), where connections that carry much data run on threads of their own.
 //
 // One thread moves about 3 GB/s over TCP, because the kernel copies every byte. On faster links a process needs several
-// threads to read and write, but the protocol above should stay on one. So an I/O thread does what costs time: it calls
-// the system, and puts payloads to the places that the handler has announced (Channel::expect). Headers, handlers and
+// threads to read and write, but the protocol should stay on one thread. So an I/O thread does the slow work: it calls
+// the system, and puts payloads into the places that the handler has announced (Channel::expect). Headers, handlers and
 // all state stay on the thread that calls poll(). A frame crosses two rings without locks, which takes about a
-// microsecond more than on one thread; therefore connections with few bytes stay on the user's thread.
+// microsecond more than on one thread; so connections that carry little data stay on the user's thread.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,12 +18,12 @@ namespace io_threads {
 class Core;
 }
 
-/// An interface that a transport with I/O threads implements, too.
+/// An interface that a transport with I/O threads implements as well.
 class HasIoThreads {
  public:
   virtual ~HasIoThreads() = default;
-  /// The way for connections that carry much: connect() makes channels on the I/O threads, in turn. listen() listens on
-  /// the user's thread. Nobody may call its poll(). It lives as long as the transport.
+  /// The transport for connections that carry much data: its connect() makes channels on the I/O threads, in turn. Its
+  /// listen() listens on the user's thread. Its poll() must not be called. It lives as long as the transport.
   [[nodiscard]] virtual Transport& io_way() noexcept = 0;
   /// Moves an open channel, which listen() has made, to an I/O thread; `handler` gets its callbacks from now on. May be
   /// called inside the channel's own callbacks. If the channel cannot be moved now, it is returned as it is.
@@ -31,7 +31,7 @@ class HasIoThreads {
                                                               ChannelHandler& handler) = 0;
 };
 
-/// The way for connections that carry much: the I/O threads, where there are any.
+/// The transport for connections that carry much data: the I/O threads, or `transport` itself if it has none.
 [[nodiscard]] inline Transport& io_way(Transport& transport) noexcept {
   auto* const threads = dynamic_cast<HasIoThreads*>(&transport);
   return threads != nullptr ? threads->io_way() : transport;
@@ -41,7 +41,7 @@ inline constexpr std::uint32_t kIoThreadsMax = 32;
 
 class IoThreadsTransport final : public Transport, public MemoryLender, public HasIoThreads {
  public:
-  /// `threads`: 1 to kIoThreadsMax, beside the user's. They start with the first connection that needs them.
+  /// `threads`: 1 to kIoThreadsMax threads, beside the user's. They start with the first connection that needs them.
   IoThreadsTransport(const NearSettings& settings, std::uint32_t threads);
   /// The rules are those of ~TcpTransport().
   ~IoThreadsTransport() override;
@@ -64,7 +64,7 @@ class IoThreadsTransport final : public Transport, public MemoryLender, public H
   NearTransport own_;
   std::shared_ptr<io_threads::Core> core_;
   std::unique_ptr<IoWay> io_way_;
-  std::vector<std::unique_ptr<Channel>> moved_;  // closed, but they may be in a callback until the next poll()
+  std::vector<std::unique_ptr<Channel>> moved_;  // closed channels, which may be in a callback until the next poll()
 };
 
 }  // namespace tributary::transport

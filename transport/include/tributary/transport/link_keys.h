@@ -1,7 +1,7 @@
 #pragma once
-// The secrets with which a packet transport seals its connections, and an RDMA connection proves the place that it
-// claims. The maker of the transport shares this object with the transport, and adds a secret before it connects.
-// protocol/link_secret.h says where secrets come from.
+// The secrets with which a packet transport seals its connections, and with which an RDMA connection proves the place
+// that it claims. The maker of the transport shares this object with the transport, and adds a secret before it
+// connects. protocol/link_secret.h says where secrets come from.
 #include <functional>
 #include <map>
 #include <mutex>
@@ -12,24 +12,24 @@
 
 namespace tributary::transport {
 
-/// The link that a connection is sealed for, and the kind of seal.
+/// The link for which a connection is sealed, and the kind of seal.
 struct SealedLink {
   LinkName name;
   PacketSecurity security = PacketSecurity::off;
   friend bool operator==(const SealedLink&, const SealedLink&) = default;
 };
 
-/// Any thread. Transports read it when a connection opens, never for a packet.
+/// Any thread may call it. Transports read it when a connection opens, never for a packet.
 class LinkKeys {
  public:
   struct Link {
     SealedLink link;
     LinkSecret secret{};
   };
-  /// Derives the secret of a child's place from the secret that this aggregator shares with its manager; none: the two
+  /// Derives the secret of a child's place from the secret that this aggregator shares with its manager; empty: they
   /// share no secret yet.
   using Derive = std::function<std::optional<LinkSecret>(const LinkName& name)>;
-  /// `least`: the least security of incoming connections, and of outgoing ones that belong to no group.
+  /// `least`: the least security of incoming connections, and of outgoing connections that belong to no group.
   /// `proves`: connections that are not sealed prove that they have the secret.
   explicit LinkKeys(PacketSecurity least = PacketSecurity::off, bool proves = false) : least_(least), proves_(proves) {}
   [[nodiscard]] PacketSecurity least() const noexcept { return least_; }
@@ -44,8 +44,8 @@ class LinkKeys {
   void add(const LinkName& name, const LinkSecret& secret, PacketSecurity security);
   void remove(const LinkName& name);
 
-  /// The secret that seals or proves an outgoing connection; none: the connection goes in clear, unless least() forbids
-  /// that.
+  /// The secret that seals or proves an outgoing connection; empty: the connection opens without a seal, or fails if
+  /// least() asks for one.
   [[nodiscard]] std::optional<Link> to_connect(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane) const;
   /// The secret of an incoming connection.
   [[nodiscard]] std::optional<LinkSecret> of(const LinkName& name) const;
@@ -53,7 +53,7 @@ class LinkKeys {
  private:
   const PacketSecurity least_;
   const bool proves_;
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   std::optional<LinkSecret> peers_;
   Derive derive_;
   std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, Link> links_;

@@ -1,13 +1,13 @@
 #pragma once
-// The rate of this host's link, as the driver of its network interface tells it.
+// The rate of this host's link, as the driver of its network interface gives it.
 #include <cstdint>
 #include <string>
 
 namespace tributary::transport {
 
 /// Returns the rate of the interface that has this numeric address, in bits per second in each direction. 0: no
-/// interface has the address, its driver does not know the rate (loopback, many virtual machines), or the driver tells
-/// a rate that says nothing of a wire (veth, tun). Any thread may call it.
+/// interface has the address, its driver does not know the rate (loopback, many virtual machines), or the driver gives
+/// a rate that is not that of a wire (veth, tun). Any thread may call it.
 [[nodiscard]] std::uint64_t link_rate_of(const std::string& address);
 
 }  // namespace tributary::transport

@@ -2,8 +2,8 @@
 // TCP, and shared memory to processes of this host: one transport, one poll(), one wait.
 //
 // A listener also listens on a Unix socket that is named after its address and port, in the network namespace where it
-// listens. A connect() to an address of this host tries that name first. If nobody listens there, or another user or
-// another version does, or memory is short, the channel opens over TCP, without an error.
+// listens. A connect() to an address of this host tries that name first. The channel opens over TCP, without an error,
+// if no process listens at the name, if the listener has another user or another version, or if memory is short.
 #include <cstdint>
 #include <memory>
 
@@ -14,12 +14,12 @@
 namespace tributary::transport {
 
 struct NearSettings {
-  TcpSettings tcp;            // its busy_poll and spin_max count for both
-  ShmSettings shm;            // its connections_max counts connections through shared memory alone
-  bool shared_memory = true;  // false: all goes over TCP
+  TcpSettings tcp;            // busy_poll and spin_max are for both kinds of channels
+  ShmSettings shm;            // connections_max counts connections through shared memory alone
+  bool shared_memory = true;  // false: all channels are TCP
 };
 
-/// An open channel that was taken out of one NearTransport, for another. Destroying it closes the connection.
+/// An open channel that was taken out of one NearTransport for another. Its destructor closes the connection.
 class HandedOver {
  public:
   virtual ~HandedOver() = default;
@@ -38,11 +38,12 @@ class NearTransport final : public Transport, public MemoryLender {
   std::size_t poll(Duration wait) override;
   [[nodiscard]] TimePoint now() const override { return Clock::now(); }
   void post(std::function<void()> call) override;
-  /// nullptr: shared memory is off, and all goes over TCP.
+  /// Returns nullptr if shared memory is off.
   [[nodiscard]] std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) override;
 
-  /// The same as TcpTransport::release() and adopt(), for channels of either kind. `with_frames`: frames over TCP that
-  /// have come and that no handler has taken go along; without it release() refuses while there are such frames.
+  /// The same as TcpTransport::release() and adopt(), for channels over TCP and through shared memory. `with_frames`:
+  /// frames that have come over TCP, but that no handler has taken, move, too; else release() fails while there are
+  /// such frames.
   [[nodiscard]] Result<std::unique_ptr<HandedOver>> release(Channel& channel, bool with_frames = false);
   [[nodiscard]] std::unique_ptr<Channel> adopt(std::unique_ptr<HandedOver> channel, ChannelHandler& handler);
 
@@ -52,7 +53,7 @@ class NearTransport final : public Transport, public MemoryLender {
  private:
   std::shared_ptr<TcpCore> core_;
   TcpTransport tcp_;
-  std::shared_ptr<ShmPart> shm_;  // nullptr: all goes over TCP
+  std::shared_ptr<ShmPart> shm_;  // nullptr: all channels are TCP
 };
 
 }  // namespace tributary::transport

@@ -1,6 +1,6 @@
 #pragma once
-// The choice of RDMA ports on this host: the named ones, or those nearest to a GPU or to a NUMA node, as the kernel's
-// files say. The functions depend on those files alone, so that tests can give them any host.
+// The choice of RDMA ports on this host: ports that the user names, or the ports nearest to a GPU or to a NUMA node, as
+// the kernel's files say. The functions depend on those files alone, so that tests can give them any host.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,14 +25,14 @@ enum class Distance : std::uint8_t { same_switch, same_root, same_node, other_no
 [[nodiscard]] Distance distance(const std::string& one, std::optional<std::int64_t> node_of_one,
                                 const std::string& other, std::optional<std::int64_t> node_of_other);
 [[nodiscard]] const char* to_string(Distance distance) noexcept;
-/// The NUMA node of a device; none where the host has one node only.
+/// The NUMA node of a device; empty if the host has one node only.
 [[nodiscard]] std::optional<std::int64_t> numa_node_of(const SystemTree& system, const std::string& folder);
-/// The folder below /sys/devices of a PCI function by its id, "0000:3B:00.0", or of an RDMA device by its name; "" for
-/// none.
+/// The folder below /sys/devices of a PCI function by its id, "0000:3B:00.0", or of an RDMA device by its name; "" if
+/// there is none.
 [[nodiscard]] std::string folder_of_function(const SystemTree& system, const std::string& bus_id);
 [[nodiscard]] std::string folder_of_rdma_device(const SystemTree& system, const std::string& device);
 
-/// A port, and the address by which it is reached.
+/// A port, and an IP address of it.
 struct Rail {
   std::string device;
   int port = 1;
@@ -40,19 +40,20 @@ struct Rail {
   friend bool operator==(const Rail&, const Rail&) = default;
 };
 struct RailWish {
-  std::vector<std::string> names;    // "mlx5_0", or "mlx5_0:2" for its second port; empty: the nearest
+  std::vector<std::string> names;    // "mlx5_0", or "mlx5_0:2" for its second port; empty: nearest ports
   std::string gpu;                   // the GPU's id on the PCI bus; empty: there is none
   std::optional<std::int64_t> node;  // if there is no GPU: the NUMA node of the memory and the processors in use
-  std::size_t turn = 0;              // the index of the equally near port that comes first
+  std::size_t turn = 0;              // index of the first port to use among equally near ports
 };
-/// The ports to use, in order: lane n goes through the nth, and so on in turn. Errc::bad_config: `all` lacks a name of
-/// the wish; Errc::unsupported: there is no port.
+/// Returns the ports to use, in order: lane n uses the nth port, modulo their number. Errc::bad_config: a name of the
+/// wish is not in `all`; Errc::unsupported: there is no port.
 [[nodiscard]] Result<std::vector<Rail>> choose_rails(const SystemTree& system, const std::vector<Rail>& all,
                                                      const RailWish& wish);
-/// Splits "mlx5_0,mlx5_1:2" into names; none for "" and "auto".
+/// Splits "mlx5_0,mlx5_1:2" into names. Returns no name for "" and "auto".
 [[nodiscard]] std::vector<std::string> names_of_rails(std::string_view list);
 
-/// The NUMA node of the processors on which this thread may run, if they are all in one of several nodes.
+/// The NUMA node of the processors on which this thread may run; empty if they are in several nodes, or the host has
+/// one.
 [[nodiscard]] std::optional<std::int64_t> node_of_this_thread(const SystemTree& system);
 
 }  // namespace tributary::transport

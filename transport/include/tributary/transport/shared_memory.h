@@ -1,7 +1,7 @@
 #pragma once
-// Memory of this process that other processes can map: the project's own allocator, and a search for the file behind a
-// range that other code has mapped. A process that maps another one's memory must not get a bus error from it, so it
-// takes only files that are sealed against shrinking.
+// Memory of this process that other processes can map: an allocator, and a search for the file behind a range that
+// other code has mapped. A process that maps another one's memory must not get a bus error from it, so it takes only
+// files that are sealed against shrinking.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,12 +35,12 @@ class OwnedDescriptor {
 
 /// Allocates memory in a file of its own, which has no name and ends with its last mapping. The memory consists of huge
 /// pages where the system has set some aside, is zeroed, and is allocated as a whole, so that no access to it can fail.
-/// A child after fork() shares it. Any thread; likewise for the functions below.
+/// A child after fork() shares it. Any thread may call it, and the functions below.
 [[nodiscard]] Result<std::byte*> allocate_shared(std::size_t bytes);
-/// Errc::bad_argument if allocate_shared() did not return `memory`, or while a SharedRange of it is alive.
+/// Fails with Errc::bad_argument if allocate_shared() did not return `memory`, or while a SharedRange of it is alive.
 [[nodiscard]] Status free_shared(std::byte* memory);
 
-/// The file, and the part of it, in which a range of this process's memory lies.
+/// The file behind a range of this process's memory, and the range's part of the file.
 struct SharedRange {
   OwnedDescriptor file;
   std::uint64_t offset = 0;  // offset of the range's first byte in the file
@@ -48,18 +48,18 @@ struct SharedRange {
   std::shared_ptr<const void> keeps{};  // the allocation, if allocate_shared() made it
 };
 /// Finds the file of memory that allocate_shared() returned, or of any shared, writable mapping of a memfd that is
-/// sealed against shrinking. Errc::unsupported brings the reason, a sentence without its full stop.
+/// sealed against shrinking. The text of Errc::unsupported is the reason, a sentence without its full stop.
 [[nodiscard]] Result<SharedRange> find_shared(std::span<const std::byte> memory);
 
-/// Seals a range of huge pages: nobody can take its pages away any more, nor map it anew for writing. A process that
-/// trusts nobody can therefore map it for reading.
+/// Seals a range of huge pages: from then on no process can take its pages away or map it anew for writing. So even a
+/// process that does not trust this one can map it for reading.
 void keep_huge_pages(const SharedRange& range) noexcept;
 
-/// Zeroed memory that others may map for reading, and that can be written only through this mapping: another process
-/// can neither shorten the file nor take its pages.
+/// Zeroed memory that other processes may map for reading, and that can be written only through this mapping. Another
+/// process can neither shorten the file nor take its pages.
 class ReadableMemory {
  public:
-  /// Errc::unsupported: the system cannot seal the memory in this way (Linux before 5.1).
+  /// Fails with Errc::unsupported if the system cannot seal the memory in this way (Linux before 5.1).
   [[nodiscard]] static Result<ReadableMemory> make(std::size_t bytes);
   ReadableMemory() = default;
   ReadableMemory(ReadableMemory&& other) noexcept
@@ -68,7 +68,7 @@ class ReadableMemory {
   ~ReadableMemory();
 
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
-  /// The whole memory as a range, which can be passed to others. Errc::exhausted: no descriptor is left.
+  /// The whole memory as a range that can be passed to other processes. Errc::exhausted: no descriptor is left.
   [[nodiscard]] Result<SharedRange> range() const;
 
  private:
@@ -80,9 +80,9 @@ class ReadableMemory {
 class ForeignMapping {
  public:
   enum class Access : std::uint8_t { read, write };
-  /// Errc::corrupt: the file is not sealed against shrinking, is too small, or cannot be mapped here. `huge_pages_too`:
-  /// huge pages are taken, too, because the other process is trusted not to punch holes into them, or cannot any more;
-  /// a hole would be a bus error here.
+  /// Maps the memory. Errc::corrupt: the file is not sealed against shrinking, is too small, or cannot be mapped here.
+  /// `huge_pages_too`: a file of huge pages is allowed, because the other process is trusted to punch no holes into it,
+  /// or is no longer able to. A hole would be a bus error here.
   [[nodiscard]] static Result<ForeignMapping> map(const OwnedDescriptor& file, std::uint64_t offset, std::size_t bytes,
                                                   Access access, bool huge_pages_too);
   ForeignMapping() = default;

@@ -1,10 +1,11 @@
 #pragma once
-// Frames between two processes of one host, through memory that they share. Each connection has a memory of its own,
-// with one ring for each direction, and a Unix socket that shows each side the other's end and wakes it from sleep.
+// Frames between two processes of one host, through memory that they share. Each connection has its own shared memory,
+// with one ring for each direction, and a Unix socket. The socket wakes a side that sleeps, and shows it when the other
+// side has ended.
 //
-// Nothing that the other side writes to the memory is trusted: a process that writes garbage there, or dies in the
-// middle of a word, closes its own connection and harms nobody else. Only processes of the same user, or of root, get a
-// connection. Neither the memory nor the socket has a name in a file system, so a dead process leaves nothing behind.
+// No side trusts bytes that the other side writes to the memory: a process that writes garbage there, or dies in the
+// middle of a word, closes its own connection and harms no other one. Only processes of the same user, or of root, get
+// a connection. Neither the memory nor the socket has a name in a file system, so a dead process leaves nothing behind.
 #include <cstdint>
 #include <memory>
 
@@ -17,11 +18,11 @@ class SocketCore;
 class ShmPart;
 
 struct ShmSettings {
-  std::uint32_t ring_bytes = 512U << 10;     // each direction of each connection; a power of two, 4 KiB to 64 MiB
-  std::uint32_t frames_queued_max = 1024;    // frames without on_sent on a channel; above, send() is false
-  std::uint32_t connections_max = 16384;     // open at once; more are accepted and closed at once
-  std::size_t poll_bytes_max = 1U << 20;     // per channel and direction in one turn of poll()
-  bool huge_pages = true;                    // where the system has set some aside
+  std::uint32_t ring_bytes = 512U << 10;     // bytes of one direction of a connection; a power of two, 4 KiB to 64 MiB
+  std::uint32_t frames_queued_max = 1024;    // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t connections_max = 16384;     // connections open at once; others are closed when they are accepted
+  std::size_t poll_bytes_max = 1U << 20;     // bytes of a channel and direction in one turn of poll()
+  bool huge_pages = true;                    // uses huge pages, where the system has set some aside
   std::uint64_t map_bytes_max = 8ULL << 30;  // bytes of each peer's memory mapped for reading; 0: copies payloads
   Duration busy_poll{};                      // as in TcpSettings
   Duration spin_max = std::chrono::microseconds(20);  // as in TcpSettings
@@ -35,16 +36,16 @@ struct ShmStatistics {
   std::uint64_t frames_named = 0;                    // sent frames whose payloads stay where they are
   std::uint64_t regions_mapped = 0;                  // ranges of other processes' memory, since the start
   std::uint64_t regions_refused = 0;                 // ranges that were refused: not sealed, too many, or too large
-  std::uint64_t bells = 0;                           // sleeping peers woken, each a call to the system
+  std::uint64_t bells = 0;                           // times that a sleeping peer was woken, each by a system call
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;    // connections refused because of connections_max, or of a lack of memory
   std::uint64_t refused_user = 0;    // connections of another user's processes
-  std::uint64_t greetings_lost = 0;  // accepted, but the other side ended, was too slow, or had another version
+  std::uint64_t greetings_lost = 0;  // connections whose other side ended, was too slow, or had another version
   std::uint64_t corrupt = 0;         // connections closed because of garbage from the other side
   std::size_t connections = 0;       // connections open now
 };
 
-/// A transport whose peers on this host may read this process's memory without a copy.
+/// Interface of a transport whose peers on this host may read this process's memory without a copy.
 class MemoryLender {
  public:
   virtual ~MemoryLender() = default;
@@ -57,7 +58,7 @@ class MemoryLender {
 class ShmTransport final : public Transport, public MemoryLender {
  public:
   explicit ShmTransport(const ShmSettings& settings = {});
-  /// Must not run inside its own callbacks. Closes its channels; they may be destroyed later, without a callback.
+  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
   ~ShmTransport() override;
   ShmTransport(const ShmTransport&) = delete;
   ShmTransport& operator=(const ShmTransport&) = delete;

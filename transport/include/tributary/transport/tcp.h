@@ -1,7 +1,7 @@
 #pragma once
-// Frames over TCP, IPv4 and IPv6. Payloads are written by gathering calls straight from where they are and read
-// straight to where the handler wants them; a receiving call that fills a payload reads the next header with it. send()
-// makes no system call: all frames that the caller queues between two turns of poll() go out together.
+// Frames over TCP, IPv4 and IPv6. Gathering calls write payloads directly from the sender's memory, and receiving calls
+// read them directly to the handler's place. A call that receives the end of a payload reads the next header, too.
+// send() makes no system call: all frames that the caller queues between two turns of poll() go out together.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -19,20 +19,20 @@ class TcpConnection;
 class TcpCore;
 
 struct TcpSettings {
-  std::uint32_t send_buffer_bytes = 0;     // buffer of each socket; 0: the kernel tunes it
-  std::uint32_t receive_buffer_bytes = 0;  // buffer of each socket; 0: the kernel tunes it
-  std::uint32_t frames_queued_max = 1024;  // frames without on_sent on a channel; above, send() is false
+  std::uint32_t send_buffer_bytes = 0;     // send buffer of each socket; 0: the kernel tunes it
+  std::uint32_t receive_buffer_bytes = 0;  // receive buffer of each socket; 0: the kernel tunes it
+  std::uint32_t frames_queued_max = 1024;  // frames of a channel without on_sent; at the limit send() is false
   std::uint32_t connections_max =
-      16384;  // open at once; more are accepted and closed at once, so that the peer can fall back
-  std::size_t poll_bytes_max = 1U << 20;  // of a channel and direction in one turn, so that no channel starves
+      16384;  // connections open at once; others are closed when they are accepted, and the peer falls back
+  std::size_t poll_bytes_max = 1U << 20;  // bytes of a channel and direction in one turn, so that no channel starves
   Duration user_timeout =
-      std::chrono::seconds(20);  // a peer that acknowledges nothing for this long is gone; 0: the kernel's minutes
+      std::chrono::seconds(20);  // a peer that acknowledges no bytes for this long is gone; 0: the kernel's limit
   Duration keepalive = std::chrono::seconds(10);      // probes a peer that has been silent for this long, three times,
                                                       // a third of it apart; 0: never
-  Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
-  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for so long and yields
-                                                      // to others, if most waits end within this time; 0: never
-  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: any
+  Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
+  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for this time and yields
+                                                      // to others, if most waits end within it; 0: never
+  std::string bind_address;  // numeric: source of connect(), and place of listen() for an empty host; empty: any
 };
 
 /// Counts since the start. Read on the transport's thread.
@@ -42,7 +42,7 @@ struct TcpStatistics {
   std::uint64_t write_calls = 0, read_calls = 0;
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;          // connections refused because of connections_max
-  std::uint64_t accept_pauses = 0;         // pauses because the process had no descriptor or memory left
+  std::uint64_t accept_pauses = 0;         // pauses of accepting because no descriptor or memory was left
   std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
   std::size_t connections = 0;             // connections open now
 };
@@ -52,8 +52,8 @@ class TcpTransport final : public Transport {
   explicit TcpTransport(const TcpSettings& settings = {});
   /// Shares `core` with connections of another kind.
   explicit TcpTransport(std::shared_ptr<TcpCore> core);
-  /// Must not run inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May
-  /// wait for a name look-up that is under way.
+  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
+  /// May wait for a name look-up that is under way.
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
@@ -66,14 +66,14 @@ class TcpTransport final : public Transport {
   [[nodiscard]] TimePoint now() const override { return Clock::now(); }
   void post(std::function<void()> call) override;
 
-  /// Takes the socket out of an open channel of this transport, for adopt() on another one's thread; may be called
-  /// inside the channel's callbacks. The channel is closed then, without a callback. Errc::retry while a frame is half
-  /// read or written, or frames are queued: the channel goes on, and release() may be tried again.
+  /// Takes the socket out of an open channel of this transport, for adopt() on another transport's thread. May be
+  /// called inside the channel's callbacks. Closes the channel without a callback. Errc::retry: a frame is partly read
+  /// or written, or frames are queued; the channel goes on, and release() may be tried again.
   [[nodiscard]] Result<int> release(Channel& channel);
   /// Makes a channel of a socket from release(), and owns the socket from here on.
   [[nodiscard]] std::unique_ptr<Channel> adopt(int socket, ChannelHandler& handler);
 
-  /// This side's address of a channel of this transport; an empty host if the channel has no address, or none any more.
+  /// This side's address of a channel of this transport; an empty host if the channel has no address, or is closed.
   [[nodiscard]] Endpoint local(Channel& channel) const;
 
   [[nodiscard]] TcpStatistics statistics() const;
@@ -84,8 +84,8 @@ class TcpTransport final : public Transport {
   std::shared_ptr<TcpCore> core_;
 };
 
-/// The numeric address of a network interface, IPv4 rather than IPv6; Errc::bad_config when there is none of that name
-/// or it has no address.
+/// The numeric address of a network interface, IPv4 rather than IPv6; Errc::bad_config if no interface has that name,
+/// or the interface has no address.
 [[nodiscard]] Result<std::string> address_of_interface(std::string_view name);
 
 }  // namespace tributary::transport

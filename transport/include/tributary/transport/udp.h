@@ -1,8 +1,8 @@
 #pragma once
 // Frames over UDP by the kernel's sockets, IPv4 and IPv6: the packet protocol (docs/protocol.md) where there is no RDMA
-// and TCP is not wanted. It survives loss, repeats, reordering and damage; delay and ECN marks decide how much is under
-// way. One socket carries all connections of a transport. Where the system can, the kernel or the device cuts each
-// batch of packets that leaves (UDP_SEGMENT), and joins those that come (UDP_GRO).
+// and TCP is not wanted. It survives loss, repeats, reordering and damage; delay and ECN marks decide how many packets
+// are under way. One socket carries all connections of a transport. Where the system can, the kernel or the device cuts
+// each batch of sent packets (UDP_SEGMENT), and joins received packets (UDP_GRO).
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -22,39 +22,40 @@ class PacketTransport;
 }
 
 struct UdpSettings {
-  std::uint32_t frames_queued_max = 1024;  // frames without on_sent on a channel; above, send() is false
-  std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
+  std::uint32_t frames_queued_max = 1024;  // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t connections_max = 16384;   // connections open at once; others are refused, and the peer falls back
   std::uint32_t half_open_max = 1024;      // open connections whose first packet is still awaited
   std::size_t send_buffer_bytes = 4U << 20;
   std::size_t receive_buffer_bytes = 8U << 20;      // bytes of the socket's buffer, as far as net.core.rmem_max allows
-  std::size_t window_bytes = 1U << 20;              // bytes that a connection's peer may send ahead of our reading
-  std::size_t datagram_bytes_max = 16384;           // sends no longer ones, even where the path would carry them
-  Duration keepalive = std::chrono::seconds(1);     // asks a peer that has been silent for this long
-  Duration peer_timeout = std::chrono::seconds(5);  // a peer that was asked and does not answer for this long is gone
-  Duration delay_target = std::chrono::microseconds(500);  // round trip in the network above which less is sent
+  std::size_t window_bytes = 1U << 20;              // bytes that a connection's peer may send before we read
+  std::size_t datagram_bytes_max = 16384;           // most bytes of a sent datagram, even if the path carries more
+  Duration keepalive = std::chrono::seconds(1);     // silence after which the peer is asked for an answer
+  Duration peer_timeout = std::chrono::seconds(5);  // silence after which a peer that was asked counts as gone
+  Duration delay_target = std::chrono::microseconds(500);  // time of a round trip above which less is sent
   std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
   std::uint32_t window_max = 4096;                         // packets that a connection may ever have under way
   bool ecn = true;                                         // packets say that routers may mark them: ECT(0)
-  std::uint8_t dscp = 0;                                   // of packets sent, 0 to 63, by which switches choose a queue
+  std::uint8_t dscp = 0;                                   // DSCP of packets, 0 to 63, by which switches choose a queue
   Duration busy_poll{};                                    // poll(wait) spins for this long before it sleeps
-  Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: poll() spins if most waits end
-                                                           // within this time
+  Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: poll() spins for this time, if most
+                                                           // waits end within it
   bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
-  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: any
-  std::shared_ptr<LinkKeys> keys;  // seal the connections; nullptr: all go in clear
+  std::string bind_address;        // numeric: source of connect(), and place of listen() for an empty host; empty: any
+  std::shared_ptr<LinkKeys> keys;  // secrets that seal the connections; nullptr: no connection is sealed
   std::string faults;  // for tests: "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", per thousand of the packets
-                       // sent; empty: what TRIBUTARY_TEST_PACKET_FAULTS says
+                       // sent; empty: the text of TRIBUTARY_TEST_PACKET_FAULTS
 };
 
 /// Counts since the start. Read on the transport's thread.
 struct UdpStatistics : PacketFigures {
-  // Datagrams that went to the system, or came from it, several in one message (UDP_SEGMENT, UDP_GRO). `joined_refused`
-  // counts those that should have been joined, but went one by one.
+  // Datagrams that the system sent or received, several of them in one message (UDP_SEGMENT, UDP_GRO). `joined_refused`
+  // counts datagrams that should have been joined, but were sent one by one.
   std::uint64_t joined_sent = 0, joined_received = 0, joined_refused = 0;
   std::array<Part, 5> unsent{};  // datagrams that the system did not take, by reason: the protocol sends them again
 };
 
-/// The claim that a connection makes before it is accepted: taken from the first frame that was queued on it.
+/// The place that a connection claims before it is accepted. The claim comes from the first frame that was queued on
+/// it.
 struct UdpClaim {
   std::uint64_t group = 0;
   std::uint32_t lane = 0;
@@ -62,19 +63,19 @@ struct UdpClaim {
 
 class UdpTransport final : public Transport {
  public:
-  /// The socket is made when it is first needed, by listen() or connect().
+  /// The first listen() or connect() makes the socket.
   explicit UdpTransport(const UdpSettings& settings = {});
-  /// Must not run inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May
-  /// wait for a name look-up that is under way.
+  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
+  /// May wait for a name look-up that is under way.
   ~UdpTransport() override;
   UdpTransport(const UdpTransport&) = delete;
   UdpTransport& operator=(const UdpTransport&) = delete;
 
-  /// May be called for several addresses; each further one has a socket of its own. An empty host, and "::", mean all
-  /// addresses of both families. A name is looked up within this call.
+  /// May be called for several addresses; each further address has a socket of its own. An empty host, and "::", mean
+  /// all addresses of both families. A name is looked up within this call.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
-  /// Listens for several transports of this host: `route` gives the port at which the transport listens that serves a
-  /// connection, and the other side is sent to that port. 0 refuses the connection.
+  /// Listens for several transports of this host. `route` returns the port of the transport that serves a connection,
+  /// and the other side is told to connect to that port. 0 refuses the connection.
   using Route = std::function<std::uint16_t(const UdpClaim& claim)>;
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
   /// A name is looked up on another thread; its addresses are tried in turn.

@@ -1,5 +1,5 @@
 #pragma once
-// RDMA verbs, and TCP as its second way: one thread, one poll(), one wait. Calls of Transport go to verbs.
+// RDMA verbs, and TCP as its second way: one thread, one poll(), one wait. The calls of Transport use verbs.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@ namespace tributary::transport {
 
 class VerbsBesideTcp final : public Transport, public TakesDeviceMemory, public HasSecondWay {
  public:
-  /// As VerbsTransport::create(). The spin settings of `tcp` are ignored: those of verbs count.
+  /// As VerbsTransport::create(). The spin settings of `tcp` are ignored, and the settings of verbs are used.
   [[nodiscard]] static Result<std::unique_ptr<VerbsBesideTcp>> create(const VerbsSettings& verbs,
                                                                       const TcpSettings& tcp);
 
