@@ -88,7 +88,8 @@ void Communicator::receive_message(std::optional<std::uint32_t> source, Message 
 
 // ---- time ----
 
-// Every call from outside begins here, so that an absence of this process is excused before anything counts as late.
+// Notes absences of this process. Every call from outside begins here, so that limits are extended by an absence before
+// a part of the communicator counts a peer as late.
 void Communicator::look_at_clock(TimePoint now) {
   const auto absence = shared_.clock.look(now);
   if (absence <= transport::Duration::zero()) return;
@@ -152,8 +153,8 @@ void Communicator::abort(const std::string& reason) {
   fail_all({Errc::aborted, reason});
 }
 
-// A rank that is gone may have finished and left without a word. Results that aggregators sent before may still be on
-// their way to this rank, so it waits a moment.
+// Ends this rank's operations soon. If another rank is gone, that rank may have finished and left. Results that
+// aggregators sent before may still be on their way to this rank, so it waits for them for a short time.
 void Communicator::begin_failing(Error error) {
   if (!shared_.life.well() || shared_.life.left()) return;
   const bool drain = error.code == Errc::peer_gone && shared_.life.has_begun();

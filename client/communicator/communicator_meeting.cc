@@ -12,13 +12,13 @@ void Communicator::start(std::function<void(const Status&)> on_ready) {
   look_at_clock();
   on_ready_ = std::move(on_ready);
   const CommunicatorSettings& settings = shared_.settings;
-  // Rank 0 gives up first, so that the others hear from it who is missing.
+  // Rank 0 gives up first, so that it can tell the other ranks which ranks are missing.
   ready_deadline_ = shared_.clock.now() + (settings.rank == 0 ? settings.timeout : settings.timeout * 21 / 20);
   if (auto ok = membership_.start(); !ok) return begin_failing(ok.error());
   if (settings.rank == 0 && settings.nranks == 1) all_have_come();
 }
 
-/// On rank 0: decides for all ranks.
+/// On rank 0: decides the policy and the path for all ranks, and welcomes them.
 void Communicator::all_have_come() {
   const Directory& directory = membership_.directory();
   Welcome welcome{.policy = policy_for(shared_.settings, directory)};
@@ -47,7 +47,7 @@ void Communicator::on_welcome(const std::string& body) {
   hosts_.meet({shared_.settings.id.root.host, welcome->hosts->leaders_port});
 }
 
-/// All ranks are known: connections between them can be made.
+/// Takes note that all ranks are known, so that this rank can connect to each of them.
 void Communicator::have_met(tuning::Policy policy) {
   routes_.use(std::move(policy));
   traffic_.open(routes_.policy());
@@ -62,7 +62,7 @@ void Communicator::start_coordinator() {
                          : hosts_.level() != nullptr ? FirstPath::by_hosts
                                                      : FirstPath::between_ranks_or_tree;
   const std::string between = path == FirstPath::by_hosts ? encode_between(hosts_.between()->info()) : std::string();
-  // With a level of hosts, the leaders' communicator asks the manager.
+  // With a level of hosts, the leaders' communicator asks the manager for trees.
   GroupService* const service = path == FirstPath::by_hosts ? nullptr : service_;
   CoordinatorSettings settings = coordinator_settings(shared_.settings, membership_.directory(), path, between);
   settings.traffic = [this] { return traffic_of(info()); };
@@ -70,7 +70,7 @@ void Communicator::start_coordinator() {
   coordinator_->start(shared_.clock.now());
 }
 
-/// Goes on after a meeting in shared memory, whether it succeeded or not.
+/// Goes on after a meeting in shared memory, which may have failed.
 void Communicator::paths_are_known() {
   if (shared_.rank() == 0) {
     if (!coordinator_) start_coordinator();
@@ -86,7 +86,7 @@ void Communicator::on_word_to_rank_0(std::uint32_t from, const ControlMessage& m
 
 void Communicator::on_rank_gone(std::uint32_t rank, const std::string& why) {
   if (coordinator_) return coordinator_->on_rank_gone(rank, why);
-  membership_.tell_all(  // no coordinator yet: the ranks still look for shared memory
+  membership_.tell_all(  // no coordinator exists yet: the ranks still try to share memory
       Shared::abort_message({Errc::peer_gone, "rank " + std::to_string(rank) + membership_.directory().on_host(rank) +
                                                   " is gone: " + why}));
 }
@@ -159,7 +159,7 @@ void Communicator::on_commit(const ControlMessage& message) {
   finalize_when_idle();
 }
 
-/// On rank 0: tells the other ranks of a change in the leaders' communicator.
+/// On rank 0: tells the other ranks about a change in the leaders' communicator.
 void Communicator::tell_path_between() {
   if (!shared_.life.has_begun() || shared_.life.failed() || hosts_.between() == nullptr) return;
   membership_.tell_all({.type = FrameType::commit,
@@ -182,7 +182,7 @@ void Communicator::take_leave() {
   hosts_.level()->finalize([done = std::move(done)] { done({}); });
 }
 
-/// Fails if it takes longer than the time-out until this rank can begin.
+/// Ends the communicator with an error if this rank cannot begin within the time-out.
 void Communicator::check_meeting() {
   if (!shared_.life.well()) return;
   const bool root = shared_.rank() == 0;

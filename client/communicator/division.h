@@ -1,11 +1,11 @@
 #pragma once
 // Divides an operation between the trees and the ranks' own path, which then work at the same time.
 //
-// The trees carry the first segments of the operation, the ranks the rest of it. The division is a pure function of the
-// call and of the terms of one generation of trees, so every rank divides alike. So is the algorithm of the ranks' part:
-// the policy's for a call of that many bytes. (Y. Jiang et al., "A Unified
-// Architecture for Accelerating Distributed DNN Training in Heterogeneous GPU/CPU Clusters", OSDI 2020: where the
-// aggregators' links together are narrower than the ranks', such a division takes the least time that is possible.)
+// The trees carry the first segments of the operation, and the ranks carry the rest. The division is a pure function of
+// the call and of the terms of one generation of trees, so every rank divides in the same way. The policy chooses the
+// algorithm of the ranks' part as for a call of that many bytes. (Y. Jiang et al., "A Unified Architecture for
+// Accelerating Distributed DNN Training in Heterogeneous GPU/CPU Clusters", OSDI 2020: if the aggregators' links
+// together are slower than the ranks' links, such a division takes the least possible time.)
 #include <cstdint>
 #include <optional>
 
@@ -15,19 +15,19 @@
 
 namespace tributary::client {
 
-/// The facts of one generation of trees that decide about an operation.
+/// The facts of one generation of trees that decide how an operation is divided.
 struct DivisionTerms {
   const tuning::Policy* policy = nullptr;
   std::uint32_t nranks = 1;
   std::uint32_t segment_bytes = 1;
   std::uint32_t lanes = 1;
-  std::uint32_t cycle = 1;  // of the dealing of segments to lanes
+  std::uint32_t cycle = 1;  // places in a cycle of the dealing (client/operation/dealing.h)
 };
 
 struct Division {
-  bool by_trees = true;    // trees carry all of it, or its first segments
-  std::optional<Cut> cut;  // set if the ranks carry the rest; then neither part is empty
-  schedule::Algorithm algorithm = schedule::Algorithm::ring;  // of the ranks, if they carry all of it
+  bool by_trees = true;    // trees carry the whole operation, or its first segments
+  std::optional<Cut> cut;  // set if the ranks carry the rest; neither part is then empty
+  schedule::Algorithm algorithm = schedule::Algorithm::ring;  // algorithm of ranks that carry the whole operation
 };
 
 [[nodiscard]] Division divide(const Operation& operation, const DivisionTerms& terms);

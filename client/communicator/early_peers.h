@@ -1,5 +1,5 @@
 #pragma once
-// Ranks from which a message has come that no receive has taken yet, in the order of those messages.
+// The ranks from which a message has come that no receive has taken yet, in the order in which the messages came.
 #include <cstdint>
 #include <map>
 #include <optional>

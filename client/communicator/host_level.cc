@@ -20,11 +20,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The wait while the other ranks of the host are at work: their next piece is about to come.
+// The longest wait for the transport while the other ranks of the host work: their next piece will come soon.
 constexpr Duration kEager = 200us;
-// The wait at other times. While this rank waits for the transport, too, it may notice another rank's part this late.
+// The longest wait at other times. While this rank waits for the transport, it notices another rank's work this late.
 constexpr Duration kPatient = 1ms;
-// Long enough, because the ranks of a host are all there and each only maps some memory.
+// The limit of a meeting: long enough, because all ranks of a host have started, and each only maps some memory.
 constexpr Duration kMeetingLimit = 10s;
 constexpr Duration kLeaveLimit = 1s;
 
@@ -81,8 +81,8 @@ HostLevel::~HostLevel() {
   *alive_ = false;
 }
 
-// The leaders' communicator never decides that a rank is late: the outer communicator knows all ranks, and names the
-// right one. But it finds out that a tree hangs as soon as a communicator without hosts does.
+// Returns the settings of the leaders' communicator. It never decides that a rank is late: the outer communicator knows
+// all ranks, and names the late rank. But it notices a hanging tree as soon as a communicator without hosts would.
 CommunicatorSettings HostLevel::settings_between() const {
   CommunicatorSettings s = parts_.settings;
   const std::uint32_t host = parts_.map.host_of(s.rank);
@@ -159,7 +159,7 @@ void HostLevel::meet_here() {
     return groups;
   };
   meeting_ = std::make_unique<LocalMeeting>(std::move(meet), [this](LocalMeeting::Outcome outcome) {
-    // This object stays until the meeting has ended, and may be gone when the posted call runs.
+    // This object lives until the meeting has ended, but may be gone when the posted call runs.
     const auto shared = std::make_shared<LocalMeeting::Outcome>(std::move(outcome));
     parts_.transport.post([this, alive = alive_, shared] {
       if (*alive) on_met_here(std::move(*shared));

@@ -11,7 +11,7 @@ namespace tributary::client {
 
 using transport::TimePoint;
 
-// TRIBUTARY_PATH=in-network asks that every rank itself is a child of the tree.
+// Makes no level if TRIBUTARY_PATH=in-network: this setting asks that every rank is itself a child of the tree.
 std::optional<Endpoint> HostPath::open(const std::vector<std::string>& host_tokens) {
   if (shared_.settings.path == PathMode::in_network || !shared_.settings.local) return std::nullopt;
   auto map = hosts::find_hosts(host_tokens, parts_.directory.host_ids());
@@ -39,7 +39,7 @@ void HostPath::meet(const Endpoint& place) {
   level_->start(place, [this](const Status& status) { on_met(status); });
 }
 
-// The host level itself may be the caller: it stays until the next tick.
+// Keeps the host level until the next tick, because the level itself may be the caller.
 void HostPath::on_met(const Status& status) {
   shared_.whole.look_at_clock();
   if (!shared_.life.well() || !level_) return;
@@ -70,7 +70,7 @@ bool HostPath::gave_up_in_time() {
   return true;
 }
 
-// If a leader has not heard that the leaders met, neither it nor any rank of its host takes part.
+// Agrees only if this rank's meeting has succeeded. If a leader has not met the leaders, no rank of its host agrees.
 bool HostPath::agree(const ControlMessage& commit) {
   if (commit.value != kCommitHosts) {
     if (level_) discarded_.push_back(std::move(level_));
@@ -94,8 +94,8 @@ void HostPath::tick(std::uint64_t oldest_operation) {
   if (const auto error = level_->error()) on_error(*error, oldest_operation);
 }
 
-// If ranks disagree, rank 0 compares the calls of all ranks, because the leaders see only pieces of them. If a rank is
-// gone, rank 0 notices it, too, and has the better error text.
+// Leaves the decision to rank 0. If ranks disagree, rank 0 compares the calls of all ranks, because the leaders see
+// only pieces of the calls. If a rank is gone, rank 0 notices this, too, and has a better error text.
 void HostPath::on_error(const Error& error, std::uint64_t oldest_operation) {
   const bool disagree = error.code == Errc::mismatch || error.code == Errc::timed_out;
   if (failed_at_ == TimePoint{}) {

@@ -9,7 +9,7 @@ namespace tributary::client {
 
 namespace {
 
-/// The arrows of the picture in the header, except those to failing and failed, which fail() and begin_failing() take.
+/// True if the picture in the header has an arrow from `from` to `to`.
 bool is_drawn(Life::State from, Life::State to) noexcept {
   using enum Life::State;
   switch (to) {

@@ -10,7 +10,8 @@
 
 namespace tributary::client {
 
-// If eventfd fails, only the meeting's own limit ends it. The thread inherits that signals are blocked.
+// Starts the thread. If eventfd fails, stop_ is not open, and the meeting cannot end before its own limit. The thread
+// inherits blocked signals from its maker.
 LocalMeeting::LocalMeeting(std::function<Outcome(int stop)> meet, std::function<void(Outcome)> then)
     : stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   thread_ = std::thread([stop = stop_.number(), meet = std::move(meet), then = std::move(then)] {

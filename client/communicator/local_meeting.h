@@ -1,5 +1,5 @@
 #pragma once
-// The thread in which a rank meets the other ranks of its host: the calls for that block.
+// The thread in which a rank meets the other ranks of its host: the calls of a meeting block.
 #include <functional>
 #include <memory>
 #include <thread>
@@ -13,12 +13,12 @@ class LocalMeeting {
  public:
   using Outcome = Result<std::vector<std::unique_ptr<local::LocalGroup>>>;
 
-  /// Runs `meet` in a thread of its own, and there passes the outcome on to `then`. The descriptor `stop` becomes
-  /// readable when the meeting is to end early.
+  /// Runs `meet` in a thread of its own, and passes the outcome to `then` in this thread. The descriptor `stop` becomes
+  /// readable when the meeting must end early.
   LocalMeeting(std::function<Outcome(int stop)> meet, std::function<void(Outcome)> then);
   LocalMeeting(const LocalMeeting&) = delete;
   LocalMeeting& operator=(const LocalMeeting&) = delete;
-  /// Ends the meeting early, and waits for the end of `then`.
+  /// Ends the meeting early, and waits until `then` has ended.
   ~LocalMeeting();
 
  private:

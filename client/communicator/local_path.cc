@@ -6,7 +6,7 @@ namespace tributary::client {
 
 namespace {
 
-/// Far below the time-out, because the ranks are all there and each only maps some memory.
+/// Returns the limit of the meeting: far below the time-out, because all ranks have started, and each only maps memory.
 std::chrono::milliseconds gathering_limit(transport::Duration timeout) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
       std::min<transport::Duration>(timeout / 5, std::chrono::seconds(10)));
@@ -66,7 +66,7 @@ void LocalPath::meet(std::optional<local::MeetingPlace> place) {
     };
   }
   meeting_ = std::make_unique<LocalMeeting>(std::move(meet), [this](LocalMeeting::Outcome outcome) {
-    // This object stays until the meeting has ended, and may be gone when the posted call runs.
+    // This object lives until the meeting has ended, but may be gone when the posted call runs.
     const auto shared = std::make_shared<LocalMeeting::Outcome>(std::move(outcome));
     shared_.transport.post([this, alive = shared_.alive, shared] {
       if (!*alive) return;
@@ -89,7 +89,8 @@ void LocalPath::on_met(Result<std::unique_ptr<local::LocalGroup>> outcome) {
   met_();
 }
 
-// Rank 0 has a group only if every rank was told to begin. A rank that did not hear it has none.
+// Agrees if this rank has its part of the group. Rank 0 has a group only if it told every rank "go"; a rank that did
+// not receive this message has no group.
 bool LocalPath::agree(const ControlMessage& commit) {
   if (commit.value != kCommitLocal) {
     calls_.reset();
@@ -105,7 +106,7 @@ bool LocalPath::agree(const ControlMessage& commit) {
   return false;
 }
 
-// Tells rank 0 although it shares the memory: rank 0 may not be looking at it.
+// Reports the group's failure to rank 0, too: rank 0 shares the memory, but may not look at it now.
 void LocalPath::tick() {
   if (!calls_ || !shared_.life.well() || !calls_->group->failed()) return;
   const Error error = calls_->group->failure();

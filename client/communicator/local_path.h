@@ -1,10 +1,10 @@
 #pragma once
-// A communicator with all ranks on one host: how they get shared memory, and how errors of the shared memory and of the
-// communicator become one error.
+// The path of a communicator with all ranks on one host. It gets shared memory for the ranks. If both the group in
+// shared memory and the communicator fail, it chooses one error.
 //
-//   rank 0 has met all: same host, same token?  -> opens a place, says "local" in the welcome, gathers
-//   the others: come
-//   rank 0 has a group, or not                  -> its first commit says which; nobody is ready before
+//   rank 0 has met all ranks, on one host and with one token  -> it opens a place, says "local" in the welcome, gathers
+//   the other ranks                                           -> come to the place
+//   rank 0 has a group, or gathering failed                   -> its first commit says which; no rank is ready before
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,15 +26,15 @@ class LocalPath {
   /// On rank 0, when all ranks have come: opens the place where the ranks meet, if they are all on one host.
   [[nodiscard]] std::optional<local::MeetingPlace> open(const std::vector<std::string>& host_tokens,
                                                         const std::vector<std::string>& host_ids);
-  /// Begins to meet. `place`: the place that rank 0 opened; none on other ranks.
+  /// Begins to meet. `place`: on rank 0, the place that it opened; none on other ranks.
   void meet(std::optional<local::MeetingPlace> place);
   [[nodiscard]] bool meeting() const noexcept { return meeting_ != nullptr; }
   /// Takes the first commit. Returns false if the commit needs this rank's group and this rank has none: the
   /// communicator then fails.
   [[nodiscard]] bool agree(const ControlMessage& commit);
-  /// Checks whether the group has failed: each rank finds that out by itself.
+  /// Checks whether the group has failed; each rank checks this by itself.
   void tick();
-  /// Returns the error that came first, whether from the group or from the communicator.
+  /// Returns the error that came first: the group's error, or the communicator's.
   [[nodiscard]] Error one_error(Error error);
   void fail(const Error& error);
 
@@ -53,7 +53,7 @@ class LocalPath {
   std::unique_ptr<LocalMeeting> meeting_;  // the last member: its destructor may still post a call
 };
 
-/// Logs why the ranks do without shared memory.
+/// Logs why the ranks do not use shared memory.
 void tell_no_local(const Shared& shared, const std::string& why);
 
 }  // namespace tributary::client

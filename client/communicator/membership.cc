@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-/// "10.0.0.1" of "10.0.0.1:7471", "::1" of "[::1]:7471".
+/// Returns the host of an endpoint's text: "10.0.0.1" of "10.0.0.1:7471", "::1" of "[::1]:7471".
 std::string host_of(const std::string& peer) {
   const auto endpoint = parse_endpoint(peer);
   return endpoint ? endpoint->host : peer;
@@ -47,7 +47,7 @@ Status Membership::start() {
   return {};
 }
 
-/// Opens all listeners except one of rank 0's, which was made with the unique id.
+/// Opens this rank's listeners. On rank 0 one of them is open already: it was made with the unique id.
 Status Membership::open_listeners() {
   const bool root = rank() == 0;
   const CommunicatorSettings& settings = shared_.settings;
@@ -86,7 +86,7 @@ transport::ChannelHandler* Membership::on_accept(std::unique_ptr<transport::Chan
   return &arrivals_.enter(static_cast<ArrivalUser&>(*this), std::move(channel), shared_.clock.now());
 }
 
-/// The text is sent only to a process that has proved to be rank 0.
+/// Returns this rank's introduction. Only a process that has proved to be rank 0 gets this text.
 std::string Membership::introduction() const {
   return json{{"nranks", shared_.settings.nranks},
               {"host_id", shared_.settings.host_id},
@@ -101,12 +101,12 @@ std::string Membership::introduction() const {
 
 void Membership::on_hello(Arrival& arrival, const std::string& body) {
   if (rank() != 0) return arrival.refuse("this is not rank 0 of your group");
-  // The communicator has failed. The rank that comes now was away when rank 0 told the others.
+  // If the communicator has failed, tell its error: this rank comes only now, and so has not heard of the error.
   if (const auto& error = shared_.life.error()) return arrival.refuse(error->message);
   admit(arrival, body);
 }
 
-/// On rank 0: takes in a rank that has proved itself and now introduces itself.
+/// On rank 0: admits a rank that has proved itself and now introduces itself.
 void Membership::admit(Arrival& arrival, const std::string& body) {
   const json hello = json_or_discarded(body);
   if (!hello.is_object()) return arrival.refuse("this is not rank 0 of your group");
@@ -282,7 +282,7 @@ void Membership::control_closed(std::uint32_t from, const std::string& why) {
       {Errc::peer_gone, "rank 0 on " + to_string(shared_.settings.id.root) + " is gone: " + why});
 }
 
-/// A process answers at rank 0's address and has not proved to be rank 0. This rank believes nothing that it says.
+/// Fails: a process answers at rank 0's address, but has not proved to be rank 0. This rank believes none of its words.
 void Membership::not_rank_0(const std::string& why) {
   shared_.whole.look_at_clock();
   shared_.whole.begin_failing(

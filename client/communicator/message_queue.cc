@@ -37,13 +37,13 @@ void MessageQueue::receive(std::optional<std::uint32_t> source, Message message)
   serve_waiting();
 }
 
-/// The higher of two ranks connects. Any lower rank may be the sender, so this rank connects to all of them.
+/// Connects to all lower ranks, because each of them may be the sender. The higher of two ranks always connects.
 void MessageQueue::connect_to_all(PeerClass peer_class) {
   if (std::exchange(connected_[static_cast<std::size_t>(peer_class)], true)) return;
   for (std::uint32_t peer = 0; peer < rank_; ++peer) static_cast<void>(mesh_->link(peer_class, peer));
 }
 
-/// Posts the receive. Every earlier receive that could take this peer's message has its message already.
+/// Posts the receive. The caller has checked that no earlier receive waits for this peer's message.
 void MessageQueue::take(std::uint32_t peer, Message message) {
   if (peer == rank_) {
     own_receives_.push_back(std::move(message));
@@ -54,8 +54,8 @@ void MessageQueue::take(std::uint32_t peer, Message message) {
   under_way_.begin(mesh_->link(PeerClass::message, peer), peer, std::move(message), receives_[peer]++);
 }
 
-/// Serves the waiting receives as long as the first one names its source, or a message for it has come. Calls that
-/// callbacks make meanwhile join the end of the queue.
+/// Serves the waiting receives as long as the first receive in the queue names its source, or a message for it has
+/// come. A callback may call receive() meanwhile: the new receive joins the end of the queue.
 void MessageQueue::serve_waiting() {
   if (std::exchange(serving_, true)) return;
   while (!waiting_.empty()) {
@@ -76,7 +76,7 @@ void MessageQueue::match_own() {
     TRIBUTARY_ASSERT(from.sends && !into.sends && from.tag == 0 && into.tag == 0, "tag {} meets tag {} without tags",
                      from.tag, into.tag);
     early_.erase(rank_);
-    if (!own_sends_.empty()) early_.add(rank_);  // behind what others have sent
+    if (!own_sends_.empty()) early_.add(rank_);  // after the ranks whose messages came earlier
     finish_own(from, into, rank_);
   }
 }
@@ -98,7 +98,7 @@ void MessageQueue::peer_waits(std::uint32_t peer, PeerClass) {
 }
 
 Status MessageQueue::peer_noted(std::uint32_t peer, const FrameHeader& note) {
-  if (note.type == FrameType::want) events_.arrived();  // an offer that nobody receives is no progress
+  if (note.type == FrameType::want) events_.arrived();  // an offer is no progress: perhaps no receive takes it
   return tagged_.noted(peer, note);
 }
 

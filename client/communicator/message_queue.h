@@ -1,9 +1,9 @@
 #pragma once
 // send and recv: messages between two ranks, cut into frames of one piece.
 //
-// Messages with tag 0 are matched in the order of each pair's calls: a call sends, or posts its receive, at once. A
-// receive from any rank takes the first message that has come and that no receive has taken, or else the next one to
-// come. While it waits, all later receives wait behind it, as in MPI: an earlier call gets its message first.
+// Messages with tag 0 match receives in the order of each pair's calls: a call sends, or posts its receive, at once. A
+// receive from any rank takes the first message that has come and that no receive has taken, or else the next message
+// that comes. While it waits, all later receives wait behind it, as in MPI: an earlier call gets its message first.
 // tagged_messages.h handles messages with other tags.
 #include <array>
 #include <cstdint>
@@ -23,9 +23,9 @@ namespace tributary::client {
 
 /// The events that a MessageQueue reports.
 struct MessageEvents {
-  std::function<void()> arrived;              // a part of a message has come, or a want: a sign of life
+  std::function<void()> arrived;              // a part of a message or a `want` has come: a sign of life
   std::function<void()> ended;                // messages may have ended
-  std::function<void(std::string)> disagree;  // two ranks gave a message different counts or dtypes; it cannot end
+  std::function<void(std::string)> disagree;  // a message cannot end: its ranks gave different counts or dtypes
   std::function<void(std::uint32_t peer, const std::string& reason)> lost;  // the connection to a rank broke
 };
 
@@ -34,13 +34,14 @@ class MessageQueue final : private PeerLinkUser {
   MessageQueue(std::uint32_t rank, MessageEvents events);
   void use(PeerMesh& mesh);
   void send(std::uint32_t peer, Message message);
-  /// Without `source`, receives from any rank, this rank included.
+  /// Receives a message from `source`; without `source`, from any rank, including this rank.
   void receive(std::optional<std::uint32_t> source, Message message);
   void fail_all(const Error& error);
   [[nodiscard]] bool idle() const noexcept {
     return under_way_.empty() && own_sends_.empty() && own_receives_.empty() && waiting_.empty() && tagged_.idle();
   }
-  /// Describes a message that was called before `before` ("send of 10 float32 to rank 3"); empty if there is none.
+  /// Describes an unfinished message whose call was before `before` ("send of 10 float32 to rank 3"); empty if there is
+  /// no such message.
   [[nodiscard]] std::string overdue(transport::TimePoint before) const;
 
  private:
@@ -66,13 +67,13 @@ class MessageQueue final : private PeerLinkUser {
   PeerMesh* mesh_ = nullptr;
   MessagesUnderWay under_way_;
   TaggedMessages tagged_;
-  std::map<std::uint32_t, std::uint64_t> sends_;  // by peer: the number of the next send
+  std::map<std::uint32_t, std::uint64_t> sends_;  // by peer: number of the next send
   std::map<std::uint32_t, std::uint64_t> receives_;
-  std::deque<Message> own_sends_, own_receives_;  // to and from this rank itself
-  std::deque<Waiting> waiting_;                   // the first from any rank, and all after it
-  bool serving_ = false;                          // inside serve_waiting()
-  EarlyPeers early_;                              // this rank, too, if it has sent to itself
-  std::array<bool, kPeerClasses> connected_{};    // to all: done
+  std::deque<Message> own_sends_, own_receives_;  // messages from this rank to itself
+  std::deque<Waiting> waiting_;                   // the oldest waiting receive from any rank, and all later receives
+  bool serving_ = false;                          // serve_waiting() runs
+  EarlyPeers early_;                              // includes this rank if it has sent to itself
+  std::array<bool, kPeerClasses> connected_{};    // by class: connect_to_all() was called
 };
 
 }  // namespace tributary::client

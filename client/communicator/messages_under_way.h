@@ -13,11 +13,11 @@ class MessagesUnderWay {
  public:
   /// Sends or posts all frames, under the number that both sides give the message.
   void begin(PeerLink& link, std::uint32_t peer, Message message, std::uint64_t number);
-  /// A frame with this cookie was sent or received. Ignores a cookie that belongs to no message, such as 0.
+  /// Notes that a frame with this cookie was sent or received. Ignores a cookie that belongs to no message, such as 0.
   void frame_done(std::uint64_t cookie);
   void fail_all(const Error& error);
   [[nodiscard]] bool empty() const noexcept { return active_.empty(); }
-  /// Describes a message that was called before `before`; empty if there is none.
+  /// Describes an unfinished message whose call was before `before`; empty if there is no such message.
   [[nodiscard]] std::string overdue(transport::TimePoint before) const;
 
  private:

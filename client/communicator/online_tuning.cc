@@ -51,7 +51,8 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
   if (amendment && !amend_(tuning::encode(*amendment))) agreed(std::nullopt, kNever);
 }
 
-/// Operations overlap: an operation has the links to itself only from the end of the previous one.
+/// Returns the operation's times. Operations overlap, so a time starts at the end of the previous operation at the
+/// earliest: only from then on the operation has the links to itself.
 tuning::MeasuredOperation OnlineTuning::measured(const Operation& o, Operation::State way) {
   using enum Operation::State;
   const TimePoint now = shared_.transport.now();

@@ -13,14 +13,14 @@ namespace tributary::client {
 
 class OnlineTuning {
  public:
-  /// `amend` asks all ranks to agree on an amendment; it returns false if that is not possible now.
+  /// `amend` asks all ranks to agree on an amendment; it returns false if they cannot agree on one now.
   OnlineTuning(Shared& shared, std::function<bool(std::string)> amend) : shared_(shared), amend_(std::move(amend)) {}
 
-  /// Notes that trees are in use from now on, with this policy, made from these figures.
+  /// Notes that trees are in use from now on, with this policy, which was made from these figures.
   void begin(const tuning::Figures& figures, const tuning::Policy& policy);
   /// Notes that the trees are lost.
   void end() { adaptation_.reset(); }
-  /// Notes that an operation on this path has ended well.
+  /// Notes that an operation on this path has ended without an error.
   void ended(const Operation& operation, Operation::State way);
   /// Notes that the ranks use `amendment` (if there is one) from operation `first` on.
   void agreed(const std::optional<tuning::Amendment>& amendment, std::uint64_t first);
@@ -31,8 +31,8 @@ class OnlineTuning {
   Shared& shared_;
   const std::function<bool(std::string)> amend_;
   std::optional<tuning::Adaptation> adaptation_;
-  transport::TimePoint last_end_{};        // when the last operation ended
-  transport::TimePoint last_trees_end_{};  // when the last part on trees ended
+  transport::TimePoint last_end_{};        // end of the last operation
+  transport::TimePoint last_trees_end_{};  // end of the last part that trees carried
 };
 
 }  // namespace tributary::client

@@ -9,16 +9,16 @@ class OperationMemory {
  public:
   OperationMemory(Shared& shared, TreeLife& trees) : shared_(shared), trees_(trees) {}
 
-  /// Registers large buffers once for the operation, not for each segment.
+  /// Registers large buffers once for the whole operation, instead of once for each segment.
   void keep_registered(Operation& operation) const;
-  /// Prepares for operations with this memory. The error says why these would not use it directly.
+  /// Prepares for operations with this memory. The error says why the operations would not use the memory directly.
   [[nodiscard]] Status prepare(DirectMemory& memory);
-  /// Decides where the data will be of an operation that has device memory and has not started. `by_tree`: the
-  /// operation goes through a tree, which uses its buffers where they are if it can.
+  /// Decides the place of an operation's data; the operation has device memory and has not started. `by_tree`: it goes
+  /// through a tree, which uses the buffers in place if it can.
   void settle(Operation& operation, bool by_tree);
-  /// Moves the operation to host memory. The network must not touch the operation's own memory any more. A rank that
-  /// cannot copy its data there ends the communicator, because it is of no use to the others. `why` says, for people,
-  /// what was wrong with the direct way.
+  /// Moves the operation to host memory; the network must have stopped using the operation's own memory. A rank that
+  /// cannot copy its data to host memory ends the communicator, because it cannot take part. `why` says, for people,
+  /// why the direct way is not possible.
   void leave_direct(Operation& operation, const Status& why);
 
  private:

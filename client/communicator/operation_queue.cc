@@ -56,8 +56,8 @@ bool OperationQueue::may_start(const Operation& o) const {
   }
 }
 
-// An operation may end within begin(), and its end advances again. A loop handles that, so that the stack does not
-// grow.
+// Starts operations in a loop. An operation may end within begin(), and its end calls advance() again: the inner call
+// returns at once, so that the stack does not grow.
 void OperationQueue::advance() {
   if (advancing_) return;
   advancing_ = true;

@@ -10,7 +10,7 @@ namespace tributary::client {
 
 void OperationRoutes::prepare_memory(Operation& o) {
   settle_memory(o);
-  // Where a host's leader speaks for it, the other ranks' transports never see the buffers.
+  // If a leader acts for this host and this rank is not the leader, its transport never uses the buffers.
   const bool stays_here = parts_.hosts.takes(o) && parts_.hosts.between() == nullptr;
   if (!o.direct && !stays_here) parts_.memory.keep_registered(o);
 }
@@ -38,8 +38,8 @@ std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
                     .cycle = of_trees->cycle});
 }
 
-/// If some ranks began an operation on trees that were then lost, the other ranks cut it in the same way when they
-/// begin it, because the ranks' part is under way.
+/// Returns the cut of an operation. If some ranks began it on trees that were lost later, the other ranks still cut it
+/// in the same way when they begin it, because the ranks' part is under way.
 std::optional<Cut> OperationRoutes::cut_of(const Operation& o) const {
   if (shared_.settings.path == PathMode::in_network || !in_network_capable(o.signature.collective)) return std::nullopt;
   const auto division = division_of(o);
@@ -57,7 +57,7 @@ void OperationRoutes::run_share(Operation& o) {
 }
 
 void OperationRoutes::settle_memory(Operation& o) {
-  // The ranks send from host memory alone.
+  // A part that the ranks carry needs host memory.
   if (o.direct) parts_.memory.settle(o, way_of(o) == Operation::State::in_network && !cut_of(o));
 }
 
@@ -77,7 +77,7 @@ void OperationRoutes::begin(Operation& o) {
         o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but there is no tree: " + shared_.info.reason));
   }
   Piece piece = o.cut ? trees_part(o, *o.cut) : whole(o);
-  // Trees that all ranks know leave it to the ranks: then their policy chooses the algorithm, too.
+  // If trees that all ranks know leave the operation to the ranks, the trees' policy chooses the algorithm, too.
   const auto division = division_of(o);
   if (division && !division->by_trees) piece.algorithm = division->algorithm;
   run_remainder(o, {piece});
@@ -96,7 +96,7 @@ void OperationRoutes::account(const Operation& o, Operation::State way, bool suc
   ++info.operations;
   const std::uint64_t bytes = payload_bytes(o.signature, shared_.settings.nranks);
   const bool by_hosts = way == Operation::State::by_hosts;
-  if (by_hosts && parts_.hosts.between() != nullptr) return;  // the leaders' communicator counts it
+  if (by_hosts && parts_.hosts.between() != nullptr) return;  // the leaders' communicator counts the operation
   std::uint64_t in_network = 0;
   if (by_hosts) {
     in_network = info.in_network ? bytes : 0;
@@ -121,12 +121,13 @@ std::string OperationRoutes::waits_for(const Operation& o) const {
     default:
       break;
   }
-  // The share may be the missing part: the part that lost trees have left runs without waiting for the share.
+  // The operation may wait for its share only: pieces that lost trees did not finish run without waiting for the share.
   const bool share_is_missing = o.cut && o.share_rounds == 0 && !parts_.traffic.runs(o);
   return name + ", " + (share_is_missing ? parts_.traffic.share_waits_for(o) : parts_.traffic.waits_for());
 }
 
-/// Counts both parts of a split operation: whichever part stands still, the rank at which it does has done the least.
+/// Returns the progress of both parts of a split operation together: if a part stands still, the rank with the least
+/// progress is the rank that delays it.
 std::uint64_t OperationRoutes::steps(const Operation& o) const {
   if (o.state == Operation::State::by_hosts) return parts_.hosts.level()->steps();
   return o.segments_done + o.share_rounds + parts_.traffic.rounds_of(o);

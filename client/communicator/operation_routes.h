@@ -1,8 +1,8 @@
 #pragma once
-// Chooses the way that each operation goes, and starts it there.
+// Chooses the path of each operation, and starts the operation on it.
 //
-// The way is a pure function of the operation, of the policy in rank 0's welcome, and of trees that all ranks use from
-// the same operation on. So every rank chooses the same way for the same operation.
+// The path is a pure function of the operation, of the policy in rank 0's welcome, and of trees that all ranks use from
+// the same operation on. So every rank chooses the same path for the same operation.
 #include "client/communicator/division.h"
 #include "client/communicator/host_path.h"
 #include "client/communicator/online_tuning.h"
@@ -22,9 +22,9 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
     HostPath& hosts;
     RankTraffic& traffic;
     OperationMemory& memory;
-    std::function<void()> ended;                       // called after an operation has ended and its caller knows
+    std::function<void()> ended;                       // called after an operation has ended and its caller was told
     std::function<bool()> shares_all_memory;           // whether all ranks are on one host and reduce in its memory
-    std::function<bool(std::string amendment)> amend;  // on rank 0: asks all ranks to agree on it; false: not now
+    std::function<bool(std::string amendment)> amend;  // on rank 0: asks all ranks to agree; false: they cannot now
   };
   OperationRoutes(Shared& shared, Parts parts)
       : shared_(shared), parts_(std::move(parts)), online_tuning_(shared, parts_.amend) {}
@@ -32,11 +32,11 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   /// Sets the whole group's policy. Call it before the first operation.
   void use(tuning::Policy policy) { policy_ = std::move(policy); }
   [[nodiscard]] const tuning::Policy& policy() const noexcept { return policy_; }
-  /// On rank 0, whose trees are in use now by a policy of these figures: begins to correct it.
+  /// On rank 0, when trees are in use: begins to correct their policy, which was made from these figures.
   void tune_online(const tuning::Figures& figures);
-  /// Rank 0 is about to amend the policy of the trees in use, or has done so.
+  /// Takes rank 0's message that it will amend, or has amended, the policy of the trees in use.
   void on_amendment(const ControlMessage& message);
-  /// Makes a new operation's memory ready.
+  /// Prepares the memory of a new operation.
   void prepare_memory(Operation& operation);
 
   [[nodiscard]] Operation::State way_of(const Operation& operation) const override;
@@ -46,7 +46,7 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   [[nodiscard]] std::string troubles() const override { return parts_.traffic.troubles(); }
 
  private:
-  /// Returns nothing, unless trees in use carry the operation, or lost trees would have carried it.
+  /// Returns the division if trees in use carry the operation, or if lost trees would have carried it; else nullopt.
   [[nodiscard]] std::optional<Division> division_of(const Operation& operation) const;
   [[nodiscard]] bool may_begin() const override;
   void settle_memory(Operation& operation) override;

@@ -95,14 +95,14 @@ void RankTraffic::peer_sent(std::uint32_t, PeerClass peer_class, std::uint64_t c
   runner_of(peer_class).sent(cookie);
 }
 
-// A channel between ranks breaks when a rank ends, or when the network between two ranks fails. In both cases the group
-// is not whole any more.
+// Remembers the lost peer. A channel between ranks breaks when a rank ends, or when the network between two ranks
+// fails. In both cases the group is no longer whole.
 void RankTraffic::peer_failed(std::uint32_t peer, PeerClass, const std::string& reason) {
   if (shared_.life.left() || !shared_.life.well() || lost_) return;
-  // A rank that aborts closes all its connections. Its own error text is better than this rank's, and arrives a little
-  // later through rank 0.
+  // Wait before the report: the peer may have aborted, which closes its connections. Its own error text is better than
+  // this rank's text, and arrives a little later through rank 0.
   lost_ = LostPeer{peer, reason, shared_.transport.now() + shared_.settings.drain_grace};
-  directory_.want(peer);  // the error text names its host
+  directory_.want(peer);  // the error text names the peer's host
 }
 
 void RankTraffic::report_lost_peer() {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kNone = UINT64_MAX;
 
-/// One segment as a collective between the ranks.
+/// Returns one segment as a collective between the ranks.
 Piece piece_of(const Operation& o, const Segment& segment, std::uint32_t rank) {
   const Collective collective = o.signature.collective;
   const Pattern pattern = pattern_of(collective);
@@ -52,7 +52,7 @@ Remainder remainder_of(const Operation& o, const Segmentation& segmentation, con
     remainder.pieces.push_back(whole(o));
     return remainder;
   }
-  std::uint64_t end = kNone;  // element after the last piece
+  std::uint64_t end = kNone;  // the first element after the last piece
   for (const std::uint64_t index : left) {
     const Segment segment = segmentation.at(index);
     if (segment.offset == end && remainder.pieces.back().root == segment.owner) {

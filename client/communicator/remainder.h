@@ -1,5 +1,5 @@
 #pragma once
-// The part of an operation that a lost tree has left undone.
+// The part of an operation that a lost tree did not finish.
 #include <functional>
 #include <vector>
 
@@ -10,12 +10,12 @@
 namespace tributary::client {
 
 struct Remainder {
-  std::vector<Piece> pieces;   // in order; adjacent pieces with one owner are joined
-  std::uint64_t segments = 0;  // the number of the operation's segments in the pieces
+  std::vector<Piece> pieces;   // in order; neighbouring segments with one owner are joined
+  std::uint64_t segments = 0;  // number of segments in the pieces
 };
 
-/// Returns the segments for whose sequences no rank has a result; the same on every rank. `lanes`: all lanes of the
-/// lost trees; every rank has the results below `everyones(lane)`.
+/// Returns the segments for whose sequences no rank has a result; every rank returns the same. `lanes`: all lanes of
+/// the lost trees; every rank has the lane's results below sequence `everyones(lane)`.
 [[nodiscard]] Remainder remainder_of(const Operation& operation, const Segmentation& segmentation,
                                      const std::vector<LaneLink*>& lanes, std::uint32_t rank,
                                      const std::function<std::uint64_t(std::size_t)>& everyones);

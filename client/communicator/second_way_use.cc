@@ -21,7 +21,7 @@ void SecondWayUse::watch(PeerMesh& mesh, std::string device_address) {
 }
 
 void SecondWayUse::tell_user(const std::string& whose, const std::string& reason, bool device_gone) const {
-  if (!on_use || shared_.life.leaving()) return;  // ranks that leave break connections, too
+  if (!on_use || shared_.life.leaving()) return;  // ranks that leave close connections, too
   on_use("tributary: rank " + std::to_string(shared_.known_as()) + ": its connections to " + whose +
              " go over TCP from now on: " + reason,
          device_gone);

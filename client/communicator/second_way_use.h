@@ -1,6 +1,6 @@
 #pragma once
-// Transports with a second way (tributary/transport/second_way.h): which connections of this rank use it, and which
-// ranks learn of that.
+// The use of a transport's second way (tributary/transport/second_way.h): moves this rank's connections to the second
+// way, and tells the ranks that must know.
 #include <functional>
 #include <string>
 
@@ -22,22 +22,23 @@ class SecondWayUse {
   /// Watches from now on the connections to other ranks and the address of this rank's device on the first way.
   void watch(PeerMesh& mesh, std::string device_address);
 
-  /// Handles a break of the first way between this rank and `peer`, of their connection or of one side's device.
-  /// The higher rank makes the second connection, and may not have noticed the break: the lower rank tells it through
+  /// Handles a break of the first way between this rank and `peer`: the connection broke, or one side's device is gone.
+  /// The higher rank makes the second connection. It may not have noticed the break, so the lower rank tells it through
   /// rank 0.
   void broken_with(std::uint32_t peer, const std::string& reason);
-  /// Called when a connection breaks. If this rank's device is gone, tells all others, who would try to reach it.
+  /// Checks this rank's device; called when a connection breaks. If the device is gone, tells all other ranks, which
+  /// would else try to reach it.
   void check_device();
   [[nodiscard]] bool device_gone() const noexcept { return device_gone_; }
-  /// On rank 0: passes the message on to the rank that it is for, or to all.
+  /// On rank 0: passes the message on to the rank, or to all ranks, for which it is meant.
   void spread(const ControlMessage& message);
-  /// Takes another rank's message that it has left the first way.
+  /// Takes another rank's message that this other rank has left the first way.
   void on_word(const ControlMessage& message);
-  /// The error says why this rank cannot reach aggregators, and need not try.
+  /// Returns success if this rank may try to reach aggregators. The error says why it cannot reach them.
   [[nodiscard]] Status may_reach_trees() const;
 
   /// Called with the line for the log when connections of this rank go the second way from now on. `device_gone`: all
-  /// of them do.
+  /// connections of this rank do.
   std::function<void(const std::string&, bool device_gone)> on_use;
 
  private:

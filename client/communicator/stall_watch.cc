@@ -15,8 +15,8 @@ void StallWatch::on_mismatch(std::uint32_t peer, const PostedReceive& expected, 
   } else if (arrived.operation < expected.operation) {
     check_unwanted_frames();
   } else {
-    // The peer is past this operation, and has not sent what this rank waits for: the inquiry will show what it called
-    // instead.
+    // The peer is past this operation, and has not sent the data for which this rank waits: rank 0's inquiry will show
+    // which operation the peer called instead.
     shared_.whole.tell_rank_0(
         {.type = FrameType::stalled,
          .operation = expected.operation,
@@ -33,8 +33,9 @@ void StallWatch::report_mismatch(std::uint64_t number, const Signature& mine, st
                              .body = to_string(report)});
 }
 
-// Looks for frames of operations that have ended here without them. With two roots, for example, both send, and both
-// end once their data are on their way. No receive waits for such a frame, so nothing else finds it.
+// Looks for frames of operations that have ended on this rank without them. For example, two ranks call a broadcast as
+// its root: both send, and both end once their data are on their way. No receive waits for such a frame, so only this
+// check finds it.
 void StallWatch::check_unwanted_frames() {
   if (mesh_ == nullptr) return;
   const auto look = [this](std::uint32_t peer, const FrameHeader& header) {
@@ -55,7 +56,7 @@ void StallWatch::on_inquiry(const ControlMessage& message) {
   p.called = message.operation < operations.next_number();
   const Operation* const o = operations.find(message.operation);
   if (!operations.empty()) operations.all().front()->asked_at = now;
-  leaving_since_ = now;  // rank 0 lives, and finds out who is missing
+  leaving_since_ = now;  // rank 0 lives, and finds out which ranks are missing
   p.ended = p.called && o == nullptr;
   if (const Signature* const recent = operations.recent(message.operation)) {
     p.signature_known = true;
@@ -66,7 +67,7 @@ void StallWatch::on_inquiry(const ControlMessage& message) {
     p.waits_for_tree = o->in_trees() && shared_.clock.waited(since, suspect_after() / 2);
     p.steps = parts_.text.steps(*o);
   }
-  if (!operations.empty()) {  // operations that have ended leave from the front
+  if (!operations.empty()) {  // operations that have ended leave the queue at the front
     p.oldest = operations.first_number();
     p.waits_for = parts_.text.waits_for(*operations.all().front());
   }
@@ -85,8 +86,8 @@ std::string StallWatch::stood_still() const {
          ", and found when it went on: ";
 }
 
-/// Rank 0 asks soon after each suspicion that it learns of, unless an inquiry is under way. An inquiry takes at most
-/// 0.2 of the time-out.
+/// True if rank 0 has not asked this rank for too long. Rank 0 asks all ranks soon after each suspicion, unless an
+/// inquiry is under way. An inquiry takes at most 0.2 of the time-out.
 bool StallWatch::rank_0_hangs(const Operation& o) const noexcept {
   return shared_.clock.waited(o.asked_at, timeout() * 7 / 20);
 }
@@ -126,14 +127,15 @@ void StallWatch::check_operations() {
   }
 }
 
-/// Waits a little longer than rank 0, which names the ranks that do not come to the end.
+/// Gives up a little later than rank 0 does: rank 0 can name the ranks that have not called finalize.
 void StallWatch::check_end() {
   if (shared_.life.state() != Life::State::leaving || !shared_.clock.waited(leaving_since_, timeout() * 21 / 20))
     return;
   rank_0_is_silent(" to finalize");
 }
 
-/// Waits a little longer than for collectives: rank 0 knows better which rank holds up a collective.
+/// Reports a message that takes too long, a little later than a collective: a collective may delay the message, and
+/// rank 0 knows better which rank delays the collective.
 void StallWatch::check_messages() {
   if (!shared_.life.well()) return;
   const Duration patience = timeout() * 21 / 20;

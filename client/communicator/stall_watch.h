@@ -1,10 +1,10 @@
 #pragma once
-// Finds out that an operation takes too long, or that ranks have called different operations, and tells rank 0, which
-// alone knows what all ranks do.
+// Finds out that an operation takes too long, or that ranks have called different operations, and tells rank 0: only
+// rank 0 knows the state of all ranks.
 //
-// Limits, of the time-out T: a rank tells rank 0 of a suspicion at 0.7 T at the latest, so that rank 0 learns which
-// ranks answer; and reports in earnest at T, when those ranks answer at once. If rank 0 is the one that hangs, the rank
-// gives up by itself at T, or at 1.25 T if rank 0 began to hang after it was told of the suspicion.
+// Limits, with the time-out T: a rank tells rank 0 a suspicion at 0.7 T at the latest, so that rank 0 learns which
+// ranks answer. It reports that the time-out is over at T; the ranks that live then answer at once. If rank 0 itself
+// hangs, the rank gives up by itself at T, or at 1.25 T if rank 0 began to hang after it had heard the suspicion.
 #include <string>
 
 #include "client/collectives/fallback/peer_mesh.h"
@@ -19,11 +19,11 @@ namespace tributary::client {
 class ProgressText {
  public:
   virtual ~ProgressText() = default;
-  /// "operation 3 (barrier), segment 2 of the fallback, which needs rank 5"
+  /// Returns a text such as "operation 3 (barrier), segment 2 of the fallback, which needs rank 5".
   [[nodiscard]] virtual std::string waits_for(const Operation& operation) const = 0;
   /// Returns a number that grows with the progress of the operation.
   [[nodiscard]] virtual std::uint64_t steps(const Operation& operation) const = 0;
-  /// " (...)": the connections between ranks that could not be made so far; empty if there are none.
+  /// Returns the connections between ranks that could not be made so far, as " (...)"; empty if there are none.
   [[nodiscard]] virtual std::string troubles() const = 0;
 };
 
@@ -39,20 +39,20 @@ class StallWatch {
   /// Watches the connections between ranks from now on.
   void use(const PeerMesh& mesh) noexcept { mesh_ = &mesh; }
 
-  /// Call this a few times a second at least.
+  /// Call this at least a few times a second.
   void tick();
-  /// Notes that a part of a message has arrived. It is no sign of life of a collective, nor is a collective one of
-  /// messages.
+  /// Notes that a part of a message has arrived. Messages and collectives make progress separately, so this is no sign
+  /// that a collective makes progress.
   void message_arrived() noexcept { messages_progress_at_ = shared_.clock.now(); }
   /// Notes that this rank has told rank 0 that it is done.
   void leaving() noexcept { leaving_since_ = shared_.clock.now(); }
-  /// Answers rank 0, which asks how far this rank is.
+  /// Answers rank 0, which asks for this rank's progress.
   void on_inquiry(const ControlMessage& message);
-  /// Reports a frame of a collective that does not fit this rank's next receive.
+  /// Reports a frame of a collective that does not match this rank's next receive.
   void on_mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived);
 
-  /// Returns, for an error's text, "rank 3 stood still for 20 s, and found when it went on: " if it did within the
-  /// time-out; else "". The others have waited no longer for this rank than it waits for them.
+  /// Returns, for an error's text, "rank 3 stood still for 20 s, and found when it went on: " if this rank stood still
+  /// within the time-out; else "". The other ranks may have given up because of this rank, not the other way round.
   [[nodiscard]] std::string stood_still() const;
 
  private:

@@ -70,7 +70,7 @@ void TagMatching::fail_receives(const Error& error) {
 
 std::string TagMatching::overdue(transport::TimePoint before) const {
   if (receives_.empty()) return {};
-  const Receive& oldest = receives_.begin()->second;  // keys are in the order of the calls
+  const Receive& oldest = receives_.begin()->second;  // keys grow in the order of the calls
   return oldest.message.called_at < before ? describe(oldest.message, oldest.source) : std::string();
 }
 

@@ -19,23 +19,23 @@ namespace tributary::client {
 struct Offer {
   std::uint32_t from = 0;
   std::uint32_t tag = 0;
-  std::uint64_t number = 0;  // the sender's count of its offers to this rank
+  std::uint64_t number = 0;  // number of the offer among all offers of its sender to this rank
   Signature signature;
 };
 
 class TagMatching {
  public:
-  /// An offer has come. Returns the receive that it goes to; if there is none, keeps the offer.
+  /// Takes an offer that has come. Returns the receive that accepts it; if no receive does, keeps the offer.
   [[nodiscard]] std::optional<Message> offered(const Offer& offer);
-  /// A receive from `source`, or from any rank, was called. Returns the offer that it takes; if there is none, keeps
-  /// the receive and moves from `message`.
+  /// Takes a call to receive from `source`, or from any rank. Returns the offer that it accepts; if there is none,
+  /// keeps the receive and moves from `message`.
   [[nodiscard]] std::optional<Offer> called(std::optional<std::uint32_t> source, Message& message);
 
-  /// Returns how many offers of that rank are kept.
+  /// Returns how many offers of this rank are kept.
   [[nodiscard]] std::size_t offers_of(std::uint32_t rank) const;
   [[nodiscard]] bool receives_wait() const noexcept { return !receives_.empty(); }
   void fail_receives(const Error& error);
-  /// Describes a receive that was called before `before`; empty if there is none.
+  /// Describes a waiting receive whose call was before `before`; empty if there is no such receive.
   [[nodiscard]] std::string overdue(transport::TimePoint before) const;
 
  private:
@@ -43,16 +43,16 @@ class TagMatching {
     std::optional<std::uint32_t> source;
     Message message;
   };
-  /// Tag, rank, key: receives of one tag and rank stand together, in their order.
+  /// Entries (tag, rank, key): the entries with one tag and rank stand together, in the order of their keys.
   using ByRank = std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>>;
   [[nodiscard]] static std::optional<std::uint64_t> first(const ByRank& order, std::uint32_t tag, std::uint64_t rank);
 
-  std::uint64_t next_ = 0;                                           // key: in the order of arrival, and of calls
+  std::uint64_t next_ = 0;                                           // the next key: keys number arrivals and calls
   std::map<std::pair<std::uint32_t, std::uint64_t>, Offer> offers_;  // by tag and key
   ByRank offers_from_;
-  std::map<std::uint32_t, std::size_t> kept_;  // by rank: the number of its offers that are kept
+  std::map<std::uint32_t, std::size_t> kept_;  // by rank: how many of its offers are kept
   std::map<std::uint64_t, Receive> receives_;  // by key
-  ByRank receives_from_;                       // a source of kAnyRank: any
+  ByRank receives_from_;                       // the rank is kAnyRank for receives from any rank
 };
 
 }  // namespace tributary::client

@@ -32,7 +32,7 @@ void TaggedMessages::send(std::uint32_t peer, Message message) {
 
 void TaggedMessages::receive(std::optional<std::uint32_t> source, Message message) {
   TRIBUTARY_ASSERT(!message.sends && message.tag != 0, "a message with tag {}", message.tag);
-  // The higher of two ranks connects, and it may be the one that waits for an offer.
+  // Connect now: the higher of two ranks connects, and the higher rank may be the receiver, which waits for an offer.
   if (source && *source != rank_) static_cast<void>(mesh_->link(PeerClass::tagged, *source));
   if (const auto offer = matching_.called(source, message)) match(*offer, std::move(message));
 }
@@ -83,7 +83,7 @@ void TaggedMessages::match(const Offer& offer, Message receive) {
   const Signature expected = signature_of(receive);
   PeerLink& link = mesh_->link(PeerClass::tagged, offer.from);
   under_way_.begin(link, offer.from, std::move(receive), offer.number);
-  if (offer.signature != expected)  // this ends the communicator
+  if (offer.signature != expected)  // disagree_() ends the communicator
     return disagree_(disagreement(offer.from, offer.signature, rank_, expected, offer.tag));
   FrameHeader header;
   header.type = FrameType::want;
@@ -113,7 +113,7 @@ void TaggedMessages::fail_all(const Error& error) {
 std::string TaggedMessages::overdue(transport::TimePoint before) const {
   for (const auto& [peer, state] : peers_) {
     if (state.unanswered.empty()) continue;
-    const Message& oldest = state.unanswered.begin()->second;  // numbers are in the order of the calls
+    const Message& oldest = state.unanswered.begin()->second;  // numbers grow in the order of the calls
     if (oldest.called_at < before) return describe(oldest, peer);
   }
   return matching_.overdue(before);

@@ -15,7 +15,7 @@ namespace {
 constexpr auto kJoinLimit = std::chrono::seconds(5);
 constexpr auto kLeaveLimit = std::chrono::seconds(1);
 
-/// The policy that rank 0 sent beside the descriptor; none: the welcome's policy stays.
+/// Returns the policy that rank 0 sent with the descriptor; nullopt: the welcome's policy stays.
 Result<std::optional<tuning::Policy>> policy_of(const nlohmann::json& place) {
   const auto text = place.find("tuning");
   if (text == place.end()) return std::nullopt;
@@ -160,8 +160,8 @@ bool TreeLife::on_commit(const ControlMessage& message) {
 
 std::optional<tuning::Amendment> TreeLife::on_amendment(const ControlMessage& message, const tuning::Policy& welcome) {
   if (message.type == FrameType::amend) {
-    // A rank that does not use these trees yet lets rank 0 drop the amendment; if it has lost them, rank 0 has dropped
-    // it.
+    // If this rank does not use these trees yet, its answer kNever makes rank 0 drop the amendment. If this rank has
+    // lost the trees, rank 0 has dropped it already.
     amending_ = in_use() && trees_->generation == message.epoch;
     shared_.whole.tell_rank_0({.type = FrameType::next_operation,
                                .epoch = message.epoch,

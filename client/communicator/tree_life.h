@@ -1,13 +1,13 @@
 #pragma once
-// The trees of one rank: how they form and are lost, and how the operations on them go on.
+// The trees of one rank: they form, are used, and are lost; the operations on lost trees go on between the ranks.
 //
-//   none --commit--> in_use --freeze--> frozen --recover--> repairing --everybody has what anybody had--> none
-//                       ^                                                  (the rest runs between the ranks)
+//   none --commit--> in_use --freeze--> frozen --recover--> repairing --all ranks have the same results--> none
+//                       ^                                                   (the rest runs between the ranks)
 //                       +-- commit: newer trees
 //
-// Meanwhile the next trees may form: this rank joins them, and says so; rank 0 proposes them once all have joined, and
-// commits from which operation on they are used. No operation starts from propose to commit, nor from freeze until the
-// repair is done.
+// In every state the next trees may form: this rank joins them, and tells rank 0. Rank 0 proposes them once all ranks
+// have joined; its commit says from which operation on the ranks use them. No operation starts between propose and
+// commit, or between freeze and the end of the repair.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -27,21 +27,21 @@ namespace tributary::client {
 
 /// The facts of one generation of trees that decide which operations it carries, and which part of them.
 struct TreeTerms {
-  std::uint64_t first_operation = kNever;  // kNever: not committed yet
+  std::uint64_t first_operation = kNever;  // kNever: no commit has come yet
   std::uint64_t end = kNever;              // set for lost trees: no rank has begun this operation or a later one
   std::uint32_t segment_bytes = 0;
   std::uint32_t lanes = 0;
-  std::uint32_t cycle = 0;  // of the dealing of segments to lanes
+  std::uint32_t cycle = 0;  // places in a cycle of the dealing (client/operation/dealing.h)
   struct PolicyFrom {
     std::uint64_t first_operation = 0;
     tuning::Policy policy;
   };
-  std::vector<PolicyFrom> policies{};  // by operation, ascending; for operations before the first: the welcome's
+  std::vector<PolicyFrom> policies{};  // ascending; earlier operations use the welcome's policy
 
-  /// nullptr: the welcome's.
+  /// Returns the policy of an operation; nullptr: the welcome's policy.
   [[nodiscard]] const tuning::Policy* policy_of(std::uint64_t operation) const noexcept;
-  /// From operation `first` on, `amendment` changes the policy, which is `welcome` if these terms have none.
-  /// `started`: all earlier operations have started, so that nobody asks for them again.
+  /// Changes the policy by `amendment` from operation `first` on; the policy is `welcome` if these terms have none.
+  /// `started`: all earlier operations have started, so no caller asks for their policy again.
   void amend(std::uint64_t first, const tuning::Amendment& amendment, const tuning::Policy& welcome,
              std::uint64_t started);
 };
@@ -51,7 +51,7 @@ struct Trees {
   std::uint32_t generation = 0;
   GroupDescriptor descriptor;
   std::vector<std::unique_ptr<LaneLink>> lanes;
-  std::uint32_t ready = 0;  // lanes
+  std::uint32_t ready = 0;  // number of lanes that are ready
   bool failed = false;
   TreeTerms terms;
   [[nodiscard]] std::vector<LaneLink*> links() const;
@@ -60,9 +60,9 @@ struct Trees {
 class TreeUser {
  public:
   virtual ~TreeUser() = default;
-  /// Moves `operation` to host memory, because the network does not reach its own memory.
+  /// Moves `operation` to host memory, because it leaves the tree.
   virtual void leave_direct(Operation& operation) = 0;
-  /// Reports that operations take another path; `reason`: why they do not use trees, if they do not.
+  /// Reports that operations take another path; `reason`: why they use no trees; empty if they use trees.
   virtual void report_path(const std::string& reason, PathEvent event) = 0;
 };
 
@@ -77,18 +77,18 @@ class TreeLife final : private LaneUser {
         second_way_(second_way),
         secrets_(shared.settings.link_keys.get(), shared.settings.id.secret) {}
 
-  /// Sets the connections that repairs go over; called before the first message.
+  /// Sets the mesh over which repairs go; called before rank 0's first message.
   void use(PeerMesh& mesh) noexcept { mesh_ = &mesh; }
 
-  // rank 0's messages
+  // Messages of rank 0.
   void on_descriptor(const ControlMessage& message);
   void on_propose(const ControlMessage& message);
-  /// Uses the trees from message.operation on, or gives up those that were forming. Returns whether trees are in use
-  /// now that were not before.
+  /// Uses the trees from message.operation on, or gives up the trees that were forming. Returns true if new trees are
+  /// in use now.
   bool on_commit(const ControlMessage& message);
-  /// amend: starts no operation until the amendment comes, and tells rank 0 which operation is next.
-  /// amended: returns the amendment that holds from message.operation on; none if the trees were lost meanwhile.
-  /// `welcome`: the policy where trees have none.
+  /// Handles a message `amend`: tells rank 0 which operation is next, and starts no operation until `amended` comes.
+  /// Handles a message `amended`: returns the amendment, which holds from message.operation on; none if the trees were
+  /// lost meanwhile. `welcome`: the policy of trees without a policy of their own.
   std::optional<tuning::Amendment> on_amendment(const ControlMessage& message, const tuning::Policy& welcome);
   void on_freeze(const ControlMessage& message);
   void on_recover(const ControlMessage& message);
@@ -100,9 +100,9 @@ class TreeLife final : private LaneUser {
   /// Checks whether the aggregators still answer.
   void look();
   void tick();
-  /// Takes leave of the aggregators, because all ranks are done.
+  /// Leaves the aggregators, because all ranks are done.
   void leave();
-  /// Stops: takes no result any more.
+  /// Stops: from now on takes no result.
   void fail();
 
   [[nodiscard]] State state() const noexcept { return state_; }
@@ -111,19 +111,20 @@ class TreeLife final : private LaneUser {
   [[nodiscard]] bool holding() const noexcept {
     return proposed_ || amending_ || state_ == State::frozen || state_ == State::repairing;
   }
-  /// Returns whether `operation` comes late enough for the trees in use.
+  /// Returns whether trees are in use, and `operation` is not earlier than their first operation.
   [[nodiscard]] bool serve(const Operation& operation) const noexcept {
     return in_use() && operation.number >= trees_->terms.first_operation;
   }
-  /// Returns the trees in use, or frozen; else nullptr.
+  /// Returns the trees that are in use, frozen or under repair; else nullptr.
   [[nodiscard]] const Trees* trees() const noexcept { return trees_.get(); }
-  /// Returns the terms of the trees in use that serve `operation`, or of lost trees on which some rank has begun it.
+  /// Returns the terms of the trees in use, if they serve `operation`, or of lost trees on which some rank has begun
+  /// it.
   [[nodiscard]] const TreeTerms* terms_for(const Operation& operation) const noexcept;
-  /// Starts an operation that goes by the trees in use: all of it, or only this many of its first segments.
+  /// Starts an operation on the trees in use: all its segments or, if it has a cut, the segments before the cut.
   void start(Operation& operation);
-  /// Makes the lanes ready for memory that the processor does not reach. The error says why they cannot be.
+  /// Prepares the lanes for memory that the processor cannot reach. The error says why they cannot use it.
   [[nodiscard]] Status prepare(const DirectMemory& memory, const std::vector<std::span<const std::byte>>& ranges);
-  /// Returns the first segment that `operation` waits for: "segment 3 (lane 0)".
+  /// Returns a text that names the first segment for which `operation` waits, such as "segment 3 (lane 0)".
   [[nodiscard]] std::string waits_for(const Operation& operation) const;
 
  private:
@@ -156,18 +157,18 @@ class TreeLife final : private LaneUser {
   LinkSecrets secrets_;
   PeerMesh* mesh_ = nullptr;
   State state_ = State::none;
-  bool proposed_ = false;  // a propose has come, and no commit since
-  bool amending_ = false;  // an amend has come, and no amended since
+  bool proposed_ = false;  // `propose` has come, and no `commit` since then
+  bool amending_ = false;  // `amend` has come, and no `amended` since then
   std::unique_ptr<Trees> forming_;
   std::unique_ptr<Trees> trees_;
   std::unique_ptr<Repair> repair_;
-  std::vector<TreeTerms> lost_;  // lost trees' terms, while this rank may begin operations that others began
-                                 // there
-  std::optional<ControlMessage> waiting_propose_;  // until the repair is done
-  std::optional<ControlMessage> waiting_recover_;  // until its data have come to host memory
+  std::vector<TreeTerms> lost_;  // terms of lost trees, until this rank has begun all operations that other
+                                 // ranks began on them
+  std::optional<ControlMessage> waiting_propose_;  // handled when the repair is done
+  std::optional<ControlMessage> waiting_recover_;  // handled when retained data have come to host memory
   std::shared_ptr<std::atomic<std::size_t>> coming_down_ = std::make_shared<std::atomic<std::size_t>>(0);  // copies
   transport::TimePoint lost_at_{};
-  std::vector<std::unique_ptr<Trees>> discarded_;  // their channels may be in a callback until the next tick
+  std::vector<std::unique_ptr<Trees>> discarded_;  // trees whose channels may be in a callback until the next tick
   std::vector<std::unique_ptr<Repair>> discarded_repairs_;
 };
 

@@ -15,8 +15,8 @@ void TreeLife::lane_failed(std::uint32_t lane, const std::string& reason) {
   const bool ready = trees->ready == trees->lanes.size();
   if (trees == trees_.get() && first) lost_at_ = shared_.clock.now();
   const bool had_device = !second_way_.device_gone();
-  second_way_.check_device();  // so that the report below does not blame an aggregator
-  // A rank whose own device is gone cannot say whether an aggregator failed.
+  second_way_.check_device();  // if the device is gone, the report below blames no aggregator
+  // A rank whose own device is gone cannot know whether an aggregator failed.
   const bool blind = (had_device && second_way_.device_gone()) || !second_way_.may_reach_trees();
   shared_.whole.tell_rank_0(
       {.type = ready ? FrameType::lane_failed : FrameType::joined,
@@ -34,7 +34,7 @@ void TreeLife::lane_fault(const MismatchReport& report) {
 void TreeLife::on_freeze(const ControlMessage& message) {
   if (!in_use() || trees_->generation != message.epoch) return;
   if (lost_at_ == transport::TimePoint{}) lost_at_ = shared_.clock.now();
-  second_way_.check_device();  // the repair goes between the ranks
+  second_way_.check_device();  // the repair uses connections between the ranks
   state_ = State::frozen;
   if (message.value != kMoves) ++shared_.info.failovers;
   for (auto& lane : trees_->lanes) lane->freeze();
@@ -47,14 +47,14 @@ void TreeLife::on_freeze(const ControlMessage& message) {
                              .body = encode(holdings)});
 }
 
-/// Recovery and the fallback work in host memory alone.
+/// Moves data from devices to host memory: recovery and the fallback can only work there.
 void TreeLife::bring_down() {
   for (const auto& o : operations_.all()) {
     if (o->direct && o->state != Operation::State::done) user_.leave_direct(*o);
   }
   for (auto& lane : trees_->lanes) {
     const auto done = [left = coming_down_] { left->fetch_sub(1); };
-    coming_down_->fetch_add(lane->descriptor().window);  // before the first can end
+    coming_down_->fetch_add(lane->descriptor().window);  // before the first copy can end
     coming_down_->fetch_sub(lane->descriptor().window - lane->bring_down(done));
   }
 }
@@ -93,7 +93,7 @@ void TreeLife::repair_sent() {
   if (repair_) repair_->sent();
 }
 
-/// Every rank has the results that any rank had: the rest of each operation runs between the ranks.
+/// Ends the repair: all ranks have the same results, and the rest of each operation runs between the ranks.
 void TreeLife::repaired() {
   TRIBUTARY_ASSERT(state_ == State::repairing, "a repair ends of trees that are {}", to_string(state_));
   shared_.whole.look_at_clock();
@@ -101,7 +101,7 @@ void TreeLife::repaired() {
   const auto everyones = [this](std::size_t lane) { return repair_->everyones(lane); };
   for (const auto& owned : operations_.all()) {
     Operation& o = *owned;
-    if (!o.in_trees()) continue;  // a split operation that waits only for the ranks' share has nothing left
+    if (!o.in_trees()) continue;  // a split operation may wait only for the ranks' share
     const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->descriptor.lanes[0].segment_bytes);
     auto rest = remainder_of(o, segmentation, lanes, shared_.rank(), everyones);
     TRIBUTARY_ASSERT(rest.segments <= o.segments, "{} of {} segments are left of {}", rest.segments, o.segments,

@@ -102,7 +102,7 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
     return tuning::encode(policy_for(settings, directory, tuning::shape_of(trees)));
   };
   const bool only_trees = settings.path == PathMode::in_network || settings.require_trees;
-  c.may_move = !only_trees;  // moving takes the fallback for a moment
+  c.may_move = !only_trees;  // a move to other trees uses the fallback for a short time
   c.require_trees = settings.require_trees;
   c.inquiry_limit = settings.timeout / 5;
   c.timeout = c.finalize_limit = settings.timeout;

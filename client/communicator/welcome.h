@@ -1,5 +1,5 @@
 #pragma once
-// Rank 0's decisions for all ranks once they have come, and how it tells them.
+// Rank 0's decisions for all ranks after they have come, and the message that carries the decisions.
 #include <optional>
 #include <string>
 
@@ -16,28 +16,29 @@ struct Welcome {
   bool local = false;       // all ranks share memory
   struct Hosts {
     hosts::HostMap map;
-    std::uint16_t leaders_port = 0;  // at rank 0
+    std::uint16_t leaders_port = 0;  // port at rank 0's address
   };
   std::optional<Hosts> hosts{};
 };
 
-/// Returns the content of the frame to `rank`: the welcome, and where the rank's usual peers are.
+/// Returns the content of the frame to `rank`: the welcome, and the addresses of the rank's usual peers.
 [[nodiscard]] std::string encode(const Welcome& welcome, const Directory& directory, std::uint32_t rank);
-/// Takes the members into `membership`. Errc::corrupt: rank 0 sent something malformed.
+/// Reads a welcome, and adds its members to `membership`. Errc::corrupt: rank 0's message is malformed.
 [[nodiscard]] Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks);
 
-/// Returns rank 0's choice, which depends on where the ranks are. Ranks with the same address share its cores; the
-/// topology says between which of them there are links.
+/// Returns the policy, which rank 0 chooses by the places of the ranks: ranks with one address share the cores of one
+/// host, and the topology says which hosts have links between them.
 [[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
                                         const tuning::TreeShape& trees = {});
 
-/// Returns the figures behind policy_for().
+/// Returns the figures from which policy_for() makes the policy.
 [[nodiscard]] tuning::Figures figures_for(const CommunicatorSettings& settings, const Directory& directory,
                                           const tuning::TreeShape& trees);
 
-/// Returns the path that the first commit will name.
+/// The path that the first commit names.
 enum class FirstPath : std::uint8_t { between_ranks_or_tree, local, by_hosts };
-/// Returns the settings of rank 0's part. `between`: what the leaders' communicator tells, if there is one.
+/// Returns the settings of rank 0's coordinator. `between`: encode_between() of the leaders' communicator, if it
+/// exists.
 [[nodiscard]] CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, const Directory& directory,
                                                        FirstPath path, const std::string& between);
 
