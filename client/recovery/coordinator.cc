@@ -76,7 +76,7 @@ void Coordinator::ask(TimePoint now) {
   }
 }
 
-// Stays on the fallback until the next try. The first time, this also lets the ranks begin.
+// Stays on the fallback until the next request for trees. The first call also lets the ranks begin.
 void Coordinator::rest(const std::string& reason) {
   state_ = State::resting;
   deadline_ = TimePoint::max();
@@ -88,8 +88,8 @@ void Coordinator::rest(const std::string& reason) {
   begin_without(generation_, reason);
 }
 
-/// Lets the ranks begin, if they have not, and gives up trees of this generation. Ranks that require trees wait on for
-/// as long as some may come.
+/// Lets the ranks begin, if they have not begun, and gives up trees of this generation. Ranks that require trees go on
+/// waiting as long as trees may still come.
 void Coordinator::begin_without(std::uint32_t generation, const std::string& reason) {
   if (settings_.require_trees && settings_.use_trees && !search_.hopeless) return;
   if (!std::exchange(initial_, false)) return;
@@ -107,14 +107,14 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
       group_ = 0;
       ++attempt_;
     }
-    // The ranks that require trees need not wait for a token that they do not have.
+    // If the ranks require trees and the manager denies them, they need not wait: no later answer will differ.
     if (answer.error().code == Errc::denied && settings_.require_trees && initial_) search_.hopeless = true;
     return rest(answer.error().message);
   }
   lost_.answered();
   ++attempt_;
   take(*answer);
-  // These trees may hold an aggregator that was lost meanwhile.
+  // These trees may contain an aggregator that was lost meanwhile.
   if (lost_.any_untold() && group_ != 0) return ask(now_);
   if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
   join(*answer);
@@ -143,8 +143,8 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
     for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) give_place(rank, descriptor.for_rank(rank));
     return;
   }
-  // A rank joins when it has its place, and then waits for ranks whose page is still to come: so each page starts the
-  // limit anew.
+  // Each page starts the limit anew: a rank joins when it has its place, and then waits for ranks whose page has not
+  // come.
   fetch_places(
       *service_, std::make_shared<const GroupDescriptor>(descriptor), settings_.nranks,
       {.wanted = [this, alive = alive_,
@@ -170,10 +170,10 @@ void Coordinator::ask_for_better(const std::string& why) {
                     });
 }
 
-/// Gives up the present trees only if the answer has others.
+/// Takes the answer to a request for better trees. Gives up the present trees only if the answer has other trees.
 void Coordinator::on_better(std::uint32_t generation, const std::string& why, Result<GroupDescriptor> answer) {
   if (state_ == State::stopped || !answer || answer->empty()) return;
-  take(*answer);  // for the manager the group has moved, whatever its state is here
+  take(*answer);  // the manager counts the group as moved, in every state
   if (state_ != State::in_network || generation != generation_) return;
   better_ = std::move(*answer);
   lose_tree("moves to other trees: " + why, kMoves);
@@ -191,7 +191,7 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
     const LaneFailure failure = decode_lane_failure(message.body);
     lost_.note(failure.aggregator);
     if (state_ != State::joining) return;
-    if (message.value == kCannotJoin) {  // for good: each new tree would fail alike, and every try costs all ranks time
+    if (message.value == kCannotJoin) {  // for good: every new tree would fail in the same way, at the cost of a pause
       search_.hopeless = true;
       retry_at_ = renew_at_ = TimePoint::max();
       if (group_ != 0) service_->release(std::exchange(group_, 0));
@@ -237,7 +237,7 @@ void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& me
 void Coordinator::on_lane_failed(const ControlMessage& message) {
   if (message.epoch != generation_ || generation_ == 0) return;
   const LaneFailure failure = decode_lane_failure(message.body);
-  lost_.note(failure.aggregator);  // in every state: a report that comes too late for one request goes with the next
+  lost_.note(failure.aggregator);  // in every state: if the request is already under way, the next request carries it
   if (state_ == State::joining || state_ == State::proposing) return abandon(failure.reason);
   if (state_ == State::in_network) lose_tree(failure.reason);
 }
@@ -267,7 +267,7 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
         r, {.type = FrameType::recover, .epoch = generation_, .operation = begun_, .body = encode(plan->for_rank(r))});
   const auto better = std::exchange(better_, std::nullopt);
   if (better && !lost_.any_untold()) return join(*better);
-  rest("");  // an aggregator of the other trees may have failed meanwhile, too
+  rest("");  // an aggregator of the better trees may have failed meanwhile, too
   if (retry_at_ != TimePoint::max()) retry_at_ = std::min(retry_at_, now_ + settings_.ask_after_loss);
 }
 
@@ -288,7 +288,8 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
     case FrameType::progress:
       return on_progress(rank, message);
     case FrameType::abort:
-      // An inquiry in earnest will name the rank that all wait for; a rank that waits for a message reports it again.
+      // An inquiry after the time-out will name the rank for which all wait. A rank that waits for a message reports
+      // again.
       if (static_cast<Errc>(message.value) == Errc::timed_out && stalled_operation_ && !suspicion_ && !disagreement_)
         return;
       if (static_cast<Errc>(message.value) == Errc::peer_gone) return abort_as_gone(message.body);
@@ -316,14 +317,14 @@ std::string Coordinator::unanswered() const {
   return names;
 }
 
-// A rank that has not finalized may wait in an operation for the rank that is to blame: ask first which operation it
-// waits in, then about that operation. Ask a little before the time is over, so that the silent ranks are known by
-// then.
+// Finds the rank because of which not all ranks have finalized. A rank may wait in an operation for the rank at fault,
+// so rank 0 first asks in which operation each rank waits, then about that operation. It asks a little before the
+// limit, so that it knows the silent ranks when the limit is over.
 void Coordinator::check_finalize() {
   if (state_ == State::stopped) return;
   const bool in_earnest = now_ >= finalize_deadline_;
   if (!in_earnest && (finalize_asked_ || now_ < finalize_deadline_ - settings_.inquiry_limit)) return;
-  if (stalled_operation_ && !suspicion_ && !disagreement_) return;  // an inquiry is finding out which rank is to blame
+  if (stalled_operation_ && !suspicion_ && !disagreement_) return;  // an inquiry is looking for the rank at fault
   finalize_asked_ = true;
   if (!in_earnest && stalled_operation_) return;
   if (in_earnest) finalize_deadline_ = TimePoint::max();
@@ -345,7 +346,8 @@ void Coordinator::on_rank_gone(std::uint32_t rank, const std::string& why) {
   abort_as_gone(rank_name(settings_, rank) + " is gone: " + why);
 }
 
-/// Blames rank 0 if it stood still itself: ranks that did not wait for it are gone by its fault, not by theirs.
+/// Ends the communicator because a rank is gone. The error names rank 0 if rank 0 itself stood still: other ranks gave
+/// up waiting for it.
 void Coordinator::abort_as_gone(const std::string& text) {
   const auto absence = own_absence_.of(now_);
   if (absence == transport::Duration::zero()) return abort(Errc::peer_gone, text);
@@ -387,8 +389,8 @@ void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message)
   if (std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); })) decide();
 }
 
-// Every rank has called the operation and contributed, and no result comes: no rank is to blame. The fallback goes on
-// without the tree.
+// True if every rank has called the operation and contributed, but no result comes. Then no rank is at fault, and the
+// operation goes on by the fallback, without the tree.
 bool Coordinator::tree_hangs() const {
   return state_ == State::in_network &&
          std::all_of(progress_.begin(), progress_.end(),
@@ -396,7 +398,8 @@ bool Coordinator::tree_hangs() const {
          std::any_of(progress_.begin(), progress_.end(), [](const auto& p) { return p->waits_for_tree; });
 }
 
-/// Waits only a tenth of the usual time for ranks that did not answer the last inquiry either.
+/// True if the inquiry may end. For ranks that were silent in the last inquiry, it waits only a tenth of the usual
+/// time.
 bool Coordinator::heard_enough() const {
   for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
     if (!progress_[r] && !silent_[r]) return now_ >= decide_at_;
@@ -404,15 +407,15 @@ bool Coordinator::heard_enough() const {
   return now_ >= decide_at_ - settings_.inquiry_limit * 9 / 10;
 }
 
-// Names, in this order: ranks that do not answer at all, a rank that called another operation, ranks that have not
-// called it, the rank that is furthest behind.
+// Ends the inquiry. It names, in this order: ranks that do not answer, a rank that called another operation, ranks that
+// have not called this operation, the rank that is furthest behind.
 void Coordinator::decide() {
   TRIBUTARY_ASSERT(stalled_operation_.has_value(), "no inquiry is under way in state {}", state_);
   const std::uint64_t operation = *stalled_operation_;
   stalled_operation_.reset();
   const std::string where = "operation " + std::to_string(operation) + ", where " +
                             rank_name(settings_, stalled_rank_) + " waits: " + stalled_text_;
-  // A rank that has not called this operation may be held up in an earlier one: then ask about that one.
+  // A rank that has not called this operation may still wait in an earlier one: ask about that operation first.
   const bool all_answered =
       std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); });
   if (all_answered && !disagreement_) {
@@ -484,8 +487,8 @@ void Coordinator::renew(TimePoint now) {
       if (answer->better_trees) ask_for_better(answer->why);
       return;
     }
-    // If the manager cannot be reached, go on: the data plane does not need it. If it has forgotten the group, the
-    // trees stay in use, and the next request makes a new group.
+    // If the manager cannot be reached, go on: the data plane does not need the manager. If the manager has forgotten
+    // the group, the trees stay in use, and the next request makes a new group.
     if (answer.error().code == Errc::bad_argument) {
       group_ = 0;
       renew_at_ = TimePoint::max();
@@ -509,7 +512,7 @@ void Coordinator::tick(TimePoint now) {
   if (service_ == nullptr || state_ == State::stopped) return;
   if (group_ != 0 && now >= renew_at_) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);
-  // Do not begin without trees that rank 0 has proposed: all ranks have joined them.
+  // Once rank 0 has proposed trees, wait for them: all ranks have joined them.
   if (initial_ && now >= begin_at_ && state_ != State::proposing) {
     begin_without(0, state_ == State::asking ? "the manager has not answered yet" : "the trees are still forming");
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The manager's service as rank 0 uses it: for trees, never for data.
+// The manager's service for rank 0: it is about trees, and carries no data.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -14,16 +14,16 @@ namespace tributary::client {
 struct GroupRequest {
   std::string job;
   std::string user{};              // user of the ranks' processes; empty: not known
-  std::uint32_t processes = 0;     // ranks for which the members speak, themselves included; 0: for themselves alone
-  std::vector<std::string> hosts;  // by rank: its place in the topology
+  std::uint32_t processes = 0;     // ranks for which the members act, including themselves; 0: for themselves only
+  std::vector<std::string> hosts;  // by rank: place in the topology
   std::uint32_t lanes = 1;
   std::uint64_t link_rate = 0;  // rate of the slowest rank's link, in bits per second; 0: not known
   PacketSecurity packet_security = PacketSecurity::off;
-  ExchangePublicKey exchange_key{};  // the group's; zeros: places need no secrets
-  std::uint64_t attempt = 0;         // equal numbers mark one request, asked again because no answer came
+  ExchangePublicKey exchange_key{};  // the group's key; zeros: places need no secrets
+  std::uint64_t attempt = 0;         // number of the request; it stays if rank 0 repeats a request without an answer
 };
 
-/// Counts that rank 0 has made since the start.
+/// The counts of the group's traffic on rank 0 since the start.
 struct GroupTraffic {
   std::uint64_t operations = 0;
   std::uint64_t bytes_in_network = 0;
@@ -32,30 +32,31 @@ struct GroupTraffic {
 };
 
 struct GroupLease {
-  bool better_trees = false;  // the manager has better trees for rebuild() with `in_use`
-  std::string why;            // for people
+  bool better_trees = false;  // the manager has better trees: call rebuild() with `in_use`
+  std::string why;            // the reason, for people
 };
 
-/// Calls `answer` later, once, on the communicator's thread; never after the destructor.
+/// The interface to the manager. Each call calls `answer` later, once, on the communicator's thread; never after the
+/// destructor.
 class GroupService {
  public:
   using DescriptorAnswer = std::function<void(Result<GroupDescriptor>)>;
   using PageAnswer = std::function<void(Result<TokenPage>)>;
   virtual ~GroupService() = default;
-  /// Asks for trees. If the descriptor has lanes without entries, places() gives the group's places.
+  /// Asks for trees. If the descriptor has lanes without entries, call places() for the group's places.
   virtual void request(const GroupRequest& request, DescriptorAnswer answer) = 0;
-  /// Asks where `count` ranks from `first` on enter the trees of this epoch; `count` is at most kTokenPageRanksMax.
+  /// Asks for the places of `count` ranks from `first` on in the trees of this epoch; `count` is at most
+  /// kTokenPageRanksMax.
   virtual void places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
                       PageAnswer answer) = 0;
-  /// Asks for trees at an epoch after `epoch`, without the aggregators that failed. `in_use`: the present trees work
-  /// and are used until the group has moved; then an empty descriptor means that there are no better ones.
+  /// Asks for trees with an epoch after `epoch`, without the aggregators that failed. `in_use`: the present trees work,
+  /// and the group uses them until it has moved; an empty descriptor then means that there are no better trees.
   virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                        DescriptorAnswer answer) = 0;
-  /// Keeps the reservation, and tells what the group has done. Errc::bad_argument: the manager does not know the group
-  /// any more.
+  /// Keeps the reservation, and reports the group's traffic. Errc::bad_argument: the manager has forgotten the group.
   virtual void renew(std::uint64_t group, const GroupTraffic& traffic,
                      std::function<void(Result<GroupLease>)> answer) = 0;
-  /// Gives the group back. There is no answer.
+  /// Gives the group back. The manager does not answer.
   virtual void release(std::uint64_t group) = 0;
 };
 

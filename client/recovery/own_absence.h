@@ -1,6 +1,6 @@
 #pragma once
-// Remembers that rank 0 itself stood still for a while, which no other rank can see. For some time afterwards, that may
-// be why ranks are gone: they wait for rank 0 no longer than for other ranks.
+// Remembers that rank 0 itself stood still for a time, which no other rank can know. If ranks are gone soon afterwards,
+// this may be the reason: they have a time-out for rank 0 as for every other rank.
 #include <algorithm>
 #include <chrono>
 
@@ -18,7 +18,7 @@ class OwnAbsence {
     time_ = absence + of(now - absence);
     until_ = now;
   }
-  /// Returns how long this process was away recently, if that explains that others are gone; zero otherwise.
+  /// Returns how long this process was away recently, if this can be the reason why other ranks are gone; else zero.
   [[nodiscard]] transport::Duration of(transport::TimePoint now) const noexcept {
     return time_ >= noticed_ && now - until_ <= lasts_ ? time_ : transport::Duration::zero();
   }

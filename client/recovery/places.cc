@@ -8,7 +8,7 @@
 namespace tributary::client {
 namespace {
 
-/// Owns itself through the callback of the answer that it waits for.
+/// The fetch of all pages. The callback of the answer for which it waits owns it.
 class Fetch : public std::enable_shared_from_this<Fetch> {
  public:
   Fetch(GroupService& service, std::shared_ptr<const GroupDescriptor> descriptor, std::uint32_t nranks, PlacesUser user)

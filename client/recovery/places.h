@@ -1,6 +1,6 @@
 #pragma once
-// Fetches the ranks' places if the descriptor does not hold them: rank 0 asks for page after page, and passes on each
-// rank's part as it comes. It never holds more than one page.
+// Fetches the ranks' places if the descriptor does not contain them: rank 0 asks for one page after the other, and
+// sends each rank its part when the page comes. It never holds more than one page.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,15 +11,15 @@
 namespace tributary::client {
 
 struct PlacesUser {
-  std::function<bool()> wanted;  // false: these trees were given up, and nothing more is called or asked for
+  std::function<bool()> wanted;  // false: rank 0 has given up these trees; the fetch ends without a further call
   std::function<void(std::uint32_t rank, const GroupDescriptor& part)> give;
   std::function<void()> page_came;
-  std::function<void(const std::string& why)> failed;  // called last, if this fails
+  std::function<void(const std::string& why)> failed;  // the last call, if the fetch fails
 };
 
-/// True if the descriptor has lanes but no places.
+/// Returns whether the descriptor has lanes but no places.
 [[nodiscard]] bool comes_by_pages(const GroupDescriptor& descriptor) noexcept;
-/// `service` and everything that `user` uses must live as long as `user.wanted` returns true.
+/// Fetches all pages. `service` and all objects that `user` uses must live as long as `user.wanted` returns true.
 void fetch_places(GroupService& service, std::shared_ptr<const GroupDescriptor> descriptor, std::uint32_t nranks,
                   PlacesUser user);
 

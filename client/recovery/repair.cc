@@ -11,7 +11,7 @@ namespace tributary::client {
 
 namespace {
 
-/// The number of inputs that a rank reduces in one pass besides its own.
+/// The number of other ranks' inputs that a rank reduces in one pass with its own.
 constexpr std::uint32_t kFanIn = kernels::kReduceInputsMax - 1;
 
 std::size_t bytes_of(const SequenceEntry& e) {
@@ -28,7 +28,7 @@ Holdings holdings_of(const std::vector<LaneLink*>& lanes, std::uint32_t rank) {
   Holdings holdings;
   for (const LaneLink* lane : lanes) {
     LaneHolding& holding = holdings.emplace_back(lane->prefix());
-    // A rank that has not contributed proves that no rank has a result that needed its contribution.
+    // Stop at the sequences to which this rank has not contributed: no rank has their results.
     for (std::uint64_t sequence = lane->prefix(); sequence < lane->contributed(); ++sequence) {
       const SequenceEntry* entry = lane->entry(sequence);
       if (entry != nullptr && is_for_one(*entry) && entry->segment.owner == rank) holding.wanted.push_back(sequence);
@@ -83,12 +83,13 @@ bool Repair::wants(const SequenceEntry& entry, const LaneMoves& moves) const noe
 
 Status Repair::plan(std::uint32_t lane) {
   const LaneMoves& m = moves_[lane];
-  // check() has refused moves beyond the window that every rank keeps (lane_link.h).
+  // check() has refused moves outside of the window that every rank keeps (lane_link.h).
   TRIBUTARY_ASSERT(m.lo <= m.own && m.own <= m.hi && m.hi - m.lo <= lanes_[lane]->descriptor().window,
                    "lane {} of {} results is repaired from {} to {}", lane, m.own, m.lo, m.hi);
   for (std::uint64_t sequence = m.lo; sequence < m.hi; ++sequence) {
     const SequenceEntry* entry = lanes_[lane]->entry(sequence);
-    // Some rank has the result, so all contributed: a rank without the entry is not in the state that it reported.
+    // Some rank has the result, so every rank has contributed. If this rank has no entry, it has reported a wrong
+    // state.
     if (entry == nullptr)
       return fail(Errc::corrupt, "recovery: this rank has no record of sequence " + std::to_string(sequence) +
                                      " of lane " + std::to_string(lane));
@@ -164,7 +165,7 @@ void Repair::send(std::uint32_t peer, std::uint64_t item) {
   out_[peer].push_back(item);
 }
 
-/// Sends the bytes that are ready, to each peer in the order of the items.
+/// Sends the bytes that are ready. Each peer gets them in the order of the items.
 void Repair::flush() {
   for (auto& [peer, line] : out_) {
     while (!line.empty() && items_[line.front()].bytes != nullptr) {

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> FanIn::children(std::uint32_t rank) const {
 
 std::uint32_t FanIn::subtree(std::uint32_t rank) const noexcept {
   std::uint64_t number = 0;
-  // The places of each level of a subtree are contiguous.
+  // Add the places of the subtree level by level: on each level they are contiguous.
   for (std::uint64_t first = place(rank), last = first; first < ranks_;
        first = first * width_ + 1, last = (last + 1) * width_) {
     number += std::min(last, ranks_ - 1) - first + 1;
@@ -59,7 +59,7 @@ Result<RepairPlan> RepairPlan::make(const std::vector<Holdings>& by_rank) {
     TRIBUTARY_ASSERT(lane.prefix[lane.line.front()] == lane.hi && lane.prefix[lane.line.back()] == lane.lo,
                      "the line of a lane begins with {} results and ends with {}, of {} to {}",
                      lane.prefix[lane.line.front()], lane.prefix[lane.line.back()], lane.lo, lane.hi);
-    // A result that its owner lacks and no other rank has heard of is reduced again by the fallback.
+    // Skip results that no rank has seen (from hi on): the fallback reduces them again.
     for (const Holdings& holdings : by_rank) {
       std::ranges::copy_if(holdings[i].wanted, std::back_inserter(lane.wanted),
                            [&](std::uint64_t sequence) { return sequence < lane.hi; });

@@ -1,5 +1,5 @@
 #pragma once
-// Counts which ranks have answered.
+// Remembers which ranks have answered.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@ class RollCall {
  public:
   explicit RollCall(std::uint32_t nranks) : answered_(nranks) {}
 
-  /// Begins anew, with no answers.
+  /// Forgets all answers.
   void begin() {
     std::fill(answered_.begin(), answered_.end(), false);
     count_ = 0;

@@ -1,4 +1,4 @@
-// The algorithms of each collective. client/tuning decides which one is fastest.
+// The algorithms of each collective. client/tuning chooses the fastest of them.
 #include "client/schedule/schedule.h"
 
 namespace tributary::schedule {

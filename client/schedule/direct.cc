@@ -1,18 +1,19 @@
-// Algorithms whose messages go straight between the two ranks concerned, and those that only forward or signal.
+// Algorithms whose messages go straight from the rank that has data to the rank that needs them, and algorithms that
+// only forward data or signal.
 #include "client/schedule/partition.h"
 #include "client/schedule/steps.h"
 
 namespace tributary::schedule {
 namespace {
 
-constexpr std::uint32_t kOperandsMax = 64;  // as kernels::kReduceInputsMax
+constexpr std::uint32_t kOperandsMax = 64;  // the same limit as kernels::kReduceInputsMax
 
-/// Returns the place of a rank's contribution to this rank's part of a reduce_scatter: in scratch, in rank order.
+/// Returns the place, in scratch, of a rank's contribution to this rank's part of a reduce_scatter: in rank order.
 Slice contribution(const Parameters& p, std::uint64_t rank) noexcept {
   return {Buffer::scratch, rank * p.count, p.count};
 }
 
-/// Calls `use` for parts [begin, begin + number) of recv, which wrap around after the last rank: one slice, or two.
+/// Calls `use` for parts [begin, begin + number) of recv. They wrap around after the last rank: one slice, or two.
 template <class Use>
 void for_each_range(const Parameters& p, std::uint64_t begin, std::uint64_t number, Use use) noexcept {
   const Partition parts = partition_of(p);
@@ -29,8 +30,8 @@ void barrier(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   emit.receive_signal(behind(p, distance));
 }
 
-// After k steps a rank has the parts of the 2^k ranks from itself on, each at its own place in recv. Bruck et al.
-// rotate a temporary array in the end; this sends a range that goes past the last rank as two messages instead.
+// After k steps a rank has the parts of the 2^k ranks from itself on, each at its final place in recv. Bruck et al.
+// rotate a temporary array in the end. This function sends a range that wraps around as two messages instead.
 void bruck_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const std::uint64_t distance = std::uint64_t{1} << step;
   const std::uint64_t number = std::min(distance, p.ranks - distance);
@@ -55,7 +56,7 @@ void exchange_parts(const Parameters& p, std::uint64_t step, Emitter& emit) noex
 
 std::uint64_t reduce_parts_steps(std::uint32_t ranks) noexcept {
   return (ranks - 1 + kOperandsMax - 2) /
-         (kOperandsMax - 1);  // each pass reduces kOperandsMax, and leaves one for the next
+         (kOperandsMax - 1);  // each pass takes the result of the pass before as one operand
 }
 
 void reduce_parts(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {

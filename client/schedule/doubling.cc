@@ -1,12 +1,13 @@
 // All_reduce between pairs whose distance doubles. With p the largest power of two <= N, the first 2 (N - p) ranks
-// fold: each even rank hands its input to the odd rank after it and waits for the result. The p ranks that go on are
-// numbered anew, in rank order:
+// fold: each even rank sends its input to the odd rank after it, and waits for the result. The other p ranks go on; as
+// *cores* they get new numbers, in rank order:
 //
 //   N = 6, p = 4:   rank    0    1    2    3    4    5
 //                   core    -    0    -    1    2    3
 //
-// In step j, cores c and c ^ 2^j, each of which has combined an aligned block of 2^j cores, combine the two blocks: the
-// lower block is always the first operand. So both compute the same bits, and every rank's input enters in rank order.
+// Before step j, each core has combined an aligned block of 2^j cores. In step j, cores c and c ^ 2^j combine their two
+// blocks; the lower block is always the first operand. So both cores compute the same bits, and every rank's input
+// enters the result in rank order.
 #include <optional>
 #include <utility>
 
@@ -20,13 +21,13 @@ struct Core {
   std::uint32_t cores;                 // p
   std::uint32_t steps;                 // log2 p
   std::uint32_t folded;                // N - p
-  std::optional<std::uint32_t> index;  // nullopt: this rank was folded away
-  bool has_fold;                       // this rank has taken in the input of the rank before it
+  std::optional<std::uint32_t> index;  // this rank's number among the cores; nullopt: it is no core
+  bool has_fold;                       // this rank has combined its input with that of the rank before it
 
   [[nodiscard]] std::uint32_t rank_of(std::uint32_t core) const noexcept {
     return core < folded ? 2 * core + 1 : core + folded;
   }
-  /// How many ranks' inputs a core has combined before `step`: the inputs of its aligned block of 2^step cores.
+  /// Returns how many ranks' inputs a core has combined before `step`: the inputs of its aligned block of 2^step cores.
   [[nodiscard]] std::uint32_t ranks_below(std::uint32_t core, std::uint64_t step) const noexcept {
     const std::uint32_t size = 1U << step;
     const std::uint32_t begin = core & ~(size - 1);
@@ -50,19 +51,19 @@ Landing order(std::uint32_t core, std::uint32_t partner) noexcept {
   return core < partner ? Landing::received_second : Landing::received_first;
 }
 
-/// Recursive doubling sends the whole partial result while it receives the partner's, so the sum must go to another
-/// place: recv and scratch take turns such that the last step ends in recv. Returns the place of the partial result
-/// before `step`, which is at least 1: before step 0 the partial result is the input itself.
+/// Returns the place of the partial result before `step`, which is at least 1: before step 0 the partial result is the
+/// input itself. Recursive doubling sends its whole partial result while it receives the partner's, so the sum must go
+/// to another place: recv and scratch take turns, and the last step ends in recv.
 Buffer turn(const Core& core, std::uint64_t step) noexcept {
   return (core.steps - step) % 2 == 0 ? Buffer::recv : Buffer::scratch;
 }
 
-/// In place, the input must move away if the first step writes recv.
+/// True if the input must move to another place first: the call is in place, and the first step writes to recv.
 bool input_must_move(const Parameters& p, const Core& core) noexcept {
   return p.in_place && !core.has_fold && turn(core, 1) == Buffer::recv;
 }
 
-/// Halving-doubling: the range of the p parts that a core works on after `steps` halvings.
+/// Returns, for halving-doubling, the range of the p parts on which a core works after `steps` halvings.
 std::pair<std::uint64_t, std::uint64_t> kept(std::uint32_t core, std::uint32_t cores, std::uint64_t steps) noexcept {
   std::uint64_t begin = 0;
   std::uint64_t width = cores;
@@ -152,7 +153,7 @@ void halve(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
 void regrow(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const Core core = core_of(p);
   if (!core.index) return;
-  const std::uint64_t level = core.steps - step;  // after this step, level - 1 halvings are left to undo
+  const std::uint64_t level = core.steps - step;  // after this step, level - 1 halvings must still be undone
   const std::uint32_t partner = *core.index ^ (1U << (level - 1));
   const std::uint32_t peer = core.rank_of(partner);
   emit.send(peer, kept_slice(p, Buffer::recv, *core.index, core.cores, level));

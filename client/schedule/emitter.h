@@ -1,5 +1,5 @@
 #pragma once
-// Takes whole messages from the algorithms, and emits their pieces for one round.
+// Takes whole messages from the algorithms, and emits those of their pieces that belong to one round.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 namespace tributary::schedule {
 
 /// Cuts every message into pieces of piece_count elements, and keeps pieces [part * kPiecesPerRound, (part + 1) *
-/// kPiecesPerRound). Both ends of a message name the same number of elements, so both cut it alike.
+/// kPiecesPerRound). Both ends of a message give the same number of elements, so both cut it at the same places.
 class Emitter {
  public:
   Emitter(Actions& out, std::uint64_t piece_count, std::uint64_t part) noexcept
@@ -23,7 +23,7 @@ class Emitter {
       out_.push(Receive{.peer = peer, .into = cut(into, at, count)});
     });
   }
-  /// `how` holds everything about the receive except its slices.
+  /// Emits a receive that reduces. `how` has all members of the receive except its slices.
   void receive_reduce(const Receive& how, const Slice& into, const Slice& operand) noexcept {
     for_each_piece(into.count, [&](std::uint64_t at, std::uint64_t count) {
       Receive piece = how;
@@ -32,7 +32,7 @@ class Emitter {
       out_.push(piece);
     });
   }
-  /// Copies piece by piece, along with a message of the same size.
+  /// Copies piece by piece, in the same rounds as a message of the same size.
   void copy_in_pieces(const Slice& from, const Slice& into) noexcept {
     for_each_piece(from.count, [&](std::uint64_t at, std::uint64_t count) {
       out_.push(LocalCopy{cut(from, at, count), cut(into, at, count)});
@@ -45,7 +45,7 @@ class Emitter {
   void reduce(const LocalReduce& action) noexcept {
     if (part_ == 0) out_.push(action);
   }
-  /// Emits a message without elements: its arrival is the signal.
+  /// Emits a message without elements: its arrival is a signal.
   void send_signal(std::uint32_t peer) noexcept { out_.push(Send{.peer = peer, .from = {Buffer::scratch, 0, 0}}); }
   void receive_signal(std::uint32_t peer) noexcept {
     out_.push(Receive{.peer = peer, .into = {Buffer::scratch, 0, 0}});

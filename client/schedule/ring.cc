@@ -1,21 +1,22 @@
-// Rings: every rank sends to the next and receives from the one before, so both directions of its link are always busy.
+// Rings: every rank sends to the next rank and receives from the rank before it, so both directions of its link are
+// always busy.
 //
-// Reduce-scatter, 4 ranks: part c starts at rank c + 1 and passes all ranks in order; each adds its own input, and the
-// part ends, whole, at rank c:
+// Reduce-scatter, 4 ranks: part c starts at rank c + 1 and passes all ranks in order. Each rank adds its own input, and
+// the part ends at rank c with the inputs of all ranks:
 //
 //   step 0   rank 0 sends part 3, rank 1 part 0, rank 2 part 1, rank 3 part 2
 //   step 1   rank 0 sends part 2 (of ranks 3, 0), ...
 //   step 2   rank 0 sends part 1 (of ranks 2, 3, 0) to rank 1, which owns it, and receives part 0, which it owns
 //
-// All-gather: every rank starts with its own part, and passes on the part that it received in the step before.
+// All-gather: every rank first sends its own part, and then passes on the part that it received in the step before.
 #include "client/schedule/partition.h"
 #include "client/schedule/steps.h"
 
 namespace tributary::schedule {
 namespace {
 
-/// Returns the place of the partial result that arrived in `step`, until the next step passes it on. All_reduce has
-/// room in recv; the others alternate between two places in scratch, one for sending, one for receiving.
+/// Returns the place of the partial result that arrived in `step`; the next step passes it on. All_reduce has room in
+/// recv; other collectives alternate between two places in scratch, one for sending and one for receiving.
 Slice partial_result(const Parameters& p, std::uint64_t step, std::uint64_t part) noexcept {
   const Partition parts = partition_of(p);
   if (p.collective == Collective::all_reduce) return parts.part(Buffer::recv, part);
@@ -54,9 +55,9 @@ void ring_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noe
   emit.receive(behind(p, 1), parts.part(Buffer::recv, behind(p, step + 1)));
 }
 
-// Parts are numbered by place: the scatter before this gave each inner node of the tree a contiguous range of places,
-// and a rank does not receive the parts of its own range again. The root has all parts, so it copies its input to its
-// output, a part per step, while the others transfer.
+// Parts are numbered by place. The scatter before this phase gave each inner node of the tree the parts of a contiguous
+// range of places, and a rank does not receive the parts of its own range again. The root has all parts, so it copies
+// its input to its output, one part per step, while the other ranks transfer parts.
 void ring_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const Partition parts = partition_of(p);
   const auto holds = [&](std::uint64_t place, std::uint64_t part) {

@@ -1,4 +1,4 @@
-// Puts the phases of an algorithm together, and finds the steps of a round.
+// Composes an algorithm from phases, and finds the steps of a round.
 #include "client/schedule/schedule.h"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ void Schedule::compose_all_reduce() noexcept {
 void Schedule::compose_rooted() noexcept {
   const Parameters& p = parameters_;
   const std::uint64_t tree_steps = ceil_log2(p.ranks);
-  const std::uint64_t largest_subtree = std::uint64_t{1} << (tree_steps - 1);  // except the root's
+  const std::uint64_t largest_subtree = std::uint64_t{1} << (tree_steps - 1);  // the largest, except the root's
   const std::uint64_t largest_part = partition_of(p).largest();
   const std::uint32_t place = place_of(p);
   const bool inner = place != 0 && subtree(p, place) > 1;

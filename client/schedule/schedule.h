@@ -1,37 +1,38 @@
 #pragma once
-// The fallback collectives as schedules: what every rank sends, receives and reduces, round by round, as pure functions
-// without I/O.
+// The fallback collectives as schedules: the sends, receives and reductions of every rank, round by round, as pure
+// functions without I/O.
 //
-// How to run one. Every rank builds a Schedule from the same Parameters (but for `rank` and `in_place`) and, for each
-// round from 0 to rounds() - 1:
-//   1. asks actions(round, out),
+// To run a schedule, every rank builds a Schedule from the same Parameters (except `rank` and `in_place`). For each
+// round from 0 to rounds() - 1, the rank:
+//   1. calls actions(round, out),
 //   2. does the LocalCopy and LocalReduce actions, which come first in the list, in list order, before a byte is sent,
-//   3. posts all Send and Receive actions: to one peer, and from one peer, in list order; between peers in any order,
-//   4. goes on when all are done: a Send when its bytes are not referenced any more (handed to the network), a Receive
-//      when its bytes have landed and, if asked, are reduced.
+//   3. posts all Send and Receive actions: those to one peer, and those from one peer, in list order; the order of
+//      peers is free,
+//   4. goes on when all actions are done. A Send is done when the network no longer reads its bytes; a Receive is done
+//      when its bytes have landed and, if it says so, are reduced.
 // A round may be empty on some ranks.
 //
 // Promises of the schedules; the unit tests run every algorithm over many numbers of ranks and elements to prove them:
 //   - rounds() is the same on every rank, and a Send of round k has its Receive in round k of the peer, with the same
 //     number of elements, in the same order between the two. So ordered channels without buffers never deadlock.
-//   - Within a round, memory that a Receive writes is not read or written by any other Send or Receive.
-//   - Buffer::send is never written. In place it shares memory with Buffer::recv, and no part of it is read after
-//     that part of recv was written. Messages do not depend on in_place: it may differ from rank to rank.
-//   - A message has at most piece_bytes (or one element), so that reducing one piece overlaps with the transfer of the
-//     next, and a staging buffer of piece_bytes suffices. No message is empty, except the barrier's.
-//   - Operand orders are fixed, and an element of an all_reduce is finished either by one rank and copied, or by all
-//     with the same operands in the same order: all ranks end with the same bits, and so does the next run.
-//   - The last reduction of an element, and no other, carries divisor == ranks: an average is divided once, before that
+//   - Within a round, no other Send or Receive reads or writes memory that a Receive writes.
+//   - No action writes to Buffer::send. In place it shares memory with Buffer::recv, and no action reads a part of it
+//     after an action wrote that part of recv. Messages do not depend on in_place: it may differ from rank to rank.
+//   - A message has at most piece_bytes (or one element), so that the reduction of one piece overlaps with the transfer
+//     of the next, and a staging buffer of piece_bytes suffices. No message is empty, except the barrier's.
+//   - Operand orders are fixed. Either one rank finishes an element of an all_reduce and the others copy it, or all
+//     ranks finish it with the same operands in the same order: all ranks get the same bits, also in every later run.
+//   - Only the last reduction of an element carries divisor == ranks: an average is divided once, before that
 //     reduction's only rounding. Each reduction says how many ranks' inputs are in each of its operands, so that an
 //     average can travel scaled (kernels/include/tributary/kernels/reduce_step.h).
 //
 // Rounding. Let u be the unit roundoff of the type that stores a partial result (2^-24 for float32, 2^-11 for float16,
-// 2^-8 for bfloat16) and d the number of reductions that an element passes through. A sum has |error| <= (d u + O(u^2))
-// sum |x_i| (N. J. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799), a
-// float32 average has one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in
-// float32, direct; ceil(log2 N) for binomial, recursive doubling and halving-doubling. 8- and 16-bit floats are rounded
-// once per reduction, so the few reductions of a tree are better than the many of a ring; direct reduces up to 64 ranks
-// in one pass and rounds once.
+// 2^-8 for bfloat16), and d the number of reductions of an element. A sum has |error| <= (d u + O(u^2)) sum |x_i|
+// (N. J. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799); a float32 average
+// has one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in float32, direct; d
+// is ceil(log2 N) for binomial, recursive doubling and halving-doubling. 8- and 16-bit floats are rounded once per
+// reduction, so the few reductions of a tree are better than the many of a ring; direct reduces up to 64 ranks in one
+// pass and rounds once.
 //
 // Sources: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA
 // 19 (2005), 49-66; P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC
@@ -62,20 +63,20 @@ struct Slice {
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// into = from. The two do not overlap.
+/// into = from. The two slices do not overlap.
 struct LocalCopy {
   Slice from;
   Slice into;
 };
 
-/// into = the reduction of `operands` adjacent slices, in this order, in one pass: `first`, the first.count elements
-/// after it, and so on. `operands` is 2 to 64; `into` is one of the operands or disjoint from all.
+/// into = the reduction of `operands` adjacent slices, in their order, in one pass: `first`, then the first.count
+/// elements after it, and so on. `operands` is 2 to 64; `into` is one of the operands, or overlaps with none of them.
 struct LocalReduce {
   Slice first;
   std::uint32_t operands = 2;
   Slice into;
   std::uint32_t divisor = 1;      // as in kernels::Step
-  std::uint32_t first_ranks = 1;  // ranks whose inputs are in the first operand; each other operand holds one rank's
+  std::uint32_t first_ranks = 1;  // ranks whose inputs are in the first operand; other operands have one rank's
 };
 
 struct Send {
@@ -90,9 +91,9 @@ struct Receive {
   std::uint32_t peer = 0;
   Slice into;
   Landing landing = Landing::copy;
-  Slice operand;                     // not for copy; the same memory as `into` or disjoint from it
+  Slice operand;                     // unused for copy; the same memory as `into` or disjoint from it
   std::uint32_t divisor = 1;         // as in kernels::Step
-  std::uint32_t received_ranks = 1;  // ranks whose inputs are in the received data; not for copy
+  std::uint32_t received_ranks = 1;  // ranks whose inputs are in the received data; unused for copy
   std::uint32_t operand_ranks = 1;   // ranks whose inputs are in the operand
 };
 
@@ -101,7 +102,7 @@ using Action = std::variant<LocalCopy, LocalReduce, Send, Receive>;
 /// A rank sends at most this many full pieces in a round, and receives as many (a wrap-around may cut one more).
 inline constexpr std::size_t kPiecesPerRound = 32;
 
-/// The actions of one round, in memory that is used again for each round: no allocation. About 10 KiB.
+/// The actions of one round, about 10 KiB. All rounds use the same memory, so no round allocates.
 class Actions {
  public:
   static constexpr std::size_t kCapacity = 4 * kPiecesPerRound + 4;
@@ -121,11 +122,11 @@ class Actions {
   std::size_t size_ = 0;
 };
 
-/// Each comment gives the algorithm's cost: rounds, and elements sent by the busiest rank, for N ranks, n elements in
-/// the whole vector and p the largest power of two <= N.
+/// Each comment gives the algorithm's cost: the number of rounds, then the elements that the busiest rank sends. N is
+/// the number of ranks, n the elements in the whole vector, p the largest power of two <= N.
 enum class Algorithm : std::uint8_t {
   ring,                   // all_reduce: 2(N-1), 2n(N-1)/N. reduce_scatter, all_gather: N-1, n(N-1)/N
-  recursive_doubling,     // all_reduce: log2 p (+2), n log2 p (+n). One pass of the whole vector per round
+  recursive_doubling,     // all_reduce: log2 p (+2), n log2 p (+n). Each round sends the whole vector
   halving_doubling,       // all_reduce: 2 log2 p (+2), 2n(p-1)/p (+n), Rabenseifner
   binomial,               // broadcast, reduce, gather, scatter: ceil(log2 N); n ceil(log2 N) at most (broadcast)
   scatter_all_gather,     // broadcast: ceil(log2 N) + N-1, about 2n, van de Geijn
@@ -140,7 +141,7 @@ inline constexpr std::uint8_t kAlgorithmCount = 11;
 
 [[nodiscard]] const char* name(Algorithm algorithm) noexcept;
 
-/// The algorithms that a collective can be run with.
+/// Returns the algorithms that can run a collective.
 [[nodiscard]] std::span<const Algorithm> algorithms(Collective collective) noexcept;
 
 /// One rank's view of one collective call. Counts and in-place rules are those of tributary.h.
@@ -152,15 +153,15 @@ struct Parameters {
   std::uint32_t root = 0;           // broadcast, reduce, gather, scatter
   std::uint64_t count = 0;          // elements; per rank for reduce_scatter, all_gather, all_to_all, gather, scatter
   std::uint32_t element_bytes = 1;  // size_of(dtype); equal on all ranks, like every member that decides cuts
-  std::uint32_t piece_bytes = 1 << 18;  // most bytes of a message; at least one element, at most kPeerBytesMax
-  bool in_place = false;                // this rank's; ignored where a rank has only one of the two buffers
+  std::uint32_t piece_bytes = 1 << 18;  // the most bytes of a message: at least one element, at most kPeerBytesMax
+  bool in_place = false;                // on this rank; ignored where a rank has only one of the two buffers
 };
 
 class Emitter;
 /// Emits what one rank does in one step of a phase.
 using Step = void(const Parameters&, std::uint64_t step, Emitter&) noexcept;
 
-/// A value of a few words: copy it freely. Const calls from any thread.
+/// A schedule: a value of a few words, cheap to copy. Any thread may call its const functions.
 class Schedule {
  public:
   /// Throws std::invalid_argument for a programming error: an algorithm that the collective does not have, rank or root
@@ -169,9 +170,9 @@ class Schedule {
 
   [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_; }
-  /// Elements of Buffer::scratch that this rank needs for the whole schedule.
+  /// Returns the number of elements of Buffer::scratch that this rank needs for the whole schedule.
   [[nodiscard]] std::uint64_t scratch_count() const noexcept { return scratch_count_; }
-  /// Replaces `out` by the actions of round < rounds(). Pure: rounds may be asked for in any order and repeatedly.
+  /// Replaces `out` by the actions of round < rounds(). A pure function: call it for rounds in any order, repeatedly.
   void actions(std::uint64_t round, Actions& out) const noexcept;
 
  private:
@@ -193,11 +194,11 @@ class Schedule {
   void compose_all_reduce() noexcept;
   void compose_rooted() noexcept;
   void compose_by_parts() noexcept;
-  /// Adds a phase. message_count: elements of the largest message of any rank in any step.
+  /// Adds a phase. message_count: number of elements in the largest message of any rank in any step.
   void add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent = false) noexcept;
 
   Parameters parameters_;
-  std::uint64_t piece_count_ = 1;  // elements
+  std::uint64_t piece_count_ = 1;  // elements of a full piece
   std::uint64_t rounds_ = 0;
   std::uint64_t scratch_count_ = 0;
   std::array<Phase, kPhasesMax> phases_{};

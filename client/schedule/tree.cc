@@ -1,9 +1,9 @@
-// Binomial trees over places, the ranks counted from the root. Place v hangs under v minus its lowest bit, so a subtree
-// is a contiguous range of places:
+// Binomial trees over places: the ranks counted from the root. The parent of place v is v without its lowest bit, so a
+// subtree is a contiguous range of places:
 //
 //   0 --- 1                  8 places; the subtree of 4 is 4..7
-//   0 --- 2 --- 3            towards the root, bit by bit from the lowest: step k joins v and v + 2^k
-//   0 --- 4 --- 5            away from the root, from the highest bit
+//   0 --- 2 --- 3            towards the root, bit by bit from the lowest bit: step k joins v and v + 2^k
+//   0 --- 4 --- 5            away from the root, bit by bit from the highest bit
 //         4 --- 6 --- 7
 #include "client/schedule/partition.h"
 #include "client/schedule/steps.h"
@@ -11,7 +11,7 @@
 namespace tributary::schedule {
 namespace {
 
-/// A place's part in the step of a bit: it is the parent of place + bit, the child of place - bit, or neither.
+/// The role of a place in the step of a bit: the parent of place + bit, the child of place - bit, or none.
 enum class Role : std::uint8_t { none, parent, child };
 
 Role role_of(const Parameters& p, std::uint32_t place, std::uint32_t bit) noexcept {
@@ -27,8 +27,8 @@ std::uint32_t bit_from_root(const Parameters& p, std::uint64_t step) noexcept {
   return 1U << (ceil_log2(p.ranks) - 1 - step);
 }
 
-/// Calls use(begin, end) for the places [begin, end) of a subtree; twice if they go past the last rank, because the
-/// root's array is in rank order.
+/// Calls use(begin, end) for the places [begin, end) of a subtree. It calls `use` twice if the ranks wrap around after
+/// the last rank, because the root's array is in rank order.
 template <class Use>
 void for_each_range(const Parameters& p, std::uint32_t place, Use use) noexcept {
   const std::uint32_t end = place + subtree(p, place);
@@ -41,8 +41,8 @@ void for_each_range(const Parameters& p, std::uint32_t place, Use use) noexcept 
   }
 }
 
-/// Gather and scatter: returns the place of the parts of places [begin, end) at `holder`. The root has them in its
-/// array, in rank order; a leaf has only its own part, in its own array; the others use scratch, in order of places.
+/// Returns, for gather and scatter, where `holder` has the parts of places [begin, end): the root in its array, in rank
+/// order; a leaf, which has only its own part, in its own array; the other ranks in scratch, in the order of places.
 Slice parts_at(const Parameters& p, std::uint32_t holder, std::uint32_t begin, std::uint32_t end, Buffer own) noexcept {
   const std::uint64_t count = (end - begin) * p.count;
   if (holder == 0) return {own == Buffer::send ? Buffer::recv : Buffer::send, rank_at(p, begin) * p.count, count};
@@ -56,7 +56,7 @@ void binomial_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) 
   const std::uint32_t place = place_of(p);
   const std::uint32_t bit = bit_from_root(p, step);
   const Role role = role_of(p, place, bit);
-  // The copy comes last, when no rank waits for this one any more.
+  // Copy last, when no rank waits for this rank.
   if (place == 0 && bit == 1 && !p.in_place) emit.copy(all_of(p, Buffer::send), all_of(p, Buffer::recv));
   if (role == Role::parent) emit.send(rank_at(p, place + bit), all_of(p, place == 0 ? Buffer::send : Buffer::recv));
   if (role == Role::child) emit.receive(rank_at(p, place - bit), all_of(p, Buffer::recv));
@@ -68,7 +68,7 @@ void binomial_reduce(const Parameters& p, std::uint64_t step, Emitter& emit) noe
   const Role role = role_of(p, place, bit);
   const bool last = step + 1 == ceil_log2(p.ranks);
   const Slice sum = all_of(p, place == 0 ? Buffer::recv : Buffer::scratch);
-  // A rank that has a child has one in step 0.
+  // A rank that has children gets the input of its first child in step 0.
   const Slice before = step == 0 || subtree(p, place) == 1 ? all_of(p, Buffer::send) : sum;
   if (role == Role::parent) {
     emit.receive_reduce({.peer = rank_at(p, place + bit),
