@@ -23,7 +23,7 @@ std::string_view text_of(std::span<const std::byte> payload) {
 constexpr std::string_view kNoSeal =
     "a control message whose seal is wrong: it was changed on the way, or another process sent it";
 
-/// Text from a stranger, made safe for a person to read.
+/// Returns a stranger's text so that people can read it safely.
 std::string printable(std::string_view text) {
   std::string shown(text.substr(0, 200));
   std::ranges::replace_if(shown, [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
@@ -86,7 +86,7 @@ void ControlLink::on_frame(transport::Channel& channel, const FrameHeader& heade
 }
 
 void ControlLink::on_proof_frame(const FrameHeader& header, std::string_view text) {
-  if (!proof_) return;  // on_header lets no frame through before
+  if (!proof_) return;  // on_header() accepts no frame without proof_
   if (header.type == FrameType::abort) return turned_away("it says '" + printable(text) + "'");
   proof_->awaits_proof() ? check_proof(text) : answer_nonce(text);
 }
@@ -158,7 +158,7 @@ Placement Arrival::on_header(transport::Channel& channel, const FrameHeader& hea
   const bool hello = header.type == FrameType::hello, peer_hello = header.type == FrameType::peer_hello;
   if (!hello && !peer_hello)
     return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before an introduction"}};
-  // Another rank may learn of the members before this one does.
+  // Let the frame wait: another rank may learn the members before this rank does.
   if (peer_hello && !user_.has_met()) {
     waiting_ = true;
     return NotYet{};

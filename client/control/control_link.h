@@ -1,6 +1,5 @@
 #pragma once
-// The connections between ranks and rank 0, and accepted connections that have not yet said who is at the other end
-// (arrivals.h).
+// The connections between ranks and rank 0, and accepted connections whose other end is not known yet (arrivals.h).
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +19,12 @@ class Arrival;
 class ControlLinkUser {
  public:
   virtual ~ControlLinkUser() = default;
-  /// Returns this rank's description of itself. Called only once the other side has proved to be rank 0.
+  /// Returns this rank's description of itself. Called only after the other side has proved to be rank 0.
   [[nodiscard]] virtual std::string introduction() const = 0;
   virtual void on_control(std::uint32_t from, const ControlMessage& message) = 0;
-  /// The connection to `rank` has ended.
+  /// Called when the connection to `rank` has ended.
   virtual void control_closed(std::uint32_t rank, const std::string& why) = 0;
-  /// A process answers at rank 0's address, but has not proved to be rank 0.
+  /// Called when a process answers at rank 0's address, but has not proved to be rank 0.
   virtual void not_rank_0(const std::string& why) = 0;
 };
 
@@ -35,21 +34,21 @@ class ArrivalUser {
   virtual ~ArrivalUser() = default;
   [[nodiscard]] virtual const Secret& secret() const = 0;
   [[nodiscard]] virtual std::uint32_t rank() const = 0;
-  /// True once this rank knows which ranks there are: it can then take over connections between ranks.
+  /// True once this rank knows all ranks, so that it can take over connections between ranks.
   [[nodiscard]] virtual bool has_met() const = 0;
-  /// A rank introduces itself to rank 0.
+  /// Called on rank 0 when a rank introduces itself.
   virtual void on_hello(Arrival& arrival, const std::string& body) = 0;
-  /// A higher rank has connected to this one.
+  /// Called when a higher rank has connected to this rank.
   virtual void on_peer_hello(Arrival& arrival) = 0;
 };
 
-/// Both directions of a control connection, from one of its ends.
+/// The seals of both directions of a control connection, for one of its ends.
 struct ControlSeals {
   FrameSeal out, in;
 };
 
-/// One end of the control star: whole messages, in order, sealed. The connecting side believes nothing and tells
-/// nothing before rank 0 has proved itself.
+/// One end of a connection of the control star: it carries whole messages, in order, sealed. Before rank 0 has proved
+/// itself, the connecting side ignores what it says, and tells it nothing.
 class ControlLink final : public transport::ChannelHandler {
  public:
   /// `peer`: the rank at the other end.
@@ -59,7 +58,7 @@ class ControlLink final : public transport::ChannelHandler {
     channel_ = std::move(channel);
     seals_.emplace(seals);
   }
-  /// Sends nothing before both sides have proved themselves.
+  /// Sends a message. Before both sides have proved themselves, it sends nothing.
   void send(const ControlMessage& message);
   void close_after_flush(transport::Duration limit);
 
@@ -76,13 +75,13 @@ class ControlLink final : public transport::ChannelHandler {
   ControlLinkUser& user_;
   const std::uint32_t peer_;
   std::optional<ConnectingProof> proof_;  // set on the connecting side
-  std::optional<ControlSeals> seals_;     // once both sides have proved themselves
+  std::optional<ControlSeals> seals_;     // set once both sides have proved themselves
   std::vector<std::byte> body_;
   std::unique_ptr<transport::Channel> channel_;
 };
 
-/// An accepted connection. Both sides prove themselves (mutual_proof.h); then the other side's next frame, which shows
-/// that it has seen our proof, hands the connection on.
+/// An accepted connection. Both sides prove themselves (mutual_proof.h). The other side's next frame then shows that it
+/// has accepted this side's proof, and the ArrivalUser takes the connection over.
 class Arrival final : public transport::ChannelHandler {
  public:
   Arrival(ArrivalUser& user, Arrivals& arrivals, WaitingRoom::Id id, std::unique_ptr<transport::Channel> channel,
@@ -90,16 +89,16 @@ class Arrival final : public transport::ChannelHandler {
 
   void challenge();
   void refuse(const std::string& reason) { arrivals_.refuse(id_, reason); }
-  /// Sends the frame that says why the connection is refused; the caller closes.
+  /// Sends the frame that says why this rank refuses the connection; the caller then closes the connection.
   void say_refusal(const std::string& reason);
-  /// The members that this connection waits for are known now.
+  /// Lets the connection go on: this rank now knows the members for which the connection waits.
   void resume();
-  /// The connection has proved itself: from now on `target` gets the callbacks; the caller has taken the channel.
+  /// Passes the callbacks of a proved connection to `target` from now on; the caller has taken the channel.
   void hand_on(transport::ChannelHandler& target);
-  /// The channel's callbacks now come to `target` itself, and this object gets no more.
+  /// Ends this object: the channel's callbacks now go straight to the target.
   void leave() { arrivals_.closed(id_); }
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
-  /// The scope that the other side has proved.
+  /// Returns the scope that the other side has proved.
   [[nodiscard]] const ProofScope& scope() const noexcept { return proof_.scope(); }
   /// Gives the seals to the handler that takes the connection over.
   [[nodiscard]] ControlSeals take_seals() { return *seals_; }
@@ -118,7 +117,7 @@ class Arrival final : public transport::ChannelHandler {
   const WaitingRoom::Id id_;
   std::unique_ptr<transport::Channel> channel_;
   AcceptingProof proof_;
-  std::optional<ControlSeals> seals_;  // set for a control connection, once proved
+  std::optional<ControlSeals> seals_;  // set for a control connection once it is proved
   const std::string peer_;
   transport::ChannelHandler* target_ = nullptr;
   std::vector<std::byte> body_;

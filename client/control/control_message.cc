@@ -12,8 +12,8 @@ namespace tributary::client {
 using nlohmann::json;
 
 namespace {
-/// Control messages come from ranks that proved the secret. A body that does not parse comes from a broken peer: it is
-/// an error, not a crash.
+/// Parses the body of a control message. Only ranks that have proved the secret send such messages. If a body does not
+/// parse, the peer is broken: the caller returns an error.
 json parse(const std::string& body) {
   return json_or_discarded(body);
 }
@@ -45,7 +45,8 @@ std::string encode(const Holdings& holdings) {
 
 namespace {
 
-/// Sequences of one window, ascending. Throws std::invalid_argument, or as json_number() does.
+/// Reads sequences of one window, in ascending order. Throws std::invalid_argument, and the exceptions of
+/// json_number().
 std::vector<std::uint64_t> sequences(const json& array, std::size_t first) {
   if (!array.is_array() || array.size() > first + kWindowMax) throw std::invalid_argument("sequences");
   std::vector<std::uint64_t> sequences;

@@ -14,14 +14,14 @@ namespace tributary::client {
 
 inline constexpr std::uint64_t kNever = UINT64_MAX;
 
-/// The value of a stalled message that asks, long before the time-out, whether the tree hangs: no rank is blamed yet.
+/// The value of a stalled message that asks, long before the time-out, whether the tree hangs; it blames no rank.
 inline constexpr std::uint64_t kSuspicion = 1;
 
-/// The value of a stalled message about an operation that ranks seem to have called differently: it asks only which
-/// rank called what.
+/// The value of a stalled message about an operation that ranks seem to have called differently: it asks only for the
+/// call of each rank.
 inline constexpr std::uint64_t kDisagreement = 2;
 
-/// The value of a joined message: this rank never reaches an aggregator.
+/// The value of a joined message: the sender can never reach an aggregator.
 inline constexpr std::uint64_t kCannotJoin = 1;
 
 /// The value of a freeze message: the trees work, but better ones are available.
@@ -29,8 +29,8 @@ inline constexpr std::uint64_t kMoves = 1;
 
 /// The value of a first commit: the ranks share memory, and all collectives use it.
 inline constexpr std::uint64_t kCommitLocal = 1;
-/// Another value of a first commit: the ranks of each host reduce among themselves first. The body of this and of every
-/// later commit is encode_between()'s.
+/// Another value of a first commit: the ranks of each host reduce among themselves first. encode_between() makes the
+/// body of this commit and of every later commit.
 inline constexpr std::uint64_t kCommitHosts = 2;
 
 struct ControlMessage {
@@ -51,12 +51,12 @@ struct LaneFailure {
 [[nodiscard]] std::string encode(const LaneFailure& failure);
 [[nodiscard]] LaneFailure decode_lane_failure(const std::string& body);
 
-/// One rank's answer to freeze, for one lane.
+/// One rank's answer to `freeze`, for one lane.
 struct LaneHolding {
   LaneHolding(std::uint64_t prefix_held = 0, std::vector<std::uint64_t> wanted_here = {})
       : prefix(prefix_held), wanted(std::move(wanted_here)) {}
-  std::uint64_t prefix;               // results that this rank has: exactly the sequences below
-  std::vector<std::uint64_t> wanted;  // ascending: sequences without a result here whose result is for this rank alone
+  std::uint64_t prefix;               // this rank has the results of exactly the sequences below this
+  std::vector<std::uint64_t> wanted;  // ascending: sequences whose missing result only this rank gets
   friend bool operator==(const LaneHolding&, const LaneHolding&) = default;
 };
 using Holdings = std::vector<LaneHolding>;  // by lane
@@ -67,14 +67,14 @@ using Holdings = std::vector<LaneHolding>;  // by lane
 struct LaneMoves {
   struct To {
     std::uint32_t rank = 0;
-    std::uint64_t prefix = 0;  // results that this rank has
+    std::uint64_t prefix = 0;  // number of results that this rank has
     friend bool operator==(const To&, const To&) = default;
   };
-  std::uint64_t own = 0;              // results that this rank has reported
-  std::uint64_t lo = 0, hi = 0;       // the least and the greatest number over all ranks
+  std::uint64_t own = 0;              // number of results that this rank has reported
+  std::uint64_t lo = 0, hi = 0;       // least and greatest number of results over all ranks
   std::optional<std::uint32_t> from;  // the rank that sends the missing results below hi; nullopt: none is missing
-  std::vector<To> to;                 // the ranks to which this one sends the results they lack
-  std::vector<std::uint64_t> wanted;  // ascending: results for one rank alone, which that rank lacks
+  std::vector<To> to;                 // the ranks to which this rank sends the results that they lack
+  std::vector<std::uint64_t> wanted;  // ascending: results that only one rank gets, and which this one rank lacks
   friend bool operator==(const LaneMoves&, const LaneMoves&) = default;
 };
 using Moves = std::vector<LaneMoves>;  // by lane
@@ -85,12 +85,13 @@ using Moves = std::vector<LaneMoves>;  // by lane
 struct Progress {
   bool called = false;            // the rank has called the operation
   bool ended = false;             // the operation has ended on that rank
-  bool waits_for_tree = false;    // it has contributed, and no result has come for a while
+  bool waits_for_tree = false;    // the rank has contributed, and no result has come for a while
   std::uint64_t oldest = kNever;  // the first operation that has not ended on that rank
-  std::uint64_t steps = 0;        // results of segments, and rounds begun
+  std::uint64_t steps = 0;        // number of segments with results, plus number of rounds begun
   bool signature_known = false;
   Signature signature;
-  // For people, about the oldest operation: "segment 3 of lane 0", "rank 2 in round 5 of the fallback".
+  // The event for which the oldest operation waits, for people: "segment 3 of lane 0", "rank 2 in round 5 of the
+  // fallback".
   std::string waits_for;
 };
 [[nodiscard]] std::string encode(const Progress& progress);

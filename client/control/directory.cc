@@ -12,9 +12,9 @@ namespace tributary::client {
 using nlohmann::json;
 
 namespace {
-constexpr std::uint32_t kFewRanks = 32;       // in groups of at most this size, rank 0 tells each rank all addresses
-constexpr std::uint32_t kExactQuestions = 4;  // the first questions ask only for the ranks that are wanted
-constexpr std::uint32_t kPageMax = 256;       // ranks
+constexpr std::uint32_t kFewRanks = 32;       // in groups of at most this size, rank 0 sends all addresses to each rank
+constexpr std::uint32_t kExactQuestions = 4;  // this many questions ask only for the wanted ranks
+constexpr std::uint32_t kPageMax = 256;       // the most ranks in one question
 }  // namespace
 
 const Member* Directory::find(std::uint32_t rank) const {

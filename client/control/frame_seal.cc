@@ -19,8 +19,8 @@ struct ContextFree {
   void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
 };
 
-/// The part of a header that is authenticated: every field as a frame with a body of `length` bytes has it, without a
-/// tag. The checksum belongs to the transport and is left out.
+/// Returns the authenticated part of a header: all fields of a frame with a body of `length` bytes, without the tag and
+/// without the checksum, which belongs to the transport.
 FrameBytes authenticated(FrameHeader header, std::size_t length) noexcept {
   header.group = header.sequence = 0;
   header.checksum = 0;
@@ -34,7 +34,7 @@ unsigned char* raw(std::span<std::byte> bytes) noexcept {
   return reinterpret_cast<unsigned char*>(bytes.data());
 }
 
-/// Seals if `seals` is set, else opens. Returns false if the library failed, or the tag is wrong.
+/// Seals if `seals` is true, else opens. Returns false if the library failed, or the tag is wrong.
 bool run(bool seals, const Secret& key, std::uint64_t number, const FrameBytes& header, std::span<std::byte> body,
          Tag& tag) noexcept {
   const std::unique_ptr<EVP_CIPHER_CTX, ContextFree> context(EVP_CIPHER_CTX_new());

@@ -15,7 +15,7 @@ bool is_nonce(std::string_view text) {
   return text.size() == kNonceDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// Joins the parts, each with its length before it, so that no two lists of parts give one text.
+/// Joins the parts, each with its length before it, so that different lists of parts give different texts.
 std::string joined(std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const std::string_view part : parts) {
@@ -90,7 +90,7 @@ Result<std::string> AcceptingProof::check(const ProofScope& scope, const ProofAn
   if (!is_nonce(ours_)) return fail(Errc::io, "this rank could not make a nonce");
   if (!is_nonce(answer.nonce) || scope.purpose.size() > kPurposeBytesMax)
     return fail(Errc::corrupt, "it sent a malformed answer");
-  // Refuse this side's own nonce: it comes back from a process that echoes every frame, or both are empty.
+  // Refuse this side's own nonce: either a process echoes every frame, or both nonces are empty.
   if (answer.nonce == ours_ ||
       !same_proof(answer.proof, to_hex(hash(secret_, kOfConnecting, scope, ours_, answer.nonce))))
     return fail(Errc::denied, "it does not know the secret of this group's unique id");

@@ -1,6 +1,7 @@
 #pragma once
-// Decides when to try a connection again that could not be made, or ended before both sides had proved themselves: soon
-// at first, then ever more rarely. The caller decides when to stop.
+// Decides when to try again to make a connection that has failed, or that ended before both sides had proved
+// themselves. The first attempts follow soon, later attempts after longer and longer pauses. The caller decides when to
+// stop.
 #include <algorithm>
 #include <cstdint>
 
@@ -11,13 +12,13 @@ namespace tributary::client {
 class Retry {
  public:
   Retry(transport::Duration first, transport::Duration last) : next_(first), last_(last) {}
-  /// Call when an attempt has failed.
+  /// Notes that an attempt has failed.
   void failed(transport::TimePoint now) noexcept {
     due_ = now + next_;
     next_ = std::min(2 * next_, last_);
     ++failures_;
   }
-  /// Returns true once when it is time for the next attempt.
+  /// Returns true once when the time for the next attempt has come.
   [[nodiscard]] bool take_due(transport::TimePoint now) noexcept {
     if (now < due_) return false;
     due_ = transport::TimePoint::max();

@@ -1,11 +1,11 @@
 #pragma once
-// Writes times in errors, and the beginning of every error that a time-out causes.
+// Writes times for error texts, and the beginning of every error text that a time-out causes.
 #include <chrono>
 #include <string>
 
 namespace tributary::client {
 
-/// Returns "4 s", "0.25 s".
+/// Returns a text such as "4 s" or "0.25 s".
 [[nodiscard]] inline std::string in_seconds(std::chrono::nanoseconds time) {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
   std::string text = std::to_string(milliseconds / 1000);
@@ -17,7 +17,7 @@ namespace tributary::client {
   return text + " s";
 }
 
-/// Returns "timed out after 4 s: ".
+/// Returns a text such as "timed out after 4 s: ".
 [[nodiscard]] inline std::string timed_out_after(std::chrono::nanoseconds time) {
   return "timed out after " + in_seconds(time) + ": ";
 }

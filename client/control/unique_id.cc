@@ -14,10 +14,10 @@
 
 namespace tributary::client {
 namespace {
-// The last of them is the protocol's version as a digit.
+// The first bytes of an id. The last of these bytes is the protocol's version as a digit.
 constexpr char kMagic[8] = {'T', 'R', 'I', 'B', 'U', 'I', 'D', '0' + kProtocolVersion};
 constexpr std::size_t kHostBytesMax = 80;
-// magic 8, port 2, host length 1, zero 1, secret 32, host 80: 124 of 128
+// The fields use 124 of 128 bytes: magic 8, port 2, host length 1, zero 1, secret 32, host 80.
 static_assert(12 + kSecretBytes + kHostBytesMax <= std::tuple_size_v<UniqueIdBytes>);
 }  // namespace
 
@@ -69,7 +69,7 @@ namespace {
 
 Secret keyed_hash(const Secret& secret, std::string_view nonce, std::string_view purpose, std::uint32_t number) {
   const std::string text = std::string(nonce) + "|" + std::string(purpose) + "|" + std::to_string(number);
-  Secret digest{};  // as long as the hash
+  Secret digest{};  // has the length of the hash
   unsigned int bytes = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(),
@@ -84,7 +84,7 @@ std::string proof(const Secret& secret, std::string_view nonce, std::string_view
   return to_hex(keyed_hash(secret, nonce, purpose, rank));
 }
 
-// No proof is made for this purpose, so no proof that travels equals a derived secret.
+// Uses a purpose that no proof has, so no proof that travels over a network equals a derived secret.
 Secret derived(const Secret& secret, std::string_view purpose, std::uint32_t number) {
   return keyed_hash(secret, "", "secret of " + std::string(purpose), number);
 }
