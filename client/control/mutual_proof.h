@@ -82,7 +82,7 @@ class AcceptingProof {
   [[nodiscard]] bool proved() const noexcept { return state_ == State::proved; }
   /// Returns the scope that the other side has proved. Call it only if proved() returns true.
   [[nodiscard]] const ProofScope& scope() const noexcept { return scope_; }
-  /// Call only once proved.
+  /// Returns the keys. Call it only if proved() returns true.
   [[nodiscard]] SessionKeys keys() const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// The primary context of one device, retained for as long as this object lives. The CUDA runtime and PyTorch use the
-// same one.
+// The primary context of one device, retained as long as this object lives. The CUDA runtime and PyTorch use the same
+// context.
 #include <memory>
 #include <string>
 
@@ -29,7 +29,7 @@ class Context {
   [[nodiscard]] CudaDriver& driver() const noexcept { return driver_; }
   [[nodiscard]] int device() const noexcept { return device_; }
 
-  /// Makes the context current on this thread for as long as it lives, and the previous one again afterwards.
+  /// Makes the context current on this thread as long as this object lives; then makes the previous context current.
   class Current {
    public:
     explicit Current(const Context& context)

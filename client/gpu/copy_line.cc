@@ -11,7 +11,7 @@
 namespace tributary::client::gpu {
 namespace {
 
-// Spin first: a copy of a small operation ends sooner than a thread falls asleep and wakes.
+// The time to spin before sleeping: the copy of a small operation takes less time than a thread's sleep and wake-up.
 constexpr auto kSpin = std::chrono::microseconds(30);
 
 }  // namespace
@@ -55,7 +55,7 @@ CopyLine::~CopyLine() {
   if (thread_.joinable()) thread_.join();
   CudaDriver& driver = context_->driver();
   const Context::Current current(*context_);
-  if (current.result() != CudaResult::success) return;  // the context is lost, and everything in it
+  if (current.result() != CudaResult::success) return;  // the context is lost, and all its events and its stream
   for (const auto event : events_) {
     if (event != nullptr) driver.event_destroy(event);
   }
@@ -82,14 +82,14 @@ void CopyLine::run() {
   for (;;) {
     Copy copy;
     while (flying_.size() < kInFlight && take(copy, flying_.empty())) launch(std::move(copy));
-    if (flying_.empty()) return;  // the line closes
+    if (flying_.empty()) return;  // take() returned false, because the line closes
     Flying oldest = std::move(flying_.front());
     flying_.pop_front();
     land(std::move(oldest));
   }
 }
 
-/// Returns false if there is no copy now or, if it may wait, if there will be none.
+/// Takes the next copy. Returns false if no copy waits; with `may_wait`, only if the line closes.
 bool CopyLine::take(Copy& copy, bool may_wait) {
   std::unique_lock lock(mutex_);
   if (may_wait) changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
@@ -99,7 +99,7 @@ bool CopyLine::take(Copy& copy, bool may_wait) {
   return true;
 }
 
-// A copy that cannot be launched ends in its turn, too: after those that were launched before it.
+// Launches a copy. If that fails, the copy still ends in its turn: after all copies that were launched before it.
 void CopyLine::launch(Copy copy) {
   CudaDriver& driver = context_->driver();
   CudaResult result = current_;
@@ -113,7 +113,7 @@ void CopyLine::launch(Copy copy) {
       free_.pop_front();
       return;
     }
-    driver.stream_synchronize(stream_);  // the copy is under way, and must have ended before the error is told
+    driver.stream_synchronize(stream_);  // the copy is under way, and must end before `done` gets the error
   }
   while (!flying_.empty()) {
     Flying oldest = std::move(flying_.front());
@@ -139,7 +139,7 @@ CudaResult CopyLine::wait_for(kernels::cuda::EventHandle event) {
   return driver.event_synchronize(event);
 }
 
-// Destroys `done` and everything that it holds before drain() returns: it may own the line itself.
+// Ends a copy. Destroys `done` and all objects that it holds before drain() can return: `done` may own the line itself.
 void CopyLine::end(Copy copy, CudaResult result) {
   std::exchange(copy.done, nullptr)(
       result == CudaResult::success ? Status{} : std::unexpected(cuda_error(context_->driver(), result, copy.what)));

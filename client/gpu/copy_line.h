@@ -1,7 +1,7 @@
 #pragma once
-// Copies of a GPU's memory, in one direction or within it, one after the other: a stream of its own, and a thread that
-// feeds it and waits for its events. The stream is never empty while there is something to copy, and no one waits for
-// the whole device.
+// Copies from, to or within a GPU's memory, one after the other. A line has its own stream, and a thread that submits
+// copies to the stream and waits for its events. While copies wait, the stream is never empty; no thread waits for the
+// whole device.
 #include <array>
 #include <condition_variable>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace tributary::client::gpu {
 
-/// The address by which the driver knows this memory. One address space holds the host's memory and the GPU's.
+/// Returns the driver's address of this memory. The host's memory and the GPU's share one address space.
 [[nodiscard]] inline DeviceAddress address_of(const void* pointer) noexcept {
   return reinterpret_cast<DeviceAddress>(pointer);
 }
@@ -26,10 +26,10 @@ class CopyLine {
   struct Copy {
     DeviceAddress to = 0;
     DeviceAddress from = 0;
-    std::size_t bytes = 0;  // 0: the copy only takes its turn
-    bool flush = false;     // first make the GPU see what the network has written
-    std::string what;       // for messages: "copying a result to GPU 0"
-    /// Called on the line's thread, in the order of the copies, when the copy has ended; after an error, too.
+    std::size_t bytes = 0;  // 0: nothing is copied, but `done` is called in turn
+    bool flush = false;     // before the copy, make the network's writes visible to the GPU
+    std::string what;       // name for messages, such as "copying a result to GPU 0"
+    /// Called on the line's thread, in the order of the copies, when the copy has ended, with or without an error.
     std::function<void(const Status&)> done;
   };
 
@@ -40,9 +40,9 @@ class CopyLine {
   /// Waits for all submitted copies.
   ~CopyLine();
 
-  /// Any thread.
+  /// Adds a copy to the line. Any thread.
   void submit(Copy copy);
-  /// Waits until all copies submitted before have ended. Must not be called on the line's thread.
+  /// Waits until all copies that were submitted before have ended. Do not call it on the line's thread.
   void drain();
 
  private:
@@ -64,17 +64,17 @@ class CopyLine {
   const std::shared_ptr<Context> context_;
   kernels::cuda::StreamHandle stream_ = nullptr;
   std::array<kernels::cuda::EventHandle, kInFlight> events_{};
-  // Used by the thread alone.
-  CudaResult current_ = CudaResult::success;  // whether the context is current on it
+  // Members that only the line's thread uses.
+  CudaResult current_ = CudaResult::success;  // success if the context is current on the thread
   std::deque<Flying> flying_;
   std::deque<kernels::cuda::EventHandle> free_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Copy> waiting_;      // under mutex_
-  std::uint64_t unfinished_ = 0;  // under mutex_: submitted, and done has not returned
+  std::uint64_t unfinished_ = 0;  // under mutex_: number of submitted copies whose `done` has not returned
   bool closing_ = false;          // under mutex_
-  std::thread thread_;            // last: it uses the others
+  std::thread thread_;            // last member: it uses the other members
 };
 
 }  // namespace tributary::client::gpu

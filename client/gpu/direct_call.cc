@@ -24,7 +24,7 @@ Result<DirectMemory::InHostMemory> DirectCall::materialize(bool with_results, co
   if (!why) {
     gpu_->tell("GPU " + std::to_string(gpu_->device()) +
                ": data go through pinned host memory: " + why.error().message);
-    // Other obstacles may disappear: a missing connection, a shortage of memory.
+    // Remember only this kind of obstacle: others may disappear, such as a missing connection or a lack of memory.
     if (why.error().code == Errc::unsupported) {
       for (const auto& allocation : kept_) allocation->refused = why.error();
     }

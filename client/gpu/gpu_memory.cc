@@ -24,7 +24,7 @@ class GpuMemory::Block final : public DirectBlock {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block() override {
-    promise.reset();  // must end before the memory is freed
+    promise.reset();  // the registration must end before the memory is freed
     gpu_->unuse(use_);
     const Context::Current current(*gpu_->context_);
     if (current.result() == CudaResult::success) gpu_->context_->driver().memory_free(address_);
@@ -93,7 +93,7 @@ Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transp
     allocations_.splice(allocations_.begin(), allocations_, known);
     return in_use(allocations_.front());
   }
-  // Forget the allocations that lay anywhere in this range: their memory was freed.
+  // Forget the allocations that overlap with this range: their memory was freed.
   counts_.replaced += std::erase_if(allocations_, [&](const auto& a) {
     return a->memory.data() < whole.data() + whole.size() && whole.data() < a->memory.data() + a->memory.size();
   });
@@ -108,7 +108,8 @@ Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transp
   return in_use(std::move(made));
 }
 
-/// Called under mutex_, which must be free when the last user of the returned pointer lets go of it.
+/// Marks an allocation as in use as long as the returned pointer lives. Called under mutex_; no thread that holds
+/// mutex_ may destroy the pointer.
 std::shared_ptr<GpuMemory::Allocation> GpuMemory::in_use(std::shared_ptr<Allocation> allocation) {
   const auto use = in_use_.emplace(allocation->memory.data(), allocation->memory.size());
   Allocation* const it = allocation.get();

@@ -1,12 +1,12 @@
 #pragma once
-// One GPU whose memory the network's devices may reach: it answers the transport's questions to the driver, orders all
-// work in the GPU for operations that go direct, and holds the allocations that are kept registered.
+// One GPU whose memory the network's devices may reach. This class asks the driver for the transport, orders all work
+// in the GPU for direct operations, and keeps allocations registered.
 //
-// An allocation is registered as a whole when an operation first names it, and recognized later by the driver's number
-// for it: memory that was freed and allocated again has another number. A limited number is kept, the most recently
-// used first; allocations that operations use stay until these end. Nothing tells the library when memory is freed, and
-// its addresses may belong to the host afterwards; so holds() answers only for allocations that an operation uses,
-// though others are kept, too.
+// It registers a whole allocation when an operation first uses it, and recognizes the allocation later by the driver's
+// number: memory that was freed and allocated again has another number. It keeps a limited number of allocations, those
+// with the latest use; an allocation that an operation uses stays until the operation ends. The library does not learn
+// when memory is freed, and the freed addresses may belong to the host afterwards. So holds() returns true only for
+// allocations that an operation uses, although other allocations are registered, too.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -31,13 +31,13 @@ class GpuMemory final : public DirectDevice,
  public:
   static constexpr std::size_t kAllocationsMax = 128;
   struct Hooks {
-    std::function<void()> arrived;                 // DirectDevice::wake(); any thread
-    std::function<void(const Error&)> failed;      // a copy failed that other parts wait for; any thread
-    std::function<void(const std::string&)> tell;  // a line for the log
+    std::function<void()> arrived;                 // called by DirectDevice::wake(); any thread
+    std::function<void(const Error&)> failed;      // called if a copy fails for which other parts wait; any thread
+    std::function<void(const std::string&)> tell;  // gets a line for the log
   };
   struct Counts {
-    std::uint64_t kept = 0, known = 0, replaced = 0, dropped = 0;  // allocations
-    std::uint64_t bytes_within = 0;                                // copied by copy()
+    std::uint64_t kept = 0, known = 0, replaced = 0, dropped = 0;  // counts of allocations
+    std::uint64_t bytes_within = 0;                                // bytes that copy() has copied
   };
 
   [[nodiscard]] static Result<std::shared_ptr<GpuMemory>> open(std::shared_ptr<Context> context,
@@ -51,31 +51,31 @@ class GpuMemory final : public DirectDevice,
     std::span<const std::byte> memory;
     std::uint64_t id = 0;
     std::unique_ptr<transport::KeptMemory> promise;
-    std::optional<Error> refused;  // a network device refused it for good; used on the communicator's thread
+    std::optional<Error> refused;  // final refusal by a network device; only the communicator's thread uses it
   };
-  /// Returns the allocation that holds this memory; it is in use as long as the returned pointer lives. Called on the
-  /// transport's thread.
+  /// Returns the allocation that contains this memory; it counts as in use as long as the returned pointer lives.
+  /// Called on the transport's thread.
   [[nodiscard]] Result<std::shared_ptr<Allocation>> keep(transport::Transport& transport,
                                                          std::span<const std::byte> memory);
-  /// Drops the registrations of memory that the caller will not use any more. Any thread.
+  /// Drops the registrations of memory that the caller will not use again. Any thread.
   void forget(std::span<const std::byte> memory);
-  /// Logs each text once.
+  /// Logs a line, unless the same line was logged before.
   void tell(const std::string& line);
-  /// Calls `done` when all earlier copies have ended and the GPU sees what the network wrote, with the first error of
-  /// any copy.
+  /// Calls `done` when all earlier copies have ended and the network's writes are visible to the GPU. Passes the first
+  /// error of any copy.
   void after_all(std::function<void(const Status&)> done);
   [[nodiscard]] CopyLine& line() noexcept { return *line_; }
   [[nodiscard]] bool flushes() const noexcept { return flush_; }
   [[nodiscard]] int device() const noexcept { return context_->device(); }
   [[nodiscard]] Counts counts() const;
 
-  // ---- DirectDevice
+  // Functions of DirectDevice.
   [[nodiscard]] Result<std::shared_ptr<DirectBlock>> allocate(transport::Transport& transport,
                                                               std::size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) override;
   void wake() override { hooks_.arrived(); }
 
-  // ---- transport::DeviceMemory
+  // Functions of transport::DeviceMemory.
   [[nodiscard]] std::vector<transport::DeviceWay> ways() const override { return ways_; }
   [[nodiscard]] Result<DmaBuf> dma_buf(std::span<const std::byte> memory) override;
   [[nodiscard]] Status copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
@@ -97,10 +97,10 @@ class GpuMemory final : public DirectDevice,
   std::vector<transport::DeviceWay> ways_;
   const Hooks hooks_;
   std::unique_ptr<CopyLine> line_;
-  kernels::cuda::StreamHandle stream_ = nullptr;  // stream of the copies for which the transport's thread waits
+  kernels::cuda::StreamHandle stream_ = nullptr;  // stream for the copies for which the transport's thread waits
   mutable std::mutex mutex_;
-  std::list<std::shared_ptr<Allocation>> allocations_;  // under mutex_, like all below; most recently used first
-  InUse in_use_;                                        // ranges: bytes by begin
+  std::list<std::shared_ptr<Allocation>> allocations_;  // latest use first; under mutex_, as all members below
+  InUse in_use_;                                        // memory in use: number of bytes by start
   std::set<std::string> told_;
   Counts counts_;
   Status outcome_;  // the first error of a copy

@@ -11,7 +11,7 @@ Result<std::optional<int>> device_of(const void* pointer) {
   if (*driver == nullptr) return std::nullopt;
   PointerAttributes attributes;
   const auto address = reinterpret_cast<kernels::cuda::DeviceAddress>(pointer);
-  // An error means that the driver is not initialised, so there is no device memory, or that the pointer is not CUDA's.
+  // After an error this is no device memory: the driver is not initialised, or the pointer does not belong to CUDA.
   if ((*driver)->pointer_attributes(attributes, address) != CudaResult::success) return std::nullopt;
   if (attributes.memory != PointerAttributes::Memory::device || attributes.managed) return std::nullopt;
   return attributes.device;

@@ -6,8 +6,9 @@
 
 namespace tributary::client::gpu {
 
-/// Returns the GPU in whose memory `pointer` lies; nullopt if the processor can read it, as it can pinned and managed
-/// memory. Cheap if the process has no CUDA driver loaded. Errc::unsupported: the driver is too old to be asked.
+/// Returns the GPU in whose memory `pointer` lies; nullopt if the processor can read the memory, also pinned and
+/// managed memory. Cheap if the process has not loaded a CUDA driver. Errc::unsupported: the driver is too old to
+/// answer.
 [[nodiscard]] Result<std::optional<int>> device_of(const void* pointer);
 
 }  // namespace tributary::client::gpu

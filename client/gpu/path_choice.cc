@@ -17,7 +17,7 @@ int attribute(CudaDriver& driver, DeviceAttribute which, int device) {
   return driver.device_attribute(value, which, device) == CudaResult::success ? value : 0;
 }
 
-/// Returns why the user's settings forbid this way; empty: it may be tried.
+/// Returns the setting that forbids this way; empty: the settings allow it.
 std::string forbidden(DirectMode mode, CopyRoute path) {
   switch (mode) {
     case DirectMode::automatic:
@@ -32,7 +32,7 @@ std::string forbidden(DirectMode mode, CopyRoute path) {
   return {};
 }
 
-/// Returns why a network device cannot reach the GPU's memory in any way; empty: it can.
+/// Returns the reason why a network device cannot reach the GPU's memory in any way; empty: it can reach it.
 std::string obstacle(const PathFacts& facts) {
   if (!facts.transport.rdma) return "the transport " + facts.transport.name + " has the processor move payloads";
   if (!facts.transport.device_memory)

@@ -1,6 +1,6 @@
 #pragma once
-// Chooses how a GPU's memory gets to the network, from facts alone: every case can be tested without the hardware, and
-// `tributary doctor` and the log say the same.
+// Chooses the way between a GPU's memory and the network, by a pure function of facts. So tests cover every case
+// without the hardware, and `tributary doctor` and the log agree.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,9 +10,9 @@
 namespace tributary::client::gpu {
 
 enum class CopyRoute : std::uint8_t {
-  dma_buf,      // the RDMA device reads and writes the GPU's memory, which the kernel hands to it as a dma-buf
-  peer_memory,  // the same, through NVIDIA's kernel module
-  staging,      // through pinned host memory
+  dma_buf,      // the RDMA device reads and writes the GPU's memory, which it gets from the kernel as a dma-buf
+  peer_memory,  // the RDMA device reads and writes the GPU's memory, through NVIDIA's kernel module
+  staging,      // data pass through pinned host memory
 };
 [[nodiscard]] const char* to_string(CopyRoute path) noexcept;
 
@@ -20,31 +20,31 @@ enum class CopyRoute : std::uint8_t {
 struct GpuFacts {
   int device = 0;
   std::string name;
-  std::string bus_id;      // "0000:3b:00.0"
-  bool gpudirect = false;  // another device can map its memory
-  bool dma_buf = false;    // its memory can be handed over as a dma-buf
+  std::string bus_id;      // text such as "0000:3b:00.0"
+  bool gpudirect = false;  // another device can map the GPU's memory
+  bool dma_buf = false;    // the driver can export the GPU's memory as a dma-buf
   bool can_flush = false;  // the driver can wait for the writes of other devices
-  int write_ordering = 0;  // values of DeviceAttribute::gpudirect_write_ordering
+  int write_ordering = 0;  // value of DeviceAttribute::gpudirect_write_ordering
 };
 
-/// The kernel's facts.
+/// Facts about the host's kernel.
 struct HostFacts {
-  bool peer_memory_module = false;  // nvidia_peermem, or its predecessor nv_peer_mem
+  bool peer_memory_module = false;  // the kernel has nvidia_peermem, or its predecessor nv_peer_mem
 };
 
 /// Facts about the transport in use.
 struct TransportFacts {
-  std::string name;            // "tcp"
+  std::string name;            // name such as "tcp"
   bool rdma = false;           // a device moves the payloads
-  bool device_memory = false;  // that device can be given memory that the processor does not reach
+  bool device_memory = false;  // that device can use memory that the processor cannot reach
 };
 
 /// The user's choice (TRIBUTARY_GPUDIRECT).
 enum class DirectMode : std::uint8_t {
   automatic,
   off,
-  dma_buf,      // this way alone
-  peer_memory,  // this way alone, without asking whether the kernel has the module
+  dma_buf,      // only this way
+  peer_memory,  // only this way, without a check whether the kernel has the module
 };
 
 struct PathFacts {
@@ -55,21 +55,21 @@ struct PathFacts {
 };
 
 struct PathChoice {
-  CopyRoute path = CopyRoute::staging;  // the first of `ways`
-  /// The ways to try in turn. A device may still refuse a way that the facts allow. The last way is staging, which
-  /// always works.
+  CopyRoute path = CopyRoute::staging;  // first of `ways`
+  /// The ways to try, in this order. A device may still refuse a way that the facts allow. The last way is staging,
+  /// which always works.
   std::vector<CopyRoute> ways;
-  /// Whether the network's writes must be flushed before the GPU is told of them.
+  /// True: flush the network's writes before the GPU may use them.
   bool flush = false;
-  /// A whole sentence: the ways to try, and for every other way the reason why not.
+  /// A whole sentence for people: the ways to try, and for every other way the reason against it.
   std::string sentence;
 };
 
 [[nodiscard]] PathChoice choose_path(const PathFacts& facts);
 
-/// Asks an initialised driver. A fact that the driver does not know counts as no.
+/// Asks an initialised driver for the facts. A fact that the driver does not know counts as false.
 [[nodiscard]] GpuFacts gpu_facts(kernels::cuda::CudaDriver& driver, int device);
-/// `root` is "" except in tests.
+/// Finds the facts about the kernel below the directory `root`, which is "" except in tests.
 [[nodiscard]] HostFacts host_facts(const std::string& root = "");
 
 }  // namespace tributary::client::gpu

@@ -9,7 +9,7 @@ namespace tributary::client::gpu {
 namespace {
 
 constexpr std::size_t kBlockBytesMin = std::size_t{64} << 10;
-// Larger sizes are rounded up to this step, not to a power of two, which could pin half a gigabyte for nothing.
+// The step for larger blocks: sizes are rounded up to multiples of it. Powers of two could waste half a gigabyte.
 constexpr std::size_t kLargeStep = std::size_t{16} << 20;
 
 std::size_t capacity_for(std::size_t bytes) {
@@ -83,7 +83,7 @@ void PinnedPool::take_back(std::byte* data, std::size_t capacity) {
   for (const Idle& block : gone) free(block.data);
 }
 
-// A lost context takes its memory with it, so errors are ignored.
+// Frees a block. Ignores errors, because a lost context has already freed its memory.
 void PinnedPool::free(std::byte* data) {
   std::unique_ptr<transport::KeptMemory> kept;
   {
@@ -93,7 +93,7 @@ void PinnedPool::free(std::byte* data) {
       kept_.erase(at);
     }
   }
-  kept.reset();  // must end before the memory is freed
+  kept.reset();  // the registration must end before the memory is freed
   const Context::Current current(*context_);
   if (current.result() == CudaResult::success) context_->driver().host_free(data);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Pinned host memory in blocks that are used again, because pinning costs the kernel milliseconds. No block is given to
-// a second user while a copy may still touch it: every copy holds its block.
+// A pool of pinned host memory in blocks. It uses blocks again, because the kernel needs milliseconds to pin memory. A
+// block has no second user while a copy may still touch it: every copy holds its block.
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -18,7 +18,7 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
   /// The pool gives idle blocks above this sum back to the system.
   static constexpr std::size_t kIdleBytesMax = std::size_t{256} << 20;
-  /// Registers a block with the communicator's transport for as long as the block exists; may give nullptr.
+  /// Registers a block with the communicator's transport as long as the block exists; may return nullptr.
   using Keep = std::function<std::unique_ptr<transport::KeptMemory>(std::span<const std::byte>)>;
 
   PinnedPool(std::shared_ptr<Context> context, Keep keep) : context_(std::move(context)), keep_(std::move(keep)) {}
@@ -41,7 +41,7 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
     std::size_t capacity_;
   };
 
-  /// Returns at least `bytes`, at a multiple of the page. Errc::exhausted: the system pins no more.
+  /// Returns a block of at least `bytes` at the start of a page. Errc::exhausted: the system cannot pin more memory.
   [[nodiscard]] Result<std::shared_ptr<Block>> take(std::size_t bytes);
   [[nodiscard]] std::size_t idle_bytes() const;
 

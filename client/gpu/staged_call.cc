@@ -43,7 +43,7 @@ void StagedCall::begin(bool with_results) {
                false);
   }
   for (std::size_t at = 0; at < caller_.send_bytes; at += kChunkBytes) {
-    // The block belongs to the library; only the caller's view of it is const.
+    // Cast away const: the block belongs to the library, and only the operation sees it as const.
     begin_copy(caller_.send + at, const_cast<std::byte*>(host_.send) + at,
                std::min(kChunkBytes, caller_.send_bytes - at), std::exchange(flush, false), true);
   }
@@ -60,8 +60,8 @@ void StagedCall::begin_copy(const std::byte* from, std::byte* to, std::size_t by
                        }});
 }
 
-// Called in the order of the chunks. After an error later chunks do not count: the input must be whole from its
-// beginning.
+// Notes that a chunk has arrived; called in the order of the chunks. After an error later chunks do not count, because
+// the part of the input that has come must have no gaps.
 void StagedCall::arrived(std::size_t bytes, bool input, const Status& status) {
   std::unique_lock lock(mutex_);
   const bool good = status && outcome_;
@@ -124,10 +124,10 @@ void StagedCall::finish(const Status& outcome, std::function<void(const Status&)
     if (!gone_up_[chunk]) upload(chunk);
   }
   std::unique_lock lock(mutex_);
-  if (outcome_) outcome_ = outcome;  // if a copy failed, that is the cause of the operation's error
+  if (outcome_) outcome_ = outcome;  // if a copy failed, its error is the cause of `outcome`: keep it
   finished_ = true;
   done_ = std::move(done);
-  ++copies_;  // keeps the call open during this function
+  ++copies_;  // keep the call open until ended() below
   ended({}, std::move(lock));
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// One call whose buffers are in GPU memory and whose data pass through pinned host memory: some chunks are copied down
-// while others are reduced in the network or copied up again. The rest of the client sees host memory.
+// One call whose buffers are in GPU memory and whose data pass through pinned host memory. Some chunks are copied down
+// to the host while others are reduced in the network or copied up to the GPU. The rest of the client sees host memory.
 //
-// Ownership: the caller's buffers belong to the library until the request is done. It is done only when no copy touches
-// the buffers any more, even after an error. Every copy holds the call, and the call holds its pinned blocks, so that
-// no block is used again too soon.
+// Ownership: the caller's buffers belong to the library until the request is done. The request is done only when all
+// copies have ended, even after an error. Every copy holds the call, and the call holds its pinned blocks, so that the
+// pool cannot use a block again too soon.
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace tributary::client::gpu {
 
-/// The buffers of a call. The bytes of a buffer that it does not use are 0.
+/// The buffers of a call. A buffer that the call does not use has 0 bytes.
 struct CallBuffers {
   const std::byte* send = nullptr;
   std::size_t send_bytes = 0;
@@ -33,7 +33,7 @@ struct CopyLines {
   CopyLine* down;
   CopyLine* up;
   int device;
-  bool flush = false;  // before the first copy that comes down
+  bool flush = false;  // flush before the first copy down
 };
 
 class StagedCall final : public StagedMemory, public std::enable_shared_from_this<StagedCall> {
@@ -41,26 +41,27 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
   using Blocks = std::vector<std::shared_ptr<void>>;
   struct Hooks {
-    std::function<void()> arrived;             // more of the input is there; any thread
-    std::function<void(const Error&)> failed;  // the input will not come; any thread, at most once
+    std::function<void()> arrived;             // called when more of the input has come; any thread
+    std::function<void(const Error&)> failed;  // called if the input cannot come; any thread, at most once
   };
 
-  /// `caller` has device addresses where `from` or `to` is set. `host` has the same buffers in host memory alone.
+  /// `caller`: the caller's buffers; send is in a GPU if `from` is set, recv if `to` is set. `host`: buffers in host
+  /// memory for the same data.
   StagedCall(const CallBuffers& caller, const CallBuffers& host, std::optional<CopyLines> from,
              std::optional<CopyLines> to, Blocks blocks, Hooks hooks);
 
-  /// The buffers that the network uses.
+  /// Returns the buffers in host memory, which the network uses.
   [[nodiscard]] const CallBuffers& host() const noexcept { return host_; }
 
-  /// Begins to copy the input down. With `with_results`, copies the contents of the result's memory down first. Does
-  /// nothing if the call was finished already.
+  /// Begins to copy the input down. If `with_results`, first copies down the results that the result's buffer has. Does
+  /// nothing if finish() was called already.
   void begin(bool with_results = false);
-  /// Copies the input down, and waits for it.
+  /// Copies the input down, and waits until the copies have ended.
   [[nodiscard]] Status download();
-  /// Takes the operation's `outcome`. If that is success, copies the rest of the result up. Calls `done`, on any
-  /// thread, when no copy is left.
+  /// Takes the operation's `outcome`. If it is success, copies the rest of the result up. Calls `done`, on any thread,
+  /// when all copies have ended.
   void finish(const Status& outcome, std::function<void(const Status&)> done);
-  /// Does the same, and waits until no copy is left.
+  /// Takes the operation's `outcome` in the same way, and waits until all copies have ended.
   [[nodiscard]] Status finish(const Status& outcome);
 
   [[nodiscard]] bool input_ready(const std::byte* end) const noexcept override {
@@ -84,11 +85,11 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   const std::optional<CopyLines> from_, to_;
   const Blocks blocks_;
   const Hooks hooks_;
-  std::atomic<std::size_t> ready_;              // bytes of the input that have come, from its beginning
-  std::atomic<std::size_t> results_coming_{0};  // bytes that begin() copies down besides the input
-  // By chunk of the result: bytes landed; used on the communicator's thread.
+  std::atomic<std::size_t> ready_;              // bytes at the start of the input that have come
+  std::atomic<std::size_t> results_coming_{0};  // bytes of results that have not come down yet
+  // The number of bytes that have landed in each chunk of the result. Only the communicator's thread uses it.
   std::vector<std::size_t> landed_;
-  std::vector<bool> gone_up_;  // by chunk: whether it has gone up; used on the communicator's thread
+  std::vector<bool> gone_up_;  // by chunk: its copy up has begun; only the communicator's thread uses it
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t copies_ = 0;                   // under mutex_: copies that have not ended

@@ -50,8 +50,8 @@ Result<std::optional<int>> device_of_buffer(const std::byte* buffer, std::size_t
 
 using TakeBlock = std::function<Result<std::byte*>(std::size_t bytes)>;
 
-/// Makes the same buffers in blocks of host memory; a buffer without a `take` stays where it is. If one buffer lies in
-/// the other, both get one block, so that the one lies in the other there, too.
+/// Makes buffers of the same sizes in blocks of host memory; a buffer without its `take` function stays where it is. If
+/// one buffer lies in the other, both share one block, and have the same places relative to each other.
 Result<CallBuffers> in_host_memory(const CallBuffers& buffers, const TakeBlock& take_send, const TakeBlock& take_recv) {
   CallBuffers host = buffers;
   if (buffers.in_place) {
@@ -126,7 +126,8 @@ Result<std::shared_ptr<DirectCall>> Stager::direct(const CallBuffers& buffers) {
   });
 }
 
-/// The call is under way, and must not fail for lack of pinned memory: with ordinary memory it is only slower.
+/// Stages a call that is under way. It must not fail for lack of pinned memory, so it takes ordinary memory instead:
+/// the call is then only slower.
 Result<std::shared_ptr<StagedCall>> Stager::stage_direct(Gpu& gpu, const CallBuffers& buffers) const {
   StagedCall::Blocks blocks;
   const TakeBlock any = [&](std::size_t bytes) -> Result<std::byte*> {

@@ -1,6 +1,6 @@
 #pragma once
-// Takes the calls of one communicator between GPU memory and the network: has the streams, threads and pinned memory of
-// each GPU that calls use, which it makes for the first such call.
+// Moves the data of one communicator's calls between GPU memory and the network. It has the streams, threads and pinned
+// memory of each GPU, and makes them for the first call that uses this GPU.
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,11 +18,12 @@ class Stager {
   struct Hooks {
     StagedCall::Hooks call;
     PinnedPool::Keep keep;
-    /// Chooses, before a GPU's streams are made, how the network reaches its memory. Empty: staging.
+    /// Chooses, before a GPU's streams are made, the way in which the network reaches its memory. No function: staging.
     std::function<PathChoice(CudaDriver& driver, int device)> choose;
-    std::function<void(const std::string&)> tell;  // a line for the log
+    std::function<void(const std::string&)> tell;  // gets a line for the log
   };
-  /// Smaller data go staged: they travel in messages, which the processor writes, or in a segment or two.
+  /// The least bytes of a direct call. Smaller data go staged: they travel in one or two segments, or in messages that
+  /// the processor writes.
   static constexpr std::size_t kDirectBytesMin = std::size_t{64} << 10;
 
   explicit Stager(Hooks hooks) : hooks_(std::move(hooks)) {}
@@ -31,15 +32,15 @@ class Stager {
   /// Waits for all copies.
   ~Stager() { drain(); }
 
-  /// Returns a call for the caller to begin(); nullptr: all buffers are in host memory. Any thread.
+  /// Returns a call, whose begin() the caller must call; nullptr: all buffers are in host memory. Any thread.
   [[nodiscard]] Result<std::shared_ptr<StagedCall>> stage(const CallBuffers& buffers);
-  /// Returns nullptr if the call cannot go direct: then stage() decides. Any thread.
+  /// Returns a direct call; nullptr if the call cannot go direct: the caller then calls stage(). Any thread.
   [[nodiscard]] Result<std::shared_ptr<DirectCall>> direct(const CallBuffers& buffers);
-  /// Ends the registrations of memory that the caller will not use any more. Any thread.
+  /// Ends the registrations of memory that the caller will not use again. Any thread.
   void forget(std::span<const std::byte> memory);
   /// Prepares the streams and threads that calls with memory of this GPU need. Any thread.
   [[nodiscard]] Status prepare(int device);
-  /// Waits until every copy begun before has ended. Any thread except those that copy.
+  /// Waits until all copies that have begun have ended. Any thread except the threads of copy lines.
   void drain();
 
  private:
@@ -47,7 +48,7 @@ class Stager {
     std::shared_ptr<Context> context;
     std::shared_ptr<PinnedPool> pool;
     std::unique_ptr<CopyLine> down, up;
-    std::shared_ptr<GpuMemory> memory;  // nullptr: all data are staged
+    std::shared_ptr<GpuMemory> memory;  // nullptr: all calls are staged
   };
   [[nodiscard]] Result<Gpu*> gpu(int device);
   [[nodiscard]] Result<Gpu> open(int device) const;
@@ -58,7 +59,7 @@ class Stager {
 
   const Hooks hooks_;
   std::mutex mutex_;
-  std::map<int, Gpu> gpus_;  // under mutex_; once made, any thread may use its members
+  std::map<int, Gpu> gpus_;  // under mutex_; any thread may use the members of an entry
 };
 
 }  // namespace tributary::client::gpu
