@@ -7,10 +7,10 @@
 
 namespace tributary::transport::packet {
 
-/// IPv4 is written as IPv4; a host of zeros as "::".
+/// Writes an IPv4 address in IPv4's form, and an address of zeros as "::".
 [[nodiscard]] Endpoint endpoint_of(const PacketAddress& address);
 [[nodiscard]] PacketAddress packet_address(const SocketAddress& address) noexcept;
-/// Makes an address for an IPv6 socket that carries IPv4 too, or, with `four`, for an IPv4 socket.
+/// Makes an address for an IPv6 socket that also carries IPv4, or, with `four`, for an IPv4 socket.
 [[nodiscard]] SocketAddress socket_address(const PacketAddress& address, bool four) noexcept;
 [[nodiscard]] bool is_ipv4(const PacketAddress& address) noexcept;
 

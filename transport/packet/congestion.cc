@@ -9,19 +9,19 @@ namespace tributary::transport::packet {
 namespace {
 
 // Swift's parameters, section 3 of the paper.
-constexpr double kIncrease = 1;    // packets per round trip
-constexpr double kDecrease = 0.8;  // beta: factor of the delay's excess
+constexpr double kIncrease = 1;    // packets that the window grows per round trip
+constexpr double kDecrease = 0.8;  // beta: factor of the delay's excess over the target
 constexpr double kDecreaseMax = 0.5;
 constexpr double kScalingWindowMin = 0.1;
 constexpr double kScalingWindowMax = 100;
-// DCTCP's g: RFC 8257, section 4.2.
+// DCTCP's weight g of a new share: RFC 8257, section 4.2.
 constexpr double kShareGain = 1.0 / 16;
-// A share below this counts as 0. Without this bound the share would be halved for ever while nothing is marked, and a
-// processor takes a hundred cycles and more for numbers that are almost too small for it.
+// A share below this counts as 0. Without this bound the share would go on shrinking while no packet is marked, and a
+// processor takes a hundred cycles and more for such tiny (subnormal) numbers.
 constexpr double kShareMin = 1e-9;
 constexpr double kAlmostNoWindow = 10;
 constexpr int kRoundTripsAbove = 16;
-// The longest pause of a sender that has almost no window: it must still find out soon that the network is free again.
+// The longest pause of a sender that has almost no window: it must notice soon that the network is free again.
 constexpr Duration kPaceMax = std::chrono::milliseconds(20);
 
 }  // namespace
@@ -48,7 +48,7 @@ void Congestion::learn_path(Duration delay, Duration wanted, TimePoint now, Dura
   above_since_ = std::min(above_since_, now);
   if (now - above_since_ < round_trip * kRoundTripsAbove) return;
   path_ = least_above_;
-  slow_start_ = true;  // nobody knows any longer how much fits
+  slow_start_ = true;  // the window that the network can carry is unknown again
   above_since_ = TimePoint::max();
   least_above_ = Duration::max();
 }
@@ -74,7 +74,7 @@ void Congestion::shrink(double by, double to_at_least, TimePoint now, Duration r
 void Congestion::acknowledged(double packets, double marked, Duration delay, bool limited, TimePoint now,
                               Duration round_trip) {
   observe(packets, marked, now, round_trip);
-  // The target is never less than this, so in most cases it need not be computed.
+  // The target is never less than this value, so most calls need not compute the target.
   const Duration least = path_ + settings_.target;
   const Duration wanted = delay <= least ? least : target();
   if (delay > Duration::zero()) learn_path(delay, wanted, now, round_trip);
@@ -102,7 +102,7 @@ void Congestion::lost(double packets, TimePoint now, Duration round_trip) {
 
 void Congestion::timed_out(std::uint32_t in_a_row, TimePoint now) noexcept {
   slow_start_ = false;
-  if (in_a_row < 2) return;  // the first time-out only asks: the answer says what was lost
+  if (in_a_row < 2) return;  // the first time-out only sends a question, whose answer shows the losses
   window_ = in_a_row == 2 ? std::min(window_, 1.0) : std::max(window_ / 2, settings_.window_min);
   may_shrink_ = now;
 }

@@ -9,10 +9,10 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr std::size_t kPacketsPerTurn = 32;  // packets of one connection, so that none starves the others
+constexpr std::size_t kPacketsPerTurn = 32;  // most packets of one connection, so that no connection starves
 constexpr Duration kAbandonedLimit = std::chrono::seconds(5);
 constexpr Duration kSuspicionMin = std::chrono::milliseconds(200);
-constexpr std::uint32_t kClosesMax = 6;  // `close` packets sent to a side that does not answer
+constexpr std::uint32_t kClosesMax = 6;  // most `close` packets sent to a side that does not answer
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void PacketConnection::enter() {
   id_ = core_.enter(shared_from_this());
 }
 
-// ---- the user's calls
+// ---- Calls of the user
 
 bool PacketConnection::send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
   if (!taking_frames() || fatal_) return false;
@@ -57,8 +57,8 @@ void PacketConnection::close() {
   end();
 }
 
-/// Over TCP the system still delivers the frames that were sent before a close(). This code does, too, if none of them
-/// lies in the user's memory.
+/// Over TCP the kernel still delivers frames that were sent before a close(). This code also delivers them, unless a
+/// frame lies in the user's memory.
 void PacketConnection::abandon() {
   TRIBUTARY_ASSERT(state_ == State::open && !flow_.frames().needs_borrowed(),
                    "the connection to {} is closed in state {}, and needs the user's memory", peer_, state_);
@@ -83,7 +83,7 @@ void PacketConnection::close_after_flush(Duration limit) {
     core_.make_due(*this);
   } else if (flow_.frames().end() == 0) {
     return end();
-  }  // else established() goes on
+  }  // else established() goes on with the opening
   look_at_deadline();
 }
 
@@ -95,7 +95,7 @@ void PacketConnection::channel_destroyed() {
   close();
 }
 
-// ---- packets
+// ---- Packets
 
 bool PacketConnection::send_packet(const DataHeader& header, std::span<std::byte> head,
                                    std::span<const std::byte> rest) {
@@ -227,13 +227,13 @@ void PacketConnection::turn() {
   after_packets();
 }
 
-// ---- time
+// ---- Deadlines
 
 void PacketConnection::look_at_deadline() {
   if (dirty) return;  // transmit_turn() changes the deadline, and looks at it then
   TimePoint first = std::min({act_at_, give_up_at_, suspected_until_});
   if (flowing()) first = std::min(first, flow_.deadline());
-  first = std::max(first, core_.now() + Duration(1));  // asks no second time in the same turn
+  first = std::max(first, core_.now() + Duration(1));  // so that on_time() is not called twice in the same turn
   if (first < asked_for) core_.want_time(*this, asked_for = first);
 }
 
@@ -267,7 +267,7 @@ void PacketConnection::on_time() {
   look_at_deadline();
 }
 
-// ---- ending
+// ---- The end of a connection
 
 void PacketConnection::tell_closed(Error error) {
   ChannelHandler* const handler = handler_;
@@ -309,13 +309,13 @@ void PacketConnection::end() noexcept {
   act_at_ = give_up_at_ = TimePoint::max();
   flow_.clear();
   if (peer_id_ != 0) core_.leave_peer(peer_id_);
-  core_.leave(id_);  // last: nobody else may use this any more
+  core_.leave(id_);  // the last call: from here on no code may use this connection
 }
 
 void PacketConnection::take_close() {
   const ConnectionPtr kept = shared_from_this();
   const bool all_here = flow_.peer_end_known();
-  if (state_ == State::open && all_here) return;  // the close is answered once the rest was read
+  if (state_ == State::open && all_here) return;  // the close is answered when the rest was read
   ChannelHandler* const handler = state_ == State::open ? handler_ : nullptr;
   end();
   if (handler == nullptr) return;
@@ -340,8 +340,8 @@ void PacketConnection::ask_route() {
   if (flowing()) flow_.narrow_to(core_.datagram_bytes(address_), core_.now());
 }
 
-/// Anybody could have sent an unsealed reset. So a sealed connection does not believe it, but asks the other side, and
-/// gives it the time of some round trips to answer.
+/// Any host can send an unsealed reset. So a sealed connection does not trust it, but asks the other side, and gives it
+/// the time of some round trips to answer.
 void PacketConnection::suspect() {
   if (!flowing() || suspected_until_ != TimePoint::max()) return;
   suspected_until_ = core_.now() + std::max(kSuspicionMin, 4 * flow_.round_trip().timeout(0));
@@ -350,7 +350,8 @@ void PacketConnection::suspect() {
   look_at_deadline();
 }
 
-/// Sends queued frames as far as time allows, because the transport ends. True: some are not acknowledged yet.
+/// Sends queued frames as far as time allows, because the transport ends. Returns true if some frames are not
+/// acknowledged yet.
 bool PacketConnection::last_words() {
   if (!flowing() || flow_.frames().acknowledged() == flow_.frames().end()) return false;
   if (state_ == State::open) {
@@ -363,7 +364,7 @@ bool PacketConnection::last_words() {
   return true;
 }
 
-/// Ends the connection; the other side is told once.
+/// Ends the connection, and tells the other side once.
 void PacketConnection::shut_down() {
   if (flowing()) {
     PacketHeader header;

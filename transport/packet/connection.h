@@ -26,13 +26,13 @@ class PacketConnection final : public StreamReader,
   PacketConnection& operator=(const PacketConnection&) = delete;
 
   void set_channel(Channel* channel) noexcept { channel_ = channel; }
-  /// Enters the core's table of connections.
+  /// Enters the connection in the core's table.
   void enter();
   void connect(const Endpoint& to, Duration limit);
-  /// The listener's side, after an open with a good cookie.
+  /// Makes the listener's side, after an open with a correct cookie.
   void accept(const PacketAddress& from, const Handshake& handshake, const std::optional<LinkKeys::Link>& link);
 
-  // ---- the user's calls: no callback, no blocking
+  // ---- Calls of the user: they neither call back nor block.
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
   void give_back(std::span<const std::byte> payload);
@@ -46,33 +46,35 @@ class PacketConnection final : public StreamReader,
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] std::optional<SealedLink> sealed() const { return seal_ ? std::optional(link_->link) : std::nullopt; }
 
-  // ---- for the core
+  // ---- Calls of the core
   void take_challenge(const Handshake& handshake);
   void take_accept(const PacketHeader& header, const Handshake& handshake, std::span<const std::byte> datagram);
   void take_refuse(RefuseReason reason);
   void take_redirect(const Handshake& handshake, const PacketAddress& from);
-  /// False: the packet is forged or repeated; it was counted, and must be dropped. True: its payload may be read.
+  /// Returns true if the packet's payload may be read. Returns false if the packet is forged or repeated: it is
+  /// counted, and must be dropped.
   [[nodiscard]] bool unseal(const PacketHeader& header, std::span<std::byte> datagram);
-  /// As above for control packets, which have the handshake's kind of authenticator.
+  /// Does the same for a control packet, which has the handshake's kind of authenticator.
   [[nodiscard]] bool control_is_authentic(const PacketHeader& header, std::span<const std::byte> datagram);
   void take_data(const Arrival& arrival);
-  /// The short way of take_data(): if the packet is the whole next frame, takes it where it lies. Otherwise does
-  /// nothing and returns false.
+  /// The short way of take_data(): if the packet is the whole next frame, takes it where it lies. Otherwise returns
+  /// false and changes nothing.
   [[nodiscard]] bool take_frame(const Arrival& arrival);
-  /// Called after anything that may have moved the flow.
+  /// Must be called after every call that may have changed the flow.
   void after_packets();
   void take_close();
-  /// Handles the word of the other side, or of its host, that the connection does not exist. `nobody`: no process
-  /// listens there either.
+  /// Handles a message of the other side, or of its host, that the connection does not exist. `nobody`: no process
+  /// listens there, either.
   void take_reset(bool nobody);
-  /// Asks the port for the path's MTU, because the path may carry less now.
+  /// Asks the port for the path's MTU, which may have become smaller.
   void ask_route();
   /// Answers an open that came again because its answer was lost.
   void repeat_accept(const PacketAddress& from);
-  /// Gives its place, while half open or departing, to another connection; the other side hears of it if it goes on.
+  /// Gives the place of this half open or departing connection to another one; the other side is told when it sends
+  /// again.
   void make_place() noexcept { end(); }
   void turn();
-  /// Sends the packets that may be sent now.
+  /// Sends the packets that flow and window allow now.
   void transmit_turn();
   void on_time();
   void excuse(Duration absence) noexcept { flow_.excuse(absence); }
@@ -81,19 +83,19 @@ class PacketConnection final : public StreamReader,
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] const PacketAddress& address() const noexcept { return address_; }
 
-  // ---- StreamReader and PacketSink, for the flow
+  // ---- Calls of the flow (StreamReader, PacketSink)
   std::size_t take(std::span<const std::byte> bytes) override;
   bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) override;
   bool send_frame(const DataHeader& header, const WholeFrame& frame) override;
 
  private:
   enum class State : std::uint8_t {
-    looking_up,  // the name is looked up on another thread
+    looking_up,  // another thread looks up the name
     opening,     // open was sent
-    half_open,   // accept was sent: the other side's first packet is awaited
+    half_open,   // accept was sent; the other side's first packet has not come
     open,
-    flushing,   // close_after_flush() came
-    departing,  // closed for the user; the other side is still being told
+    flushing,   // close_after_flush() was called
+    departing,  // closed for the user; the other side has not confirmed the end yet
     closed,
   };
 
@@ -109,7 +111,7 @@ class PacketConnection final : public StreamReader,
   void schedule_open();
 
   friend class transport::FrameReader;
-  // ---- for the frame reader
+  // ---- Calls of the frame reader
   [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
   [[nodiscard]] Channel* channel() const noexcept { return channel_; }
   void count_callback() noexcept { core_.count_callback(); }
@@ -144,20 +146,20 @@ class PacketConnection final : public StreamReader,
   Channel* channel_ = nullptr;
   ChannelHandler* handler_ = nullptr;
   State state_ = State::opening;
-  bool abandoned_ = false;      // closed for the user, while frames that were sent by copy still go out
-  bool detached_ = false;       // close_after_flush() came: no callback any more
-  std::optional<Error> fatal_;  // on_closed is due
+  bool abandoned_ = false;      // closed for the user, while copied frames are still being sent
+  bool detached_ = false;       // close_after_flush() was called: no callback follows
+  std::optional<Error> fatal_;  // error with which on_closed is due
   std::uint64_t id_ = 0;
   std::uint64_t peer_id_ = 0;
   PacketAddress address_;
   Flow flow_;
-  std::optional<LinkKeys::Link> link_;            // the link that the connection is sealed for; none: it goes in clear
-  std::unique_ptr<Seal> seal_;                    // set once both sides' random numbers are known
-  SealRandom random_{};                           // this side's
-  bool seal_chosen_ = false;                      // link_ is final
-  TimePoint suspected_until_ = TimePoint::max();  // the other side is gone if nothing authentic comes before
+  std::optional<LinkKeys::Link> link_;            // the link for which the connection is sealed; empty: no seal
+  std::unique_ptr<Seal> seal_;                    // made when both sides' random numbers are known
+  SealRandom random_{};                           // random number of this side
+  bool seal_chosen_ = false;                      // true: link_ is final
+  TimePoint suspected_until_ = TimePoint::max();  // the other side is gone if no authentic packet comes before
 
-  // reading
+  // State of reading
   FrameReader reader_;
   FrameBytes header_bytes_;
   std::size_t header_landed_ = 0;
@@ -165,13 +167,13 @@ class PacketConnection final : public StreamReader,
     const std::byte* payload;
     void* buffer;
   };
-  Ring<Kept> kept_;  // payloads that the handler keeps where they came, in the order in which they came
+  Ring<Kept> kept_;  // payloads that the handler keeps in their packets, in the order of arrival
 
-  // opening and ending
+  // State of opening and ending
   Endpoint to_;
   Duration limit_{};
   TimePoint give_up_at_ = TimePoint::max();
-  TimePoint act_at_ = TimePoint::max();  // when `open` or `close` is sent again
+  TimePoint act_at_ = TimePoint::max();  // time when `open` or `close` is sent again
   std::uint32_t attempts_ = 0;
   std::uint64_t cookie_ = 0;
   std::uint32_t credit_told_ = 0;

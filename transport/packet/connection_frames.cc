@@ -1,6 +1,6 @@
-// Turns the stream into frames. The handler says where each payload goes, and this code copies it there, once, from the
-// packet. Or the handler takes the payload where it lies, if one packet has all of it and the port can spare the
-// buffer.
+// Turns the stream into frames. The handler gives each payload's place, and this code copies the payload there from the
+// packet, once. If one packet has the whole payload and the port can spare the buffer, the handler may take the payload
+// where it lies.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -12,8 +12,8 @@ namespace tributary::transport::packet {
 
 namespace {
 
-constexpr std::size_t kInPlaceBytesMin = 512;  // a shorter payload is copied faster than it is kept
-/// on_frame gives every payload as writable bytes; a handler that has taken one in place knows that it must not write.
+constexpr std::size_t kInPlaceBytesMin = 512;  // copying a shorter payload is faster than keeping it
+/// on_frame gives every payload as writable bytes; a handler that takes a payload in place must not write to it.
 std::span<std::byte> writable(std::span<const std::byte> payload) noexcept {
   return {const_cast<std::byte*>(payload.data()), payload.size()};
 }
@@ -21,7 +21,7 @@ std::span<std::byte> writable(std::span<const std::byte> payload) noexcept {
 }  // namespace
 
 std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
-  if (state_ == State::flushing) return bytes.size();  // nobody reads any more, so all is skipped
+  if (state_ == State::flushing) return bytes.size();  // the handler reads no more frames, so all bytes are skipped
   std::size_t taken = 0;
   while (serving()) {
     if (!reader_.in_frame()) {
@@ -29,7 +29,7 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
         const auto rest = bytes.subspan(taken);
         taken += kFrameHeaderBytes;
         if (!place_next(rest.first<kFrameHeaderBytes>(), rest.subspan(kFrameHeaderBytes))) {
-          std::memcpy(header_bytes_.data(), rest.data(), kFrameHeaderBytes);  // on_header may be asked again
+          std::memcpy(header_bytes_.data(), rest.data(), kFrameHeaderBytes);  // on_header may be called again
           header_landed_ = kFrameHeaderBytes;
           break;
         }
@@ -43,7 +43,7 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
           break;
       }
     }
-    if (reader_.whole()) {  // the frame has no payload, or one that stays in the packet
+    if (reader_.whole()) {  // the frame has no payload, or its payload stays in the packet
       taken += reader_.payload().size();
       deliver();
       continue;
@@ -75,7 +75,7 @@ bool PacketConnection::take_frame(const Arrival& arrival) {
   return true;
 }
 
-/// Keeps a payload that lies whole in the packet that is read now. `behind`: the bytes behind its header.
+/// Keeps a payload that lies whole in the packet that is being read. `behind`: the bytes behind the frame's header.
 bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const std::byte> behind) {
   if (header.payload_bytes < kInPlaceBytesMin || behind.size() < header.payload_bytes) return false;
   const ReceivedPacket* const packet = core_.being_read();
@@ -88,7 +88,7 @@ bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const 
   return true;
 }
 
-/// Keeps the buffer of the packet that is read now and has the payload, if the port can spare the buffer and the
+/// Keeps the buffer of the packet that is being read, which has the payload, if the port can spare the buffer and the
 /// handler takes the payload in place.
 bool PacketConnection::keep(const FrameHeader& header, const std::byte* payload) {
   TRIBUTARY_ASSERT(core_.being_read() != nullptr, "a payload from {} is kept in no packet", peer_);
@@ -104,7 +104,7 @@ bool PacketConnection::keep(const FrameHeader& header, const std::byte* payload)
 }
 
 void PacketConnection::give_back(std::span<const std::byte> payload) {
-  std::size_t at = 0;  // mostly it is the first
+  std::size_t at = 0;  // mostly it is the first entry
   while (at < kept_.size() && kept_[at].payload != payload.data()) ++at;
   if (at == kept_.size()) return;
   core_.port().give_back(kept_[at].buffer);
@@ -112,8 +112,8 @@ void PacketConnection::give_back(std::span<const std::byte> payload) {
   kept_.pop_front();
 }
 
-/// Asks where the payload of the header that has landed goes. False: reading must stop, because the handler wants so or
-/// the channel is closed.
+/// Asks the handler where the payload of the received header goes. Returns false if reading must stop, because the
+/// handler answers NotYet or the channel is closed.
 bool PacketConnection::place_next(std::span<const std::byte, kFrameHeaderBytes> bytes,
                                   std::span<const std::byte> behind) {
   const auto header = decode(bytes);

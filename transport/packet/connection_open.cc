@@ -1,5 +1,5 @@
-// A connection opens. The client asks, gets a cookie and shows it; only then does the listener keep any state. The
-// listener's user hears of the connection when the client's first packet comes.
+// Class PacketConnection: opens. The client asks, gets a cookie and shows it; before that, the listener keeps no state.
+// The listener's user hears of the connection when the client's first packet comes.
 #include <algorithm>
 
 #include "transport/channel/deadline.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kHalfOpenLimit = std::chrono::seconds(5);
 // The longest pause between two opens. Where one packet in ten is lost or overtaken, six opens within a limit of a
-// second are too few: in tests over such paths a communicator failed. Ten times 128 bytes a second flood nobody.
+// second are too few: in tests over such paths a communicator failed. Ten packets of 128 bytes a second are no burden.
 constexpr Duration kOpenAgainMax = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -35,7 +35,7 @@ void PacketConnection::connect(const Endpoint& to, Duration limit) {
 }
 
 void PacketConnection::looked_up(const Result<std::vector<SocketAddress>>& found) {
-  if (state_ != State::looking_up || fatal_) return;  // too late
+  if (state_ != State::looking_up || fatal_) return;  // the answer comes too late
   state_ = State::opening;
   if (!found) return fail_later({Errc::unreachable, "cannot connect to " + peer_ + ": " + found.error().message});
   for (const SocketAddress& address : *found) addresses_.push_back(packet_address(address));
@@ -94,7 +94,8 @@ void PacketConnection::send_open() {
   look_at_deadline();
 }
 
-/// Chooses the link, once for a connection. False: the connection must be sealed, and there is no secret for it.
+/// Chooses the link, once for a connection. Returns false if the connection must be sealed, and no secret is known for
+/// it.
 bool PacketConnection::choose_seal(const Handshake& handshake) {
   LinkKeys* const keys = core_.keys();
   if (keys == nullptr || std::exchange(seal_chosen_, true)) return true;
@@ -135,13 +136,13 @@ void PacketConnection::take_refuse(RefuseReason reason) {
 }
 
 void PacketConnection::take_challenge(const Handshake& handshake) {
-  if (state_ != State::opening || fatal_ || cookie_ == handshake.cookie) return;  // a repeat waits for its turn
+  if (state_ != State::opening || fatal_ || cookie_ == handshake.cookie) return;  // a challenge that is repeated
   cookie_ = handshake.cookie;
-  attempts_ = 0;  // the path works: asks for a lost answer again as soon as at the beginning
+  attempts_ = 0;  // the path works, so the pauses between repeats begin again
   send_open();
 }
 
-/// Follows one redirect: listeners that redirect to each other must not send the client round in circles.
+/// Follows one redirect only: listeners that redirect to each other must not send the client in a circle.
 void PacketConnection::take_redirect(const Handshake& handshake, const PacketAddress& from) {
   if (state_ != State::opening || fatal_ || redirected_ || handshake.port == 0 || from.port == handshake.port) return;
   redirected_ = true;
@@ -158,13 +159,13 @@ void PacketConnection::take_accept(const PacketHeader& header, const Handshake& 
     peer_id_ = handshake.connection;
     make_seal(random_, handshake.random, true);
   }
-  if (!control_is_authentic(header, datagram)) {  // the answer of another process: the right one may still come
+  if (!control_is_authentic(header, datagram)) {  // another process sent this answer: the right answer may still come
     seal_.reset();
     peer_id_ = 0;
     return;
   }
   opened(handshake, address_);
-  flow_.ping();  // unless there are frames to send: the listener waits for a first packet
+  flow_.ping();  // the listener waits for a first packet, even if no frame is queued
   state_ = State::open;
   core_.make_dirty(*this);
   if (detached_) {  // close_after_flush() was called meanwhile, and its limit holds
@@ -176,7 +177,7 @@ void PacketConnection::take_accept(const PacketHeader& header, const Handshake& 
   handler_->on_open(*channel_);
 }
 
-/// Both sides know each other's names from here on.
+/// From here on each side knows the other side's name for the connection.
 void PacketConnection::opened(const Handshake& handshake, const PacketAddress& from) {
   TRIBUTARY_ASSERT(state_ == State::opening || state_ == State::half_open, "connection {} opens in state {}", id_,
                    state_);
@@ -191,7 +192,7 @@ void PacketConnection::opened(const Handshake& handshake, const PacketAddress& f
              core_.now());
 }
 
-// ---- the listener's side
+// ---- The listener's side
 
 void PacketConnection::accept(const PacketAddress& from, const Handshake& handshake,
                               const std::optional<LinkKeys::Link>& link) {
@@ -224,7 +225,7 @@ void PacketConnection::repeat_accept(const PacketAddress& from) {
   send_control(header, &handshake);
 }
 
-/// The client's first packet has come.
+/// Called when the client's first packet has come.
 void PacketConnection::established() {
   TRIBUTARY_ASSERT(state_ == State::half_open && handler_ == nullptr, "connection {} is established in state {}", id_,
                    state_);

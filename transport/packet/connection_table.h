@@ -1,6 +1,6 @@
 #pragma once
-// The connections of one core, by their ids. An id is the number of a place and 40 bits that nobody can guess, so that
-// a packet finds its connection without a search, and a packet for an earlier connection finds none.
+// The connections of one core, by their ids. An id consists of the number of a place and 40 secret bits. So a packet
+// finds its connection without a search, and a packet for an earlier connection finds none.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,8 +35,8 @@ class ConnectionTable {
     places_[place] = {std::move(connection), id};
     return id;
   }
-  /// Removes a connection; does nothing if there is no such connection. The connection lives until forget_departed(),
-  /// so that the code that works with it may go on. Allocates nothing.
+  /// Removes a connection, if it is in the table. The connection lives until forget_departed(), so that code that uses
+  /// it may go on. Allocates no memory.
   void leave(std::uint64_t id) noexcept {
     const std::uint32_t place = place_of(id);
     if (place >= places_.size() || places_[place].id != id || id == 0) return;
@@ -50,7 +50,7 @@ class ConnectionTable {
     const std::uint32_t place = place_of(id);
     return id != 0 && place < places_.size() && places_[place].id == id ? places_[place].connection.get() : nullptr;
   }
-  /// The connection of this use of the place; nullptr: that use is over.
+  /// The connection of this use of the place; nullptr: another use has begun, or none.
   [[nodiscard]] std::shared_ptr<Connection> at(std::uint32_t place, std::uint32_t generation) const noexcept {
     if (place >= places_.size() || generation == 0 || generation_of(places_[place].id) != generation) return nullptr;
     return places_[place].connection;
@@ -68,7 +68,7 @@ class ConnectionTable {
     TRIBUTARY_ASSERT(free_.size() <= places_.size(), "{} of {} places are free", free_.size(), places_.size());
     return places_.size() - free_.size();
   }
-  /// Calls `visit` for each connection, in the order of their places; connections may come and go meanwhile.
+  /// Calls `visit` for each connection, in the order of their places; `visit` may add and remove connections.
   template <class Visit>
   void each(Visit visit) const {
     for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -84,7 +84,7 @@ class ConnectionTable {
     std::uint64_t id = 0;
   };
 
-  /// A free place. Also makes room in departed_ for the connection's end.
+  /// Returns a free place. Also makes room in departed_ for the connection's end.
   [[nodiscard]] std::uint32_t free_place() {
     if (!free_.empty()) {
       const std::uint32_t place = free_.back();
@@ -99,7 +99,7 @@ class ConnectionTable {
 
   std::vector<Entry> places_;
   std::vector<std::uint32_t> free_;
-  std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;  // this side's ids by the other side's
+  std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;  // this side's ids; key: the other side's ids
   std::vector<std::shared_ptr<Connection>> departed_;         // connections that left in this turn
 };
 

@@ -11,11 +11,12 @@
 namespace tributary::transport::packet {
 namespace {
 
-// A thread that was away for so long cannot tell a peer's silence from its own absence.
+// A thread that was away for this time cannot tell a peer's silence from its own absence.
 constexpr Duration kAbsence = std::chrono::seconds(1);
-// A connection may promise at least this, two datagrams of the longest kind, however many connections there are.
+// Bytes that a connection may promise at least, whatever the number of connections: two datagrams of the greatest
+// length.
 constexpr std::size_t kWindowMin = 32768;
-// A look asks the system, which takes about as long as offering the core to others.
+// Looks between two offers of the core. A look asks the system, which takes about as long as an offer.
 constexpr std::uint32_t kLooksPerOffer = 1;
 
 }  // namespace
@@ -34,7 +35,7 @@ PacketCore::PacketCore(PacketTransport::OpenPort open, const PacketSettings& set
       attended_(now_),
       resolver_([this](std::function<void()> call) { post(std::move(call)); }) {}
 
-// ---- the port
+// ---- The port
 
 Status PacketCore::open_port() {
   if (port_) return {};
@@ -62,7 +63,7 @@ std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
   return nullptr;
 }
 
-/// Must only be called where can_listen().
+/// Must be called only if can_listen() is true.
 Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
   TRIBUTARY_ASSERT(can_listen(at), "a core listens at port {}, and listens or has another port", at.port);
   const auto refused = [&](const std::string& why) {
@@ -92,7 +93,7 @@ std::size_t PacketCore::datagram_bytes(const PacketAddress& to) {
   return std::clamp(most, kDatagramBytesMin, kDatagramBytesMax);
 }
 
-// ---- connections
+// ---- Connections
 
 std::uint64_t PacketCore::enter(const ConnectionPtr& connection) {
   const std::uint64_t id = connections_.enter(connection, [this] { return ids_.next(); });
@@ -107,7 +108,7 @@ void PacketCore::leave(std::uint64_t id) noexcept {
 
 std::size_t PacketCore::window_share() const noexcept {
   const std::size_t connections = std::max<std::size_t>(statistics.connections, 1);
-  // The core does not promise memory that other streams fill, and leaves one share for the next connection. A stream
+  // The core does not promise memory that other streams fill, and reserves one share for the next connection. A stream
   // may begin and end in the middle of a chunk.
   TRIBUTARY_ASSERT(pool_.in_use() <= pool_.chunks_max(), "{} chunks are in use, of {}", pool_.in_use(),
                    pool_.chunks_max());
@@ -134,7 +135,7 @@ void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
   constexpr std::size_t kBesides = 64;
   push_deadline(connection.id(), at);
   if (deadlines_.size() <= kPerConnection * statistics.connections + kBesides) return;
-  deadlines_.clear();  // most of them belong to connections that have asked for an earlier time since
+  deadlines_.clear();  // most entries are outdated: their connections have asked for an earlier time since
   connections_.each([this](const PacketConnection& one) {
     if (one.asked_for != TimePoint::max()) push_deadline(one.id(), one.asked_for);
   });
@@ -150,9 +151,9 @@ TimePoint PacketCore::next_deadline() const noexcept {
   return idle() ? first_deadline() : TimePoint{};
 }
 
-// ---- turns
+// ---- Turns
 
-/// A poll() that waits begins with a look: packets that are there already cost no sleep.
+/// A poll() that waits begins with a look: if packets have come already, it does not sleep.
 void PacketCore::begin_poll(bool waits) {
   more_to_receive_ = true;
   if (!waits) turn();
@@ -176,7 +177,7 @@ void PacketCore::look_at_clock() {
   connections_.each([away](PacketConnection& one) { one.excuse(away); });
 }
 
-// ---- others
+// ---- Cores of other ports
 
 void PacketCore::drive(std::shared_ptr<PacketCore> other) {
   TRIBUTARY_ASSERT(other != nullptr && other.get() != this, "a core drives itself");
@@ -227,7 +228,7 @@ void PacketCore::wait_for_packets(Duration limit) {
     } else {
       calls().wait(limit);
     }
-    attended_ = std::min(time_(), until);  // sleep counts as no absence, but oversleeping does
+    attended_ = std::min(time_(), until);  // a sleep is no absence, but a sleep beyond `until` is
     for (const auto& other : driven_) other->attended_ = attended_;
   }
   calls().wake_up();
@@ -238,13 +239,13 @@ void PacketCore::run_expired() {
     const turn::DeadlineHeap::Entry entry = deadlines_.pop();
     const ConnectionPtr connection = connections_.at(entry.place, entry.generation);
     if (!connection) continue;
-    if (connection->asked_for != entry.at) continue;  // it has asked for an earlier time since, and had its turn then
+    if (connection->asked_for != entry.at) continue;  // outdated: it has asked for an earlier time, and had its turn
     connection->asked_for = TimePoint::max();
     connection->on_time();
   }
 }
 
-/// Sends. No callback runs between a packet's send and the flush: the payload is borrowed until then.
+/// Sends packets. No callback runs between a packet's send and the flush: the payload is borrowed until the flush.
 void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
   TRIBUTARY_ASSERT(being_read_ == nullptr, "packets are sent while one is read");
@@ -272,12 +273,12 @@ SealRandom PacketCore::random() noexcept {
   SealRandom random;
   if (settings_.seed == 0 && random_bytes(random)) return random;
   const std::array<std::uint64_t, 2> numbers{ids_.next(),
-                                             ids_.next()};  // keyed by the system's randomness, or a test's
+                                             ids_.next()};  // keyed by random bytes of the system, or by a test's seed
   std::memcpy(random.data(), numbers.data(), sizeof random);
   return random;
 }
 
-/// Waits for acknowledgements: after the end of this process no system goes on sending, as it does for TCP.
+/// Waits for acknowledgements: after the end of this process the kernel does not go on sending, as it does for TCP.
 void PacketCore::linger() {
   const TimePoint until = time_() + settings_.linger;
   const auto some_left = [this] {
@@ -286,7 +287,7 @@ void PacketCore::linger() {
       if (one.last_words()) {
         left = true;
       } else {
-        one.shut_down();  // so that nobody is called back from here on
+        one.shut_down();  // so that no callback runs from here on
       }
     });
     return left;

@@ -1,5 +1,6 @@
 #pragma once
-// The turns of a PacketTransport: take the packets that have come, run what is due, send.
+// The turns of a PacketTransport. A turn takes the packets that have come, runs calls and deadlines that are due, and
+// sends.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -29,7 +30,7 @@ using ConnectionPtr = std::shared_ptr<PacketConnection>;
 
 /// The marks that the core keeps in each connection.
 struct TurnMarks {
-  bool due = false;                        // it is in the core's `due_`
+  bool due = false;                        // the connection is in the core's list `due_`
   bool touched = false;                    // it is in the core's list of this name
   bool dirty = false;                      // it is in the core's list of this name
   TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
@@ -41,24 +42,24 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
 
   void shut_down();
 
-  /// Makes this core's turns and sleeps also serve `other`, which belongs to the same thread and has a port of its own,
-  /// until nobody listens there and no connection is left.
+  /// Makes this core's turns and sleeps also serve the core `other`, which belongs to the same thread and has its own
+  /// port. This ends when `other` has neither listener nor connections.
   void drive(std::shared_ptr<PacketCore> other);
-  /// True if this core, or one that it drives, listens at the port.
+  /// True if this core, or a core that it drives, listens at the port.
   [[nodiscard]] bool listens_at(std::uint16_t port) const noexcept;
-  /// Returns a core that does not listen and has no port or the right one, this core or one that it drives; else
-  /// nullptr.
+  /// Returns a core that does not listen, and has either no port or the right one. It is this core or a core that it
+  /// drives; nullptr: there is none.
   [[nodiscard]] std::shared_ptr<PacketCore> that_can_listen(const Endpoint& at);
-  /// Begins to listen; one listener at a time.
+  /// Begins to listen. A core has one listener at a time.
   [[nodiscard]] Result<Endpoint> listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route);
   void stop_listening() noexcept;
-  /// Opens the port if it is not open yet.
+  /// Opens the port unless it is open.
   [[nodiscard]] Status open_port();
 
-  // ---- for connections, on the transport's thread
+  // ---- Calls of connections, on the transport's thread
   [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] PacketPort& port() noexcept { return *port_; }
-  /// The endings of packets, for payloads that do not change before the flush.
+  /// The checksums of packets' endings, for payloads that do not change before the flush.
   [[nodiscard]] Endings& endings() noexcept { return endings_; }
   /// The packet that is being read now; nullptr: none.
   [[nodiscard]] const ReceivedPacket* being_read() const noexcept { return being_read_; }
@@ -66,10 +67,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
   [[nodiscard]] TimePoint clock() const { return time_(); }
-  /// Gives the connection a place, and an id for it.
+  /// Gives the connection a place and an id.
   [[nodiscard]] std::uint64_t enter(const ConnectionPtr& connection);
   void leave(std::uint64_t id) noexcept;
-  /// The other side's name for a connection: resets, and repeated opens, name it so.
+  /// Notes the other side's name for a connection, which resets and repeated opens use.
   void enter_peer(std::uint64_t peer_id, std::uint64_t id) { connections_.enter_peer(peer_id, id); }
   void leave_peer(std::uint64_t peer_id) noexcept { connections_.leave_peer(peer_id); }
   /// Makes the core call turn() in this poll or the next.
@@ -78,35 +79,35 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   void make_dirty(PacketConnection& connection);
   /// Makes the core call after_packets() once for all packets of this burst.
   void make_touched(PacketConnection& connection);
-  /// Makes the core call on_time() at this time, or a little later.
+  /// Makes the core call on_time() at this time or a little later.
   void want_time(PacketConnection& connection, TimePoint at);
-  /// The bytes that each connection may promise to its peer, with the present number of connections.
+  /// The bytes that each connection may promise to its peer, for the present number of connections.
   [[nodiscard]] std::size_t window_share() const noexcept;
-  /// Sends a packet outside any flow.
+  /// Sends a packet that belongs to no flow.
   void send_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake);
-  /// Sends such a packet with an authenticator, made of the header and the payload as they are sent.
+  /// Sends such a packet with an authenticator over the header and the payload as they are sent.
   using MakeTag = std::function<SealTag(std::span<const std::byte> header, std::span<const std::byte> payload)>;
   void send_sealed_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake,
                            const MakeTag& make_tag);
-  /// Room for a payload that is sent encrypted; good until the port is flushed.
+  /// Room for a payload that is sent encrypted; valid until the port is flushed.
   [[nodiscard]] std::span<std::byte> sealed_room(std::size_t bytes);
   [[nodiscard]] SealRandom random() noexcept;
   [[nodiscard]] LinkKeys* keys() const noexcept { return settings_.keys.get(); }
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
   [[nodiscard]] HalfOpen& half_open() noexcept { return half_open_; }
-  /// The number of connections that are over here, but whose other side is still being told. They, too, make place for
-  /// newcomers.
+  /// The number of connections that have ended on this side, but whose other side has not confirmed the end. They also
+  /// make place for newcomers.
   [[nodiscard]] HalfOpen& departing() noexcept { return departing_; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
-  PacketStatistics statistics;  // without the port's counts
+  PacketStatistics statistics;  // the core's counts, without the port's
   [[nodiscard]] PortCounts port_counts() const noexcept { return port_ ? port_->counts() : PortCounts{}; }
 
-  /// The time when something must be done even if nothing comes; max: never.
+  /// The time of the next turn that is needed even if no packet comes; max: none.
   [[nodiscard]] TimePoint next_deadline() const noexcept;
 
  private:
   friend class turn::Engine<PacketCore>;
-  // ---- for the engine
+  // ---- Calls of the engine
   void begin_poll(bool waits);
   [[nodiscard]] bool idle() const noexcept {
     return due_.empty() && dirty_.empty() && !has_posted() && !more_to_receive_ &&
@@ -132,7 +133,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   void take_reset(const PacketHeader& header);
   void take_close(const ReceivedPacket& packet, const PacketHeader& header);
   void take_open(const ReceivedPacket& packet, const PacketHeader& header);
-  /// Finds the secret for a sealed open, and puts it into `link`; or says why the open is refused.
+  /// Finds the secret for a sealed open, and puts it into `link`; otherwise returns the reason for a refusal.
   [[nodiscard]] RefuseReason check_seal(const ReceivedPacket& packet, const PacketHeader& header,
                                         const Handshake& handshake, std::optional<LinkKeys::Link>& link);
   void displace(std::uint64_t id);
@@ -168,19 +169,19 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   HalfOpen departing_;
   turn::DeadlineHeap deadlines_;
   turn::DueList<ConnectionPtr, &TurnMarks::due> due_;
-  turn::DueList<PacketConnection*, &TurnMarks::dirty> dirty_;  // one that departs stays until the turn has transmitted
+  turn::DueList<PacketConnection*, &TurnMarks::dirty> dirty_;  // departing ones stay until the turn has sent
   std::vector<ReceivedPacket> burst_;
   SealedRoom sealed_;
   const ReceivedPacket* being_read_ = nullptr;
   Endings endings_;
   TimePoint now_;
-  TimePoint attended_{};  // when this thread was last here
+  TimePoint attended_{};  // time of this thread's last turn
   TimePoint resets_from_{};
-  std::uint32_t resets_ = 0;  // resets sent in this second
+  std::uint32_t resets_ = 0;  // number of resets sent in this second
   bool control_sent_ = false;
-  bool more_to_receive_ = false;  // as far as this core knows: true before the first look
+  bool more_to_receive_ = false;  // the last look may have left packets; true before the first look
   bool ending_ = false;
-  Resolver resolver_;  // last: its thread posts
+  Resolver resolver_;  // declared last, because its thread calls post()
 };
 
 }  // namespace tributary::transport::packet

@@ -1,6 +1,6 @@
-// Brings packets to their connections, and handles those that belong to none: handshakes, refusals and resets. A packet
-// that comes here may be forged, repeated or garbage. It costs a bounded time, and no memory before its sender has
-// shown a cookie.
+// Brings packets to their connections, and handles packets that belong to no connection: handshakes, refusals and
+// resets. A packet that comes here may be forged, repeated or garbage. It costs a bounded time, and no memory before
+// its sender has shown a cookie.
 #include <algorithm>
 #include <cstring>
 
@@ -12,14 +12,14 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr auto kCookieEpoch = std::chrono::seconds(10);  // a cookie is good in its epoch and the next
+constexpr auto kCookieEpoch = std::chrono::seconds(10);  // a cookie is valid in its epoch and in the next one
 constexpr std::uint32_t kResetsPerSecond = 2000;
 
 }  // namespace
 
 namespace {
 
-/// Prefetches the whole packet: verifying the checksums reads all of it.
+/// Prefetches the whole packet, because the check of its checksums reads the whole packet.
 void fetch(const ReceivedPacket& packet) noexcept {
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kBytesMax = 24 * kLine;  // the processor prefetches the rest of a longer packet by itself
@@ -30,7 +30,7 @@ void fetch(const ReceivedPacket& packet) noexcept {
 
 }  // namespace
 
-/// True: there may be more.
+/// Receives one burst. Returns true if there may be more packets.
 bool PacketCore::receive_packets() {
   if (!port_) return false;
   const std::size_t count = port_->receive(burst_);
@@ -94,10 +94,10 @@ void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& he
     if (!connection->control_is_authentic(header, packet.bytes)) return;
     connection->take_close();
   }
-  send_reset(packet, header);  // a reset is also the answer to a close
+  send_reset(packet, header);  // a close is answered by a reset, too
 }
 
-/// Ends a connection. Only a host that has seen our packets knows the other side's name for it.
+/// Ends a connection. Only a host that has seen our packets knows the other side's name for the connection.
 void PacketCore::take_reset(const PacketHeader& header) {
   PacketConnection* const connection = connections_.find_peer(header.connection);
   if (connection == nullptr) return;
@@ -105,9 +105,9 @@ void PacketCore::take_reset(const PacketHeader& header) {
   connection->take_reset(false);
 }
 
-/// Handles the network's word that nobody is at an address, or that the path there carries less, with a quotation of a
-/// packet of ours. Only a host that has seen our packets can forge it, because the quotation names the connection (RFC
-/// 8899, 4.6.1).
+/// Handles a message of the network that quotes a packet of ours: its address does not exist, or the path carries only
+/// shorter packets. Only a host that has seen our packets can forge the message, because the quotation names the
+/// connection (RFC 8899, 4.6.1).
 void PacketCore::take_refusal(const ReceivedPacket& packet) {
   const auto header = decode_quoted(packet.bytes);
   if (!header) return;
@@ -167,7 +167,7 @@ void PacketCore::send_sealed_control(const PacketAddress& to, PacketHeader heade
 }
 
 void PacketCore::put_control(const PacketAddress& to, std::span<const std::byte> bytes) {
-  // A port that is full drops the packet: the side that waits for it asks again.
+  // A full port drops the packet: the side that waits for it asks again.
   if (!port_->send(to, bytes, {})) {
     ++statistics.control_unsent;
     return;
@@ -177,7 +177,7 @@ void PacketCore::put_control(const PacketAddress& to, std::span<const std::byte>
   statistics.bytes_sent += bytes.size();
 }
 
-// ---- listening
+// ---- The listener's packets
 
 std::uint64_t PacketCore::cookie_epoch() const noexcept {
   return static_cast<std::uint64_t>(now_.time_since_epoch() / kCookieEpoch);
@@ -190,7 +190,7 @@ std::uint64_t PacketCore::cookie_for(const PacketAddress& from, const Handshake&
     std::uint32_t lane, port;
   } told{from.ip, handshake.connection, handshake.group, epoch, handshake.lane, from.port};
   static_assert(sizeof told == 48, "no padding, which would be hashed too");
-  return ids_.hash(std::as_bytes(std::span(&told, 1))) | 1;  // 0: no cookie
+  return ids_.hash(std::as_bytes(std::span(&told, 1))) | 1;  // never 0, which means "no cookie"
 }
 
 void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& header) {
@@ -244,7 +244,7 @@ void PacketCore::displace(std::uint64_t id) {
   connection->make_place();
 }
 
-/// Called only after the cookie was shown: so a host that makes us compute a key really gets the packets sent to its
+/// Called only after the cookie was shown. So a host that makes this side compute a key does get packets at its
 /// address.
 RefuseReason PacketCore::check_seal(const ReceivedPacket& packet, const PacketHeader& header,
                                     const Handshake& handshake, std::optional<LinkKeys::Link>& link) {

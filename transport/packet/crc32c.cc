@@ -17,11 +17,11 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41, reflected
+constexpr std::uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41 with its bits reversed
 
 using Table = std::array<std::uint32_t, 256>;
 
-/// Entry tables[k][b] is what byte b adds to the CRC when k more bytes follow it.
+/// Entry tables[k][b] is the part of the CRC that byte b adds when k more bytes follow it.
 constexpr std::array<Table, 8> make_tables() {
   std::array<Table, 8> tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {
@@ -75,9 +75,9 @@ constexpr std::uint32_t power_of_x(std::uint64_t exponent) noexcept {
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-// The instruction answers after three cycles, and one can begin in each: three blocks side by side keep it busy. A
-// table carries a block's result past the blocks that follow it: a CRC is linear, so its value behind n bytes of zeros
-// is the sum of its four bytes' values there.
+// The CRC instruction takes three cycles, and one can begin in each cycle, so three blocks side by side keep it busy. A
+// table moves a block's CRC past the blocks that follow: a CRC is linear, so its value after n bytes of zeros is the
+// sum of the table's values for its four bytes.
 constexpr std::size_t kBlockBytes = 256;
 
 constexpr std::array<Table, 4> make_shift(std::size_t zeros) {
@@ -140,7 +140,7 @@ TRIBUTARY_CRC_TARGET std::uint32_t by_instruction(const std::byte* at, std::size
   return crc;
 }
 
-/// The loop is unrolled by hand: seven words and half a word.
+/// The loop is unrolled by hand: it reads seven words and half a word.
 TRIBUTARY_CRC_TARGET std::uint32_t header_by_instruction(const std::byte* at) noexcept {
   std::uint32_t crc = 0xFFFFFFFFU;
 #pragma GCC unroll 8
@@ -151,9 +151,9 @@ TRIBUTARY_CRC_TARGET std::uint32_t header_by_instruction(const std::byte* at) no
 }
 
 #if defined(__x86_64__)
-// Long inputs, 256 bytes at a time: 16 remainders of 128 bits side by side. A remainder that stands D bits further
-// ahead is brought to its place by multiplying its two halves by x^(D+32) and x^(D-32); the product, of at most 128
-// bits, leaves the same rest. (Gopal et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ, Intel 2009.)
+// Long inputs, 256 bytes at a time: 16 remainders of 128 bits side by side. To move a remainder by D bits, the code
+// multiplies its two halves by x^(D+32) and x^(D-32). The product has at most 128 bits, and gives the same rest. (Gopal
+// et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ, Intel 2009.)
 constexpr std::size_t kFoldBytesMin = 256;
 constexpr long long fold_factor(std::uint64_t bits) noexcept {
   return std::bit_cast<long long>(std::uint64_t{power_of_x(bits)} << 1U);
@@ -181,11 +181,11 @@ TRIBUTARY_FOLD_TARGET inline __m512i wide(const std::byte* at) noexcept {
   return _mm512_loadu_si512(at);
 }
 
-/// Reads blocks of 64 bytes, and, with kSums, adds them up for UDP's checksum on the way.
+/// Reads blocks of 64 bytes. With kSums it also adds them up for UDP's checksum.
 template <bool kSums>
 struct Blocks {
   using Words [[gnu::vector_size(64)]] = std::uint32_t;
-  Words low{};  // sums of 16-bit words in 32 bits each, which suffice for some 60000 blocks
+  Words low{};  // 32-bit sums of 16-bit words, enough for some 60000 blocks
   Words high{};
   TRIBUTARY_FOLD_TARGET [[gnu::always_inline]] __m512i read(const std::byte* at) noexcept {
     const __m512i block = wide(at);
@@ -229,8 +229,8 @@ TRIBUTARY_FOLD_TARGET std::uint32_t by_folding_of(const std::byte* at, std::size
   for (std::size_t i = 1; i < 4; ++i) rest = fold(rest, _mm_load_si128(quarter(i)));
   const auto low = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 0));
   const auto high = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 1));
-  // Without this the code that follows, which uses only the lower 128 bits of registers, would wait for their upper
-  // parts; the compiler leaves it out before a call at a function's end.
+  // Clears the upper parts of registers. Otherwise the code that follows, which uses the lower 128 bits alone, would
+  // wait for them. The compiler omits this instruction before a call at a function's end.
   _mm256_zeroupper();
   if (kSums && bytes > 0) sum += ethernet::partial_sum({at, bytes});
   return by_instruction(at, bytes, TRIBUTARY_CRC_8(TRIBUTARY_CRC_8(0, low), high));
@@ -255,8 +255,8 @@ bool has_folding() noexcept {
          __builtin_cpu_supports("vpclmulqdq") != 0;
 }
 
-// The product of two polynomials has at most 63 bits. The instruction divides it as a message of 64 bits, and so
-// multiplies it by x^33 more; the power leaves these out.
+// The product of two polynomials has at most 63 bits. The instruction divides it as a message of 64 bits, which
+// multiplies it by x^33 more; the power is smaller by x^33 for this reason.
 constexpr std::uint64_t kDivided = 33;
 [[gnu::target("sse4.2,pclmul")]] std::uint32_t times(std::uint32_t crc, std::uint32_t power) noexcept {
   const __m128i product =
@@ -339,7 +339,7 @@ std::uint32_t crc32c_instruction(std::span<const std::byte> bytes, std::uint32_t
   return ~way(bytes.data(), bytes.size(), ~before);
 }
 
-// The rule is crc(AB) = crc(A) x^(8|B|) + crc(B), because the ones that a CRC begins and ends with cancel.
+// The rule is crc(AB) = crc(A) x^(8|B|) + crc(B), because the one bits at the beginning and the end of a CRC cancel.
 Crc32cSuffix Crc32cSuffix::of(std::span<const std::byte> first, std::span<const std::byte> second) noexcept {
   struct Known {
     std::size_t bytes = 0;

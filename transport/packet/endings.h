@@ -21,8 +21,8 @@ struct Ending {
 
 class Endings {
  public:
-  /// The ending of a payload that is sent in this turn; `place` is its payload_place(). `head` is the frame's header
-  /// before it, or empty.
+  /// Returns the ending for a payload that is sent in this turn; `place` is its payload_place(). `head` is the frame's
+  /// header before the payload, or empty.
   [[nodiscard]] const Ending& of(std::span<const std::byte> head, std::span<const std::byte> payload,
                                  std::size_t place) noexcept {
     TRIBUTARY_ASSERT(place < known_.size() && (head.empty() || head.size() == kFrameHeaderBytes),
@@ -46,7 +46,8 @@ class Endings {
     std::array<std::byte, kFrameHeaderBytes> head;
   };
   void find(Known& known, std::span<const std::byte> head, std::span<const std::byte> payload) const noexcept;
-  /// Compares two frames' headers. They were written just now, so they are read in no larger parts than written.
+  /// Compares two frames' headers. They were just written, so this code reads them in parts of the size in which they
+  /// were written.
   [[nodiscard]] static bool same_header(const std::byte* a, const std::byte* b) noexcept {
     using Half [[gnu::vector_size(16)]] = std::uint64_t;
     Half differs{};
@@ -61,7 +62,7 @@ class Endings {
   }
 
   std::array<Known, kPayloadPlaces> known_{};
-  std::uint64_t turn_ = 1;  // no entry is of this turn yet
+  std::uint64_t turn_ = 1;  // number of the turn; the entries begin with 0
 };
 
 }  // namespace tributary::transport::packet

@@ -31,7 +31,7 @@ class FaultyPort final : public PacketPort {
     if (happens(faults_.repeated)) (void)port_->send(to, header, payload);
     return port_->send(to, header, payload);
   }
-  /// Sends packets that were held back, some flushes later, so that later packets overtake them.
+  /// Sends held packets some flushes later, so that later packets overtake them.
   void flush() override {
     std::vector<Held> due;
     std::erase_if(held_, [&](Held& held) {
@@ -61,7 +61,7 @@ class FaultyPort final : public PacketPort {
   struct Held {
     PacketAddress to;
     std::vector<std::byte> bytes;
-    std::uint64_t wait = 0;  // flushes
+    std::uint64_t wait = 0;  // number of flushes
   };
   [[nodiscard]] bool happens(std::uint32_t per_thousand) { return random_.below(1000) < per_thousand; }
   Held& hold(const PacketAddress& to, std::span<const std::byte> header, std::span<const std::byte> payload) {

@@ -1,5 +1,5 @@
 #pragma once
-// A port around another one. By a seed, it loses, repeats, delays and damages packets that are sent, for tests of whole
+// A port around another one. It loses, repeats, delays and damages packets that are sent, by a seed, for tests of whole
 // processes on networks without such faults.
 #include <cstdint>
 #include <memory>
@@ -15,11 +15,12 @@ struct PortFaults {
   std::uint64_t seed = 1;
 };
 
-/// Parses "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", any of them. Errc::bad_config names the wrong part.
+/// Parses a text such as "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", which may leave out parts.
+/// Errc::bad_config names the wrong part.
 [[nodiscard]] Result<PortFaults> parse_port_faults(std::string_view text);
 [[nodiscard]] std::unique_ptr<PacketPort> make_faulty(std::unique_ptr<PacketPort> port, const PortFaults& faults);
-/// Adds the faults that `told` names, or else TRIBUTARY_TEST_PACKET_FAULTS. Returns the port unchanged if neither names
-/// any.
+/// Adds the faults that `told` names, or else those in TRIBUTARY_TEST_PACKET_FAULTS. Returns the port unchanged if both
+/// are empty.
 [[nodiscard]] Result<std::unique_ptr<PacketPort>> with_faults(std::unique_ptr<PacketPort> port, std::string_view told);
 
 }  // namespace tributary::transport::packet

@@ -1,4 +1,4 @@
-// A flow begins, waits, and ends.
+// Class Flow: begins, handles deadlines, and ends.
 #include "transport/packet/flow.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr Duration kNarrowFor = std::chrono::minutes(10);  // after it the path may carry more again (RFC 8201, 4)
+constexpr Duration kNarrowFor = std::chrono::minutes(10);  // later the path may carry more again (RFC 8201, 4)
 
 }  // namespace
 
@@ -73,9 +73,9 @@ Flow::Verdict Flow::on_time(TimePoint now) {
   return backoff_ == 2 ? Verdict::ask_route : Verdict::alive;
 }
 
-/// At the first time-out the flow sends the oldest packet again: its acknowledgement says what else is missing. From
-/// the second on all packets count as lost, as nothing says how many of them came. From the third on a small packet
-/// goes first: if only small ones come through, the path drops large ones silently (RFC 8899).
+/// At the first time-out the flow sends the oldest packet again: its acknowledgement shows which other packets are
+/// missing. From the second time-out on all packets count as lost, because their fate is unknown. From the third on a
+/// small packet goes first: if only small packets arrive, the path drops large ones silently (RFC 8899).
 void Flow::time_out(TimePoint now) {
   TRIBUTARY_ASSERT(sent_.under_way() > 0, "time-out {} of a flow with nothing under way", backoff_ + 1);
   ++statistics_.timeouts;
@@ -89,8 +89,8 @@ void Flow::time_out(TimePoint now) {
   probes_wanted_ = backoff_ == 1 ? 1 : 2;
 }
 
-/// While nothing is under way no answer will bring credit. The other side's grant may be lost, so this side must ask
-/// for it.
+/// While no packet is under way, no answer brings credit. The packet with the other side's credit may be lost, so this
+/// side must ask for credit.
 void Flow::note_credit_blocked(TimePoint now) noexcept {
   if (credit_blocked() && sent_.under_way() == 0 && ask_credit_at_ == TimePoint::max()) {
     ask_credit_at_ = now + round_trip_.timeout(credit_asked_);

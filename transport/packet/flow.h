@@ -1,19 +1,20 @@
 #pragma once
-// One connection's stream in both directions, as a state machine that gets packets and times and says what to send. It
-// has no socket and no clock of its own. It promises that every byte that was queued arrives once and in order, even if
-// packets are lost, repeated, overtaken or damaged on the way; or else it says within `peer_timeout` that the other
-// side is gone.
+// One connection's stream in both directions, as a state machine that gets packets and times, and gives the packets to
+// send. It has no socket and no clock of its own. It promises that every queued byte arrives once and in order, even if
+// packets are lost, repeated, overtaken or damaged on the way. If it cannot keep this promise, it says within
+// `peer_timeout` that the other side is gone.
 //
-// Sending. Each packet has a number that no other packet of the connection has, so that an acknowledgement says which
-// one came, and a round trip is never measured wrongly. An acknowledgement has one offset below which all bytes have
-// come, the latest packet's number, and a bitmap of the 64 before it. A packet is given up when three later ones came,
-// or one that was sent some time later (as RFC 8985 and RFC 9002 do), more of both where packets overtake each other;
-// its range of the stream is sent again under a new number. When nothing is heard for a time-out (RFC 6298, doubled
-// each time), the oldest range is sent again. After a second time-out all ranges are, and from then on two packets at
-// each time-out, so that one lost packet does not cost another, doubled time-out (RFC 9002, section 6.2.4).
+// Sending. Each packet has a number that no other packet of the connection has, so that an acknowledgement names
+// exactly one packet, and a round trip is never measured wrongly. An acknowledgement has the offset below which all
+// bytes have come, the latest packet's number, and a bitmap of the 64 numbers before it. A packet is given up when
+// three later packets have come, or a packet that was sent some time later (as in RFC 8985 and RFC 9002). Where packets
+// overtake each other, this takes more packets and a longer time. The packet's range of the stream is then sent again
+// under a new number. If no packet comes for a time-out (RFC 6298, doubled each time), the oldest range is sent again.
+// After a second time-out all ranges are sent again. From then on each time-out sends two packets, so that one lost
+// packet does not cost another, doubled time-out (RFC 9002, section 6.2.4).
 //
-// Receiving. Bytes in order go straight to the reader. The receiver says how far the sender may go; a reader that stops
-// (NotYet) stops the sender, and a sender without credit asks by pings whether there is some.
+// Receiving. Bytes in order go directly to the reader. The receiver gives the sender credit; a reader that stops
+// (NotYet) stops the sender, and a sender without credit asks for credit by pings.
 #include <array>
 #include <optional>
 
@@ -28,77 +29,77 @@
 
 namespace tributary::transport::packet {
 
-/// Takes the packets that a flow sends.
+/// The receiver of the packets that a flow sends.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  /// Sends one packet. `head` has room for the header at its beginning. The sink uses or copies both parts before this
-  /// returns. False: the port is full.
+  /// Sends one packet. `head` has room for the header at its beginning. The sink uses or copies both parts before it
+  /// returns. Returns false if the port is full.
   virtual bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
-  /// Sends a frame that is a packet's whole payload, where nothing is reserved behind headers.
+  /// Sends a frame that is a packet's whole payload. Only for packets without room behind the header.
   virtual bool send_frame(const DataHeader& header, const WholeFrame& frame);
 };
 
-/// A packet that has come and is for this flow.
+/// A packet that has come for this flow.
 struct Arrival {
-  const PacketHeader& header;  // read where it lies, as a copy made this soon would wait for its own stores
+  const PacketHeader& header;  // read in place: the copy of a header that was just written would wait for its stores
   std::span<const std::byte> payload;
   bool marked = false;
-  TimePoint at{};  // when it came to this host
+  TimePoint at{};  // time when it came to this host
 };
 
 class Flow {
  public:
   Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& statistics);
 
-  /// Takes the handshake's results: the other side's first credit, in bytes of stream, and its longest datagram.
-  /// `reserved_bytes`: room that the sink needs behind each header.
+  /// Takes the handshake's results: the other side's first credit, in bytes of the stream, and the length of its
+  /// longest datagram. `reserved_bytes`: room that the sink needs behind each header.
   void open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, std::size_t reserved_bytes,
             TimePoint now);
   [[nodiscard]] std::uint64_t peer_connection() const noexcept { return peer_connection_; }
 
   [[nodiscard]] SendStream& frames() noexcept { return frames_; }
-  /// Notes that nothing more will be queued; the other side learns where the stream ends.
+  /// Notes that no more frames will be queued; the other side is told where the stream ends.
   void finish() noexcept { finishing_ = true; }
   /// Asks the other side for a sign of life, which is the handshake's last step.
   void ping() noexcept { ping_wanted_ = true; }
-  /// True if the other side has acknowledged all that was queued, and the end.
+  /// True if the other side has acknowledged all queued frames and the stream's end.
   [[nodiscard]] bool finished() const noexcept { return finish_acknowledged_; }
-  /// Sends the packets that may be sent, `packets_max` at most. True: more could go at once.
+  /// Sends the packets that may be sent now, at most `packets_max`. Returns true if more could be sent now.
   bool transmit(PacketSink& sink, std::size_t packets_max, TimePoint now);
 
-  /// Takes a packet. False: the packet brought nothing, because it was a repeat, beyond the credit or nonsense.
+  /// Takes a packet. Returns false if the packet was of no use, because it was repeated, beyond the credit or nonsense.
   bool receive(const Arrival& arrival, StreamReader& reader, TimePoint now);
-  /// True if the packet is the next one, brings the next bytes, and has nothing unusual. Then receive() would take all
-  /// of it, and show the reader its payload and nothing else.
+  /// True if the packet is the next one, brings the next bytes, and has no unusual fields. Then receive() would take
+  /// the whole packet, and show the reader exactly its payload.
   [[nodiscard]] bool expects(const Arrival& arrival) const noexcept;
-  /// Takes a packet for which expects() was true: does all that receive() does, except showing the payload to the
+  /// Takes a packet for which expects() was true, as receive() does, but does not show the payload to the
   /// reader.
   void take_expected(const Arrival& arrival, TimePoint now);
   /// Goes on reading, because the reader wants more bytes.
   void read_on(StreamReader& reader) { stream_.read_on(reader); }
-  /// True if the other side's stream has ended, and all of it was read.
+  /// True if the other side's stream has ended, and the reader has read the whole stream.
   [[nodiscard]] bool peer_finished() const noexcept { return peer_end_ && stream_.consumed() == *peer_end_; }
-  /// True if the other side's stream has ended, and all of it has come.
+  /// True if the other side's stream has ended, and the whole stream has come.
   [[nodiscard]] bool peer_end_known() const noexcept { return peer_end_ && stream_.received() == *peer_end_; }
-  /// Sets the bytes that this flow may promise to its peer from now on, its share of the memory.
+  /// Sets the bytes that this flow may promise to its peer from now on: its share of the memory.
   void set_window(std::size_t bytes) noexcept { window_ = bytes; }
 
   /// True if transmit() should be called now.
   [[nodiscard]] bool wants_to_send(TimePoint now) const noexcept;
-  /// TimePoint::max(): no deadline.
+  /// The time when on_time() must be called; TimePoint::max(): no deadline.
   [[nodiscard]] TimePoint deadline() const noexcept;
   enum class Verdict : std::uint8_t { alive, ask_route, dead };
-  /// Does what is due if the time of deadline() has come. ask_route: packets may be too long for the path; see
+  /// Does the work that is due if the time of deadline() has come. ask_route: packets may be too long for the path; see
   /// narrow_to().
   Verdict on_time(TimePoint now);
-  /// Makes datagrams at most this long, because the path carries no longer ones. After a while the flow tries longer
-  /// ones again.
+  /// Limits datagrams to this length, because the path carries no longer ones. After a while the flow tries longer
+  /// datagrams again.
   void narrow_to(std::size_t bytes, TimePoint now) noexcept;
   [[nodiscard]] std::size_t datagram_bytes() const noexcept { return datagram_bytes_; }
-  /// Excuses the time in which this thread did not look: it is not the other side's silence.
+  /// Does not count the time in which this thread did not look as silence of the other side.
   void excuse(Duration absence) noexcept;
-  /// Gives all memory back; from here on nothing is sent or received.
+  /// Gives all memory back; from here on the flow neither sends nor receives.
   void clear() noexcept;
 
   [[nodiscard]] const RoundTrip& round_trip() const noexcept { return round_trip_; }
@@ -146,11 +147,11 @@ class Flow {
   const PacketSettings& settings_;
   PacketStatistics& statistics_;
   std::uint64_t peer_connection_ = 0;
-  std::size_t datagram_bytes_ = kDatagramBytesMin;  // length of a packet now
+  std::size_t datagram_bytes_ = kDatagramBytesMin;  // length of a packet at present
   std::size_t head_bytes_ = kPacketHeaderBytes;     // bytes of a packet before its payload
   bool open_ = false;
 
-  // sending
+  // State of sending
   struct LostRange {
     std::uint64_t number;
     std::uint64_t offset;
@@ -165,18 +166,18 @@ class Flow {
   std::uint64_t next_offset_ = 0;  // offset of the first byte that was never sent
   std::uint64_t credit_ = 0;       // bytes below this offset may be sent
   std::uint64_t largest_acknowledged_ = 0;
-  struct Told {  // a packet's words about our stream
+  struct Told {  // a packet's statement about our stream
     std::uint64_t bitmap = 0;
     std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
   };
-  std::optional<Told> told_last_;             // from the latest packet with an acknowledgement
-  std::optional<std::uint64_t> latest_told_;  // the number in the latest acknowledgement
-  std::uint64_t bitmap_told_ = 0;             // the bits in it
+  std::optional<Told> told_last_;             // the statement of the latest packet with an acknowledgement
+  std::optional<std::uint64_t> latest_told_;  // the packet number in the latest acknowledgement
+  std::uint64_t bitmap_told_ = 0;             // the bitmap in the latest acknowledgement
   std::uint32_t peer_marked_ = 0;
   std::uint32_t reorder_packets_ = 3;
-  std::uint32_t reorder_share_ = 1;  // eighths of a round trip
-  TimePoint lost_at_{};              // when the next late packet counts as lost; max: none
-  TimePoint last_asked_{};           // when this side last sent a packet that must be answered
+  std::uint32_t reorder_share_ = 1;  // extra time before a packet counts as lost, in eighths of a round trip
+  TimePoint lost_at_{};              // time when the next late packet counts as lost; max: none
+  TimePoint last_asked_{};           // time when this side last sent a packet that must be answered
   TimePoint next_paced_{};
   std::uint32_t backoff_ = 0;
   bool window_limited_ = false;
@@ -184,25 +185,25 @@ class Flow {
   bool finish_sent_ = false;
   bool finish_acknowledged_ = false;
   bool ping_wanted_ = false;
-  std::uint32_t probes_wanted_ = 0;  // packets that go now even if the window is full
+  std::uint32_t probes_wanted_ = 0;  // packets to send now, even if the window is full
   TimePoint ask_credit_at_ = TimePoint::max();
-  std::uint32_t credit_asked_ = 0;                        // how often in a row this side has asked for credit
-  TimePoint waiting_since_{};                             // since when this side waits for an answer or a sign of life
-  std::uint32_t large_silent_ = 0;                        // how often in a row only a small packet came through
-  TimePoint small_until_{};                               // until then the path counts as one that carries less
-  std::size_t datagram_bytes_route_ = kDatagramBytesMin;  // length that the path should carry
-  double fresh_packets_ = 0;                              // what the present packet acknowledges
+  std::uint32_t credit_asked_ = 0;                        // times in a row that this side has asked for credit
+  TimePoint waiting_since_{};                             // start of this side's wait for an answer or a sign of life
+  std::uint32_t large_silent_ = 0;                        // times in a row that only a small packet arrived
+  TimePoint small_until_{};                               // time until which the path counts as narrow
+  std::size_t datagram_bytes_route_ = kDatagramBytesMin;  // length of a datagram that the route should carry
+  double fresh_packets_ = 0;                              // number of packets that the present packet acknowledges
   std::optional<Duration> fresh_delay_;
   double fresh_lost_ = 0;
 
-  // receiving
+  // State of receiving
   ReceiveStream stream_;
   ReceivedNumbers numbers_;
   std::optional<std::uint64_t> peer_end_;
   std::size_t window_;
   std::uint64_t credit_given_ = 0;  // the other side may send bytes below this offset
   std::uint32_t marked_ = 0;
-  std::uint32_t unacknowledged_ = 0;  // packets that came since the last acknowledgement
+  std::uint32_t unacknowledged_ = 0;  // packets that have come since the last acknowledgement was sent
   bool acknowledge_now_ = false;
   TimePoint acknowledge_at_ = TimePoint::max();
   TimePoint largest_came_{};

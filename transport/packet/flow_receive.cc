@@ -1,4 +1,5 @@
-// Receiving: acknowledgements first, so that the payload's reader finds their effect.
+// Class Flow: receives. It handles a packet's acknowledgement before its payload, so that the payload's reader sees the
+// effect.
 #include <algorithm>
 #include <bit>
 
@@ -10,14 +11,14 @@ namespace tributary::transport::packet {
 namespace {
 
 constexpr std::uint32_t kReorderPacketsMax = 64;
-constexpr std::uint32_t kReorderShareMax = 8;   // eighths of a round trip beyond one
-constexpr std::uint32_t kSmallProbesAfter = 3;  // time-outs in a row; see time_out()
+constexpr std::uint32_t kReorderShareMax = 8;   // in eighths of a round trip, beyond one round trip
+constexpr std::uint32_t kSmallProbesAfter = 3;  // number of time-outs in a row; see time_out()
 constexpr std::uint32_t kLargeSilentMax = 2;
 constexpr Duration kSmallFor = std::chrono::seconds(60);
 
 }  // namespace
 
-/// True if the header has no impossible value: the other side has seen no more than we have sent.
+/// True if the header has no impossible value: it acknowledges only packets that we have sent.
 bool Flow::sensible(const PacketHeader& header) const noexcept {
   const std::uint64_t sent_to = next_offset_ + (finish_sent_ ? 1 : 0);
   if (expand(header.received, frames_.acknowledged()) > sent_to) return false;
@@ -36,7 +37,7 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
   const bool asks = !arrival.payload.empty() || fin || (header.flags & packet_flags::kPing) != 0;
   const std::uint64_t offset = expand(header.offset, stream_.received());
   const std::uint64_t end = offset + arrival.payload.size();
-  // Nobody waits for the answer to a repeat, and it is no sign of life: a range that is sent again has another number.
+  // A repeat gets no answer, and is no sign of life: a range that is sent again has a new packet number.
   const bool repeat = numbers_.has(header.number) || (numbers_.forgot(header.number) && (!fin || peer_end_) &&
                                                       (arrival.payload.empty() || stream_.has(offset, end)));
   if (!repeat) last_heard_ = waiting_since_ = now;
@@ -54,7 +55,7 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
     if (!arrival.payload.empty() && stream_.receive(offset, arrival.payload, credit_given_ - stream_.consumed(),
                                                     reader) == ReceiveStream::Outcome::no_room) {
       ++statistics_.no_room;
-      acknowledge_now_ = true;  // a part of the payload may have been taken
+      acknowledge_now_ = true;  // the reader may have taken a part of the payload
       return true;
     }
     if (fin) peer_end_ = end;
@@ -103,7 +104,7 @@ void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now)
   }
 }
 
-/// True for most packets of a burst. on_time() handles what follows from time alone.
+/// True for most packets of a burst. on_time() does the work that depends on time alone.
 bool Flow::tells_nothing_new(const PacketHeader& header) noexcept {
   if ((header.flags & packet_flags::kAcks) == 0) return false;
   if (told_last_ && told_last_->bitmap == header.bitmap && told_last_->received == header.received &&
@@ -150,7 +151,7 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
   note_credit_blocked(now);
 }
 
-/// Looks only at what the previous acknowledgement did not say.
+/// Handles only the bits that the previous acknowledgement did not have.
 void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
   TRIBUTARY_ASSERT(largest < sent_.next(), "packet {} is acknowledged, and {} were sent", largest, sent_.next());
   std::uint64_t news = bitmap;
@@ -172,7 +173,7 @@ void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
 void Flow::acknowledge_number(std::uint64_t number) {
   SentPacket* const packet = sent_.find(number);
   if (packet == nullptr || packet->state == SentPacket::State::gone) return;
-  if (packet->state == SentPacket::State::given_up) {  // the packet was only overtaken: waits longer from now on
+  if (packet->state == SentPacket::State::given_up) {  // the packet was only overtaken: wait longer from now on
     ++statistics_.packets_came_late;
     reorder_packets_ = std::min(reorder_packets_ * 2, kReorderPacketsMax);
     reorder_share_ = std::min(reorder_share_ + 1, kReorderShareMax);
@@ -206,7 +207,7 @@ void Flow::acknowledge_below(std::uint64_t received) {
   sent_.trim();
 }
 
-/// Gives up packets that were sent long enough before one that has come.
+/// Gives up packets that were sent long enough before a packet that has come.
 void Flow::find_lost(TimePoint now) {
   TRIBUTARY_ASSERT(largest_acknowledged_ <= sent_.next(), "packet {} is acknowledged, and {} were sent",
                    largest_acknowledged_, sent_.next());

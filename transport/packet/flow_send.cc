@@ -1,4 +1,4 @@
-// Sending: lost ranges first, then new bytes, then acknowledgements that no packet carries.
+// Class Flow: sends. Lost ranges go first, then new bytes, then acknowledgements that no other packet carries.
 #include <algorithm>
 
 #include "tributary/protocol/assert.h"
@@ -12,7 +12,7 @@ bool Flow::has_new() const noexcept {
   return finishing_ && !finish_sent_;
 }
 
-/// Window and pacing allow another packet that counts.
+/// True if window and pacing allow another packet that counts.
 bool Flow::window_open(TimePoint now) const noexcept {
   const double window = congestion_.window();
   if (window < 1) return sent_.under_way() == 0 && now >= next_paced_;
@@ -23,7 +23,7 @@ std::uint64_t Flow::credit_to_give() const noexcept {
   return std::max(credit_given_, stream_.consumed() + window_);
 }
 
-/// The other side may be waiting for more credit.
+/// True if the other side may be waiting for more credit.
 bool Flow::credit_news() const noexcept {
   return credit_to_give() - credit_given_ >= std::max<std::size_t>(window_ / 4, 1);
 }
@@ -64,7 +64,7 @@ Flow::Sent Flow::send_one(PacketSink& sink, TimePoint now) {
   return Sent::nothing_to_send;
 }
 
-/// Drops ranges that have come after all, or whose packet was only overtaken.
+/// Drops ranges whose bytes have arrived meanwhile, or whose packet was only overtaken.
 void Flow::drop_stale_lost() noexcept {
   while (!lost_.empty()) {
     const LostRange& range = lost_.front();
@@ -152,14 +152,14 @@ DataHeader Flow::told(TimePoint now) const noexcept {
   return DataHeader(head);
 }
 
-/// Notes that the packet with the next number went out.
+/// Notes that the packet with the next number was sent.
 void Flow::sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now) {
   if (asks) note_asked(now);
   sent_.add(offset, bytes, fin, asks, now);
   note_told();
 }
 
-/// Notes the time of a packet that must be answered. Called before it is added to those under way.
+/// Notes the time of a packet that must be answered. Called before the packet is added to the packets under way.
 void Flow::note_asked(TimePoint now) noexcept {
   if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
   last_asked_ = now;
@@ -168,7 +168,7 @@ void Flow::note_asked(TimePoint now) noexcept {
   if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
 }
 
-/// Notes that the other side will know what header_ says.
+/// Notes that header_, with its acknowledgement and credit, was sent to the other side.
 void Flow::note_told() noexcept {
   credit_given_ = credit_to_give();
   unacknowledged_ = 0;

@@ -1,6 +1,6 @@
-// The short way for most of a burst: new frames, each of which is one packet, while nothing is lost and the window is
+// The short way for most of a burst: it sends new frames, each in one packet, while no packet is lost and the window is
 // open. It sends the same packets as transmit() would, and leaves the flow in the same state, but does the work that
-// all of them share only once. transmit() does everything else.
+// the packets share only once. transmit() handles all other cases.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,13 +16,13 @@ bool PacketSink::send_frame(const DataHeader& header, const WholeFrame& frame) {
   return send_packet(header, head, frame.payload);
 }
 
-/// True if no packet must go before new ones, none of the new ones is the stream's last, and all look alike.
+/// True if no packet must go before new packets, no new packet ends the stream, and all new packets have the same form.
 bool Flow::sends_plainly() const noexcept {
   return settings_.short_ways && lost_.empty() && probes_wanted_ == 0 && !finishing_ && congestion_.window() >= 1 &&
          head_bytes_ == kPacketHeaderBytes;
 }
 
-/// Returns how many packets went.
+/// Returns the number of packets that were sent.
 std::size_t Flow::send_frames(PacketSink& sink, std::size_t packets_max, TimePoint now) {
   if (!sends_plainly() || credit_ <= next_offset_) return 0;
   const std::size_t payload_max = payload_bytes_max();

@@ -9,7 +9,7 @@
 namespace tributary::transport::packet {
 namespace {
 
-/// Returns the network of an IPv6 address, and the whole of an IPv4 address.
+/// Returns the network (/64) of an IPv6 address, or the whole of an IPv4 address.
 std::uint64_t source_of(const PacketAddress& address) noexcept {
   std::uint64_t source = 0;
   std::memcpy(&source, address.ip.data() + (is_ipv4(address) ? sizeof source : 0), sizeof source);

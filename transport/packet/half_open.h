@@ -1,11 +1,11 @@
 #pragma once
 // Connections whose opener has shown a cookie, but has not sent its first packet yet. Their number is bounded: when all
-// places are taken, a newcomer takes the place of another.
+// places are taken, a newcomer takes the place of another connection.
 //
-// The newcomer takes the place of the oldest: an honest opener sends its packet within a round trip, so the oldest is
-// the least likely to be honest. But a flooder must not make others old: a source that has its share of the places
-// already displaces its own oldest connection. Nobody can forge a source, because the cookies go to its address. All
-// addresses of an IPv6 network (/64) count as one source, because one host may have them all.
+// The newcomer takes the place of the oldest connection: an honest opener sends its packet within a round trip, so the
+// oldest is the least likely to be honest. But a source that opens many connections must not displace others: if it has
+// its share of the places, it displaces its own oldest connection. No host can forge a source, because the cookies go
+// to its address. All addresses of an IPv6 network (/64) count as one source, because one host may have them all.
 #include <cstdint>
 #include <list>
 #include <unordered_map>
@@ -29,7 +29,7 @@ class HalfOpen {
   [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
 
  private:
-  static constexpr std::size_t kShare = 8;  // one source's share: an eighth of the places
+  static constexpr std::size_t kShare = 8;  // divisor: one source's share is an eighth of the places
 
   struct Entry {
     std::uint64_t id, source;

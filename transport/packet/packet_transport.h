@@ -21,22 +21,22 @@ struct Claim {
 
 class PacketTransport final : public Transport {
  public:
-  /// Opens a port when it is first needed: at the address that listen() got, or anywhere (an empty host and port 0) if
-  /// the transport connects before it listens. Errc::io says why not, such as "in use".
+  /// Opens a port when it is first needed: at the address that listen() got, or at any address (an empty host and port
+  /// 0) if the transport connects before it listens. Errc::io has the reason, such as "in use".
   using OpenPort = std::function<Result<std::unique_ptr<PacketPort>>(const Endpoint& at)>;
-  /// Gives the port of this host that serves a connection; 0 refuses it.
+  /// Returns the port of this host that serves a connection; 0 refuses the connection.
   using Route = std::function<std::uint16_t(const Claim& claim)>;
   using Time = std::function<TimePoint()>;
 
   PacketTransport(OpenPort open, const PacketSettings& settings, Time time = &Clock::now);
-  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May wait for a
-  /// name look-up that is under way.
+  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
+  /// May wait for a name look-up that is under way.
   ~PacketTransport() override;
   PacketTransport(const PacketTransport&) = delete;
   PacketTransport& operator=(const PacketTransport&) = delete;
 
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
-  /// Sends each opener to another port, and accepts nothing itself.
+  /// Listens, but sends each opener to another port instead of accepting it.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
   std::size_t poll(Duration wait) override;
@@ -45,7 +45,7 @@ class PacketTransport final : public Transport {
 
   /// The counts of the first port.
   [[nodiscard]] PacketStatistics statistics() const;
-  /// The time when poll() must be called even if nothing comes; max: never. For tests on virtual time.
+  /// The time when poll() must be called even if no packet comes; max: never. For tests on virtual time.
   [[nodiscard]] TimePoint next_deadline() const;
 
  private:

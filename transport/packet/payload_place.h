@@ -1,7 +1,8 @@
 #pragma once
-// Hashes a payload's address to its entry in tables that find payloads by address. Results lie at equal distances, and
-// one multiplication may map these to very few entries: with eight children and 1 KiB the distance is 144 lines, which
-// times the golden ratio is almost a whole number. So the hash mixes the bits twice, as murmur3's last step does.
+// Hashes a payload's address to its entry in tables that find payloads by address. Results lie at equal distances in
+// memory, and a hash of one multiplication may map them to very few entries: with eight children and 1 KiB the distance
+// is 144 cache lines, and 144 times the golden ratio is almost a whole number. So the hash mixes the bits twice, as
+// murmur3's last step does.
 #include <cstddef>
 #include <cstdint>
 

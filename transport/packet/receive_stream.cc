@@ -15,7 +15,7 @@ std::unique_ptr<Chunk> ChunkPool::take() {
     return chunk;
   }
   if (made_ >= chunks_max_) return nullptr;
-  free_.reserve(++made_);  // makes room so that giving back never allocates
+  free_.reserve(++made_);  // makes room, so that a later give-back allocates no memory
   return std::make_unique_for_overwrite<Chunk>();
 }
 
@@ -65,7 +65,7 @@ void ReceiveStream::read_on(StreamReader& reader) {
   reading_ = false;
 }
 
-/// Gives back chunks that were consumed as a whole since `before`. A chunk that has later bytes stays.
+/// Gives back chunks that were completely consumed since `before`. A chunk that holds later bytes stays.
 void ReceiveStream::give_back_chunks(std::uint64_t before) noexcept {
   for (std::uint64_t index = before / kChunkBytes; index < consumed_ / kChunkBytes; ++index) {
     auto& chunk = chunks_[index % chunks_.size()];
@@ -77,7 +77,7 @@ void ReceiveStream::give_back_chunks(std::uint64_t before) noexcept {
 
 /// Makes the ring large enough for a window, which grows when this connection's share of the memory grows.
 void ReceiveStream::make_room(std::size_t window) {
-  // The window may begin in the middle of a chunk and end in the middle of another.
+  // The window may begin and end in the middle of chunks.
   const std::size_t wanted = window / kChunkBytes + 2;
   if (wanted <= chunks_.size()) return;
   std::vector<std::unique_ptr<Chunk>> larger(wanted);

@@ -1,5 +1,5 @@
 #pragma once
-// The other side's stream as it comes. Bytes in order go straight to the reader; bytes that come early, or that the
+// The other side's stream as it comes. Bytes in order go directly to the reader. Bytes that come early, or that the
 // reader does not want yet, are kept in chunks of a pool that all connections share.
 #include <array>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace tributary::transport::packet {
 inline constexpr std::size_t kChunkBytes = 16384;
 using Chunk = std::array<std::byte, kChunkBytes>;
 
-/// A pool of chunks. It makes them when first needed and then keeps them, and never makes more than its bound.
+/// A pool of chunks. It makes chunks when they are first needed, keeps them, and never makes more than its bound.
 class ChunkPool {
  public:
   explicit ChunkPool(std::size_t bytes_max) : chunks_max_(bytes_max / kChunkBytes) {}
@@ -36,8 +36,8 @@ class ChunkPool {
 class StreamReader {
  public:
   virtual ~StreamReader() = default;
-  /// Takes the next bytes. Returns how many it took; if that is fewer than all, it wants no more until read_on() is
-  /// called.
+  /// Takes the next bytes. Returns the number of bytes taken. If it takes fewer than all, it wants no more until
+  /// read_on() is called.
   virtual std::size_t take(std::span<const std::byte> bytes) = 0;
 };
 
@@ -48,19 +48,19 @@ class ReceiveStream {
   ReceiveStream(const ReceiveStream&) = delete;
   ReceiveStream& operator=(const ReceiveStream&) = delete;
 
-  /// All bytes below this offset have come.
+  /// The offset below which all bytes have come.
   [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
-  /// The reader took all bytes below this offset.
+  /// The offset below which the reader took all bytes.
   [[nodiscard]] std::uint64_t consumed() const noexcept { return consumed_; }
 
   enum class Outcome : std::uint8_t {
     in_order,  // `received` moved, or all bytes were here already
-    early,     // kept: something before it is missing
-    no_room,   // not taken, or not all of it: as if the packet had not come
+    early,     // the bytes are kept, because earlier bytes are missing
+    no_room,   // not all bytes were taken: the packet counts as lost
   };
   /// Takes bytes that lie below the credit that was given, at most `window` beyond consumed().
   Outcome receive(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window, StreamReader& reader);
-  /// True if the next bytes would go straight to the reader, and no kept bytes would follow them.
+  /// True if the next bytes would go directly to the reader, and no kept bytes would follow them.
   [[nodiscard]] bool straight() const noexcept { return consumed_ == received_ && ranges_.empty() && !reading_; }
   /// Notes that the reader took the next bytes while straight() was true.
   void pass(std::size_t bytes) noexcept {
@@ -70,16 +70,16 @@ class ReceiveStream {
   }
   /// Gives kept bytes to the reader.
   void read_on(StreamReader& reader);
-  /// True if all bytes from `begin` to `end` are here, or were.
+  /// True if all bytes from `begin` to `end` have come.
   [[nodiscard]] bool has(std::uint64_t begin, std::uint64_t end) const noexcept;
-  /// Gives the chunks back. From here on it keeps nothing, even if the reader calls this while it reads.
+  /// Gives the chunks back. From here on the stream keeps no bytes, even if the reader calls this while it reads.
   void clear() noexcept;
 
  private:
   struct Range {
     std::uint64_t begin, end;
   };
-  static constexpr std::size_t kRangesMax = 512;  // ranges that came early, with gaps between them
+  static constexpr std::size_t kRangesMax = 512;  // most ranges that came early, with gaps between them
 
   [[nodiscard]] bool store(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window);
   void make_room(std::size_t window);
@@ -99,8 +99,8 @@ class ReceiveStream {
   ChunkPool& pool_;
   std::uint64_t received_ = 0;
   std::uint64_t consumed_ = 0;
-  std::vector<Range> ranges_;                   // beyond received_, in order, with gaps between them
-  std::vector<std::unique_ptr<Chunk>> chunks_;  // a ring over the stream; empty until the first is needed
+  std::vector<Range> ranges_;                   // ranges beyond received_, in order, with gaps between them
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // a ring over the stream; empty until a chunk is needed
   bool reading_ = false;
   bool over_ = false;  // clear() was called
 };

@@ -1,16 +1,16 @@
 #pragma once
-// The numbers of the packets that have come: the latest one, and a bit for each of the 64 before it.
+// The numbers of the packets that have come: the latest number, and a bit for each of the 64 numbers before it.
 #include <cstdint>
 
 namespace tributary::transport::packet {
 
 class ReceivedNumbers {
  public:
-  /// True if nothing has come yet.
+  /// True if no packet has come yet.
   [[nodiscard]] bool empty() const noexcept { return empty_; }
   [[nodiscard]] std::uint64_t largest() const noexcept { return largest_; }
   [[nodiscard]] std::uint64_t bitmap() const noexcept { return bitmap_; }
-  /// True if the number is so old that the bitmap no longer says whether it has come; the packet's bytes then say it.
+  /// True if the number is too old for the bitmap. The stream then knows whether the packet's bytes have come.
   [[nodiscard]] bool forgot(std::uint64_t number) const noexcept { return !empty_ && number + 64 < largest_; }
   /// True if the packet has come before; false for a number for which forgot() is true.
   [[nodiscard]] bool has(std::uint64_t number) const noexcept {
@@ -19,7 +19,7 @@ class ReceivedNumbers {
     const std::uint64_t back = largest_ - number - 1;
     return back < 64 && (bitmap_ >> back & 1) != 0;
   }
-  /// True if every packet between the latest one and `number` has come, so that none is known to be missing.
+  /// True if no packet is known to be missing between the latest number and `number`.
   [[nodiscard]] bool follows(std::uint64_t number) const noexcept { return empty_ || number == largest_ + 1; }
   void note(std::uint64_t number) noexcept {
     if (empty_) {

@@ -1,7 +1,7 @@
 #pragma once
-// Remembers which of the latest kNumbers packet numbers were taken. A sealed packet is taken once, and one that is
-// older than all of these is never taken. RFC 4303, section 3.4.3, describes this; here there are more numbers, because
-// packets of fast links overtake each other by hundreds.
+// Remembers which of the latest kNumbers packet numbers were accepted. A sealed packet is accepted once, and a packet
+// with a number older than these is never accepted. RFC 4303, section 3.4.3, describes this; kNumbers is larger here,
+// because packets of fast links overtake each other by hundreds.
 #include <array>
 #include <cstdint>
 
@@ -32,7 +32,7 @@ class ReplayFilter {
  private:
   static constexpr std::size_t word(std::uint64_t number) noexcept { return number / 64 % (kNumbers / 64); }
   std::array<std::uint64_t, kNumbers / 64> words_{};
-  std::uint64_t next_ = 0;  // this number, and later ones, were not taken
+  std::uint64_t next_ = 0;  // this number and later ones were not accepted yet
 };
 
 }  // namespace tributary::transport::packet

@@ -12,8 +12,8 @@ class RoundTrip {
   RoundTrip(Duration initial, Duration timeout_min, Duration timeout_max) noexcept
       : initial_(initial), timeout_min_(timeout_min), timeout_max_(timeout_max) {}
 
-  /// The time of a packet that was sent once: a range that is sent again has another packet's number, so Karn's
-  /// ambiguity cannot arise.
+  /// Adds the measured time of one packet. A range that is sent again has a new packet number, so Karn's ambiguity
+  /// cannot arise.
   void sample(Duration measured) noexcept {
     measured = std::max(measured, Duration(1));
     latest_ = measured;
@@ -30,7 +30,7 @@ class RoundTrip {
   }
 
   [[nodiscard]] bool known() const noexcept { return smoothed_ != Duration::zero(); }
-  /// The smoothed round trip; a guess before the first sample.
+  /// The smoothed time of a round trip; a guess before the first sample.
   [[nodiscard]] Duration smoothed() const noexcept { return known() ? smoothed_ : initial_ / 4; }
   [[nodiscard]] Duration latest() const noexcept { return latest_; }
   /// The time-out after `backoff` time-outs in a row.

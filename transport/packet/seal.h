@@ -1,13 +1,13 @@
 #pragma once
 // One connection's keys, and their use for each packet: an authenticator over header and payload (AES-128-GMAC), or an
-// authenticator and an encrypted payload (AES-128-GCM). NIST SP 800-38D has both.
+// authenticator and an encrypted payload (AES-128-GCM). NIST SP 800-38D describes both.
 //
-// No nonce is used twice under one key. Keys belong to one connection, direction and level: they follow from the link
-// secret, both sides' names for the connection and both sides' random numbers, so a connection that is made anew has
-// other keys. Within a connection a packet's number is its nonce, and no two packets have the same. After 2^22 packets
-// the key changes, which stays below the bound for AES-GCM in RFC 9001 (appendix B).
+// No nonce is used twice under one key. A key belongs to one connection, direction and level. It is derived from the
+// link secret, both sides' names for the connection and both sides' random numbers, so a new connection has new keys.
+// Within a connection a packet's number is its nonce, and each packet has its own number. The key changes after 2^22
+// packets, which is below the bound for AES-GCM in RFC 9001 (appendix B).
 //
-// The packets open, accept and close have no numbers: they carry 16 bytes of an HMAC-SHA256, which needs none.
+// The packets open, accept and close have no numbers: they carry 16 bytes of an HMAC-SHA256, which needs no number.
 #include <openssl/evp.h>
 
 #include <array>
@@ -28,10 +28,10 @@ using SealRandom = std::array<std::byte, kHandshakeRandomBytes>;
 [[nodiscard]] SealTag open_tag(const LinkSecret& secret, std::span<const std::byte> header,
                                std::span<const std::byte> payload) noexcept;
 
-/// The facts of a connection that both sides know when its keys are made.
+/// The values from which both sides derive a connection's keys.
 struct SealContext {
   PacketSecurity level = PacketSecurity::authenticate;
-  std::uint64_t client = 0, listener = 0;  // their names for the connection
+  std::uint64_t client = 0, listener = 0;  // the two sides' names for the connection
   SealRandom client_random{}, listener_random{};
 };
 
@@ -45,17 +45,17 @@ class Seal {
   Seal& operator=(const Seal&) = delete;
 
   [[nodiscard]] bool encrypts() const noexcept { return context_.level == PacketSecurity::encrypt; }
-  /// Seals a packet. `head`: the header as it goes, room for the authenticator, then the part of the payload that may
-  /// be changed in place. `rest` is the other part; it is encrypted into `sealed_rest`, which has the same size, or
-  /// left alone if the payload is not encrypted. A number may be sealed again only if its packet did not leave this
-  /// process.
+  /// Seals a packet. `head` has the header as it is sent, room for the authenticator, and the part of the payload that
+  /// may be changed in place. `rest` is the other part of the payload. It is encrypted into `sealed_rest`, which has
+  /// the same size, or not changed if the payload is not encrypted. A number may be sealed again only if its packet did
+  /// not leave this process.
   [[nodiscard]] bool seal(std::uint64_t number, std::span<std::byte> head, std::span<const std::byte> rest,
                           std::span<std::byte> sealed_rest) noexcept;
   enum class Verdict : std::uint8_t { authentic, forged, repeated };
-  /// Opens a whole datagram with this number. If it is authentic, its payload can be read where it is; otherwise
-  /// nothing in it may be used.
+  /// Opens a whole datagram with this number. If it is authentic, its payload can be read where it lies; otherwise no
+  /// byte of it may be used.
   [[nodiscard]] Verdict open(std::uint64_t number, std::span<std::byte> datagram) noexcept;
-  /// The authenticator of an accept or a close, of this side (`ours`) or of the other.
+  /// The authenticator of an accept or a close that this side (`ours`) or the other side sends.
   [[nodiscard]] SealTag control_tag(bool ours, std::span<const std::byte> header,
                                     std::span<const std::byte> payload) const noexcept;
 
@@ -81,7 +81,7 @@ class Seal {
   Digest master_{};
   Digest control_ours_{}, control_theirs_{};
   PhaseKey sending_;
-  std::array<PhaseKey, 3> receiving_;  // the phase of the latest authentic packet, the one before and the one after
+  std::array<PhaseKey, 3> receiving_;  // keys of the phase of the latest authentic packet, and of the phases around it
   std::uint64_t receiving_phase_ = 0;
   ReplayFilter taken_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Room for encrypted payloads, where the port reads them until it is flushed.
+// Room for encrypted payloads. The port reads them there until it is flushed.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -13,7 +13,7 @@ class SealedRoom {
  public:
   static constexpr std::size_t kBytes = 1U << 20;  // enough for some bursts of the longest datagrams
 
-  /// Returns room for `bytes`, at least one; empty if they do not fit any more. Allocates on the first call.
+  /// Returns room for `bytes`, which is at least 1; empty if there is not enough room. Allocates on the first call.
   [[nodiscard]] std::span<std::byte> take(std::size_t bytes) {
     TRIBUTARY_ASSERT(bytes > 0 && bytes <= kBytes, "{} bytes are to be sealed, in a room of {}", bytes, kBytes);
     if (bytes_.empty()) bytes_.resize(kBytes);

@@ -9,7 +9,7 @@
 namespace tributary::transport::packet {
 namespace {
 
-/// A copy buffer that is larger than this is freed after its control frame.
+/// Size in bytes. A copy buffer that is larger is freed after its control frame was sent.
 constexpr std::size_t kCopyBytesKept = 65536;
 
 }  // namespace
@@ -52,7 +52,7 @@ bool SendStream::holds(std::uint64_t number, std::uint64_t offset) const noexcep
   return number >= done_ && number < tail_ && at(number).begin <= offset && offset < at(number).end();
 }
 
-/// The frame in which `offset` lies; tail_ for the end of the stream. It is mostly the frame behind that of the last
+/// The frame in which `offset` lies; tail_ for the end of the stream. It is mostly the frame after that of the last
 /// call.
 std::uint64_t SendStream::frame_of(std::uint64_t offset) const noexcept {
   if (holds(last_part_ + 1, offset)) return last_part_ + 1;

@@ -1,6 +1,6 @@
 #pragma once
 // The packets that are under way, by number, and a ring for them and for the ranges that must be sent again. A ring
-// grows to the most items that were ever in it, and never shrinks.
+// grows when it is full, and never shrinks.
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -26,8 +26,8 @@ class Ring {
     TRIBUTARY_ASSERT(!empty(), "the first is taken from an empty ring of {}", items_.size());
     ++begin_;
   }
-  /// Adds an item, which the caller writes where it lies. An item that is put together elsewhere in small parts and
-  /// copied here in large ones would wait for its own stores.
+  /// Adds an item, which the caller writes in its place. The copy of an item that was just written elsewhere in small
+  /// parts would read large parts, and wait for those stores.
   [[nodiscard]] T& push_back() {
     if (size() == items_.size()) grow();
     return items_[end_++ & (items_.size() - 1)];
@@ -51,11 +51,11 @@ class Ring {
 
 struct SentPacket {
   enum class State : std::uint8_t {
-    gone,       // needs no acknowledgement, or none any more
+    gone,       // needs no acknowledgement, or has got one
     under_way,  // counts in bytes_under_way()
-    given_up,   // counts as lost; its range is sent again, or was
+    given_up,   // counts as lost; its range is sent again or was sent again
   };
-  std::uint64_t offset = 0;  // where the range of the stream begins that it carried
+  std::uint64_t offset = 0;  // beginning of the range of the stream that it carried
   std::uint32_t bytes = 0;   // length of that range
   bool fin = false;          // it carried the end of the stream, too
   State state = State::gone;
@@ -65,7 +65,7 @@ struct SentPacket {
 
 class SentPackets {
  public:
-  /// The number that the next packet gets.
+  /// The number of the next packet.
   [[nodiscard]] std::uint64_t next() const noexcept { return base_ + packets_.size(); }
   /// Adds the next packet. `asks`: the other side must acknowledge it.
   void add(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint at) {
@@ -83,7 +83,7 @@ class SentPackets {
       trim();
     }
   }
-  /// The oldest number that is remembered.
+  /// The oldest number that this object remembers.
   [[nodiscard]] std::uint64_t base() const noexcept { return base_; }
   /// Finds a packet; nullptr: it was forgotten, or never sent.
   [[nodiscard]] SentPacket* find(std::uint64_t number) noexcept {
@@ -101,7 +101,7 @@ class SentPackets {
     }
     packet.state = state;
   }
-  /// Forgets packets at the beginning that are gone, or were given up long ago.
+  /// Forgets the oldest packets, as far as they are gone or were given up long ago.
   void trim() noexcept {
     while (!packets_.empty()) {
       const auto state = packets_.front().state;
@@ -111,7 +111,7 @@ class SentPackets {
       ++base_;
     }
   }
-  /// Forgets packets at the very beginning that are gone.
+  /// Forgets the oldest packets, as far as they are gone.
   void trim_gone() noexcept {
     for (; !packets_.empty() && packets_.front().state == SentPacket::State::gone; ++base_) packets_.pop_front();
   }

@@ -12,27 +12,27 @@
 
 namespace tributary::transport::packet {
 
-/// The longest datagram that every path carries: IPv6's 1280 bytes without the headers of IPv6 and UDP.
+/// Bytes of the longest datagram that every path carries: IPv6's 1280 bytes without the headers of IPv6 and UDP.
 inline constexpr std::size_t kDatagramBytesMin = 1232;
 inline constexpr std::size_t kDatagramBytesMax = 65000;
 /// The most bytes of frame headers and small payloads that are copied into one packet.
 inline constexpr std::size_t kCopiedBytesMax = kPortHeaderBytesMax - kPacketHeaderBytes;
 
 struct PacketSettings {
-  std::uint32_t frames_queued_max = 1024;      // frames without on_sent on a channel; above, send() is false
-  std::uint32_t connections_max = 16384;       // open at once; more are refused, so that the peer can fall back
+  std::uint32_t frames_queued_max = 1024;      // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t connections_max = 16384;       // open connections; others are refused, and the peer falls back
   std::uint32_t half_open_max = 1024;          // open connections whose first packet is still awaited: see half_open.h
-  std::size_t window_bytes = 1U << 20;         // bytes that a connection's peer may send ahead of our reading
-  std::size_t window_bytes_total = 64U << 20;  // the windows of all connections together: with many, each gets less
-  std::size_t kept_bytes_max = 64U << 20;      // memory for bytes that came early or are not wanted yet
-  std::size_t datagram_bytes_max = 16384;      // sends no longer ones, even where the path would carry them
+  std::size_t window_bytes = 1U << 20;         // bytes that a connection's peer may send before we read
+  std::size_t window_bytes_total = 64U << 20;  // bytes of all connections' windows together: with many, each gets less
+  std::size_t kept_bytes_max = 64U << 20;      // bytes of memory for data that came early or is not wanted yet
+  std::size_t datagram_bytes_max = 16384;      // most bytes of a sent datagram, even if the path carries more
   Duration acknowledge_within = std::chrono::microseconds(250);  // how soon a lone packet is acknowledged: an answer
                                                                  // may carry it
-  Duration timeout_initial = std::chrono::milliseconds(50);      // used until a round trip was measured
+  Duration timeout_initial = std::chrono::milliseconds(50);      // time-out before a round trip was measured
   Duration timeout_min = std::chrono::milliseconds(4);
   Duration timeout_max = std::chrono::milliseconds(400);
-  Duration keepalive = std::chrono::seconds(1);       // asks a peer that has been silent for this long
-  Duration peer_timeout = std::chrono::seconds(5);    // a peer that was asked and does not answer for this long is gone
+  Duration keepalive = std::chrono::seconds(1);       // silence after which the peer is asked for an answer
+  Duration peer_timeout = std::chrono::seconds(5);    // silence after which a peer that was asked counts as gone
   Duration linger{};                                  // the transport's end waits for unacknowledged
                                                       // frames
   Duration busy_poll{};                               // poll(wait) spins for this long before it sleeps
@@ -40,7 +40,7 @@ struct PacketSettings {
   bool short_ways = true;                             // takes them for packets that are one frame; tests
                                                       // compare
   CongestionSettings congestion;
-  std::shared_ptr<LinkKeys> keys;  // seal the connections; nullptr: all go in clear
+  std::shared_ptr<LinkKeys> keys;  // secrets that seal the connections; nullptr: no connection is sealed
   std::uint64_t seed = 0;          // seed of connection ids, cookies and random numbers, for tests; 0: random
 };
 
@@ -50,8 +50,8 @@ struct PacketStatistics {
   std::uint64_t frames_in_place = 0;  // received frames that were taken where they lay
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // bytes of datagrams
-  std::uint64_t short_sent = 0, short_received = 0;  // packets that were one frame and went the short way
-  std::uint64_t packets_given_up = 0;                // counted as lost
+  std::uint64_t short_sent = 0, short_received = 0;  // packets of one whole frame that took the short way
+  std::uint64_t packets_given_up = 0;                // packets that counted as lost
   std::uint64_t packets_came_late = 0;               // packets counted as lost that only came late
   std::uint64_t packets_sent_again = 0;
   std::uint64_t timeouts = 0;
@@ -70,10 +70,10 @@ struct PacketStatistics {
   std::uint64_t control_unsent = 0;  // packets of openings and ends, dropped because the port was full
   PortCounts port;
   std::uint64_t displaced = 0;                          // half open or departing connections that made place for others
-  std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that were no packets, by PacketReject
+  std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that are no packets, by PacketReject
   std::array<std::uint64_t, 9> frame_rejects{};         // channels closed for a bad frame, by FrameReject
   std::size_t connections = 0;                          // connections open now
-  std::size_t deadlines_max = 0;                        // the most packets that were remembered at once
+  std::size_t deadlines_max = 0;                        // the most deadlines that were waiting at the same time
 };
 
 }  // namespace tributary::transport::packet

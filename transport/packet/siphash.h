@@ -1,5 +1,5 @@
 #pragma once
-// SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012): a short keyed hash that nobody can foretell without the key.
+// SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012): a short keyed hash that cannot be foretold without the key.
 // Cookies and connection ids are made with it.
 #include <array>
 #include <bit>
@@ -50,10 +50,10 @@ using SipKey = std::array<std::uint64_t, 2>;
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
-/// Numbers that nobody can guess, from one secret.
+/// Numbers that no other process can guess, derived from one secret.
 class IdSource {
  public:
-  /// 0: a secret from the system; otherwise the numbers follow from the seed, for tests.
+  /// `seed` 0: the system gives a random secret; otherwise the numbers depend on the seed alone, for tests.
   explicit IdSource(std::uint64_t seed);
   [[nodiscard]] std::uint64_t next() noexcept { return hash(std::as_bytes(std::span(&(++count_), 1))); }
   [[nodiscard]] std::uint64_t hash(std::span<const std::byte> bytes) const noexcept { return siphash(key_, bytes); }

@@ -77,7 +77,7 @@ std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept {
 
 namespace {
 
-/// True for nearly all packets: data in clear, with acknowledgements.
+/// True for nearly all packets: data without a seal, with acknowledgements.
 bool begins_as_usual(std::span<const std::byte> bytes) noexcept {
   constexpr std::uint64_t kUsual = kPacketMagic | std::uint64_t{kPacketVersion} << 16U |
                                    std::uint64_t{static_cast<std::uint8_t>(PacketType::data)} << 24U |
@@ -87,8 +87,8 @@ bool begins_as_usual(std::span<const std::byte> bytes) noexcept {
   return (begin & 0xFFFF'FFFF'FFFF) == kUsual;
 }
 
-/// Fills `header`, or says why the bytes are no header. The header is written once, at its final place: one that is
-/// copied as part of a larger object would be read back while its stores are still under way.
+/// Fills `header`, or returns the reason why the bytes are no header. The header is written once, at its final place: a
+/// copy of a header that was just written would wait for its stores.
 std::optional<PacketReject> read_header(std::span<const std::byte> bytes, PacketHeader& header) noexcept {
   if (bytes.size() < kPacketHeaderBytes) return PacketReject::length;
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);

@@ -2,12 +2,12 @@
 // Lines about memory that one side lends the other for reading. Each of these messages takes one line (64 bytes) of the
 // ring, between frames.
 //
-//   told a descriptor is in the socket: map `bytes` bytes of it from `offset` on, under this place and
+//   told       a descriptor is in the socket: map `bytes` bytes of it from `offset` on, under this place and
 //              generation
 //   mapped     the answer: payloads may now be named instead of written
 //   refused    the other answer: go on copying
-//   withdrawn no more payloads of this range will be named payload the payload of the frame whose header is in the next
-//   line lies in that place, at this offset
+//   withdrawn  no more payloads of this range will be named
+//   payload    the next line has a frame's header, and the frame's payload lies in this place at this offset
 //
 // A generation is used once in a connection, so a late line is never taken for one about the place's present range.
 #include <cstdint>

@@ -4,7 +4,7 @@
 //
 //   listener -> connector   Offer, with the memory
 //   connector -> listener   mapped
-//   listener -> connector go: no process can change the memory's size or take its pages any more
+//   listener -> connector   go: no process can change the memory's size or take its pages any more
 //
 // After that the socket carries only single bytes that wake a sleeper, some of them with a descriptor, and the end.
 #include <array>
@@ -174,7 +174,7 @@ class ShmConnection final : public Connection {
   std::uint32_t bells_heard_ = 0;
   std::optional<Error> fatal_;  // error with which on_closed is due
 
-  // reading
+  // State of reading
   bool out_of_turn_ = false;  // the turn's limit was reached, and the next turn reads on
   FrameReader reader_;
   struct Kept {           // a payload that the handler took where it lies
@@ -187,7 +187,7 @@ class ShmConnection final : public Connection {
   std::uint64_t read_told_ = 0;     // the part of the position that was published
   std::uint64_t written_seen_ = 0;  // the other side's position, as last looked at, and checked
 
-  // writing
+  // State of writing
   SendQueue queue_;
   std::uint64_t written_ = 0;       // position up to which this side has written; the shared memory has a copy only
   std::uint64_t written_told_ = 0;  // the part of the position that was published
@@ -196,7 +196,7 @@ class ShmConnection final : public Connection {
   std::uint32_t naps_ = 0;      // the value of this side's `asleep`
   std::uint32_t rung_for_ = 0;  // the other side's `asleep` when it was last woken
 
-  // payloads that are read where they are
+  // State of payloads that are read where they are
   ShmRegions regions_;
   std::uint64_t sends_written_ = 0;       // calls of send(), without those of send_copy()
   std::uint64_t sends_told_ = 0;          // calls of send() whose on_sent() was called
@@ -212,7 +212,7 @@ class ShmConnection final : public Connection {
   std::uint64_t payloads_read_told_ = 0;  // the part of this count that was published
   bool withdrawn_seen_ = false;           // the other side closed while its payload was read: on_closed is due
 
-  // meeting and ending
+  // State of opening and ending
   std::string name_;
   TimePoint deadline_ = TimePoint::max();
   Duration limit_{};

@@ -1,5 +1,5 @@
 #pragma once
-// Addresses in the system's form, and the names that lead to them.
+// Addresses in the system's form, and the look-up of names.
 #include <sys/socket.h>
 
 #include <optional>
@@ -27,9 +27,9 @@ struct SocketAddress {
 [[nodiscard]] Endpoint local_of(int socket);
 [[nodiscard]] Endpoint peer_of(int socket);
 
-/// Returns none when `host` is a name, because it asks no resolver.
+/// Returns no address if `host` is a name: this function asks no resolver.
 [[nodiscard]] std::optional<SocketAddress> numeric_address(const Endpoint& endpoint);
-/// May block: asks the system's resolver.
+/// Asks the system's resolver, which may block.
 [[nodiscard]] Result<std::vector<SocketAddress>> look_up(const Endpoint& endpoint);
 
 /// Returns SO_ERROR, and clears it.

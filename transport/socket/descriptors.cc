@@ -14,7 +14,7 @@ constexpr const char* kWhatToDo =
     "raise RLIMIT_NOFILE: ulimit -n and -Hn in the shell that starts it, LimitNOFILE= in a systemd unit, "
     "--ulimit nofile= for a container";
 
-/// Counts in the kernel's own list; 0 if it cannot be read.
+/// Counts the entries of the kernel's own list; 0 if the list cannot be read.
 std::uint64_t open_descriptors() {
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir("/proc/self/fd"), &::closedir);
   if (!list) return 0;

@@ -14,21 +14,21 @@ class Pollable : public std::enable_shared_from_this<Pollable> {
   virtual ~Pollable() = default;
   /// Notes that the system has reported these epoll events. Makes no callback and no system call.
   virtual void mark(std::uint32_t events) = 0;
-  /// Does a bounded part of what is due. Runs callbacks.
+  /// Does a bounded part of the work that is due. Runs callbacks.
   virtual void turn() = 0;
-  /// Writes a bounded part of what is queued. Runs on_sent callbacks.
+  /// Writes a bounded part of the queued frames. Runs on_sent callbacks.
   virtual void write_turn() {}
   /// Called when the time of set_deadline() has come. Makes no callback.
   virtual void on_deadline() {}
   /// Called when the transport ends. Makes no callback.
   virtual void shut_down() = 0;
 
-  // ---- for participants that share memory with another process (SocketCore::watch_memory)
-  /// True if the other side has written something new, so that a turn is due. It is cheap: the transport asks in every
+  // ---- Calls of participants that share memory with another process (SocketCore::watch_memory)
+  /// True if the other side has written new bytes, so that a turn is due. It must be cheap: the core asks in every
   /// turn.
   [[nodiscard]] virtual bool memory_changed() const noexcept { return false; }
-  /// Tells the other side that it must ring, because this thread is about to sleep, or that it need not, because it is
-  /// awake again.
+  /// Tells the other side whether it must ring: yes before this thread sleeps, no when this thread is awake
+  /// again.
   virtual void set_asleep(bool /*asleep*/) noexcept {}
 
  private:

@@ -50,16 +50,16 @@ void Poller::remove(int socket) const noexcept {
 
 void Poller::wake() const noexcept {
   const std::uint64_t one = 1;
-  (void)!::write(wake_, &one, sizeof one);  // 2^64 wakes fill it
+  (void)!::write(wake_, &one, sizeof one);  // fails only after 2^64 wakes
 }
 
 std::span<const epoll_event> Poller::wait(std::chrono::nanoseconds limit) noexcept {
   const int count = ::epoll_wait(set_, events_.data(), static_cast<int>(events_.size()), whole_milliseconds(limit));
-  return std::span(events_).first(static_cast<std::size_t>(std::max(count, 0)));  // a signal makes nothing
+  return std::span(events_).first(static_cast<std::size_t>(std::max(count, 0)));  // a signal makes no socket
                                                                                   // ready
 }
 
-// ---- one socket
+// ---- PolledSocket
 
 void PolledSocket::own(int socket) noexcept {
   close();

@@ -1,10 +1,10 @@
 #pragma once
-// Finds the sockets that are ready. It is an epoll set in which each socket is registered once, and not touched again
-// until it goes.
+// Finds the sockets that are ready. It is an epoll set in which each socket is registered once, and is not changed
+// until it is removed.
 //
-// The set is edge-triggered: the system reports each change once, so that neither waiting nor reading costs a further
-// call to arm the next wait. The price: each socket's owner must remember that it is ready, until a system call has
-// found nothing more to do.
+// The set is edge-triggered: the system reports each change once, so no further call is needed to arm the next wait.
+// The price: a socket's owner must remember that the socket is ready, until a system call finds no more to read or
+// write.
 #include <sys/epoll.h>
 
 #include <array>
@@ -18,28 +18,28 @@ class Pollable;
 
 class Poller {
  public:
-  /// Opens all its descriptors now, because later there may be none left. Throws std::system_error.
+  /// Opens all descriptors that it needs, because later none may be left. Throws std::system_error.
   Poller();
   ~Poller();
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
-  /// From here until remove() the events that wait() returns have `what` as their data.ptr. Returns 0 or errno.
+  /// Until remove(), the socket's events from wait() have `what` as their data.ptr. Returns 0 or errno.
   [[nodiscard]] int add(int socket, std::uint32_t events, Pollable& what) const noexcept;
-  /// Must be called before the socket is closed: if a forked process holds it open, its events would go on.
+  /// Must be called before the socket is closed: if a forked process holds the socket open, its events would go on.
   void remove(int socket) const noexcept;
   /// A descriptor that is readable when wait() would not sleep, so that another epoll set can watch it.
   [[nodiscard]] int descriptor() const noexcept { return set_; }
-  /// Ends one wait(), the present or the next one. Its event has no data. Any thread.
+  /// Ends one wait(), the present or the next one, with an event without data. Any thread may call it.
   void wake() const noexcept;
-  /// Sleeps until something has changed, at most for `limit` (rounded up to milliseconds, as the system counts); with
-  /// zero it only asks. The returned events live until the next call.
+  /// Sleeps until something has changed, at most for `limit` (rounded up to milliseconds, as the system counts); if
+  /// `limit` is zero, it does not sleep. The returned events are valid until the next call.
   [[nodiscard]] std::span<const epoll_event> wait(std::chrono::nanoseconds limit) noexcept;
 
  private:
-  static constexpr std::size_t kEventsMax = 128;  // events of one call; further ones come first in the next call
+  static constexpr std::size_t kEventsMax = 128;  // events of one call; further events come first in the next call
   int set_ = -1;
-  int wake_ = -1;  // an eventfd, never read: its count changes with each wake(), and that is the edge
+  int wake_ = -1;  // an eventfd that is never read: each wake() changes its count, which makes an event
   std::array<epoll_event, kEventsMax> events_{};
 };
 
@@ -53,12 +53,12 @@ class PolledSocket {
 
   [[nodiscard]] int get() const noexcept { return socket_; }
   [[nodiscard]] bool is_open() const noexcept { return socket_ >= 0; }
-  /// Closes the former socket, and owns `socket` without watching it.
+  /// Closes the earlier socket, and owns `socket` without watching it.
   void own(int socket) noexcept;
   /// Returns 0 or errno.
   [[nodiscard]] int watch(std::uint32_t events, Pollable& what) noexcept;
   void close() noexcept;
-  /// Stops watching the socket and gives it up, still open.
+  /// Stops watching the socket, and gives it to the caller without closing it.
   [[nodiscard]] int release() noexcept;
 
  private:

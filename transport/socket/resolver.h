@@ -1,5 +1,5 @@
 #pragma once
-// Looks names up on a thread of its own, because asking the system's resolver may block for as long as it likes.
+// Looks names up on a thread of its own, because the system's resolver may block for any time.
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -15,7 +15,7 @@ namespace tributary::transport {
 class Resolver {
  public:
   using Found = std::function<void(Result<std::vector<SocketAddress>>)>;
-  /// Brings a call to the thread that is to get the answers. Any thread.
+  /// Brings a call to the thread that gets the answers. Any thread may call it.
   using Deliver = std::function<void(std::function<void()>)>;
 
   /// The thread starts with the first look-up.
@@ -39,7 +39,7 @@ class Resolver {
   std::mutex mutex_;  // guards questions_
   std::condition_variable_any asked_;
   std::deque<Question> questions_;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // declared last, because it uses the other members
 };
 
 }  // namespace tributary::transport

@@ -45,11 +45,11 @@ turn::Looked SocketCore::sleep(TimePoint now, TimePoint until) {
   return {.at = woken, .some = !idle()};
 }
 
-/// This thread sees bytes that others have written to memory without asking the system. While there are some, it asks
-/// the system only in every few turns, so that sockets wait a little but are not forgotten.
+/// This thread sees bytes that other processes have written to memory without a system call. While such bytes come, it
+/// asks the system only in every few turns, so that sockets wait a little but are not forgotten.
 ///
-/// Marks all events before it serves any. A callback may destroy a connection that has an event, which is then not
-/// served any more.
+/// It marks all events before it serves any of them. A callback may destroy a connection that has an event; this event
+/// is then not served.
 void SocketCore::mark_ready(Duration wait) noexcept {
   mark_changed();
   if (!watched_.empty() && !due_.empty() && ++turns_unasked_ < kTurnsUnaskedMax) return;
@@ -68,7 +68,7 @@ void SocketCore::mark_ready(Duration wait) noexcept {
   mark_changed();
 }
 
-/// If only one socket has had events lately, it is probably the one that this thread waits for.
+/// If only one socket has had events lately, this thread probably waits for that socket.
 void SocketCore::note_sole_teller(std::span<const epoll_event> events) noexcept {
   for (const epoll_event& event : events) {
     auto* const what = static_cast<Pollable*>(event.data.ptr);
@@ -83,7 +83,7 @@ void SocketCore::note_sole_teller(std::span<const epoll_event> events) noexcept 
 }
 
 /// Reads a socket before the system has reported it, and so gets its bytes a system call earlier. The event still
-/// comes, and now and then costs a read in vain.
+/// comes, and sometimes costs a read that finds no bytes.
 bool SocketCore::try_sole_teller() noexcept {
   if (tellings_ < kTellingsMin || !watched_.empty() || !idle() || ++turns_unasked_ >= kTurnsUnaskedMax) return false;
   TRIBUTARY_ASSERT(teller_ != nullptr, "{} events in a row came from one socket, and it is not known", tellings_);
@@ -97,7 +97,7 @@ void SocketCore::mark_changed() noexcept {
   }
 }
 
-/// Looks at the memory a few times, which costs less than one question to the system.
+/// Looks at the memory a few times, which costs less than one system call.
 void SocketCore::spin_on_memory() noexcept {
   if (watched_.empty()) return;
   for (int look = 0; look < kLooksPerQuestion && idle(); ++look) {
@@ -106,12 +106,13 @@ void SocketCore::spin_on_memory() noexcept {
   }
 }
 
-/// Tells everybody who could wake this thread that it sleeps. False: somebody has something for it already.
+/// Tells all threads and processes that could wake this thread that it sleeps. Returns false if there is work for it
+/// already.
 bool SocketCore::fall_asleep() noexcept {
   TRIBUTARY_ASSERT(!asleep_, "a thread that sleeps falls asleep again");
   asleep_ = true;
   if (!calls().fall_asleep()) return false;
-  // This thread looks at other processes' memory after it has told them, for the reason that turn/alarm.h gives.
+  // This thread looks at other processes' memory after it has told them, as turn/alarm.h explains.
   for (Pollable* what : watched_) what->set_asleep(true);
   mark_changed();
   return due_.empty();
@@ -205,7 +206,7 @@ void SocketCore::shut_down() {
   calls().forget();
 }
 
-/// Behaves as if this core slept all the time: each post() wakes it, and the poller's descriptor shows that.
+/// Behaves as if this core always slept: each post() wakes it, which makes the poller's descriptor readable.
 int SocketCore::be_driven() noexcept {
   TRIBUTARY_ASSERT(!asleep_, "a core that sleeps is driven by another one");
   static_cast<void>(calls().fall_asleep());

@@ -1,7 +1,7 @@
 #pragma once
 // The turns of a transport on sockets and shared memory. A turn serves the sockets that are ready and the participants
-// that are due, and writes what is queued. Connections and listeners take part as Pollables; several kinds may share
-// one core, and so one wait.
+// that are due, and writes queued frames. Connections and listeners take part as Pollables; several kinds of them may
+// share one core, and so one wait.
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,32 +24,34 @@ class SocketCore : public turn::Engine<SocketCore> {
 
   virtual void shut_down();
 
-  // ---- driven by another transport's turns, which poll() it without ever letting it wait
-  /// Begins to be driven. The returned descriptor is readable when a socket has an event, or a call was posted.
+  // ---- A core that another transport drives: that transport calls poll() without letting it wait
+  /// Lets another transport drive this core. The returned descriptor is readable when a socket has an event, or a call
+  /// was posted.
   [[nodiscard]] int be_driven() noexcept;
-  /// True if poll() has something to do now, even if the descriptor is not readable.
+  /// True if poll() has work now, even if the descriptor is not readable.
   [[nodiscard]] bool has_work() const noexcept { return !idle() || !watched_.empty(); }
-  /// The latest time at which poll() has something to do.
+  /// The time at which poll() must run even if the descriptor is not readable.
   [[nodiscard]] TimePoint first_deadline() const noexcept { return deadlines_.first(); }
 
-  // ---- for Pollables, on the transport's thread
+  // ---- Calls of Pollables, on the transport's thread
   [[nodiscard]] Poller& poller() noexcept { return poller_; }
   /// Makes the core call turn() in this poll or the next.
   void make_due(Pollable& what) { due_.add(what); }
   /// Makes the core call write_turn() soon.
   void make_dirty(Pollable& what) { dirty_.add(what); }
-  /// Makes the core call on_deadline() once `limit` is over, instead of at the earlier deadline; leave() clears it.
+  /// Makes the core call on_deadline() when `limit` is over. Replaces a deadline that was set before; leave() clears
+  /// it.
   void set_deadline(Pollable& what, Duration limit);
   void clear_deadline(Pollable& what) noexcept { deadlines_.clear(what); }
   void enter(Pollable& what);
   /// Makes the core look at the participant's memory in every turn, until leave().
   void watch_memory(Pollable& what);
-  /// Ends a participation. May destroy the participant, unless it has another owner.
+  /// Removes a participant. May destroy it, unless it has another owner.
   void leave(Pollable& what) noexcept;
 
  private:
   friend class turn::Engine<SocketCore>;
-  // ---- for the engine
+  // ---- Calls of the engine
   void begin_poll(bool waits);
   [[nodiscard]] bool idle() const noexcept { return due_.empty() && dirty_.empty() && !has_posted(); }
   turn::Looked look(bool spins);
@@ -77,8 +79,8 @@ class SocketCore : public turn::Engine<SocketCore> {
   std::vector<Pollable*> watched_;  // participants whose memory others change; all are in registered_
   std::size_t turns_unasked_ = 0;   // turns since the system was last asked
   Pollable* teller_ = nullptr;      // participant whose socket had the last event; it is in registered_
-  std::uint32_t tellings_ = 0;      // its events in a row, up to kTellingsMin
-  bool asleep_ = false;             // this thread sleeps, and all that share memory know it
+  std::uint32_t tellings_ = 0;      // number of that participant's events in a row, up to kTellingsMin
+  bool asleep_ = false;             // this thread sleeps, and all processes that share memory with it know it
 };
 
 }  // namespace tributary::transport

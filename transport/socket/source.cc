@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kTextMax = INET6_ADDRSTRLEN;
 
-/// Returns "10.0.0.1" for "10.0.0.1:7471" and for itself; "::1" for "[::1]:7471" and for itself.
+/// Returns "10.0.0.1" for "10.0.0.1:7471" and for "10.0.0.1"; "::1" for "[::1]:7471" and for "::1".
 std::string_view host_part(std::string_view text) noexcept {
   if (text.starts_with('[')) return text.substr(1, std::min(text.find(']'), text.size()) - 1);
   const std::size_t colon = text.find(':');

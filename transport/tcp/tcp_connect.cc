@@ -1,4 +1,4 @@
-// A connection opens: it looks the name up, and tries a socket for each address in turn.
+// Class TcpConnection: opens. It looks the name up, and tries a socket for each address in turn.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ void TcpConnection::look_up_name(const Endpoint& to) {
 }
 
 void TcpConnection::looked_up(const Result<std::vector<SocketAddress>>& found) {
-  if (state_ != State::connecting || fatal_) return;  // too late
+  if (state_ != State::connecting || fatal_) return;  // the answer comes too late
   if (!found) {
     fatal_ = Error{Errc::unreachable, "cannot connect to " + peer_ + ": " + found.error().message};
     return make_due();
@@ -69,10 +69,10 @@ void TcpConnection::try_next_address() {
   make_due();
 }
 
-/// Begins to connect to an address. True: the connection is under way.
+/// Begins to connect to an address. Returns true if the connection is under way.
 bool TcpConnection::start_connecting(const SocketAddress& address) {
   if (!straight_ && core_.detour && core_.detour(*this, address)) return true;
-  readable_ = writable_ = hung_up_ = tells_no_more_ = false;  // these belonged to the former socket
+  readable_ = writable_ = hung_up_ = tells_no_more_ = false;  // they were about the earlier socket
   socket_.own(open_socket(address.family(), core_.settings()));
   if (!socket_.is_open()) {
     connect_error_ = errno;
@@ -84,7 +84,7 @@ bool TcpConnection::start_connecting(const SocketAddress& address) {
     connect_error_ = errno;
     return false;
   }
-  connect_error_ = watch();  // not earlier: the system reports a socket that is not connecting yet as hung
+  connect_error_ = watch();  // only now: the system reports a socket that does not connect yet as hung
                              // up
   return connect_error_ == 0;
 }
@@ -100,8 +100,8 @@ void TcpConnection::finish_connecting() {
   connected();
 }
 
-/// The system also hands out ports to connecting sockets. If nobody listens at such a port, the system may hand out
-/// that very port, and TCP then connects the socket with itself.
+/// The system also hands out ports to connecting sockets. If no process listens at the wanted port, the system may hand
+/// out that very port, and TCP then connects the socket with itself.
 bool TcpConnection::connected_to_itself() const {
   return local_of(socket_.get()) == peer_of(socket_.get());
 }

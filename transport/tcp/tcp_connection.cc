@@ -34,7 +34,7 @@ void TcpConnection::open(TcpHandOver taken) {
     fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + ": " + error_text(error) + "."};
     return make_due();
   }
-  readable_ = writable_ = true;  // tries before it waits, so that bytes that are there already cost no wait
+  readable_ = writable_ = true;  // try before the first wait, because bytes may be there already
   make_due();
 }
 
@@ -42,14 +42,14 @@ int TcpConnection::watch() noexcept {
   return socket_.watch(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI, *this);
 }
 
-/// An event reports all that holds now, and not only the changes. So something that was known already is no reason for
-/// a turn: while readable_ holds, a turn is due anyhow, or the handler has said NotYet.
+/// An event reports the whole present state, and not only its changes. So state that was known before is no reason for
+/// a turn: while readable_ is true, a turn is due anyway, or the handler has answered NotYet.
 void TcpConnection::mark(std::uint32_t events) {
   const bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
   const bool more_to_read = broken || (events & (EPOLLIN | EPOLLRDHUP)) != 0;
   const bool room_to_write = broken || (events & EPOLLOUT) != 0;
   const bool news = (more_to_read && !readable_) || (room_to_write && !writable_) || (broken && !hung_up_);
-  readable_ |= more_to_read;  // serves what has arrived before the end
+  readable_ |= more_to_read;  // serves the bytes that have arrived before the end
   writable_ |= room_to_write;
   hung_up_ |= broken;
   if (broken || (events & (EPOLLPRI | EPOLLRDHUP)) != 0) tells_no_more_ = true;
@@ -68,7 +68,7 @@ void TcpConnection::turn() {
   if (state_ == State::open || state_ == State::flushing) write_turn();
 }
 
-// ---- ending
+// ---- The end of a connection
 
 Error TcpConnection::lost(int error) const {
   if (error == 0) return {Errc::peer_gone, peer_ + " closed the connection."};
@@ -92,7 +92,7 @@ void TcpConnection::close() {
   socket_.close();
   TRIBUTARY_ASSERT(core_.statistics.connections > 0, "the connection to {} ends, and none is counted", peer_);
   --core_.statistics.connections;
-  core_.leave(*this);  // last: it may destroy this
+  core_.leave(*this);  // the last call, because it may destroy this object
 }
 
 /// Also ends a flush, because the channel's owner takes the borrowed payloads with it. Frames may still arrive if all
@@ -113,15 +113,15 @@ void TcpConnection::close_after_flush(Duration limit) {
   core_.set_deadline(*this, limit);
   if (state_ == State::connecting) {
     queue_.empty() ? close() : void();
-    return;  // connected() goes on
+    return;  // connected() goes on with the flush
   }
   state_ = State::flushing;
   make_due();
 }
 
-/// Stops writing, because all is written. If this side closed the socket while bytes come in, the system would reset
-/// the connection, and the reset might overtake our last frames. So this side waits for the other side's close, and
-/// throws away the bytes that come until then.
+/// Stops writing, because all frames are written. If this side closed the socket while bytes come in, the system would
+/// reset the connection, and the reset might overtake this side's last frames. So this side waits for the other side's
+/// close, and throws away the bytes that come until then.
 void TcpConnection::linger() {
   TRIBUTARY_ASSERT(state_ == State::flushing && queue_.empty(), "the connection to {} stops writing in state {}", peer_,
                    state_);
@@ -142,7 +142,7 @@ void TcpConnection::on_deadline() {
   make_due();
 }
 
-// ---- handing over
+// ---- Handing a connection to another transport
 
 Beginning TcpConnection::hand_on() {
   TRIBUTARY_ASSERT(state_ == State::connecting, "the connection to {} is handed on in state {}", peer_, state_);

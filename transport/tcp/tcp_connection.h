@@ -17,7 +17,7 @@ namespace tributary::transport {
 /// An open connection that was released.
 struct TcpHandOver {
   OwnedDescriptor socket;
-  std::vector<std::byte> staged;  // bytes of the next frames, which were read and not served
+  std::vector<std::byte> staged;  // bytes of the next frames, which were read but not served
 };
 
 class TcpConnection final : public Connection {
@@ -26,7 +26,7 @@ class TcpConnection final : public Connection {
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
 
-  /// Starts with a connected socket, or goes on where another connection was released.
+  /// Starts with a connected socket, or with the state of a connection that was released.
   void open(TcpHandOver taken);
   void connect(const Endpoint& to, Duration limit);
   /// Closes silently, so that another connection can take its place. Only while it connects.
@@ -36,21 +36,21 @@ class TcpConnection final : public Connection {
   /// Takes the addresses that were not tried yet.
   [[nodiscard]] std::deque<SocketAddress> take_addresses() noexcept { return std::exchange(addresses_, {}); }
 
-  // ---- the user's calls: no callback, no blocking
+  // ---- Calls of the user: they neither call back nor block.
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override;
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override;
   void resume() override;
   void close() override;
   void close_after_flush(Duration limit) override;
   void channel_destroyed() override;
-  /// Not while a frame is half read or written; `empty`: nor while bytes were read that were not served.
+  /// Fails while a frame is partly read or written. With `empty`, it also fails while bytes were read but not served.
   [[nodiscard]] Result<TcpHandOver> release(bool empty = false);
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
   [[nodiscard]] TcpCore& core() const noexcept { return core_; }
   [[nodiscard]] bool has_socket() const noexcept { return socket_.is_open(); }
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
 
-  // ---- Pollable
+  // ---- Calls of the core (Pollable)
   void mark(std::uint32_t events) override;
   void turn() override;
   void write_turn() override;
@@ -102,18 +102,18 @@ class TcpConnection final : public Connection {
   void tell_sent();
   void after_write();
 
-  static constexpr std::size_t kStagingBytes = 4096;  // for many small frames, or little of a large
+  static constexpr std::size_t kStagingBytes = 4096;  // for many small frames, or a part of a large
                                                       // payload
 
   TcpCore& core_;
   PolledSocket socket_;
   State state_ = State::connecting;
-  bool detached_ = false;       // close_after_flush() came: no callback any more
-  std::optional<Error> fatal_;  // on_closed is due
+  bool detached_ = false;       // close_after_flush() was called: no callback follows
+  std::optional<Error> fatal_;  // error with which on_closed is due
 
-  // reading
-  bool readable_ = false;       // the system has reported so, and no read has come up empty since
-  bool tells_no_more_ = false;  // no event will say that there is more to read, so reads go on: see read_short()
+  // State of reading
+  bool readable_ = false;       // the system has reported it, and each later read has found bytes
+  bool tells_no_more_ = false;  // no event will report further bytes, so reads go on: see read_short()
   bool hung_up_ = false;        // the system reports an error or a reset, which a stalled channel would not see
   bool peer_finished_ = false;
   FrameReader reader_;
@@ -121,16 +121,16 @@ class TcpConnection final : public Connection {
   std::size_t staged_end_ = 0;
   std::array<std::byte, kStagingBytes> staging_;
 
-  // writing
-  bool writable_ = false;  // the system has reported so, and has taken all bytes that were written since
+  // State of writing
+  bool writable_ = false;  // the system has reported it, and has taken all bytes of later writes
   int write_error_ = 0;
   SendQueue queue_;
 
-  // opening and ending
+  // State of opening and ending
   Endpoint to_;
   Duration limit_{};
   TimePoint deadline_ = TimePoint::max();
-  bool straight_ = false;  // no detour: it was tried already
+  bool straight_ = false;  // connects without a detour, which was tried already
   std::deque<SocketAddress> addresses_;
   int connect_error_ = 0;
   bool connect_done_ = false;

@@ -19,18 +19,19 @@ class TcpCore final : public SocketCore {
   void shut_down() override {
     SocketCore::shut_down();
     resolver_.stop();
-    calls().forget();  // the resolver's last answers
+    calls().forget();  // drops the resolver's last answers
   }
 
   [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
   [[nodiscard]] const TcpSettings& settings() const noexcept { return settings_; }
   TcpStatistics statistics;
-  /// Called before each address is tried. True: another connection took the place of this one, which was handed_on().
+  /// Called before each address is tried. Returns true if another connection took the place of this connection, which
+  /// was handed_on().
   std::function<bool(TcpConnection&, const SocketAddress&)> detour;
 
  private:
   TcpSettings settings_;
-  Resolver resolver_;  // last: its thread posts
+  Resolver resolver_;  // declared last, because its thread calls post()
 };
 
 }  // namespace tributary::transport

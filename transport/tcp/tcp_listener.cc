@@ -33,7 +33,7 @@ void TcpAcceptor::mark(std::uint32_t /*events*/) {
   if (!paused_) core_.make_due(*this);
 }
 
-/// Waits, because trying again at once, or with the next connection, would only spin.
+/// Waits, because a new attempt now, or with the next connection, would only spin.
 void TcpAcceptor::pause() {
   ++core_.statistics.accept_pauses;
   paused_ = true;
@@ -55,7 +55,7 @@ void TcpAcceptor::turn() {
       return;  // the next connection makes an event
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return pause();
-    }  // else this connection is broken already: goes on with the next
+    }  // else this connection is broken already: goes on with the next one
   }
   if (acceptor_ != nullptr) core_.make_due(*this);
 }

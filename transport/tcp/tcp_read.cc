@@ -1,4 +1,5 @@
-// Reading: one call brings bytes to the payload's place, and the bytes behind it to the staging buffer.
+// Class TcpConnection: reads. One call reads bytes into the payload's place, and the bytes behind them into the staging
+// buffer.
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -26,7 +27,8 @@ void TcpConnection::read_turn() {
   }
 }
 
-/// Consumes the staged bytes. False: reading must stop, because the handler wants so or the channel is closed.
+/// Consumes the staged bytes. Returns false if reading must stop, because the handler answers NotYet or the channel is
+/// closed.
 bool TcpConnection::serve_staged() {
   while (true) {
     if (!reader_.in_frame()) {
@@ -43,7 +45,7 @@ bool TcpConnection::serve_staged() {
   }
 }
 
-/// Asks where the payload of the staged header goes.
+/// Asks the handler where the payload of the staged header goes.
 bool TcpConnection::place_next() {
   const auto bytes = std::span(staging_).subspan(staged_begin_).first<kFrameHeaderBytes>();
   const auto header = decode(bytes);
@@ -62,7 +64,7 @@ bool TcpConnection::deliver() {
   return reader_.deliver(*this);
 }
 
-/// One call to the system.
+/// Reads once, by one system call.
 void TcpConnection::receive(std::size_t& budget) {
   TRIBUTARY_ASSERT(staged() < kFrameHeaderBytes, "{} staged bytes are not served before more are read", staged());
   if (staged_begin_ > 0) {
@@ -99,9 +101,9 @@ void TcpConnection::receive(std::size_t& budget) {
   if (reader_.whole()) static_cast<void>(deliver());
 }
 
-/// Handles a read that brought fewer bytes than asked for. Later bytes make an event, and a read before that event
-/// finds nothing. Two things make no event: an end or an error that was reported along with the last bytes, and bytes behind
-/// urgent data, at which a read stops. After these, reads go on until the system has nothing.
+/// Handles a read that brought fewer bytes than asked for. Later bytes cause an event, and a read before that event
+/// finds nothing. Two cases cause no event: an end or an error that was reported together with the last bytes, and
+/// bytes behind urgent data, at which a read stops. In these cases, reads go on until the system has no more bytes.
 void TcpConnection::read_short() noexcept {
   if (!tells_no_more_) readable_ = false;
 }
@@ -110,11 +112,11 @@ void TcpConnection::receive_nothing(int error) {
   if (error == EINTR) return;
   if (error != EAGAIN && error != EWOULDBLOCK) return tell_closed(lost(error));
   readable_ = false;
-  // Ends the connection with a write's error: nothing more comes on a connection to which nobody can write.
+  // Ends the connection with a write's error: no more bytes come on a connection to which this side cannot write.
   if (write_error_ != 0) tell_closed(lost(write_error_));
 }
 
-/// After our own close: reads, and throws away, all bytes up to the other side's close.
+/// After this side's close: reads all bytes up to the other side's close, and throws them away.
 void TcpConnection::discard_turn() {
   TRIBUTARY_ASSERT(handler_ == nullptr && !reader_.in_frame(), "bytes of {} are thrown away in state {}", peer_,
                    state_);

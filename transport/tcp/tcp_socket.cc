@@ -24,7 +24,7 @@ struct InterfaceList {
 
 template <class T>
 void set_option(int socket, int level, int name, const T& value) noexcept {
-  (void)::setsockopt(socket, level, name, &value, sizeof value);  // a system that lacks this option works without it
+  (void)::setsockopt(socket, level, name, &value, sizeof value);  // the connection works without this option, too
 }
 
 SocketAddress any_address(int family, std::uint16_t port) {
@@ -60,7 +60,7 @@ int listen_at(const SocketAddress& address, const TcpSettings& settings) {
   return -1;
 }
 
-/// "192.0.2.1"; empty if it is no address of the internet.
+/// The address as text, such as "192.0.2.1"; empty if it is no address of the internet.
 std::string host_of(const sockaddr& address) {
   if (address.sa_family != AF_INET && address.sa_family != AF_INET6) return {};
   SocketAddress copy;
@@ -86,7 +86,7 @@ void set_options(int socket, const TcpSettings& settings) noexcept {
 int open_socket(int family, const TcpSettings& settings) noexcept {
   const int socket = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
   if (socket < 0) return -1;
-  // Set before connect and listen, because the first packets agree on the window's scale.
+  // Set before connect and listen, because the first packets negotiate the window's scale.
   if (settings.send_buffer_bytes != 0) {
     set_option(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(settings.send_buffer_bytes));
   }
@@ -114,7 +114,7 @@ Result<int> open_listener(const Endpoint& at, const TcpSettings& settings) {
     const int socket = listen_at(address, settings);
     if (socket >= 0) return socket;
     if (error == 0 || error == EAFNOSUPPORT) error = errno;
-    if (errno == EADDRINUSE) break;  // not to listen on the other family alone
+    if (errno == EADDRINUSE) break;  // it must not listen on the other family alone
   }
   const std::string why = error == EADDRINUSE ? "the address is in use" : error_text(error);
   return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why + ".");

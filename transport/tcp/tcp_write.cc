@@ -1,4 +1,5 @@
-// Writing: many frames in one gathering call, headers from the queue, payloads from the sender's memory.
+// Class TcpConnection: writes. One gathering call writes many frames, with headers from the queue and payloads from the
+// sender's memory.
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -13,7 +14,7 @@
 namespace tributary::transport {
 
 constexpr std::size_t kVectorsMax = 256;  // vectors of one call; the system allows 1024
-constexpr std::size_t kSmallBytes = 256;  // copying this much is faster than having the system read a list of parts
+constexpr std::size_t kSmallBytes = 256;  // copying up to these bytes is faster than a list of parts for the system
 
 namespace {
 
@@ -86,7 +87,7 @@ bool TcpConnection::write_some(std::size_t& budget) {
   return true;
 }
 
-/// The other side may have told the reason before it went, so this code reads that first.
+/// The other side may have sent the reason before it closed, so this code first reads the last bytes.
 void TcpConnection::write_failed(int error) {
   write_error_ = error;
   queue_.clear();

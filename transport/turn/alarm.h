@@ -5,10 +5,10 @@
 //   1  sets `asleep_`                  3  sets `rung_`
 //   2  reads `rung_`                   4  reads `asleep_`
 //
-// All four are sequentially consistent, so they have one order that every thread agrees upon, in which 1 is before 2,
-// and 3 before 4. If 3 is before 2, the sleeper sees that it was rung, and stays awake. If it is not, then 1 is before
-// 2, 2 before 3, and 3 before 4: the other thread sees that the sleeper sleeps, and wakes it. So at least one of the
-// two sees the other. With any weaker order both might see nothing, because each thread's own store could be delayed
+// All four operations are sequentially consistent, so all threads see them in one order, in which 1 is before 2, and 3
+// before 4. If 3 is before 2, the sleeper sees that the alarm was rung, and stays awake. If not, then 1 is before 2, 2
+// before 3, and 3 before 4: the other thread sees that the sleeper sleeps, and wakes it. So at least one of the two
+// threads sees the other's store. With a weaker order both might miss it, because each thread's store could be delayed
 // behind its own load. Only the first thread that rings needs to wake the sleeper, which does not go to sleep again
 // before take().
 //
@@ -20,23 +20,24 @@ namespace tributary::transport::turn {
 
 class Alarm {
  public:
-  // ---- any thread
-  /// Rings. True: the sleeper may be asleep, and the caller must wake it. The thread that calls take() sees all that
-  /// the caller stored before.
+  // ---- Calls of any thread
+  /// Rings. Returns true if the sleeper may be asleep, and the caller must wake it. The thread that calls take() sees
+  /// all stores of the caller before ring().
   [[nodiscard]] bool ring() noexcept {
     return !rung_.exchange(true, std::memory_order_seq_cst) && asleep_.load(std::memory_order_seq_cst);
   }
 
-  // ---- the sleeper
-  /// Begins to sleep. False: the alarm was rung, so stay awake. wake_up() must follow in either case.
+  // ---- Calls of the sleeper
+  /// Begins to sleep. Returns false if the alarm was rung: the sleeper must stay awake. wake_up() must follow in either
+  /// case.
   [[nodiscard]] bool fall_asleep() noexcept {
     asleep_.store(true, std::memory_order_seq_cst);
     return !rung_.load(std::memory_order_seq_cst);
   }
   void wake_up() noexcept { asleep_.store(false, std::memory_order_relaxed); }
-  /// True if it was rung. It is cheap enough for every turn, and may see a ring() a little late.
+  /// True if the alarm was rung. The call is cheap enough for every turn, and may see a ring() a little late.
   [[nodiscard]] bool rung() const noexcept { return rung_.load(std::memory_order_relaxed); }
-  /// Returns whether it was rung since the last call.
+  /// Returns whether the alarm was rung since the last call.
   [[nodiscard]] bool take() noexcept { return rung() && rung_.exchange(false, std::memory_order_acq_rel); }
 
  private:

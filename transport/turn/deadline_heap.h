@@ -1,8 +1,8 @@
 #pragma once
-// Deadlines of many owners. When an owner's deadline moves to a later time, its entry stays; the owner looks at the
-// entry when it comes up, and puts it back. So a time-out that each acknowledgement moves on costs nothing, and nothing
-// is allocated once the heap has its size. An owner that asks for an earlier time leaves an entry behind: clear() the
-// heap and push() all again when there are many more entries than owners.
+// Deadlines of many owners. When an owner's deadline moves to a later time, its entry stays. When the entry's time has
+// come, the owner puts it back with the later time. So a time-out that each acknowledgement delays costs nothing, and
+// the heap allocates only while it grows. If an owner asks for an earlier time, its old entry stays in the heap. When
+// there are many more entries than owners, clear() the heap and push() all deadlines again.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,7 @@
 #pragma once
-// Owners that wait for a time, in the order of the times. Each has at most one time, and few wait at once: a channel
-// does so only while it opens or ends. For many deadlines that move with every acknowledgement there is DeadlineHeap.
+// Owners that wait for a time, in the order of the times. Each owner has at most one time, and few owners wait at the
+// same time: a channel waits only while it opens or ends. DeadlineHeap is for many deadlines that move with every
+// acknowledgement.
 #include <set>
 #include <utility>
 
@@ -9,11 +10,11 @@
 
 namespace tributary::transport::turn {
 
-/// `At` is a member of the owner: its time in this list, TimePoint::max() for none.
+/// `At` is a member of the owner: the owner's time in this list; TimePoint::max(): none.
 template <class Owner, auto At>
 class Deadlines {
  public:
-  /// Replaces the owner's time. `owner` must be cleared before it goes away.
+  /// Replaces the owner's time. The owner must be cleared before it is destroyed.
   void set(Owner& owner, TimePoint at) {
     clear(owner);
     if (at == TimePoint::max()) return;
@@ -28,9 +29,9 @@ class Deadlines {
     owner.*At = TimePoint::max();
   }
   [[nodiscard]] bool empty() const noexcept { return ordered_.empty(); }
-  /// The earliest time; TimePoint::max() for none.
+  /// The earliest time; TimePoint::max() if no owner waits.
   [[nodiscard]] TimePoint first() const noexcept { return empty() ? TimePoint::max() : ordered_.begin()->first; }
-  /// Takes the next owner whose time has come, and clears its time; nullptr: none.
+  /// Takes the next owner whose time has come, and clears its time; nullptr if there is none.
   [[nodiscard]] Owner* take_expired(TimePoint now) noexcept {
     if (empty() || first() > now) return nullptr;
     Owner* const owner = ordered_.begin()->second;

@@ -1,5 +1,5 @@
 #pragma once
-// Items that want a turn, each once, in the order in which they asked.
+// Items that wait for a turn, each once, in the order in which they asked for it.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -9,8 +9,8 @@
 
 namespace tributary::transport::turn {
 
-/// `Mark` is a bool member of the item that says that it is in this list. `Pointer` is a raw pointer, or a shared one
-/// that keeps the item alive until its turn is over. Allocates only while the list grows to the most that ever waited.
+/// `Mark` is a bool member of the item that is true while the item is in this list. `Pointer` is a raw pointer, or a
+/// shared pointer that keeps the item alive until its turn is over. Allocates only while the list grows.
 template <class Pointer, auto Mark>
 class DueList {
  public:
@@ -25,7 +25,7 @@ class DueList {
   }
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
 
-  /// Gives each item its turn. An item that asks meanwhile has its turn in the next run().
+  /// Gives each item its turn. If an item asks for a turn meanwhile, it gets the turn in the next run().
   template <class Turn>
   void run(Turn turn) {
     TRIBUTARY_ASSERT(running_.empty(), "a turn runs the list that it is in, with {} items", running_.size());
@@ -36,7 +36,7 @@ class DueList {
       turn(item);
     }
   }
-  /// Gives each item its turn; an item that asks meanwhile has its turn in this run.
+  /// Gives each item its turn. If an item asks for a turn meanwhile, it gets the turn in this run.
   template <class Turn>
   void run_all(Turn turn) {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
@@ -46,11 +46,11 @@ class DueList {
     }
     waiting_.clear();
   }
-  /// Takes all items off the list: none has its turn any more.
+  /// Takes all items off the list, without a turn.
   void clear() noexcept { waiting_.clear(); }
 
  private:
-  /// The items that have had no turn yet. If a turn throws, they leave the list, and may ask again.
+  /// The items that have had no turn yet. If a turn throws, these items leave the list, and may ask again.
   struct Rest {
     std::vector<Pointer>& items;
     std::size_t next = 0;

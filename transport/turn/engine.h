@@ -1,10 +1,11 @@
 #pragma once
-// The turns of one thread over one transport: what every transport's poll() has in common.
+// The turns of one thread over one transport: the loop of poll(), which is the same in every transport.
 //
-// A poll() is a loop of looks. A look takes what has come, without waiting, and gives everything that is due a bounded
-// turn. Between two looks the thread stays awake while the last waits say that it is worth it (SpinEstimate), or sleeps
-// until something comes or a deadline is over. The loop ends with the first look that has called a handler back, or
-// when the caller's time is over. Calls that other threads post run within a look, and end a sleep.
+// A poll() is a loop of looks. A look takes frames and events that have come, without waiting, and gives each
+// connection that is due a bounded turn. Between two looks the thread spins, if SpinEstimate expects from the last
+// waits that this pays, or it sleeps until an event comes or a deadline is over. The loop ends with the first look that
+// has run a callback, or when the caller's time is over. Calls that other threads post run within a look, and end a
+// sleep.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -19,11 +20,11 @@ namespace tributary::transport::turn {
 
 /// The result of a look.
 struct Looked {
-  TimePoint at;       // the time when it had looked
-  bool some = false;  // something has come, or there is more to do: the thread must not offer its core to others
+  TimePoint at;       // time at the end of the look
+  bool some = false;  // an event has come, or work is left: the thread must not offer its core to others
 };
 
-/// Marks that a call is running, which must not be entered a second time meanwhile.
+/// Marks that a call is running, which must not be entered a second time.
 class Entered {
  public:
   explicit Entered(bool& flag) noexcept : flag_(flag) {
@@ -41,10 +42,10 @@ class Entered {
 /// `Core` derives from Engine<Core> and has these members, which may be private with the engine as a friend:
 ///   void begin_poll(bool waits)           before the loop; does the whole work of a poll() that does not wait
 ///   void end_poll()                       after it; optional
-///   bool idle() const                     nothing is left to do: it may sleep
-///   Looked look(bool spins)               one look; `spins`: another follows soon
+///   bool idle() const                     no work is left: the thread may sleep
+///   Looked look(bool spins)               one look; `spins`: another look follows soon
 ///   Looked sleep(TimePoint now, TimePoint until)   sleeps, then looks
-///   TimePoint time() const                the clock that the waits are measured by
+///   TimePoint time() const                the clock that measures the waits
 ///   void wake() noexcept                  any thread: ends the sleep, or the next one
 template <class Core>
 class Engine {
@@ -52,7 +53,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Implements Transport::poll(). Inside its own callbacks it does nothing.
+  /// Implements Transport::poll(). Inside its own callbacks it has no effect.
   std::size_t poll(Duration wait) {
     if (polling_ || ended_) return 0;
     const Entered polling(polling_);
@@ -79,9 +80,9 @@ class Engine {
       call();
     });
   }
-  /// Counts callbacks that were made elsewhere.
+  /// Counts callbacks that other code has run.
   void count_callbacks(std::size_t more) noexcept { callbacks_ += more; }
-  /// From here on poll() does nothing.
+  /// From here on poll() has no effect.
   void end() noexcept { ended_ = true; }
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   [[nodiscard]] bool has_posted() const noexcept { return calls_.has_some(); }
@@ -89,11 +90,12 @@ class Engine {
 
  private:
   friend Core;  // only Core may derive from Engine<Core>
-  /// `busy_poll`, `spin_max`: as in TcpSettings. `looks_per_offer`: the core is offered to others after so many looks.
+  /// `busy_poll`, `spin_max`: as in TcpSettings. `looks_per_offer`: looks after which the thread offers its core to
+  /// others.
   Engine(Duration busy_poll, Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
       : busy_poll_(busy_poll), spin_estimate_(spin_max, looks_per_offer) {}
 
-  static constexpr Duration kWaitMax = std::chrono::hours(1);  // keeps "for ever" from overflowing the clock
+  static constexpr Duration kWaitMax = std::chrono::hours(1);  // a wait "for ever" does not overflow the clock
 
   [[nodiscard]] Core& core() noexcept { return static_cast<Core&>(*this); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Messages that other threads leave for the one thread that drives a transport.
+// Messages of other threads for the one thread that drives a transport.
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -11,12 +11,12 @@
 
 namespace tributary::transport::turn {
 
-/// Any thread posts; one thread, the owner, takes. A take() that finds nothing takes no lock, and in steady state
-/// neither side allocates.
+/// Any thread posts messages; one thread, the owner, takes them. A take() that finds no message takes no lock, and in
+/// steady state neither side allocates.
 template <class Message>
 class Mailbox {
  public:
-  /// Any thread. True: the owner may be asleep, and the caller must wake it.
+  /// Posts a message, on any thread. Returns true if the owner may be asleep, and the caller must wake it.
   [[nodiscard]] bool post(Message message) {
     {
       const std::lock_guard lock(mutex_);
@@ -27,9 +27,9 @@ class Mailbox {
     return wakes;
   }
 
-  // ---- the owner
-  /// Hands over the messages in the order in which they were posted. `handle` may post, and may take: messages that it
-  /// posts come with the next take.
+  // ---- Calls of the owner
+  /// Hands over the messages in the order in which they were posted. `handle` may call post() and take(). Messages that
+  /// it posts come with the next take().
   template <class Handle>
   void take(Handle handle) {
     if (!alarm_.take()) return;
@@ -43,7 +43,8 @@ class Mailbox {
     taken.clear();
     spare_ = std::move(taken);
   }
-  /// Destroys all posted messages. It does so outside the lock, because destroying a message may post another.
+  /// Destroys all posted messages. It does so outside the lock, because the destructor of a message may post another
+  /// message.
   void forget() {
     std::vector<Message> forgotten;
     const std::lock_guard lock(mutex_);
@@ -53,7 +54,7 @@ class Mailbox {
   /// These are Alarm::fall_asleep() and Alarm::wake_up().
   [[nodiscard]] bool fall_asleep() noexcept { return alarm_.fall_asleep(); }
   void wake_up() noexcept { alarm_.wake_up(); }
-  /// Sleeps here until something is posted, for an owner that has nothing else to sleep on. Called after fall_asleep().
+  /// Sleeps until a message is posted. For an owner that does not wait for sockets, too. Called after fall_asleep().
   void wait(std::chrono::nanoseconds limit) {
     std::unique_lock lock(mutex_);
     posted_something_.wait_for(lock, limit, [this] { return !posted_.empty(); });
@@ -64,7 +65,7 @@ class Mailbox {
   std::mutex mutex_;
   std::condition_variable posted_something_;
   std::vector<Message> posted_;  // guarded by mutex_
-  std::vector<Message> spare_;   // the owner's, and empty: keeps memory for the next take()
+  std::vector<Message> spare_;   // used by the owner alone; empty, keeps memory for the next take()
 };
 
 }  // namespace tributary::transport::turn

@@ -1,5 +1,5 @@
 #pragma once
-// Tells from the last waits whether it pays to stay awake in the next one.
+// Tells from the last waits whether spinning pays in the next one.
 #include <sched.h>
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace tributary::transport::turn {
 
-/// The number of short looks in vain after which the thread offers its core to others.
+/// The number of short looks that find nothing after which the thread offers its core to others.
 inline constexpr std::uint32_t kLooksPerOffer = 4;
 
 /// One thread's waits, one after the other. A wait spins for up to `spin_max` of its own time before it sleeps, and
-/// offers the core to others between its looks. It does so while three of the last four waits ended awake, so a thread
-/// that waits long pays next to nothing.
+/// offers the core to others between its looks. It does so only while three of the last four waits ended before the
+/// thread slept. So a thread with long waits rarely spins.
 ///
-/// Where processes outnumber cores, the process that gets the core is often the one that this thread waits for. Looking
-/// again when the core comes back is then cheaper, for both, than sleeping and being woken. That is not so where the
-/// others compute, and keep the core for a time slice. Only a trial tells which of the two holds. So now and then a
-/// thread tries to stay awake in a wait; the more often that was in vain, the rarer it tries.
+/// Where processes outnumber cores, the process that gets the core is often the process for which this thread waits. To
+/// look again when the core comes back is then cheaper, for both, than to sleep and be woken. But where the other
+/// processes compute, they keep the core for a time slice, and a sleep is cheaper. Only a trial tells these cases
+/// apart. So now and then a thread tries to stay awake in a wait; after each failure it tries more rarely.
 class SpinEstimate {
  public:
   explicit SpinEstimate(Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
@@ -35,9 +35,9 @@ class SpinEstimate {
   }
   /// Says whether to look again (true) or to sleep (false).
   [[nodiscard]] bool stays_awake(TimePoint now) const noexcept { return now < until_; }
-  /// Offers the core to others, after a look in vain. It does so at every look if others wanted the core lately, else
-  /// at some looks only, because the offer takes longer than a look. `now` becomes the time after the offer, by
-  /// `time()`.
+  /// Offers the core to others, after a look that found nothing. If others wanted the core lately, it does so at every
+  /// look, else only at some looks, because the offer takes longer than a look. `now` becomes the time after the offer,
+  /// by `time()`.
   template <class Time>
   void offer_core(TimePoint& now, Time time) {
     if (!crowded_ && ++looks_ % looks_per_offer_ != 0) return;
@@ -53,7 +53,7 @@ class SpinEstimate {
     until_ = length > kAwayOnceMax || away_ > kAwayMax ? now : until_ + length;
   }
   void sleeps() noexcept { slept_ = true; }
-  /// Notes the end of a wait. `in_vain`: its time was over before anything came.
+  /// Notes the end of a wait. `in_vain`: the wait's time was over before any event came.
   void end(TimePoint now, bool in_vain) noexcept {
     if (spin_max_ <= Duration::zero()) return;
     const Duration length = in_vain ? Duration::max() : now - started_;
@@ -93,9 +93,10 @@ class SpinEstimate {
   static constexpr int kAll = 1 << 16;
   static constexpr int kWorthIt = kAll / 4 * 3;
   static constexpr int kWeight = 8;
-  static constexpr std::uint32_t kTrialAfterMin = 32, kTrialAfterMax = 8192;  // short waits that slept
+  static constexpr std::uint32_t kTrialAfterMin = 32,
+                                 kTrialAfterMax = 8192;  // number of short waits with a sleep before a trial
   static constexpr std::uint32_t kSuccessesMin = 32;
-  // sched_yield() takes less than a microsecond while nobody else wants the core.
+  // sched_yield() takes less than a microsecond if no other thread wants the core.
   static constexpr Duration kOfferMax = std::chrono::microseconds(10);
   // A process that this thread waits for gives the core back soon; a process that computes keeps it for milliseconds.
   static constexpr Duration kAwayOnceMax = std::chrono::microseconds(250);
@@ -103,16 +104,16 @@ class SpinEstimate {
 
   Duration spin_max_;
   std::uint32_t looks_per_offer_;
-  // this wait
+  // State of this wait
   TimePoint started_, until_;
   Duration away_{};  // time in which others had the core
   bool slept_ = false;
-  // the waits before
-  bool crowded_ = false;     // others wanted the core in the last one, or in this one
+  // State of earlier waits
+  bool crowded_ = false;     // others wanted the core in the last wait, or in this one
   bool trying_ = false;      // this wait is a trial
-  int caught_ = 0;           // moving share of the waits that ended awake, or would have
-  std::uint32_t looks_ = 0;  // looks in vain
-  std::uint32_t waits_ = 0;  // waits since the last trial
+  int caught_ = 0;           // moving share of the waits that ended before a sleep, or would have ended so
+  std::uint32_t looks_ = 0;  // number of looks that found nothing
+  std::uint32_t waits_ = 0;  // number of waits since the last trial
   std::uint32_t successes_ = 0;
   std::uint32_t trial_after_ = kTrialAfterMin;
 };

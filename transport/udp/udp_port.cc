@@ -16,7 +16,7 @@ namespace {
 
 using packet::PacketAddress;
 
-// Headers that IP and UDP put before what UDP carries.
+// Bytes of the headers of IP and UDP before UDP's payload.
 constexpr std::size_t kHeaders4 = 20 + 8;
 constexpr std::size_t kHeaders6 = 40 + 8;
 constexpr int kEct0 = 0x02;    // ECN-capable: RFC 3168
@@ -49,9 +49,9 @@ std::size_t receive_buffer_of(int socket) noexcept {
 /// process.
 ///
 /// Packets are never sent in fragments, and may be as long as the device carries (PROBE). datagram_bytes_max() asks the
-/// system for the length that it has learned from routers, and obeys it unless the protocol needs more. The system's
-/// own way (DO) would go down to 552 bytes for ten minutes at the word of anybody who guesses a pair of ports, and
-/// would then send nothing of this protocol (RFC 8085, 3.2; RFC 8899, 4.6.2).
+/// system for the length that it has learned from routers, and obeys it unless the protocol needs more. With the
+/// system's own way (DO), any host that guesses a pair of ports could reduce the length to 552 bytes for ten minutes,
+/// and no packet of this protocol would be sent (RFC 8085, 3.2; RFC 8899, 4.6.2).
 void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, settings.receive_buffer_bytes);
   set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, settings.send_buffer_bytes);
@@ -79,7 +79,7 @@ SocketAddress any_address(bool four, std::uint16_t port) {
   return packet::socket_address(any, four);
 }
 
-/// The addresses to try, in turn.
+/// The addresses to try, one after the other.
 Result<std::vector<SocketAddress>> addresses_for(const Endpoint& at) {
   if (!at.host.empty()) return look_up(at);
   return std::vector{any_address(false, at.port), any_address(true, at.port)};
@@ -121,7 +121,7 @@ Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, co
       refusal = errno;
     }
     if (error == 0 || error == EAFNOSUPPORT) error = refusal;
-    if (refusal == EADDRINUSE) break;  // so that it does not listen on the other family alone
+    if (refusal == EADDRINUSE) break;  // it must not listen on the other family alone
   }
   return fail(Errc::io, error == EADDRINUSE ? "the address is in use." : error_text(error) + ".");
 }
@@ -163,10 +163,10 @@ void UdpPort::wait(Duration limit) {
 
 void UdpPort::wake() noexcept {
   const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);  // it fails only after 2^64 wakes
+  (void)!::write(wake_.get(), &one, sizeof one);  // fails only after 2^64 wakes
 }
 
-/// Asks the system for its route by a socket that is connected to the address, and sends nothing.
+/// Asks the system for its route by a socket that is connected to the address. Sends no packet.
 std::size_t UdpPort::datagram_bytes_max(const PacketAddress& to) {
   const bool four = packet::is_ipv4(to);
   const std::size_t headers = four ? kHeaders4 : kHeaders6;

@@ -25,7 +25,7 @@ class Descriptor {
   int number_;
 };
 
-/// The receive buffer that the system gives when asked for this many bytes, its own accounting included.
+/// The bytes of the receive buffer that the system gives if this many bytes are asked for, its own overhead included.
 [[nodiscard]] std::size_t receive_buffer_granted(std::size_t wanted);
 
 class UdpPort final : public packet::PacketPort {
@@ -53,10 +53,10 @@ class UdpPort final : public packet::PacketPort {
   static constexpr std::size_t kControlBytes = 256;
   static constexpr std::size_t kQueuedMax = 256;          // datagrams between two flushes
   static constexpr std::size_t kSegmentsMax = 64;         // datagrams of one message with UDP_SEGMENT
-  static constexpr std::size_t kSegmentBytesMax = 65000;  // bytes of these together
+  static constexpr std::size_t kSegmentBytesMax = 65000;  // bytes of such a message's datagrams together
   static constexpr std::size_t kRefusalsPerTurn = 4;      // refusals that receive() shows beside data
-  static constexpr std::size_t kErrorsPerTurn = 16;       // messages that it takes from the error queue to find them
-  static constexpr int kAnswersMax = 4;                   // calls repeated after an earlier datagram's error
+  static constexpr std::size_t kErrorsPerTurn = 16;  // messages that it reads from the error queue to find refusals
+  static constexpr int kAnswersMax = 4;              // times that a call is repeated after an earlier datagram's error
   static constexpr std::size_t kUncutMax = 8;
 
   struct Queued {
@@ -65,7 +65,7 @@ class UdpPort final : public packet::PacketPort {
     std::span<const std::byte> payload;
     [[nodiscard]] std::size_t bytes() const noexcept { return head_bytes + payload.size(); }
   };
-  /// A message that has come, and whose datagrams are being handed out.
+  /// A received message whose datagrams are being handed out.
   struct Message {
     packet::PacketAddress from;
     std::size_t bytes = 0;
@@ -90,13 +90,13 @@ class UdpPort final : public packet::PacketPort {
 
   Descriptor socket_;
   Descriptor wake_;
-  std::vector<pollfd> watched_;  // the two descriptors above, and those of watch()
-  const bool four_;              // the socket is of IPv4 only
+  std::vector<pollfd> watched_;  // the two descriptors above, and the descriptors of watch()
+  const bool four_;              // the socket carries IPv4 only
   bool segmentation_;            // uses UDP_SEGMENT, which the system knows and has not refused everywhere
                                  // lately
   packet::PortCounts counts_;
 
-  // receiving
+  // State of receiving
   std::vector<std::byte> buffers_;
   std::array<mmsghdr, kMessages> headers_{};
   std::array<iovec, kMessages> vectors_{};
@@ -109,22 +109,22 @@ class UdpPort final : public packet::PacketPort {
   bool refusals_ = false;    // the system has reported an error: the error queue has the details
   std::array<std::array<std::byte, 512>, kRefusalsPerTurn> refusal_bytes_{};
 
-  // sending
+  // State of sending
   std::vector<std::byte> heads_;
   std::vector<Queued> queued_;
   std::vector<iovec> send_vectors_;
   std::vector<mmsghdr> send_messages_;
   std::vector<SocketAddress> send_addresses_;
-  std::vector<std::size_t> send_first_;  // the first datagram of each message, and the end behind the last one
-  /// A destination for which the system did not cut a message: its route has a shorter MTU, or a device that cannot
-  /// cut.
+  std::vector<std::size_t> send_first_;  // index of the first datagram of each message, and the end of the last one
+  /// A destination for which the system did not cut a message: the route has a smaller MTU, or its device cannot cut
+  /// messages.
   struct Uncut {
     packet::PacketAddress to;
     TimePoint until;
   };
   std::array<Uncut, kUncutMax> uncut_{};
   std::size_t uncut_count_ = 0;
-  std::size_t refused_in_a_row_ = 0;  // messages that were not cut since the last one that was
+  std::size_t refused_in_a_row_ = 0;  // messages that were not cut since the last message that was cut
   std::vector<std::byte> send_control_;
 };
 

@@ -1,4 +1,5 @@
-// Receiving: many messages in one call; the kernel may have joined datagrams of one sender into one message.
+// Class UdpPort: receives. One call brings many messages; the kernel may have joined datagrams of one sender into one
+// message.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
@@ -33,7 +34,7 @@ T value_of(const cmsghdr& control) noexcept {
   return value;
 }
 
-/// Reads a message of the error queue. False: the error changes nothing for the protocol.
+/// Reads a message of the error queue. Returns false if the error has no meaning for the protocol.
 bool read_error(msghdr& header, packet::ReceivedPacket& as) noexcept {
   for (const cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, const_cast<cmsghdr*>(at))) {
     const bool error = (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_RECVERR) ||
@@ -51,7 +52,8 @@ bool read_error(msghdr& header, packet::ReceivedPacket& as) noexcept {
 }  // namespace
 
 std::size_t UdpPort::receive(std::span<packet::ReceivedPacket> into) {
-  // Refusals come beside data, and leave room for it, so that a host which provokes many of them stops nobody.
+  // Refusals are shown beside data, and leave room for data, so that a host that provokes many refusals stops no
+  // connection.
   std::size_t count = refusals_ ? take_refusals(into.first(std::min(into.size() / 2, kRefusalsPerTurn))) : 0;
   TRIBUTARY_ASSERT(message_ <= messages_count_ && messages_count_ <= kMessages, "message {} of {} is handed out",
                    message_, messages_count_);
@@ -142,7 +144,7 @@ std::size_t UdpPort::take_refusals(std::span<packet::ReceivedPacket> into) {
     header.msg_controllen = control.size();
     const ssize_t bytes = ::recvmsg(socket_.get(), &header, MSG_ERRQUEUE | MSG_DONTWAIT);
     if (bytes < 0) {
-      refusals_ = false;  // there are no more
+      refusals_ = false;  // the error queue is empty
       return count;
     }
     packet::ReceivedPacket& as = into[count];

@@ -1,4 +1,4 @@
-// Sending. Datagrams of one length that go to one destination one after the other reach the kernel as one message,
+// Class UdpPort: sends. Successive datagrams of one length for one destination are passed to the kernel as one message,
 // which the kernel or the device cuts again. One call passes all messages.
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kSegmentControlBytes = CMSG_SPACE(sizeof(std::uint16_t));
 constexpr Duration kUncutFor = std::chrono::seconds(10);
 
-/// True if the error may come from ICMP and be about an earlier datagram instead of this call.
+/// True if the error may come from ICMP, and be about an earlier datagram instead of this call's.
 bool may_be_answer(int error) noexcept {
   return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == EMSGSIZE ||
          error == EHOSTDOWN || error == EPROTO || error == ENOPROTOOPT || error == EACCES;
@@ -35,7 +35,7 @@ bool may_mean_uncut(int error) noexcept {
 bool UdpPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
                    std::span<const std::byte> payload) {
   if (queued_.size() == kQueuedMax) return false;
-  if (four_ && !packet::is_ipv4(to)) {  // it cannot go, which is as if it were lost
+  if (four_ && !packet::is_ipv4(to)) {  // it cannot be sent, and counts as lost
     ++counts_.unsent_no_way;
     return true;
   }
@@ -181,8 +181,9 @@ void UdpPort::note_unsent(int error, std::size_t datagrams) noexcept {
   }
 }
 
-/// A route may not take what others take: its device cannot cut, or its MTU is smaller. Only that destination then gets
-/// single datagrams for a while. If several destinations in a row refuse, the system itself cannot cut.
+/// A route may refuse a message that other routes take: its device cannot cut messages, or its MTU is smaller. Only
+/// this destination then gets single datagrams for a while. If several destinations in a row refuse, the system itself
+/// cannot cut.
 void UdpPort::note_uncut(const packet::PacketAddress& to) {
   ++refused_in_a_row_;
   if (uncut_count_ == kUncutMax) {

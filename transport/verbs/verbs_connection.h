@@ -267,7 +267,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   Rings rings_;
   Credit credit_;
 
-  // receiving
+  // State of receiving
   Inbox inbox_;
   FrameReader reader_;  // it is in a frame while the frame's payload is being fetched
   Fetch fetch_;
@@ -277,7 +277,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   Places places_;
   std::optional<std::uint32_t> withdrawing_;  // place of a frame that came in another way and is not served yet
 
-  // sending
+  // State of sending
   FrameQueue queue_;
   MemoryWindows windows_;
   PeerLanding peer_landing_;

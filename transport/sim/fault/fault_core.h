@@ -1,5 +1,5 @@
 #pragma once
-// The dice of a FaultyTransport, and the channels that wait for their time.
+// The random choices of a FaultyTransport, and the channels that wait until a time.
 #include <algorithm>
 
 #include "transport/random/random.h"
@@ -15,7 +15,7 @@ class FaultCore {
     for (const FaultRule& rule : plan.rules) rules_.push_back({rule, 0});
   }
 
-  /// Returns the rule by which this frame meets this fault, or nullptr. Counts the frame for every rule of that
+  /// Returns the rule that gives this frame this fault, or nullptr. Counts the frame for every rule of the
   /// fault.
   const FaultRule* strikes(Fault fault, FrameType type) {
     const FaultRule* struck = nullptr;

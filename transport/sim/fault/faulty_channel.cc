@@ -9,7 +9,7 @@ FaultyChannel::~FaultyChannel() {
   core_->forget(*this);
 }
 
-// ---- out
+// ---- Outgoing frames
 
 bool FaultyChannel::send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
   if (unsent_ > 0 && core_->strikes(Fault::refuse, header.type) != nullptr) {
@@ -54,9 +54,9 @@ void FaultyChannel::on_sent(Channel&, std::uint64_t cookie) {
   handler_->on_sent(*this, cookie);
 }
 
-// ---- in
+// ---- Incoming frames
 
-/// Draws whether this frame is delayed or held.
+/// Draws at random whether this frame is delayed or held.
 bool FaultyChannel::stop_here(FrameType type) {
   TimePoint until{};
   if (const FaultRule* rule = core_->strikes(Fault::delay, type)) {

@@ -1,5 +1,5 @@
 #pragma once
-// Stands between a channel and its handler: it is a Channel to one side, and a ChannelHandler to the other.
+// Stands between a channel and its handler: it is a Channel for the handler, and a ChannelHandler for the channel.
 #include <memory>
 #include <vector>
 
@@ -19,7 +19,7 @@ class FaultyChannel final : public Channel, public ChannelHandler {
   /// Goes on with the frame, because its delay or hold is over.
   void go_on();
 
-  // ---- Channel
+  // ---- Calls of Channel
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override;
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override;
   void resume() override { inner_->resume(); }
@@ -29,7 +29,7 @@ class FaultyChannel final : public Channel, public ChannelHandler {
   bool shares_memory() const noexcept override { return inner_->shares_memory(); }
   std::string peer() const override { return inner_->peer(); }
 
-  // ---- ChannelHandler
+  // ---- Calls of ChannelHandler
   void on_open(Channel&) override { handler_->on_open(*this); }
   Placement on_header(Channel&, const FrameHeader& header) override;
   void on_frame(Channel&, const FrameHeader& header, std::span<std::byte> payload) override;
@@ -48,11 +48,11 @@ class FaultyChannel final : public Channel, public ChannelHandler {
 
   std::shared_ptr<FaultCore> core_;
   ChannelHandler* handler_ = nullptr;
-  bool drawn_ = false;    // the faults of the frame whose header is shown next
-  bool waiting_ = false;  // it is delayed or held
+  bool drawn_ = false;    // the faults of the next frame were drawn
+  bool waiting_ = false;  // the frame is delayed or held
   bool cutting_ = false;
   std::span<std::byte> destination_;  // the user's place for the payload that will be cut
-  std::vector<std::byte> scratch_;    // where that payload lands instead
+  std::vector<std::byte> scratch_;    // place to which this payload is read instead
   std::uint64_t unsent_ = 0;          // calls of send() without on_sent
   std::optional<Outgoing> outgoing_;  // faults drawn for a frame that the inner channel has not taken yet
   std::unique_ptr<Channel> inner_;    // destroyed first

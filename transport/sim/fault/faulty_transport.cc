@@ -34,7 +34,7 @@ class FaultyListener final : public Listener {
   std::unique_ptr<Listener> inner_;  // destroyed first
 };
 
-/// Lets the channels whose time has come go on. A resume() calls nobody back, so the list does not change meanwhile.
+/// Lets the channels whose time has come go on. A resume() runs no callback, so the list does not change meanwhile.
 template <class Predicate>
 void resume_where(FaultCore& core, Predicate due_now) {
   std::vector<FaultyChannel*> due;

@@ -1,5 +1,5 @@
 #pragma once
-// Future events, ordered by virtual time and then by the order of making.
+// Future events, in order of their virtual time; events of the same time are in the order in which they were made.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -13,10 +13,10 @@ enum class EventKind : std::uint8_t {
   arrive,         // connection, sending side: the next piece of that direction reaches the other side
   sent,           // connection, sending side: on_sent is due there
   knock,          // connection: the request to connect reaches the listener
-  accept,         // connection: the listener's host takes it
+  accept,         // connection: the listener's host takes the connection
   opened,         // connection: the connecting side learns that it is open
   reset,          // connection, side that is told: the break reaches it through the network
-  broken,         // connection, side that is told: the break, known there without the network's help
+  broken,         // connection, side that is told: that side learns of the break by itself
   connect_limit,  // connection
   flush_limit,    // connection, side
   posted,         // host
@@ -24,7 +24,7 @@ enum class EventKind : std::uint8_t {
   call,           // script
 };
 
-/// Generation of the target; the event is stale when the target's own has moved on.
+/// Generation of the target. If the target has a later generation, the event is stale.
 struct Event {
   TimePoint at;
   std::uint64_t order;
@@ -34,7 +34,7 @@ struct Event {
   std::uint8_t side;
 };
 
-/// A binary heap in one vector: no allocation once it has grown.
+/// A binary heap in one vector, which allocates only while it grows.
 class EventQueue {
  public:
   void push(TimePoint at, EventKind kind, std::uint32_t target, std::uint32_t generation, std::uint8_t side) {

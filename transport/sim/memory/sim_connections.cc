@@ -1,4 +1,4 @@
-// Connections begin and end.
+// Class SimCore: begins and ends connections.
 #include <algorithm>
 
 #include "transport/sim/memory/sim_core.h"
@@ -32,7 +32,7 @@ auto find_port(SimHost& host, std::uint16_t port) {
 
 }  // namespace
 
-// ---- listening
+// ---- Listeners
 
 Result<std::unique_ptr<Listener>> SimCore::listen(std::uint32_t host_index, const Endpoint& at, Acceptor& acceptor) {
   SimHost& listens = host(host_index);
@@ -55,7 +55,7 @@ void SimCore::unlisten(std::uint32_t host_index, std::uint64_t listener) {
   std::erase_if(host(host_index).listeners, [listener](const SimListener& l) { return l.id == listener; });
 }
 
-// ---- the table of connections
+// ---- The table of connections
 
 std::uint32_t SimCore::claim_connection() {
   std::uint32_t index = static_cast<std::uint32_t>(connections_.size());
@@ -103,7 +103,7 @@ void SimCore::set_link(std::uint32_t a, std::uint32_t b, const LinkSettings& lin
   }
 }
 
-// ---- connecting
+// ---- Opening connections
 
 Result<std::uint32_t> SimCore::resolve(std::uint32_t from, const Endpoint& to) {
   if (is_loopback(to.host)) return from;
@@ -137,7 +137,7 @@ std::unique_ptr<Channel> SimCore::connect(std::uint32_t host_index, const Endpoi
   return channel;
 }
 
-/// Takes the connection in the kernel of the listening host, so a paused process does not hinder it.
+/// Takes the connection as the kernel of the listening host would, even if the process is paused.
 void SimCore::knock(const Event& event) {
   SimConnection& c = connection(event.target);
   if (!c.accept_pending) return;
@@ -172,10 +172,10 @@ void SimCore::accept(const Event& event) {
   SimConnection& c = connection(event.target);
   if (!c.accept_pending) return;
   c.accept_pending = false;
-  if (c.pipes[0].dead) return release_if_unused(event.target);  // the process that asked was killed since
+  if (c.pipes[0].dead) return release_if_unused(event.target);  // the process that connects was killed meanwhile
   auto& listeners = host(c.ends[1].host).listeners;
   const auto listener = std::ranges::find(listeners, c.listener, &SimListener::id);
-  if (listener == listeners.end()) {  // stopped listening since the kernel took the connection
+  if (listener == listeners.end()) {  // the listener has stopped after the kernel took the connection
     c.ends[1].closed = true;
     if (c.ends[0].channel == nullptr) return release_if_unused(event.target);
     c.ends[0].broken_by = Error{Errc::peer_gone, to_string(c.to) + " stopped listening."};
@@ -225,7 +225,7 @@ void SimCore::told_broken(const Event& event) {
   end_with(event.target, event.side, std::move(*end.broken_by), event);
 }
 
-// ---- ending
+// ---- Ending connections
 
 void SimCore::close(std::uint32_t connection_index, unsigned side) {
   close_end(connection(connection_index), connection_index, side);
@@ -271,8 +271,8 @@ void SimCore::drop_frames(Pipe& pipe) {
   pipe.early_bytes = 0;
 }
 
-/// Ends a direction whose sender is gone, and the memory that it lent, too. A part of the bytes that its kernel had
-/// copied still arrives.
+/// Ends a direction whose sender is gone, together with the memory that it lent. A part of the bytes that the sender's
+/// kernel had copied still arrives.
 void SimCore::keep_some_owned_frames(Pipe& pipe) {
   FrameRing& frames = pipe.frames;
   std::uint64_t owned = 0;
@@ -283,7 +283,7 @@ void SimCore::keep_some_owned_frames(Pipe& pipe) {
   frames.told = frames.released = frames.tail;
 }
 
-/// Ends one side without a callback there; the other side learns it after the frames that still arrive.
+/// Ends one side without a callback there. The other side learns of the end after the frames that still arrive.
 void SimCore::close_end(SimConnection& c, std::uint32_t index, unsigned side) {
   End& end = c.ends[side];
   if (end.closed) return;

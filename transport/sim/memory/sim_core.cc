@@ -48,7 +48,7 @@ SimTransport& SimCore::transport(std::uint32_t host_index) {
   return *host(host_index).transports.back();
 }
 
-// ---- events
+// ---- Events
 
 bool SimCore::stale(const Event& event) {
   switch (event.kind) {
@@ -73,7 +73,7 @@ bool SimCore::stale(const Event& event) {
   }
 }
 
-/// A timer that has lost its meaning must not move time.
+/// A stale timer must not move the time.
 void SimCore::drop_stale() {
   while (!events_.empty() && stale(events_.top())) events_.pop();
 }
@@ -153,7 +153,7 @@ void SimCore::make_due(std::uint32_t host_index, const Event& event) {
   run_host(host_index);
 }
 
-// ---- hosts
+// ---- Hosts
 
 void SimCore::run_host(std::uint32_t host_index) {
   SimHost& runs = host(host_index);
@@ -184,7 +184,8 @@ std::size_t SimCore::poll(std::uint32_t host_index, Duration wait) {
   const Flag flag(polled.polling);
   const std::uint32_t generation = polled.generation;
   if (wait > Duration::zero() && !stepping_) {
-    const TimePoint deadline = now_ + std::min<Duration>(wait, std::chrono::hours(1));  // "for ever" does not overflow
+    const TimePoint deadline =
+        now_ + std::min<Duration>(wait, std::chrono::hours(1));  // a wait "for ever" does not overflow
     const auto has_work = [&] { return !polled.paused && !polled.due.empty(); };
     while (!has_work() && step_until(deadline)) {
     }
@@ -203,7 +204,7 @@ std::size_t SimCore::run_all_due(SimHost& runs) {
     const Event event = runs.due_now[done++];
     run_due(event);
   }
-  if (runs.generation == generation && done < runs.due_now.size()) {  // paused by one of its own callbacks
+  if (runs.generation == generation && done < runs.due_now.size()) {  // one of its own callbacks has paused the host
     runs.due.insert(runs.due.begin(), runs.due_now.begin() + static_cast<std::ptrdiff_t>(done), runs.due_now.end());
   }
   runs.due_now.clear();
@@ -267,7 +268,7 @@ void SimCore::call_at(TimePoint time, std::function<void()> call) {
   push(std::max(time, now_), EventKind::call, slot, 0);
 }
 
-// ---- facts
+// ---- State for users of the network
 
 void SimCore::trace(const Event& event, std::uint64_t what) {
   const auto mix = [this](std::uint64_t value) {

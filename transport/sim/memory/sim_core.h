@@ -1,5 +1,5 @@
 #pragma once
-// The state of a SimNetwork, and its three jobs: time and hosts (sim_core.cc), connections and their frames
+// The state of a SimNetwork, and its three tasks: time and hosts (sim_core.cc), connections and their frames
 // (sim_connections.cc, sim_delivery.cc), and faults (sim_faults.cc).
 #include <deque>
 #include <map>
@@ -20,25 +20,25 @@ class SimTransport;
 
 struct SimListener {
   std::uint16_t port;
-  std::uint64_t id;  // unique in the network, so that a listener that was replaced gets nothing meant for its successor
+  std::uint64_t id;  // unique in the network, so that a replaced listener gets no event of its successor
   Acceptor* acceptor;
 };
 
 struct SimHost {
   std::string name;
-  std::vector<std::unique_ptr<SimTransport>> transports;  // one per process that ran here; the last is the living one
-  std::uint32_t generation = 0;                           // counts kills
+  std::vector<std::unique_ptr<SimTransport>> transports;  // one for each process that ran here; the last one runs now
+  std::uint32_t generation = 0;                           // number of times that the host was killed
   bool alive = true;
   bool paused = false;
   bool woken = false;    // a wake-up came while paused
-  bool polling = false;  // inside poll(): not to be run from outside
+  bool polling = false;  // inside poll(): others must not run it
   bool turn_scheduled = false;
   std::uint32_t refuse_percent = 0;
   Duration per_turn{};
   TimePoint busy_until;
   TimePoint wake_at = TimePoint::max();
   std::vector<Event> due;
-  std::vector<Event> due_now;  // what poll() is working on; swapped with `due`
+  std::vector<Event> due_now;  // events that poll() is handling; swapped with `due`
   std::deque<std::function<void()>> posted;
   std::vector<SimListener> listeners;
   std::uint16_t next_port = 49152;
@@ -49,13 +49,13 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
  public:
   explicit SimCore(const SimSettings& settings);
   ~SimCore();
-  /// Shuts down, because the network is gone: destroys the functions that tests have put in, without running them.
+  /// Shuts down, because the network is gone: destroys the functions that tests have posted, without a call of them.
   void shut_down();
 
-  // ---- time and hosts: sim_core.cc
+  // ---- Time and hosts: sim_core.cc
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
   bool step();
-  bool step_until(TimePoint limit);  // runs one event that is not later than `limit`
+  bool step_until(TimePoint limit);  // runs one event if it is not later than `limit`
   void advance(TimePoint time) { now_ = std::max(now_, time); }
   [[nodiscard]] bool idle();
   std::uint32_t host_index(std::string_view name);  // makes the host if there is none
@@ -66,7 +66,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   void post(std::uint32_t host_index, std::function<void()> call);
   std::size_t poll(std::uint32_t host_index, Duration wait);
 
-  // ---- connections: sim_connections.cc
+  // ---- Connections: sim_connections.cc
   Result<std::unique_ptr<Listener>> listen(std::uint32_t host_index, const Endpoint& at, Acceptor& acceptor);
   void unlisten(std::uint32_t host_index, std::uint64_t listener);
   std::unique_ptr<Channel> connect(std::uint32_t host_index, const Endpoint& to, ChannelHandler& handler,
@@ -82,7 +82,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   void channel_destroyed(std::uint32_t connection_index, unsigned side);
   [[nodiscard]] SimConnection& connection(std::uint32_t index) { return *connections_[index]; }
 
-  // ---- faults: sim_faults.cc
+  // ---- Faults: sim_faults.cc
   void cut(std::uint32_t connection_index);
   void cut(std::uint32_t host_a, std::uint32_t host_b);
   void kill(std::uint32_t host_index);
@@ -93,7 +93,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   void resume(std::uint32_t host_index);
   void set_link(std::uint32_t host_a, std::uint32_t host_b, const LinkSettings& link);
 
-  // ---- memory that the processor does not reach: sim_delivery.cc
+  // ---- Memory that the processor does not reach: sim_delivery.cc
   [[nodiscard]] std::uint64_t keep_device_memory(std::span<const std::byte> memory,
                                                  std::shared_ptr<DeviceMemory> owner);
   void unkeep(std::uint64_t number) { device_memory_.erase(number); }
@@ -168,7 +168,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   void break_connection(std::uint32_t index, const std::string& why);
 
   SimSettings settings_;
-  TimePoint now_ = TimePoint(std::chrono::seconds(1));  // not the epoch, so that a forgotten time stamp shows
+  TimePoint now_ = TimePoint(std::chrono::seconds(1));  // not 0, so that a missing time stamp is noticed
   EventQueue events_;
   bool stepping_ = false;
   std::vector<std::unique_ptr<SimHost>> hosts_;
@@ -178,9 +178,9 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   std::vector<std::uint32_t> free_connections_;
   std::vector<std::function<void()>> calls_;
   std::vector<std::uint32_t> free_calls_;
-  std::unordered_map<std::uint64_t, LinkSettings> links_;  // by both hosts
-  std::vector<bool> cut_off_;                              // by host
-  std::unordered_map<std::uint64_t, bool> cut_apart_;      // by both hosts
+  std::unordered_map<std::uint64_t, LinkSettings> links_;  // key: both hosts
+  std::vector<bool> cut_off_;                              // index: host
+  std::unordered_map<std::uint64_t, bool> cut_apart_;      // key: both hosts
   std::vector<Event> held_;                                // events that partitions keep back, in order
   std::uint64_t next_listener_ = 1;
   struct KeptMemoryOfDevice {

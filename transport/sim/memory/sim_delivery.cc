@@ -1,4 +1,4 @@
-// The way of a frame: the sender queues it, the link takes its time, the receiver says where its bytes go and gets them
+// The way of a frame: the sender queues it, the link delays it, the receiver gives the place of its bytes and gets them
 // in pieces, and the sender learns that it has arrived.
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace tributary::transport {
 
 constexpr std::uint8_t kPiecesMax = 3;
 
-// ---- sending
+// ---- Sending
 
 SimFrame& SimCore::enqueue(SimConnection& c, unsigned side, const FrameHeader& header,
                            std::span<const std::byte> payload) {
@@ -87,7 +87,7 @@ DeviceMemory* SimCore::owner_of(std::span<const std::byte> memory) const {
   return nullptr;
 }
 
-/// Copies memory as the network's devices would, which reach memory that the processor does not.
+/// Copies memory as the network's devices would: they reach memory that the processor does not reach.
 void SimCore::move(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0) return;
   DeviceMemory* const source = device_memory_.empty() ? nullptr : owner_of({from, bytes});
@@ -106,8 +106,8 @@ void SimCore::move(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
 }
 
-/// Does the worst that a transport may do with a place that it was told. It writes the bytes there as soon as they are
-/// sent, long before on_header, and even if the connection breaks before it brings the frame.
+/// Does the worst that a transport may do with an announced place: it writes the bytes there as soon as they are sent,
+/// long before on_header, and even if the connection breaks before the frame arrives.
 void SimCore::write_early(SimConnection& c, unsigned side, const SimFrame& frame) {
   const End& receiver = c.ends[1 - side];
   if (receiver.closed || receiver.channel == nullptr) return;
@@ -116,7 +116,7 @@ void SimCore::write_early(SimConnection& c, unsigned side, const SimFrame& frame
   }
 }
 
-/// Checks that a frame goes where the receiver has said that it will.
+/// Checks that a frame goes to the place that the receiver has announced.
 void SimCore::check_expected(Pipe& pipe, const FrameHeader& header, std::span<const std::byte> destination) {
   std::erase_if(pipe.expected, [&](const Pipe::Expected& one) {
     if (!same(one.header, header)) return false;
@@ -137,7 +137,7 @@ void SimCore::stamp(Pipe& pipe, SimFrame& frame) {
   frame.ready_at = pipe.last_arrival = std::max(pipe.last_arrival, alone) + on_the_wire;
 }
 
-/// Now and then the sender's kernel has room and takes the frame over at once, as long as it has all frames before it.
+/// At random, the sender's kernel has room and takes over the frame at once, if it has taken all earlier frames.
 void SimCore::release_early(Pipe& pipe, SimFrame& frame) {
   const std::size_t bytes = frame.header.payload_bytes;
   if (pipe.frames.released + 1 != pipe.frames.tail) return;
@@ -150,7 +150,7 @@ void SimCore::release_early(Pipe& pipe, SimFrame& frame) {
   frame.owned = true;
 }
 
-/// Moves the mark of frames whose bytes the sender need not keep any more, and has the sender told.
+/// Moves the mark `released` past frames whose bytes the sender may now change, and has the sender told.
 void SimCore::advance_released(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   Pipe& pipe = c.pipes[side];
@@ -177,9 +177,9 @@ void SimCore::tell_sent(const Event& event) {
   }
 }
 
-// ---- under way
+// ---- Frames under way
 
-/// Makes sure that the queue of events has the next event of this direction.
+/// Puts the next event of this direction into the queue of events, unless it is there.
 void SimCore::schedule(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   Pipe& pipe = c.pipes[side];
@@ -214,9 +214,9 @@ void SimCore::swallow(std::uint32_t index, unsigned side) {
   schedule(index, side);
 }
 
-// ---- arriving
+// ---- Arriving frames
 
-/// True if a callback left this side as it was: not closed, not killed, not reused.
+/// True if a callback has neither closed nor killed this side, and the connection was not used anew.
 bool SimCore::alive(const Event& event, unsigned side) {
   const SimConnection& c = connection(event.target);
   return c.generation == event.generation && !c.ends[side].closed && c.ends[side].handler != nullptr;
@@ -229,10 +229,10 @@ void SimCore::deliver(const Event& event) {
   pipe.scheduled = false;
   if (pipe.dead) return;
   if (c.ends[receiver].closed || c.ends[receiver].flushing) return swallow(event.target, event.side);
-  if (!c.ends[receiver].opened) {  // a partition has just healed, and the news of the opening comes right
+  if (!c.ends[receiver].opened) {  // a partition has just ended, and the news of the opening comes right
                                    // now
     if (receiver == 1 && !c.accept_pending) return;  // the receiver refused it, so it never opens
-    pipe.scheduled = true;  // the news may also never come, so this looks again after the time that it could take
+    pipe.scheduled = true;                           // the news may never come, so this event runs again later
     return push(now_ + std::max<Duration>(pipe.link.latency, std::chrono::microseconds(10)), EventKind::arrive,
                 event.target, c.generation, event.side);
   }
@@ -247,14 +247,14 @@ void SimCore::deliver(const Event& event) {
   if (land(event)) schedule(event.target, event.side);
 }
 
-/// The receiving side of an event, as a FrameReader talks for it.
+/// The receiving side of an event, in the form that FrameReader needs.
 class SimCore::Receiver {
  public:
   Receiver(SimCore& core, const Event& event) : core_(core), event_(event), frame_(pipe().frames.delivered) {}
   [[nodiscard]] ChannelHandler* handler() const { return end().handler; }
   [[nodiscard]] Channel* channel() const { return end().channel; }
   void count_callback() const noexcept {}
-  /// True if the callback has left this side, and the frame that it was about, as they were.
+  /// True if the callback has changed neither this side nor the frame.
   [[nodiscard]] bool serving() const {
     if (!core_.alive(event_, side())) return false;
     const Pipe& now = pipe();
@@ -273,7 +273,7 @@ class SimCore::Receiver {
   const std::uint64_t frame_;
 };
 
-/// Asks the receiver where the payload goes. False: it takes none now.
+/// Asks the receiver where the payload goes. Returns false if the receiver does not take it now.
 bool SimCore::place(const Event& event) {
   SimConnection& c = connection(event.target);
   Pipe& pipe = c.pipes[event.side];
@@ -296,7 +296,7 @@ bool SimCore::place(const Event& event) {
   return true;
 }
 
-/// Copies the next piece, and hands the frame over when it was the last. False: nothing more to do now.
+/// Copies the next piece, and hands the frame over after the last piece. Returns false if nothing more can be done now.
 bool SimCore::land(const Event& event) {
   SimConnection& c = connection(event.target);
   Pipe& pipe = c.pipes[event.side];

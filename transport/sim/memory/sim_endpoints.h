@@ -35,7 +35,7 @@ class SimChannel final : public Channel, public ReachesDeviceMemory {
 
  private:
   std::shared_ptr<SimCore> core_;  // shared, so that a channel may be destroyed after the network
-  std::uint32_t connection_;       // not reused while this channel exists
+  std::uint32_t connection_;       // index, which no other connection gets while this channel exists
   unsigned side_;
 };
 
@@ -71,7 +71,7 @@ class DeadChannel final : public Channel {
   Endpoint to_;
 };
 
-/// One process on a host. After kill() nothing works, and nothing is called back.
+/// One process on a host. After kill() its functions have no effect, and no callback runs.
 class KeptBySim final : public KeptMemory {
  public:
   KeptBySim(std::weak_ptr<SimCore> core, std::uint64_t number) : core_(std::move(core)), number_(number) {}

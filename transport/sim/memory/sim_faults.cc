@@ -1,4 +1,4 @@
-// Makes faults on purpose.
+// Class SimCore: makes faults on purpose.
 #include <algorithm>
 
 #include "transport/sim/memory/sim_core.h"
@@ -6,7 +6,7 @@
 
 namespace tributary::transport {
 
-// ---- breaks
+// ---- Breaks
 
 void SimCore::break_connection(std::uint32_t index, const std::string& why) {
   SimConnection& c = connection(index);
@@ -36,10 +36,10 @@ void SimCore::cut(std::uint32_t host_a, std::uint32_t host_b) {
   }
 }
 
-// ---- processes
+// ---- Processes
 
-/// Ends a process's connections as the kernel would: in half of the cases in order, so that what the kernel had taken
-/// over still arrives, else by a reset.
+/// Ends a process's connections as the kernel would. Half of them end in order, so that the bytes that the kernel had
+/// taken over still arrive; the other half end by a reset.
 void SimCore::kill(std::uint32_t host_index) {
   SimHost& victim = host(host_index);
   if (!victim.alive) return;
@@ -67,7 +67,7 @@ void SimCore::kill_end(std::uint32_t index, unsigned side) {
   close_end(c, index, side);
 }
 
-/// Loses what is under way and sends the other side, if there is one, a reset.
+/// Drops the frames under way, and sends a reset to the other side, if there is one.
 void SimCore::reset_by(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   for (Pipe& pipe : c.pipes) {
@@ -104,7 +104,7 @@ void SimCore::resume(std::uint32_t host_index) {
   continues.woken = false;
 }
 
-// ---- partitions
+// ---- Partitions
 
 bool SimCore::blocked(std::uint32_t a, std::uint32_t b) const {
   if (a == b) return false;
@@ -114,7 +114,7 @@ bool SimCore::blocked(std::uint32_t a, std::uint32_t b) const {
   return pair != cut_apart_.end() && pair->second;
 }
 
-/// Keeps back what cannot travel now.
+/// Keeps back events that cannot travel now.
 bool SimCore::held(const Event& event) {
   const bool travels = event.kind == EventKind::arrive || event.kind == EventKind::knock ||
                        event.kind == EventKind::opened || event.kind == EventKind::reset;
@@ -125,7 +125,7 @@ bool SimCore::held(const Event& event) {
   return true;
 }
 
-/// Frames that are free to travel go on in their old order.
+/// Lets frames that can travel again go on, in their old order.
 void SimCore::release_held() {
   std::vector<Event> waiting;
   waiting.swap(held_);
