@@ -68,7 +68,7 @@ Bytes bytes_of(const std::vector<T>& values) {
 
 /// Returns elements that differ in every rank and sequence. Sums of them are not exact, so a wrong order shows.
 std::vector<float> floats(std::uint32_t rank, std::size_t count, std::uint64_t sequence = 0);
-/// Returns the sum in the given order.
+/// Returns the sum, with the ranks added in the given order.
 std::vector<float> sum_of(const std::vector<std::vector<float>>& inputs);
 
 inline constexpr Signature kSum{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 16};

@@ -115,7 +115,7 @@ TEST(LaneProtocol, ResultsOfTheWrongKindOrLengthAreRefused) {
       << "the data came from this aggregator";
 }
 
-// The owner's data comes from above, and only the parent knows how long it is.
+// The owner's data comes from above, and only the parent knows how long they are.
 TEST(LaneProtocol, AParentsResultLongerThanASlotIsRefused) {
   for (const std::uint32_t bytes : {256U, 260U, 512U, kSegmentBytesMax}) {
     LaneDriver driver(shape_of(2, false));

@@ -1,4 +1,4 @@
-// Output of one lane's engine when every child keeps to the protocol.
+// Output of one lane's engine when every child obeys the protocol.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ Bytes expected_of(DType dtype, ReduceOp op, const std::vector<Bytes>& inputs, st
   return out;
 }
 
-/// Every byte pattern is a number of the small floats. NaNs are made finite, because only their being NaN is promised.
+/// Every byte pattern is a number of the small floats. The function makes NaNs finite, because the engine does not
+/// promise the bits of a NaN.
 Bytes random_bytes(DType dtype, std::size_t count, std::mt19937& random) {
   if (dtype == DType::float32) return bytes_of(values<float>(static_cast<std::uint32_t>(random()), count));
   if (dtype == DType::float64) return bytes_of(values<double>(static_cast<std::uint32_t>(random()), count));
@@ -250,7 +251,7 @@ TEST(Lane, ManySegmentsRunThroughAWindowWithChildrenAheadOfOneAnother) {
 TEST(Lane, SumsContributionsWhereTheyLieAndGivesThemBackOnce) {
   // Every second child's contribution lies elsewhere, and there are so many that a part is summed early.
   constexpr std::uint32_t kChildren = 9;
-  for (const std::uint32_t parity : {0U, 1U, 2U}) {  // 2: the contributions of all children
+  for (const std::uint32_t parity : {0U, 1U, 2U}) {  // 2: all children contribute from elsewhere
     LaneDriver driver(root_of(kChildren, 2));
     const Signature sum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
     for (std::uint64_t sequence = 0; sequence < 6; ++sequence) {
@@ -286,8 +287,8 @@ TEST(Lane, TakesNothingInPlaceThatMovesOnAsItIs) {
 }
 
 TEST(Lane, AResultStaysReadableUntilAllHaveContributedTheNextSegmentOfItsSlot) {
-  // A slow child still reads result 0 while the others are a window ahead. All patterns are tried, because buffers
-  // change places.
+  // A slow child still reads result 0 while the other children are a window ahead. The test tries all patterns, because
+  // buffers change places.
   constexpr std::uint32_t kWindow = 2;
   struct Keep final : LaneOutput {
     void to_parent(const FrameHeader&, std::span<const std::byte>) override {}

@@ -1,4 +1,4 @@
-// Several addresses at which an aggregator listens, some of which go away and come back. The test owns the time.
+// An aggregator listens at several addresses, and some of them go away and come back. The test owns the time.
 #include "aggregator/daemon/listen_places.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class Listening final : public transport::Listener {
   int& open_;
 };
 
-/// Hosts that exist or not, and ports that are taken or not.
+/// A network in which the test says which hosts exist, and which ports are taken.
 class ListenPlacesTest : public ::testing::Test {
  protected:
   ListenWays ways(bool reopens = true) {
@@ -91,7 +91,7 @@ TEST_F(ListenPlacesTest, AnAddressThatFlapsIsReportedLessAndLess) {
   int told = 0;
   places.on_change([&] { ++told; });
   ASSERT_TRUE(places.open());
-  for (int flap = 0; flap < 200; ++flap) {  // 1 s away, 5 s there: 20 minutes
+  for (int flap = 0; flap < 200; ++flap) {  // away for 1 s, there for 5 s: 20 minutes in all
     away_ = {"b"};
     let_pass(places, 1s);
     away_ = {};

@@ -1,5 +1,5 @@
-// The memory that all workers of an aggregator may promise together: up to all of it to lanes, up to half of it to uses
-// that can do without.
+// The memory that all workers of an aggregator may promise together: lanes may get all of it, uses that work without it
+// at most half of it.
 #include <gtest/gtest.h>
 
 #include <atomic>

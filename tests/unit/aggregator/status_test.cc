@@ -98,7 +98,7 @@ TEST(Status, MetricsTellWhatPacketsWereDroppedAndWhy) {
 
 TEST(Status, MetricsAreThoseOfTheDocument) {
   DaemonStatus status = two_workers();
-  status.manager.last_answer = status.now;  // its age is shown once there was an answer
+  status.manager.last_answer = status.now;  // the page shows the answer's age only if there was one
   service::expect_documented(metrics_page(status), TRIBUTARY_METRICS_DOCUMENT);
 }
 

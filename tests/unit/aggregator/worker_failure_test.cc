@@ -1,4 +1,4 @@
-// Ranks that disagree, die, hang or leave: the worker tells the others in time, and keeps nothing.
+// Ranks that disagree, die, hang or leave: the worker tells the other ranks in time, and keeps no memory for the lane.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -196,7 +196,7 @@ TEST_F(WorkerFailure, LeavingInMidOperationIsAFailure) {
   expect_all_given_back(root);
 }
 
-// No operation was under way when it left; when it closes, the others wait for it.
+// No operation was under way when the rank left. When it closes its connection, the other ranks wait for it.
 TEST_F(WorkerFailure, ALeaverThatGoesWhileOthersWaitForASegmentFailsTheLane) {
   Host& root = aggregator("root");
   const auto ranks = lane_of(root, 3);

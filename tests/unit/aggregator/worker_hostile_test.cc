@@ -1,4 +1,5 @@
-// Frames that no honest child sends. The worker goes on after each, other groups do not notice, and nothing is kept.
+// Frames that no honest child sends. The worker goes on after each, other groups do not notice it, and no memory stays
+// used.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -12,7 +13,7 @@ using ::testing::HasSubstr;
 
 class WorkerHostile : public WorkerTest {
  protected:
-  /// Joins two ranks of an honest group, beside which the hostile one lives.
+  /// Joins two ranks of an honest group, which the worker serves beside the hostile group.
   void SetUp() override {
     root_ = &aggregator("root");
     for (std::uint16_t rank = 0; rank < 2; ++rank) {
@@ -42,7 +43,7 @@ class WorkerHostile : public WorkerTest {
     header.set_signature(signature);
     return header;
   }
-  /// Returns the error that the other rank of the hostile one's own lane gets.
+  /// Returns the error that the honest rank in the hostile rank's lane gets.
   std::string lane_ends_after(const std::function<void(Child&)>& attack) {
     const auto ranks = lane_of(*root_, 2);
     attack(*ranks[0]);

@@ -1,4 +1,4 @@
-// Joins: which are accepted, and the answers to the others.
+// Joins: which ones the worker accepts, and how it answers the other ones.
 #include <gmock/gmock.h>
 
 #include "tests/unit/aggregator/worker_rig.h"

@@ -1,4 +1,4 @@
-// Lanes whose children all keep to the protocol.
+// Lanes whose children all obey the protocol.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -163,7 +163,7 @@ TEST_F(WorkerReduces, AnOrderlyLeaveOfAllEndsTheLaneWithoutAFailureAndGivesEvery
   ASSERT_TRUE(run_until([&] { return std::ranges::all_of(ranks, [](Child* c) { return c->results.size() == 1; }); }));
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     ranks[rank]->leave();
-    if (rank < 2) settle();  // early leavers wait for no other rank
+    if (rank < 2) settle();  // ranks that leave early wait for no other rank
     if (rank == 0) ranks[rank]->close();
   }
   for (Host* host : {&left, &right, &root}) {

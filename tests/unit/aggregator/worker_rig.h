@@ -48,7 +48,7 @@ class WorkerTest : public ::testing::Test {
   Child& child(const std::string& host, const Endpoint& to, const Bytes& join);
   /// Returns all children of one lane on one root, joined and ready.
   std::vector<Child*> lane_of(Host& root, std::uint16_t children);
-  /// Returns ranks 0 to 2 * width - 1 below two leaves below one root, joined and ready.
+  /// Returns ranks 0 to 2 * width - 1, joined and ready. They are below two leaves, which are below one root.
   std::vector<Child*> two_levels(Host& left, Host& right, Host& root, std::uint16_t width);
 
   bool run_until(const std::function<bool()>& done, transport::Duration limit = std::chrono::seconds(10));

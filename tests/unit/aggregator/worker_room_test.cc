@@ -1,5 +1,5 @@
-// Memory beside the lanes, into which children write before they are asked, is spare memory of the same budget. It is
-// given back with the lane, however the lane ends.
+// Children may write into memory beside the lanes before they are asked. The worker takes this memory from the same
+// budget, and gives it back when the lane ends, for any reason.
 #include "tests/unit/aggregator/worker_rig.h"
 
 namespace tributary::aggregator::test {
@@ -29,7 +29,7 @@ class RoomyTransport final : public transport::Transport {
 
 class WorkerRoom : public WorkerTest {
  protected:
-  static constexpr std::uint64_t kRoom = kWindow * (kSegmentBytes + 64);  // for each child
+  static constexpr std::uint64_t kRoom = kWindow * (kSegmentBytes + 64);  // bytes of room for each child
   static constexpr std::uint64_t lane_bytes(std::uint64_t children) { return kWindow * kSegmentBytes * (children + 1); }
 
   /// Starts an aggregator whose budget is `bytes`.

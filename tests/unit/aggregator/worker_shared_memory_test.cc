@@ -1,5 +1,5 @@
-// A worker and children that share memory: the worker sums contributions where the children's programs have them, the
-// children read results from the worker's slots, and a buffer that a child has taken back is in no result.
+// A worker and children that share memory: the worker sums contributions in the memory of the children's programs, the
+// children read results from the worker's slots, and a buffer that a child has taken back goes into no result.
 #include <algorithm>
 #include <cstring>
 
@@ -131,12 +131,12 @@ TEST_F(WorkerSharedMemory, ABufferThatAChildHasTakenBackIsInNoResult) {
   const std::uint64_t contributions = worker_.metrics().contributions;
   contribute(0, 4);
   ASSERT_TRUE(run_until([&] { return worker_.metrics().contributions == contributions + 1; }));
-  // Leave nothing that the worker would see before the next contribution.
+  // Leave no event that the worker would see before the next contribution.
   for (int i = 0; i < 10; ++i) there_.poll({});
   contribute(1, 4);
   ranks_.poll({});
   children_[0]->close();
-  buffers_[0]->scribble();  // the buffer is the program's own again
+  buffers_[0]->scribble();  // the buffer belongs to the program again
   ASSERT_TRUE(run_until([&] { return children_[1]->failed || children_[1]->result_of(4) != nullptr; }));
   EXPECT_EQ(children_[1]->result_of(4), nullptr);
   EXPECT_TRUE(children_[1]->failed.has_value());

@@ -13,7 +13,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// 1e9 parameters of 2 bytes: 2e9 bytes, which a link of 16 Gbit/s, 2e9 bytes a second, carries in one second.
+/// 1e9 parameters of 2 bytes are 2e9 bytes. A link of 16 Gbit/s carries 2e9 bytes in a second.
 BudgetInput one_second() {
   return {.parameters = 1'000'000'000,
           .ranks = 4,
@@ -76,11 +76,11 @@ TEST(Budget, CountsAggregatorsUpToThoseThatSufficeAndTheUsers) {
   input.ranks = 12;
   input.aggregators = 5;
   EXPECT_THAT(counts(), ElementsAre(1, 2, 4, 5, 8, 12));
-  input.aggregator_rate = 64'000'000'000;  // four times the ranks'
+  input.aggregator_rate = 64'000'000'000;  // four times the rate of the ranks
   EXPECT_THAT(counts(), ElementsAre(1, 2, 3, 5));
   EXPECT_DOUBLE_EQ(budget_of(input).coverage, 1);
   EXPECT_DOUBLE_EQ(budget_of(input).purchases.back().seconds_saved_each, 0);
-  input.aggregator_rate = 1'000'000'000;  // 192 suffice
+  input.aggregator_rate = 1'000'000'000;  // 192 aggregators suffice
   EXPECT_THAT(counts(), ElementsAre(1, 2, 4, 5, 8, 12));
   EXPECT_EQ(budget_of(input).aggregators_enough, 192U);
 }
@@ -100,7 +100,7 @@ TEST(Budget, SaysWhetherAStepIsMetAndWhatWouldMeetIt) {
   input.aggregators = 1;
   input.step = 3200ms;
   input.computing = 3s;
-  input.overlap = 1.0 / 3;  // one of the three seconds
+  input.overlap = 1.0 / 3;  // one of the three seconds overlaps
   const Verdict verdict = budget_of(input).verdict.value();
   EXPECT_NEAR(verdict.communication_seconds_max, 1.2, 1e-9);
   EXPECT_NEAR(verdict.ring.seconds, 3.5, 1e-9);

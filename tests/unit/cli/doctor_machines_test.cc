@@ -35,7 +35,7 @@ const Finding& about(const Findings& findings, const std::string& what) {
   return none;
 }
 
-/// Each finding that is not good says what was seen, why it matters and what to do; an unknown fact says why it is unknown.
+/// Each bad finding says what the doctor saw, why it matters and what to do; an unknown fact says why it is unknown.
 void expect_whole(const Findings& findings) {
   for (const Finding& f : findings) {
     EXPECT_FALSE(f.part.empty() || f.what.empty() || f.found.empty()) << f.part << " " << f.what;

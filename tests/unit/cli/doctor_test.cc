@@ -129,7 +129,7 @@ TEST_F(Host, WithInfiniBandThatIsDown) {
   EXPECT_EQ(found(findings, "ports").level, Level::bad);
   EXPECT_THAT(found(findings, "mlx5_1 port 1").mend, HasSubstr("subnet manager"));
   rdma("mlx5_1", "4: ACTIVE", "InfiniBand");
-  EXPECT_TRUE(all_good(check_rdma(system(), "")));  // one port is enough
+  EXPECT_TRUE(all_good(check_rdma(system(), "")));  // one good port is enough
 }
 
 TEST_F(Host, WithoutTheKernelModulesForPrograms) {
@@ -230,7 +230,7 @@ TEST_F(Host, DistancesAreThoseOfNvidiaSmi) {
 TEST_F(Host, BrokenConfigurationsOfBridgesEnd) {
   std::string circle(4096, '\0');
   circle[0x100] = 1;
-  circle[0x103] = 0x10;  // the next capability is this one
+  circle[0x103] = 0x10;  // the entry names itself as the next capability
   file("/sys/bus/pci/devices/0000:00:01.0/config", circle);
   EXPECT_EQ(acs_of(system(), "0000:00:01.0"), Acs::off);
   file("/sys/bus/pci/devices/0000:00:01.0/config", circle.substr(0, 63));

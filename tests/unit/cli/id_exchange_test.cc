@@ -1,4 +1,4 @@
-// How a unique id gets from rank 0 to the others.
+// The ways in which a unique id gets from rank 0 to the other ranks.
 #include "client/cli/perf/id_exchange.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST(IdExchange, StrangersThatSayNothingKeepNobodyWaiting) {
   }
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(fetch_id(meeting(1)));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);  // one by one, two seconds each, would be 800
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);  // one by one, two seconds each, they would take 800 s
   root.join();
   for (const int stranger : strangers) ::close(stranger);
 }

@@ -39,7 +39,7 @@ TEST(ClusterLayout, LeadsThePlannerToAsManyLevelsAsWanted) {
         for (const std::uint32_t lanes : {1U, 2U}) {
           const manager::Plan plan = plan_for(*layout, lanes);
           ASSERT_EQ(plan.lanes.size(), lanes) << plan.reason;
-          // Two lanes share the links, so the planner may find them quicker with trees of fewer levels.
+          // Two lanes share the links, so the planner may find that trees of fewer levels are quicker.
           for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
             const std::string shape = std::to_string(ranks) + " ranks, " + std::to_string(aggregators) +
                                       " aggregators, lane " + std::to_string(i) + "\n" + layout->topology;

@@ -1,4 +1,4 @@
-// Lines of several ranks never mix: each goes out whole, in one write.
+// Lines of several ranks never mix: the writer writes each line whole, in one call.
 #include "client/cli/run/rank_output.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// A pipe that keeps each write apart from the next: one read returns one write, as long as that fits PIPE_BUF.
+/// A pipe that keeps each write apart from the next: one read returns one write, if the write fits PIPE_BUF.
 class Destination {
  public:
   explicit Destination(int flags = O_DIRECT) {
@@ -52,7 +52,7 @@ void say(const RankOutput& rank, const std::string& text) {
 RankOutput rank_with(const std::string& prefix, int destination) {
   auto output = RankOutput::open(prefix, destination);
   EXPECT_TRUE(output);
-  fcntl(output->write_end(), F_SETPIPE_SZ, 1 << 18);  // so that nobody has to read while a rank writes
+  fcntl(output->write_end(), F_SETPIPE_SZ, 1 << 18);  // so that the test need not read while a rank writes
   return std::move(*output);
 }
 

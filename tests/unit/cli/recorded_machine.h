@@ -4,8 +4,8 @@
 //   # a comment
 //   /path = text             a file; \n ends a line of it, \0 is a zero byte
 //   /path -> /target         a link; makes the target a folder if it is not there
-//   /path @ 100:0d00 106:04  a file of 4096 bytes: zeros, but for these bytes at these offsets; all in hexadecimal
-//   qos eth0 08 26:3         what netlink says of an interface: priorities with PFC, DSCPs with their priorities
+//   /path @ 100:0d00 106:04  a file of 4096 bytes: zeros, except for these bytes at these offsets; all in hexadecimal
+//   qos eth0 08 26:3         netlink's answer about an interface: priorities with PFC, DSCPs with their priorities
 #include <map>
 #include <string>
 

@@ -138,7 +138,7 @@ void get_group(HttpGroupService& service, transport::TcpTransport& transport, Po
 }
 
 TEST(HttpGroupService, AGroupThatTheManagerHasLostIsShownToItWithItsRecord) {
-  for (const char* first : {"404 Not Found", "200 OK"}) {  // the group is forgotten, or known with older trees
+  for (const char* first : {"404 Not Found", "200 OK"}) {  // the manager has lost the group, or has older trees
     transport::TcpTransport transport;
     Port port;
     const auto service = make(port.url(), transport);
@@ -221,7 +221,7 @@ TEST(HttpGroupService, TellsOfBetterTreesAndAsksForThemWithoutGivingUpThePresent
 
 TEST(HttpGroupService, EndsSoonAndWithoutAnAnswerWhenTheManagerIsSilent) {
   transport::TcpTransport transport;
-  const Port port;  // takes connections into the system's queue, and never reads
+  const Port port;  // the system's queue takes connections, and the test never reads from them
   auto service = make(port.url(), transport);
   bool answered = false;
   service->request({.job = "j", .hosts = {"a"}, .lanes = 1}, [&](const Result<GroupDescriptor>&) { answered = true; });
@@ -241,7 +241,7 @@ TEST(HttpGroupService, GivesAGroupBackSoon) {
   const std::string asked = port.answer("204 No Content", "");  // meanwhile the service goes on
   EXPECT_TRUE(asked.starts_with("DELETE ")) << asked;
   EXPECT_NE(asked.find("/41 "), std::string::npos) << asked;
-  port.shut();  // it asks once more if that answer was not read yet
+  port.shut();  // the service asks once more if it has not read that answer yet
 }
 
 TEST(HttpGroupService, GivesTheGroupBackWhenItEnds) {

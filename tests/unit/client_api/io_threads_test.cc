@@ -1,4 +1,4 @@
-// How many threads of a rank read and write, where nobody says.
+// The number of threads of a rank that read and write, if no setting says it.
 #include "client/api/io_threads.h"
 
 #include <gtest/gtest.h>

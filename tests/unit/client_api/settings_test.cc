@@ -32,7 +32,7 @@ std::string error_of(const Result<ClientSettings>& settings) {
   return settings.error().message;
 }
 
-/// A configuration file that the test's end removes.
+/// A configuration file; its destructor removes the file.
 class File {
  public:
   explicit File(const std::string& content) : name_(::testing::TempDir() + "/tributary-settings-test.yaml") {

@@ -1,4 +1,4 @@
-// How a rank's settings for packets over UDP change its packets.
+// The effect of a rank's settings for packets over UDP on its packets.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -27,7 +27,7 @@ struct Opening {
   std::uint32_t datagram_bytes_max = 0;
 };
 
-/// The first packet of a rank that connects to a socket of ours.
+/// The first packet of a rank that connects to the test's socket.
 Opening opening_of(const UdpRank& udp) {
   const int socket = ::socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in own{};

@@ -12,7 +12,7 @@ using transport::TimePoint;
 
 constexpr TimePoint kStart{1h};
 
-/// A thread that looks at its clock every 5 ms, unless it is away.
+/// A thread that reads its clock every 5 ms, except while the test keeps it away.
 struct Looker {
   Absences absences;
   TimePoint now = kStart;

@@ -133,7 +133,7 @@ TEST(Inquiry, NamesWhoIsToBlameAndNobodyElse) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     auto settings = Rig::usual();
-    settings.retry_first = settings.retry_last = 1h;  // so that it stays in resting
+    settings.retry_first = settings.retry_last = 1h;  // so that the coordinator stays in `resting`
     Rig rig(settings);
     rig.bring_to(c.state);
     rig.from(1, Rig::stalled(kOperation, c.kind));

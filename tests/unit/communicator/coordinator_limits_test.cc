@@ -1,4 +1,4 @@
-// The time limits of rank 0's coordinator: which rank it names when one is over, and which time does not count.
+// The time limits of rank 0's coordinator: which rank it names when a limit is over, and which time does not count.
 #include "client/recovery/coordinator.h"
 
 #include <gtest/gtest.h>
@@ -188,7 +188,7 @@ TEST(Coordinator, ARankZeroThatStoodStillDoesNotBlameThoseThatDidNotWaitForIt) {
 }
 
 TEST(Coordinator, ARankThatIsGoneLongAfterRankZeroStoodStillIsNamed) {
-  // Second case: the pause was too short to matter.
+  // Second case: the pause was too short to change the limit.
   for (const auto& [absence, then] : {std::pair{20s, 31s}, std::pair{1s, 0s}}) {
     Rig rig;
     rig.bring_to(At::in_network);

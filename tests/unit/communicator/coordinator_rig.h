@@ -14,7 +14,7 @@ namespace tributary::client {
 inline constexpr std::uint32_t kRanks = 3;
 inline constexpr std::uint64_t kGroup = 77;
 inline constexpr std::uint64_t kLinkRate = 25'000'000'000;
-/// The line of its request for new trees after it has lost the first ones.
+/// The line for the coordinator's request for new trees after it has lost the first trees.
 inline constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without aggregator1";
 
 /// Records everything that a coordinator has said and asked since the last take(), separated by "; ".
@@ -32,7 +32,7 @@ class RecordingOutput final : public CoordinatorOutput {
   explicit RecordingOutput(Record& record) : record_(record) {}
   void broadcast(const ControlMessage& message) override;
   void send(std::uint32_t rank, const ControlMessage& message) override;
-  ControlMessage last;  // the last one that was broadcast
+  ControlMessage last;  // the last message that the coordinator sent to all ranks
   std::vector<std::pair<std::uint32_t, ControlMessage>> sent;
 
  private:
@@ -76,8 +76,8 @@ class Rig {
   explicit Rig(CoordinatorSettings settings = usual());
   [[nodiscard]] static CoordinatorSettings usual();
 
-  /// Brings it from the start into this state, as groups get there; `resting` is the rest after trees were lost. The
-  /// record does not show the way there.
+  /// Brings the coordinator from the start into this state by the usual messages; `resting` is the rest after trees
+  /// were lost. The record does not contain these messages.
   void bring_to(At state);
   void start() { coordinator.start(now); }
   /// Answers the manager's oldest unanswered request.
@@ -87,11 +87,11 @@ class Rig {
   void from_all(const ControlMessage& message);
   /// Ticks every 10 ms until `time` has passed.
   void wait(transport::Duration time);
-  /// Ticks once, `time` later: as after a pause of the process.
+  /// Ticks once, after `time`, as after a pause of the process.
   void jump(transport::Duration time) { coordinator.tick(now += time); }
   [[nodiscard]] std::string said() { return record.take(); }
 
-  // These make messages of the present generation, or of another
+  // The next functions make messages of the present generation, or of another
   [[nodiscard]] ControlMessage joined(int stale = 0) const { return of(FrameType::joined, stale); }
   [[nodiscard]] ControlMessage not_joined(int stale = 0) const;
   [[nodiscard]] ControlMessage cannot_join(int stale = 0) const;

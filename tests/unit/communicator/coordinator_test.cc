@@ -68,8 +68,8 @@ std::vector<Arriving> every_message() {
 struct Reaction {
   const char* message;
   At state;
-  const char* said;     // said at once
-  const char* follows;  // said within kSoon, except for what the state does by itself
+  const char* said;     // messages that the coordinator sends at once
+  const char* follows;  // messages within kSoon, without those that the state sends by itself
 };
 
 constexpr Reaction kReactions[] = {
@@ -200,7 +200,7 @@ TEST(Coordinator, AnAmendmentHoldsFromTheGreatestNextOperationOn) {
   EXPECT_FALSE(rig.coordinator.amend("second")) << "one amendment at a time";
   EXPECT_EQ(rig.coordinator.unanswered(), "rank 0 on host alpha, rank 1 on host beta, rank 2 on host gamma");
   rig.from(0, rig.next_operation(12));
-  rig.from(0, rig.next_operation(99));  // counts once, and the greatest answer holds all the same
+  rig.from(0, rig.next_operation(99));  // a second answer: it does not count, and the greatest answer still does
   rig.from(1, rig.next_operation(14));
   EXPECT_EQ(rig.said(), "");
   rig.from(2, rig.next_operation(13));
@@ -285,7 +285,7 @@ TEST(Coordinator, GenerationsCountDescriptorsWhateverEpochTheManagerGivesThem) {
   const std::uint32_t first = rig.generation;
   rig.from(1, rig.not_joined());
   rig.wait(kSoon);
-  rig.answer(descriptor_of(1));  // a new group at the manager, which begins with epoch 1 again
+  rig.answer(descriptor_of(1));  // the manager has made a new group, which begins with epoch 1 again
   EXPECT_EQ(rig.generation, first + 1);
   (void)rig.said();
   rig.from_all(rig.joined(-1));
@@ -538,7 +538,7 @@ TEST(Coordinator, AsksForBetterTreesMoreAndMoreRarely) {
   settings.move_pause_last = 60s;
   Rig rig(settings);
   with_lease(rig, 3);
-  std::vector<int> asked;  // when it asked, in seconds after the start
+  std::vector<int> asked;  // times of the coordinator's requests, in seconds after the start
   for (int second = 1; second <= 300; ++second) {
     rig.wait(1s);
     while (!rig.manager.leases.empty()) rig.answer_lease(GroupLease{.better_trees = true, .why = ""});

@@ -1,4 +1,5 @@
-// The dealing of segments to lanes: every segment to one lane, each lane its share, and equal weights as before.
+// The dealing of segments to lanes: every segment goes to one lane, each lane gets its share, and lanes of equal
+// weights take turns.
 #include "client/operation/dealing.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +40,8 @@ TEST(Dealing, EqualWeightsDealInTurnFromTheOperationsNumberOn) {
   }
 }
 
-// Each lane asks for its own segments alone. Together they must be all segments, each once, as lane_of() has it.
+// Each lane lists only its own segments. All lists together must contain each segment once, in the lane that lane_of()
+// names.
 TEST(Dealing, GivesEverySegmentOfEveryOperationToOneLane) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
@@ -90,9 +92,9 @@ TEST(Dealing, NoLaneIsEverAWholeSegmentOffItsShare) {
 }
 
 TEST(Dealing, MixesALightLaneAmongTheSegmentsOfAHeavyOne) {
-  const Dealing dealing(Weights{16, 64});  // one aggregator at 250 Mbit/s, one at 1 Gbit/s
+  const Dealing dealing(Weights{16, 64});  // one aggregator has a link of 250 Mbit/s, the other one of 1 Gbit/s
   EXPECT_EQ(dealing.cycle(), 5U);
-  constexpr std::uint32_t kCycle[] = {1, 1, 1, 0, 1};  // as docs/protocol.md has it
+  constexpr std::uint32_t kCycle[] = {1, 1, 1, 0, 1};  // the example in docs/protocol.md
   for (std::uint64_t place = 0; place < 5; ++place) EXPECT_EQ(dealing.lane_of(0, place), kCycle[place]);
   for (std::uint64_t s = 0; s < 50; s += 5) {
     int light = 0;

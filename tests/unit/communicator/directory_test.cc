@@ -1,4 +1,4 @@
-// A rank knows few others, and asks for the rest in ever larger pieces.
+// A rank knows few other ranks, and asks for the rest in larger and larger pieces.
 #include "client/control/directory.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(Directory, AsksOnceForEachAndForMoreTheMoreItAsks) {
   int told = 0;
   d.on_wanted = [&] { ++told; };
   for (const std::uint32_t rank : {9U, 4U, 9U}) d.want(rank);
-  d.want(5000);  // itself
+  d.want(5000);  // the rank itself
   d.want(6000);  // no rank has this number
   EXPECT_EQ(told, 1);
   EXPECT_EQ(d.take_wanted(), (Ranks{4, 9}));

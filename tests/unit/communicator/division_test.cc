@@ -50,8 +50,8 @@ TEST_P(DivisionTest, TheTwoPartsAreTheWhole) {
   }
 }
 
-// The ranks' part has the algorithm of a call of its own length, by the policy of the trees in use, not that of the whole
-// call, whose bytes go another way in part.
+// The ranks' part uses the algorithm for a call of its own length, by the policy of the trees in use. It does not use
+// the algorithm for the whole call, because some of the call's bytes go by the trees.
 TEST(Division, TheRanksPartHasTheAlgorithmForItsBytes) {
   std::array<tuning::Steps, kCollectiveCount> steps;
   for (tuning::Steps& one : steps) {

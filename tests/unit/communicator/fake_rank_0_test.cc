@@ -26,7 +26,7 @@ FrameHeader header_of(FrameType type) {
   return header;
 }
 
-/// A rank that is driven by the network's time.
+/// A rank that runs on the time of the simulated network.
 class Member {
  public:
   Member(SimNetwork& network, std::uint32_t rank, const Endpoint& root) : network_(network) {
@@ -164,7 +164,7 @@ TEST_F(FakeRank0, ThatTurnsRanksAwayIsAskedAgainUntilTheTimeOut) {
   EXPECT_LE(fake.came, 20) << "the rank tries ever more rarely";
 }
 
-/// A relay that passes every frame on between a rank and the true rank 0, changed as a test says.
+/// A relay between a rank and the true rank 0. It passes every frame on, with the changes that a test makes.
 class Relay final : public transport::Acceptor {
  public:
   explicit Relay(SimNetwork& network) : network_(network) {
@@ -178,7 +178,7 @@ class Relay final : public transport::Acceptor {
   }
 
   std::function<void(bool from_rank_0, FrameHeader&, std::vector<std::byte>&)> change;
-  std::string read;  // all payloads that it could read
+  std::string read;  // all payloads that the relay could read
 
  private:
   struct Side final : transport::ChannelHandler {
@@ -253,7 +253,7 @@ TEST_F(FakeRank0, ThatSaysAWordOfItsOwnIsNotHeard) {
   EXPECT_NE(group.rank_1->communicator->error()->code, Errc::aborted);
 }
 
-// The relay shows the true rank 0 the rank's answer as if it were another rank's.
+// The relay shows the true rank 0 the answer of this rank as the answer of another rank.
 TEST_F(FakeRank0, ThatPassesOnAProofAsAnotherRanksIsRefused) {
   Relayed group([](bool from_rank_0, FrameHeader& header, std::vector<std::byte>& body) {
     if (from_rank_0 || header.type != FrameType::hello || !text_of(body).contains("\"rank\":1")) return;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Rank 0 of two hosts with one rank each; the other one's leader never comes.
+/// Rank 0 in a group of two hosts with one rank each; the leader of the other host never comes.
 class LonelyLeader : public testing::Test {
  protected:
   LonelyLeader() {

@@ -1,5 +1,5 @@
-// A rank's end of a lane, and an aggregator that lies: results that are not the next one, or not the expected one, end
-// the lane and change nothing.
+// A rank's end of a lane, and an aggregator that lies: a result out of order, or an unexpected result, ends the lane
+// and changes no buffer.
 #include "client/collectives/in_network/lane_link.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr Signature kSum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
 constexpr std::uint32_t kWindow = 4;
 
-/// Takes contributions and sends the frames that the test chooses.
+/// An aggregator that takes contributions and sends the frames that the test chooses.
 class LyingAggregator final : public transport::Acceptor, public transport::ChannelHandler {
  public:
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
@@ -55,7 +55,7 @@ class LyingAggregator final : public transport::Acceptor, public transport::Chan
   std::unique_ptr<transport::Channel> channel_;
 };
 
-/// Starts operations of one segment each.
+/// A rank that starts operations of one segment each.
 class Caller final : public LaneUser {
  public:
   explicit Caller(std::size_t operations) {

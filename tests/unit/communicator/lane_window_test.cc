@@ -1,4 +1,4 @@
-// The window that one rank has in use on one lane, over links of every rate and length, on virtual time.
+// The window that one rank uses on one lane, over links of every rate and length, on virtual time.
 #include "client/collectives/in_network/lane_window.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using transport::TimePoint;
 
 constexpr double kRates[] = {100e6, 1e9, 10e9, 25e9, 100e9};  // bits per second
-constexpr double kTrips[] = {20e-6, 100e-6, 500e-6, 2e-3};    // seconds, of an empty segment
+constexpr double kTrips[] = {20e-6, 100e-6, 500e-6, 2e-3};    // round trips of an empty segment, in seconds
 
 /// A rank's link to an aggregator and back. Segments travel whole, one after the other, in each direction; the queues
 /// hold everything.
@@ -25,18 +25,19 @@ struct Way {
   std::uint32_t segment_bytes = 16 << 10;
 
   [[nodiscard]] double on_wire() const { return segment_bytes * 8 / rate; }
-  /// Seconds until one segment is back that meets no other.
+  /// Seconds until one segment is back, if no other segment is under way.
   [[nodiscard]] double alone() const { return trip + 2 * on_wire(); }
   /// Bytes that fill the link.
   [[nodiscard]] double held() const { return rate / 8 * alone(); }
 };
 
-/// Operations, one after the other, through such a way with a window.
+/// Operations, one after the other, over such a link with a window.
 class Lane {
  public:
   Lane(const Way& way, const LaneWindow::Settings& settings) : way_(way), window_(settings) {}
 
-  /// Returns the seconds that one operation of so many segments takes. `late`: the other ranks come later by this.
+  /// Returns the seconds that one operation of so many segments takes. `late`: seconds by which the other ranks come
+  /// later.
   double run(std::uint64_t segments, double late = 0) {
     const double began = now_;
     double up_free = now_, down_free = now_;
@@ -65,7 +66,7 @@ class Lane {
   void pause(double seconds) { now_ += seconds; }
   void take(const Way& way) { way_ = way; }
   [[nodiscard]] std::uint32_t segments() const { return window_.segments(); }
-  /// The most segments that were in flight at once since the last call.
+  /// Returns the greatest number of segments in flight at once since the last call.
   [[nodiscard]] std::size_t take_most() { return std::exchange(most_, 0); }
 
  private:

@@ -18,7 +18,7 @@ using transport::SimNetwork;
 
 const Endpoint kRoot{"rank0", 7000};
 
-/// Takes every frame, and sends what a test chooses.
+/// A rank 0 that accepts every frame, and sends frames that a test chooses.
 class Root final : public transport::Acceptor, public transport::ChannelHandler {
  public:
   explicit Root(SimNetwork& network) : listener_(std::move(*network.transport("rank0").listen(kRoot, *this))) {}
@@ -31,7 +31,7 @@ class Root final : public transport::Acceptor, public transport::ChannelHandler 
     body_.resize(header.payload_bytes);
     return transport::Accept{body_};
   }
-  /// It knows the secret, and lies only once it has proved itself.
+  /// This rank 0 knows the secret, and lies only after it has proved itself.
   void on_frame(transport::Channel&, const FrameHeader& frame, std::span<std::byte> payload) override {
     if (proof_.proved()) return;
     const json hello = json::parse(std::string_view(reinterpret_cast<const char*>(payload.data()), payload.size()));

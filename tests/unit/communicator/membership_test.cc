@@ -1,4 +1,4 @@
-// The star between rank 0 and the others, with real proofs over a network of virtual time.
+// The control star between rank 0 and the other ranks, with real proofs over a network of virtual time.
 #include "client/communicator/membership.h"
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One rank's membership alone: it goes through the meeting, and records the events.
+/// The membership of one rank, without its other parts: it goes through the meeting, and records the events.
 class LoneMember final : public MembershipUser, public Whole {
  public:
   LoneMember(transport::SimNetwork& network, std::uint32_t rank, std::uint32_t nranks, Secret secret)
@@ -58,7 +58,7 @@ class LoneMember final : public MembershipUser, public Whole {
     settings.id = {{"rank-0", 7471}, secret};
     settings.listen = {"rank-" + std::to_string(rank), 0};
     settings.host_id = settings.advertised_host = "rank-" + std::to_string(rank);
-    settings.link_rate = rank * std::uint64_t{10'000'000'000};  // rank 0 does not know its link's
+    settings.link_rate = rank * std::uint64_t{10'000'000'000};  // rank 0 does not know its link's rate
     return settings;
   }
   const std::string host_;

@@ -48,7 +48,7 @@ struct Case {
   std::optional<Errc> error;
 };
 
-// The connecting side takes one nonce, then one proof; any other message ends it.
+// The connecting side accepts one nonce, then one proof; any other message ends the handshake.
 constexpr Case kConnecting[] = {
     {State::fresh, Message::nonce, std::nullopt},     {State::fresh, Message::malformed_nonce, Errc::corrupt},
     {State::fresh, Message::proof, Errc::corrupt},    {State::fresh, Message::wrong_proof, Errc::corrupt},
@@ -138,7 +138,8 @@ TEST(MutualProof, WithoutTheSecretNeitherSideProvesAnything) {
   }
 }
 
-// Our own messages come back to us, as an answer, or over another connection on which we are the other side.
+// An attacker sends a rank's own messages back to it, as an answer, or over another connection on which the rank is the
+// other side.
 TEST(MutualProof, ReflectedWordsProveNothing) {
   AcceptingProof accepting(secret(1), make_nonce().value());
   EXPECT_EQ(accepting.check(scope(), {.nonce = accepting.nonce(), .proof = std::string(64, '0')}).error().code,

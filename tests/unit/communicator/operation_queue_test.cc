@@ -1,4 +1,4 @@
-// The rules of order, one by one.
+// The rules on the order of operations, one by one.
 #include "client/communicator/operation_queue.h"
 
 #include "tests/unit/communicator/part_rig.h"
@@ -41,7 +41,7 @@ TEST_F(OperationQueueTest, ByTreesTheyRunTogether) {
   ways_.ways.assign(4, in_network);
   for (int i = 0; i < 4; ++i) add();
   EXPECT_EQ(ways_.begun, (Numbers{0, 1, 2, 3}));
-  end(2);  // it ends out of order, and stays until the earlier ones have ended
+  end(2);  // operation 2 ends out of order, and stays until the earlier operations have ended
   EXPECT_EQ(queue_.first_number(), 0U);
   end(0);
   end(1);
@@ -116,7 +116,7 @@ TEST_F(OperationQueueTest, ALostTreeLeavesItsOwnPartAlone) {
   add(), add();
   queue_.leave_tree(*queue_.find(0), {Piece{}});
   queue_.leave_tree(*queue_.find(1), {Piece{}});
-  add();  // another rank had begun it on the lost trees, so it is split here, too
+  add();  // another rank had begun this operation on the lost trees, so this rank splits it, too
   queue_.run_remainders();
   EXPECT_EQ(ways_.remainders.size(), 1U);
   ways_.busy = false;

@@ -49,7 +49,7 @@ class PartTest : public testing::Test {
     shared_.life.meet();
     shared_.life.begin();
   }
-  /// Lets `time` pass in steps of at most a second, as for a process that runs.
+  /// Lets `time` pass in steps of at most a second, as if the process ran all the time.
   void pass(transport::Duration time) {
     for (; time > transport::Duration::zero(); time -= std::chrono::milliseconds(500)) {
       now_ += std::min<transport::Duration>(time, std::chrono::milliseconds(500));
@@ -63,7 +63,7 @@ class PartTest : public testing::Test {
   transport::TimePoint now_{std::chrono::hours(1)};
 };
 
-/// Stands in for the paths of operations: records what is started, and ends nothing by itself.
+/// Stands in for the paths of operations: records which operations start, and ends none by itself.
 class ManualWays final : public OperationWays {
  public:
   [[nodiscard]] bool may_begin() const override { return open; }
@@ -92,7 +92,7 @@ class ManualWays final : public OperationWays {
   bool open = true, busy = false, shares_run = false;
   std::vector<Operation::State> ways;  // by the operation's number
   std::vector<bool> split;             // by the operation's number
-  std::vector<std::uint64_t> shares;   // numbers of the shares that have begun
+  std::vector<std::uint64_t> shares;   // operations' numbers of the shares that have begun
   std::vector<std::uint64_t> begun;
   std::vector<std::pair<std::uint64_t, std::size_t>> remainders;  // numbers of operations, and of their pieces
   int ends = 0;

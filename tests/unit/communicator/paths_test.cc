@@ -1,5 +1,5 @@
-// Shared memory and hosts: a rank that takes no part in them although rank 0 says that all do; and the texts about
-// paths.
+// Shared memory and hosts: a rank that takes no part in them although rank 0 says that all ranks do; and the texts
+// about paths.
 #include "client/communicator/host_path.h"
 #include "client/communicator/local_path.h"
 #include "client/communicator/path_report.h"

@@ -1,4 +1,5 @@
-// Places that come by pages, and repeated requests: rank 0's questions, and the answers that it passes on.
+// Places that come by pages, and repeated requests: rank 0's requests to the manager, and the answers that it passes
+// on.
 #include "client/recovery/places.h"
 
 #include <gtest/gtest.h>
@@ -113,7 +114,7 @@ TEST_F(PlacesTest, NothingIsAskedOnceTheTreesAreLost) {
 TEST(Attempts, ARequestWhoseAnswerDidNotComeIsTheSameRequestAgain) {
   Rig rig;
   rig.start();
-  rig.wait(Rig::usual().answer_limit + 1s);  // there is no answer, so it asks again
+  rig.wait(Rig::usual().answer_limit + 1s);  // no answer comes, so rank 0 asks again
   ASSERT_EQ(rig.manager.attempts.size(), 2U);
   EXPECT_EQ(rig.manager.attempts[1], rig.manager.attempts[0]);
   EXPECT_EQ(rig.manager.link_rate, kLinkRate);

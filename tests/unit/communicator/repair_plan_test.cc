@@ -1,4 +1,5 @@
-// Every rank that lacks a result gets it, once, from a rank that has it by then; and no rank is told about all others.
+// Every rank that lacks a result gets it, once, from a rank that already has it; and no rank gets a list of all other
+// ranks.
 #include "client/recovery/repair_plan.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #pragma once
 // A rank's mesh, and the other ends of its connections, which the test plays frame by frame. The rank is 0, so the
-// others connect.
+// other ranks connect.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,7 +21,7 @@ struct ScriptedFrame {
   std::vector<std::byte> payload;
 };
 
-/// Records what is sent, and hands on what comes when the test lets it.
+/// Records the frames that the rank sends, and delivers frames to the rank when the test says so.
 class ScriptedChannel final : public transport::Channel {
  public:
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
@@ -43,7 +43,7 @@ class ScriptedChannel final : public transport::Channel {
     coming_.push_back(std::move(frame));
     run();
   }
-  /// Reads all that can be read now, and reports all frames as sent.
+  /// Delivers all frames that the rank reads now, and reports all frames as sent.
   void run() {
     while (!closed_ && !unsaid_.empty()) {
       const std::uint64_t cookie = unsaid_.front();
@@ -95,7 +95,7 @@ class ScriptedPeers : public testing::Test {
     known->handler = mesh_.accept(peer_class, peer, {}, channel).handler;
     return *known;
   }
-  /// Runs until nothing moves any more.
+  /// Runs until no frame moves any more.
   void settle() {
     for (int round = 0; round < 10; ++round) {
       for (auto& [key, channel] : channels_) channel->run();
@@ -131,7 +131,7 @@ class ScriptedPeers : public testing::Test {
     channel(PeerClass::tagged, from).comes({header_of(FrameType::want, number, 0, 0), {}});
     settle();
   }
-  /// Returns the numbers that this rank has wanted from the other one since the last call.
+  /// Returns the numbers of the offers for which this rank has sent a `want` to the other rank since the last call.
   std::vector<std::uint64_t> wanted(std::uint32_t of) {
     std::vector<std::uint64_t> numbers;
     for (const ScriptedFrame& frame : std::exchange(channel(PeerClass::tagged, of).sent, {})) {

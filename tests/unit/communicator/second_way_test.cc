@@ -1,5 +1,5 @@
-// Two ranks that talk over devices. A device fails, or a connection breaks, after each event of the same run. This
-// covers every border between frames and every point within them, in either direction and from either side.
+// Two ranks that are connected over devices. A device fails, or a connection breaks, after each event of the same run.
+// This covers every border between frames and every point within them, in either direction and from either side.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -26,7 +26,7 @@ std::byte expected(std::uint32_t from, std::size_t message, std::size_t at) {
   return static_cast<std::byte>(from * 101 + message * 31 + at * 7 + at / 251);
 }
 
-/// One rank: sends one message of each size, and receives one, all at once.
+/// One rank. It sends one message of each size, and receives one of each size, all at once.
 class Talker {
  public:
   Talker(SimNetwork& network, std::uint32_t rank, std::uint32_t early_bytes_max)
@@ -77,8 +77,8 @@ class Talker {
                                             EXPECT_TRUE(status);
                                             EXPECT_EQ(++out.ended, 1U);
                                             ++sent_;
-                                            // The buffer is the caller's again: overwrite it, so that a late reader is
-                                            // found out.
+                                            // The buffer belongs to the caller again: overwrite it, so that the test
+                                            // detects a late reader.
                                             std::ranges::fill(out.memory, std::byte{0xA5});
                                           }});
     }
@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Losses, SecondWay,
                                                           Loss::unnoticed_by_1),
                                           testing::Values(0U, 50U, 100U)));
 
-// The acknowledgements bound the memory for sent frames, in one direction, too.
+// Acknowledgements bound the memory for sent frames, even if all frames go in one direction.
 TEST(SentFrames, KeepsCopiesUntilTheyAreTakenAndNoLonger) {
   SentFrames sent(16);
   std::array<std::byte, 8> small{};

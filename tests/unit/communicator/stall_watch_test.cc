@@ -1,4 +1,4 @@
-// Each time limit, in virtual time; and rank 0's part when ranks call different things.
+// Each time limit, in virtual time; and rank 0's part when ranks call different operations.
 #include "client/communicator/stall_watch.h"
 
 #include "tests/unit/communicator/part_rig.h"
@@ -174,7 +174,7 @@ TEST_F(StallWatchTest, TellsWhoCalledWhat) {
   EXPECT_EQ(static_cast<Errc>(whole_.to_rank_0.back().value), Errc::mismatch);
   EXPECT_NE(whole_.to_rank_0.back().body.find("(max)"), std::string::npos) << whole_.to_rank_0.back().body;
 
-  theirs.operation = 7;  // the peer has passed our operation: rank 0 finds out what it called instead
+  theirs.operation = 7;  // the peer has passed our operation: rank 0 finds out which operation it called instead
   watch_.on_mismatch(2, {.operation = 3, .signature = mine}, theirs);
   ASSERT_EQ(told(FrameType::stalled), 1U);
   EXPECT_EQ(whole_.to_rank_0.back().operation, 3U);

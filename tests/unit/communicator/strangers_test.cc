@@ -1,5 +1,5 @@
-// Connections of strangers to the ranks' listeners: silent ones, and ones that prove nothing. They keep no rank out,
-// and cost a bounded number of connections and a bounded time.
+// Connections of strangers to the ranks' listeners: some are silent, and some send no proof. They keep no rank out, and
+// cost a bounded number of connections and a bounded time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Endpoint listener_of(std::uint32_t rank) {
   return {"rank" + std::to_string(rank), static_cast<std::uint16_t>(7000 + rank)};
 }
 
-/// A stranger that connects, perhaps says something, and waits.
+/// A stranger that connects, perhaps sends a frame, and waits.
 class Stranger final : public transport::ChannelHandler {
  public:
   Stranger(transport::Transport& from, const Endpoint& to, const std::string& hello = {}) {
@@ -50,7 +50,7 @@ class Stranger final : public transport::ChannelHandler {
   bool heard_reason_ = false;
 };
 
-/// A rank that proves itself to another and then, on an overloaded machine, says nothing more.
+/// A rank that proves itself to another rank and then, on an overloaded machine, sends nothing more.
 class SlowRank final : public transport::ChannelHandler {
  public:
   SlowRank(transport::Transport& from, std::uint32_t rank, std::uint32_t to)
@@ -85,7 +85,7 @@ class SlowRank final : public transport::ChannelHandler {
   std::unique_ptr<transport::Channel> channel_;
 };
 
-/// One rank, which sends a message to every other as soon as it is ready.
+/// One rank, which sends a message to every other rank as soon as it is ready.
 class Talker {
  public:
   Talker(SimNetwork& network, std::uint32_t rank) : network_(network), host_(listener_of(rank).host), rank_(rank) {

@@ -1,4 +1,4 @@
-// Messages with tags: offers, wants and data, and the frames that a rank must not send about them.
+// Messages with tags: frames of the types offer, want and message, and such frames that a rank must not send.
 #include "client/communicator/tagged_messages.h"
 
 #include "tests/unit/communicator/scripted_peers.h"

@@ -1,4 +1,4 @@
-// The states of trees, and the effect of rank 0's messages in each, late and senseless ones included.
+// The states of trees, and the effect of rank 0's messages in each state, also of late and senseless messages.
 #include "client/communicator/tree_life.h"
 
 #include <nlohmann/json.hpp>
@@ -342,12 +342,12 @@ TEST_F(TreeLifeTest, LanesMayDifferInWindowAndWeight) {
   auto body = descriptor(3);
   body["lanes"][0]["weight"] = 4;
   body["lanes"][1]["window"] = 8;
-  body["lanes"][2]["weight"] = 2;  // lane 1 has none: 1
+  body["lanes"][2]["weight"] = 2;  // lane 1 has no weight, which means 1
   use(1, body.dump());
   const Trees& trees = *trees_.trees();
   EXPECT_EQ(trees.terms.cycle, 7U);
   EXPECT_EQ(trees.lanes[1]->descriptor().window, 8U);
-  // Operation 0: places 0 to 6 of the cycle.
+  // Operation 0 has places 0 to 6 of the cycle.
   std::vector<int> taken(7, 0);
   for (const auto& lane : trees.lanes) {
     for (std::uint64_t s = lane->turns().first(0); s < 7; s = lane->turns().after(0, s)) ++taken[s];

@@ -24,7 +24,7 @@ FrameBytes bytes_of(std::string_view text);
 /// Returns a datagram from `from` to `to`, from port 4000 to port 7471.
 FrameBytes udp_frame(std::string_view from, std::string_view to, std::string_view payload, std::uint16_t vlan = 0,
                      Ecn ecn = Ecn::capable_0);
-/// Returns the same from a flow.
+/// Returns a datagram of the given flow.
 FrameBytes udp_frame(const UdpFlow& flow, std::span<const std::byte> payload, ChecksumsByDevice device = {});
 FrameBytes arp_frame(ArpOperation operation, const Station& sender, const Station& target,
                      const MacAddress& to = kBroadcastMac);

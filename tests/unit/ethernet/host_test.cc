@@ -25,7 +25,7 @@ HostSettings settings() {
 
 class HostTest : public ::testing::Test {
  protected:
-  /// Parses a frame of the host and checks all its checksums; nothing if the host gives no answer.
+  /// Parses a frame of the host and checks all its checksums; returns nothing if the host gives no answer.
   std::optional<Frame> ask(const FrameBytes& bytes) {
     answer.assign(2048, std::byte{0xEE});
     answer.resize(host.answer(parse_frame(bytes), bytes, now, answer));
@@ -196,11 +196,11 @@ TEST_F(HostTest, TellsAllWhoProbesForItsAddress) {
 
 TEST_F(HostTest, RefusesSolicitationsWhoseOptionsAreWrong) {
   auto rest = neighbour_rest(0, us6.ip, NeighbourOption::source_address, kTheirMac);
-  rest[21] = 0;  // an option of no length would never end
+  rest[21] = 0;  // a parser that skips an option of length 0 would never end
   const IpAddress group = solicited_node_of(us6.ip);
   const Station to{multicast_mac_of(group), group};
   EXPECT_FALSE(ask(icmp_frame(their6, to, {kNeighbourSolicitation}, rest, 255)));
-  rest[21] = 2;  // longer than the message
+  rest[21] = 2;  // the option is longer than the message
   EXPECT_FALSE(ask(icmp_frame(their6, to, {kNeighbourSolicitation}, rest, 255)));
   EXPECT_EQ(host.counts().neighbours.entries, 0U);
 }

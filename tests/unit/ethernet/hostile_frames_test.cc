@@ -1,5 +1,5 @@
-// Any frame may arrive: no byte outside of it is read or written (the sanitizers watch), and a datagram that the parser
-// finds lies within it.
+// Any frame may arrive. The parser reads and writes no byte outside of the frame (the sanitizers check this), and a
+// datagram that it finds lies within the frame.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -148,7 +148,7 @@ TEST_F(Neighbours, DisplaceStrangersFirstAndThenThoseWhoseUseIsLongestAgo) {
   EXPECT_TRUE(knows(mapped({10, 0, 1, 1})));
 }
 
-// The two stations of the address differ in every byte, so a torn read would show.
+// The two stations of the address differ in every byte, so the test detects a torn read.
 TEST_F(Neighbours, AreReadWholeWhileTheyMove) {
   const MacAddress one{{2, 2, 2, 2, 2, 2}};
   const MacAddress two{{4, 4, 4, 4, 4, 4}};

@@ -80,7 +80,7 @@ TEST_P(ParsesUdp, NotWhereItIsCutShort) {
 
 TEST_P(ParsesUdp, NotWithALengthThatIsNotThatOfTheDatagram) {
   for (const std::uint16_t length : std::array<std::uint16_t, 5>{0, 7, 19, 21, 0xFFFF}) {
-    FrameBytes wrong = frame("some payload");  // 20 with its header
+    FrameBytes wrong = frame("some payload");  // 20 bytes with UDP's header
     store16(wrong.data() + udp_at() + 4, length);
     EXPECT_EQ(parse_frame(wrong).drop, Drop::udp_length) << length;
   }
@@ -107,7 +107,7 @@ TEST(Parser, TakesUdpWithoutAChecksumOverIpv4Alone) {
   EXPECT_EQ(parse_frame(six).drop, Drop::udp_checksum);
 }
 
-/// A frame with something wrong in its IP header, and its header checksum right.
+/// Returns a frame with an error in its IP header, and with a right header checksum.
 Drop drop_of(const Family& family, const std::function<void(std::byte* ip)>& spoil) {
   FrameBytes frame = udp_frame(family.from, family.to, "payload");
   spoil(frame.data() + kEthernetBytes);

@@ -1,4 +1,4 @@
-// PlainUdp decides by a few comparisons: it agrees with the parser, or leaves the frame to it.
+// PlainUdp decides by a few comparisons: it gives the parser's result, or leaves the frame to the parser.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ PlainUdp waiting(std::uint16_t vlan = 0) {
   return plain;
 }
 
-/// Returns true if PlainUdp takes the frame, and checks that the parser then says the same.
+/// Returns true if PlainUdp accepts the frame, and checks that the parser then gives the same result.
 bool matches(const FrameBytes& bytes, std::uint16_t vlan = 0) {
   PlainDatagram found;
   if (!waiting(vlan).match(bytes, found)) return false;

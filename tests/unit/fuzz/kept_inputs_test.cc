@@ -1,4 +1,4 @@
-// The file in which a fuzz target keeps its inputs, as the replays read it.
+// Replays read the file in which a fuzz target keeps its inputs.
 #include "tests/fuzz/kept_inputs.h"
 
 #include <gmock/gmock.h>

@@ -21,7 +21,7 @@ inline Bytes random_bytes(std::size_t count, std::uint64_t seed) {
   return bytes;
 }
 
-/// Gives each test a fresh fake driver, and a pointer to it as the library sees it.
+/// Gives each test a new fake driver, and the pointer by which the library uses it.
 class WithFakeDriver : public fake_cuda::WithDriver {
  protected:
   void SetUp() override {

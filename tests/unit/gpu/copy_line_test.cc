@@ -94,7 +94,7 @@ TEST_F(Copies, AllEndBeforeTheLineGoes) {
   EXPECT_EQ(ended, 20);
 }
 
-// The error comes in its turn, and copies begun before it succeed.
+// The caller gets the error in order, and copies that began before it succeed.
 TEST_F(Copies, SayWhatFailed) {
   for (const char* call : {"cuMemcpyAsync", "cuEventRecord", "cuEventQuery"}) {
     fake_cuda::reset();

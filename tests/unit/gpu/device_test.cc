@@ -106,7 +106,7 @@ TEST(GpuDevice, StagesTheBitsDownAndUp) {
         stager.stage({.send = send.pointer(), .send_bytes = bytes, .recv = recv.pointer(), .recv_bytes = bytes});
     ASSERT_TRUE(call) << call.error().message;
     (*call)->begin();
-    // Act as a lane does: use data as soon as they have arrived, and send their result up.
+    // Do what a lane does: use data as soon as they have arrived, and copy their result to the GPU.
     constexpr std::size_t kSegment = 65536;
     for (std::size_t at = 0; at < bytes; at += kSegment) {
       const std::size_t here = std::min(kSegment, bytes - at);

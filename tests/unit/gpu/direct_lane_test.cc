@@ -1,5 +1,5 @@
-// A lane's places in device memory: a place is free only after the copy out of it has ended, which wakes a thread that
-// waits for one; retained data keep their order.
+// A lane's places in device memory. A place is free only after the copy out of it has ended; the end wakes a thread
+// that waits for a place. Retained data keep their order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kWindow = 4, kSegmentBytes = 64;
 
-/// Copies only when the test says so.
+/// A stand-in for the GPU's copies, which happen only when the test says so.
 class Device final : public DirectDevice {
  public:
   struct Copy {

@@ -1,5 +1,5 @@
-// Calls whose buffers stay in GPU memory: their registrations and how long these last, the order of work in the GPU,
-// and calls that leave GPU memory after they have begun. The transport records the requests.
+// Calls whose buffers stay in GPU memory: their registrations, the lifetime of these, the order of work in the GPU, and
+// calls that leave GPU memory after they have begun. The transport records the requests.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ using transport::DeviceWay;
 constexpr std::size_t kChunk = StagedCall::kChunkBytes;
 constexpr std::size_t kBytes = 4 * kChunk + 4096;
 
-/// A transport that registers device memory and does nothing else.
+/// A transport that only registers device memory.
 class NotingTransport final : public test::NoTransport, public transport::TakesDeviceMemory {
  public:
   class Kept final : public transport::KeptMemory {
@@ -117,7 +117,7 @@ TEST_F(DirectCalls, AreThoseOfOneGpuThatAreLargeEnough) {
   const DeviceBytes a(kBytes), b(kBytes), other(kBytes, 1);
   Bytes host(kBytes);
   EXPECT_NE(direct(between(a, b)), nullptr);
-  // The buffers of a broadcast: recv alone.
+  // A broadcast has only one buffer, recv.
   EXPECT_NE(direct({.recv = a.pointer(), .recv_bytes = kBytes}), nullptr);
   EXPECT_EQ(direct(between(a, b, Stager::kDirectBytesMin - 1)), nullptr);
   EXPECT_EQ(direct(between(a, other)), nullptr);
@@ -196,7 +196,7 @@ TEST_F(DirectCalls, HoldTheirMemoryAsLongAsTheyLive) {
   stager->forget({memory.pointer(), kBytes});
   EXPECT_TRUE(held(memory, 0, kBytes));
   ASSERT_TRUE(second->materialize(false, {}));
-  EXPECT_FALSE(held(memory, 0, 1));  // the network does not touch it now
+  EXPECT_FALSE(held(memory, 0, 1));  // the network does not use this memory now
   EXPECT_TRUE(end(*second));
   auto block = gpu_of(*second).allocate(transport, kBytes);
   ASSERT_TRUE(block);
@@ -334,7 +334,7 @@ TEST_F(DirectCalls, AFlushComesBeforeAnybodyReadsWhatTheNetworkWrote) {
   EXPECT_TRUE(end(*left));
   fake_cuda::fail("cuFlushGPUDirectRDMAWrites", fake_cuda::kNotSupported);
   const auto unflushed = direct(in_place(memory));
-  // An error is better than a result that may not have arrived.
+  // The call must fail rather than return a result that may not have arrived.
   EXPECT_FALSE(end(*unflushed));
 }
 
@@ -373,7 +373,7 @@ TEST_F(DirectCalls, BringTheirInputAndTheResultsSoFarToTheHost) {
     EXPECT_EQ(recv.content(), last);
     EXPECT_EQ(send.content(), input);
   }
-  EXPECT_TRUE(lines.empty());  // the log is empty, because nothing was wrong with the path
+  EXPECT_TRUE(lines.empty());  // the log is empty, because the path works
 }
 
 TEST_F(DirectCalls, BringThemAfterWhatWasStillBeingCopiedThere) {

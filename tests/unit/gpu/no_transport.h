@@ -1,5 +1,5 @@
 #pragma once
-// A transport that reaches no other process: for code that only asks it about memory.
+// A transport that reaches no other process, for code that only asks a transport about memory.
 #include <functional>
 #include <memory>
 

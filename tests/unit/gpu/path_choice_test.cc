@@ -1,4 +1,4 @@
-// Every combination of facts gives a path and a sentence about it.
+// For every combination of facts, the choice is a path with a sentence about it.
 #include "client/gpu/path_choice.h"
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ TEST(PathChoice, FollowsFromTheFactsInEveryCombination) {
       ASSERT_EQ(choice.path, expected) << bits << ", " << ordering << ": " << choice.sentence;
       ASSERT_EQ(choice.flush, expected != CopyRoute::staging && ordering < 100) << bits << ", " << ordering;
       ASSERT_THAT(choice.sentence, HasSubstr("GPU 3 (H200): "));
-      // The sentence names every path that was not taken, and why.
+      // The sentence names every path that the choice refused, and the reason.
       if (expected != CopyRoute::dma_buf) {
         ASSERT_THAT(choice.sentence, HasSubstr("as a dma-buf")) << bits;
       }

@@ -126,7 +126,7 @@ TEST_F(StagedCalls, TakeResultsUpBeforeTheOperationEnds) {
   call->finish(Status{}, [&](const Status& status) { done.set_value(status); });
   EXPECT_TRUE(done.get_future().get());
   EXPECT_EQ(recv.content(), result);
-  EXPECT_EQ(fake_cuda::counts().copies - before, 3U);  // no byte is copied to the GPU twice
+  EXPECT_EQ(fake_cuda::counts().copies - before, 3U);  // the stager copies no byte to the GPU twice
 }
 
 TEST_F(StagedCalls, AreDoneOnlyWhenNoCopyTouchesTheBuffers) {
@@ -143,7 +143,7 @@ TEST_F(StagedCalls, AreDoneOnlyWhenNoCopyTouchesTheBuffers) {
   fake_cuda::release();
   stager->drain();
   EXPECT_TRUE(done);
-  EXPECT_EQ(fake_cuda::counts().copies, 4U);  // all of them from the GPU
+  EXPECT_EQ(fake_cuda::counts().copies, 4U);  // all four copies come from the GPU
 }
 
 TEST_F(StagedCalls, StayInPlace) {
@@ -239,7 +239,7 @@ TEST_F(StagedCalls, AreRefusedWhereTheGpuCannotBeUsed) {
     EXPECT_EQ(made.error().code, Errc::exhausted) << call;
   }
   fake_cuda::reset();
-  // The error does not make the next call fail either.
+  // The error also does not make the next call fail.
   EXPECT_TRUE(stager->stage(between(send, recv, 100)));
 }
 

@@ -1,4 +1,4 @@
-// The pieces add up to the whole call: each element once, in order.
+// The pieces make up the whole call: they have each element once, in order.
 #include "client/collectives/hosts/cut.h"
 
 #include <gtest/gtest.h>

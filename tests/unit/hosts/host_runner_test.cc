@@ -16,7 +16,8 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Leads all hosts, and runs the operations between them: sums of int32, scaled sums, and broadcasts.
+/// Stands in for the network between the hosts' leaders, and runs their operations: sums of int32, scaled sums, and
+/// broadcasts.
 class Between {
  public:
   explicit Between(std::uint32_t hosts) : waiting_(hosts) {}
@@ -103,7 +104,7 @@ class World {
             .known_as = map_.members(host)};
   }
 
-  /// Runs until nothing moves within the hosts.
+  /// Runs until no rank makes progress within the hosts.
   void settle() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -197,7 +198,7 @@ TEST(HostRunner, EveryCollectiveGivesWhatItDoesWithoutHosts) {
   }
 }
 
-// Every rank has 60,000, and the sum of two does not fit into float16.
+// Every rank contributes 60,000, and the sum of two ranks does not fit into float16.
 TEST(HostRunner, AverageOfLargeFloat16IsFiniteWhateverTheSizesOfTheHosts) {
   constexpr std::uint16_t k60000 = 0x7B53;
   constexpr std::size_t kCount = 3'000;
