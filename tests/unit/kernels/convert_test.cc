@@ -82,7 +82,7 @@ class ConvertOnTarget : public testing::TestWithParam<Case> {
  protected:
   static DType dtype() { return GetParam().dtype(); }
 
-  /// Returns an empty text if the kernel gives the reference's bits and counts, for an output `misalignment` bytes off.
+  /// Returns an empty text if the kernel gives the reference's bits and counts. The output is `misalignment` bytes off.
   static std::string narrowed(const std::vector<float>& in, Overflow overflow, bool counted, bool stream,
                               std::size_t misalignment = 0) {
     std::vector<std::byte> expected(in.size() * size_of(dtype()));

@@ -74,8 +74,8 @@ struct Shape {
   std::size_t inputs;
   std::size_t count;
   std::uint32_t divisor = 1;
-  std::size_t misalignment = 0;  // in elements, of every array
-  std::size_t odd_one = 0;       // more elements, of the first input alone
+  std::size_t misalignment = 0;  // misalignment of every array, in elements
+  std::size_t odd_one = 0;       // further misalignment of the first input, in elements
   std::uint64_t lanes = 7;
 };
 
@@ -149,7 +149,7 @@ std::vector<float> floats(std::size_t count) {
   std::mt19937_64 random(count);
   const std::vector<std::byte> bytes = test::values(DType::float32, count, random);
   std::vector<float> values(count);
-  std::ranges::copy(bytes, std::as_writable_bytes(std::span(values)).data());  // works without elements, too
+  std::ranges::copy(bytes, std::as_writable_bytes(std::span(values)).data());  // this works without elements, too
   return values;
 }
 
@@ -240,7 +240,7 @@ const std::byte* bytes_of(const std::vector<float>& values) {
   return reinterpret_cast<const std::byte*>(values.data());
 }
 
-/// Quantizes as the kernel does, whose GPU lanes compare by shuffles.
+/// Quantizes like the kernel, whose GPU lanes compare by shuffles.
 void run_quantize(const QuantizeArguments& arguments) {
   for (std::uint64_t begin = 0; begin < arguments.count; begin += arguments.block) {
     const std::uint64_t end = std::min(begin + arguments.block, arguments.count);
@@ -252,7 +252,7 @@ void run_quantize(const QuantizeArguments& arguments) {
   }
 }
 
-/// Quantizes and converts back, with float32 `floats_at` elements and int8 `steps_at` elements from a boundary.
+/// Quantizes and converts back. The float32 array is `floats_at` elements from a boundary, the int8 array `steps_at`.
 void expect_quantized(std::size_t block, std::size_t count, std::size_t floats_at, std::size_t steps_at) {
   std::vector<float> in(count);
   for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<float>(i % 101) * 0.37F - 17.0F;

@@ -37,9 +37,9 @@ struct Shape {
   std::size_t inputs;
   std::size_t count;
   std::uint32_t divisor = 1;
-  std::size_t misalignment = 0;  // in elements, of every array
-  std::size_t odd_one = 0;       // elements by which the first input alone is misaligned more
-  bool in_place = false;         // the result goes over the last input
+  std::size_t misalignment = 0;  // misalignment of every array, in elements
+  std::size_t odd_one = 0;       // further misalignment of the first input, in elements
+  bool in_place = false;         // the result overwrites the last input
 };
 
 std::string reduced(Case the_case, Shape shape) {

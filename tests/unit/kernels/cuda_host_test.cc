@@ -146,7 +146,7 @@ TEST(CudaReduce, SizesTheGridToTheWorkAndToTheChip) {
   const auto kernels = loaded(driver);
   const DeviceAddress inputs[] = {0x10000, 0x20000};
   ASSERT_TRUE(kernels->reduce(DType::float32, ReduceOp::sum, inputs, 0x30000, 4096, 1, nullptr));
-  EXPECT_EQ(driver.launches.back().blocks, 4U);  // 1024 vectors, 256 threads to a block
+  EXPECT_EQ(driver.launches.back().blocks, 4U);  // 1024 vectors, 256 threads per block
   ASSERT_TRUE(kernels->reduce(DType::float32, ReduceOp::sum, inputs, 0x30000, std::size_t{1} << 30, 1, nullptr));
   EXPECT_EQ(driver.launches.back().blocks, 132U * 4);
 }
@@ -232,7 +232,7 @@ TEST(CudaPack, UsesOneLaunchForAllTensors) {
     ASSERT_TRUE(kernels->unpack(*table, 0x40000, nullptr));
     ASSERT_EQ(driver.launches.size(), 2U);
     EXPECT_EQ(driver.launches[0].kernel, "pack");
-    EXPECT_EQ(driver.launches[0].blocks, 4U);  // one tensor has 1 chunk, another has 3
+    EXPECT_EQ(driver.launches[0].blocks, 4U);  // one tensor has 1 chunk, the other tensor has 3
     EXPECT_EQ(driver.allocations, 1);
   }
   EXPECT_EQ(driver.allocations, 0);

@@ -1,5 +1,5 @@
 #pragma once
-// A CUDA driver that only remembers its calls, for tests of the decisions of the host side.
+// A CUDA driver that only records its calls, for tests of the host side's decisions.
 #include <cstring>
 #include <map>
 #include <string>
@@ -20,7 +20,7 @@ class FakeCudaDriver final : public cuda::CudaDriver {
     unsigned blocks;
     unsigned threads;
     cuda::StreamHandle stream;
-    bool in_context;  // our context was current
+    bool in_context;  // true: the library's context was current
     void** arguments;
   };
 

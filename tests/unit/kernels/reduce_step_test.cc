@@ -1,5 +1,5 @@
-// Averages over several steps: the same bits on every target, finite after any number of steps, and as good as in one
-// step.
+// Averages over several steps have the same bits on every target, are finite after any number of steps, and are as
+// exact as in one step.
 #include "tributary/kernels/reduce_step.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ Array encoded(DType dtype, double value, std::size_t count = 1) {
 
 using reference::largest_of;
 
-/// Reduces by random trees: takes any neighbours, at most seven at once, until one array is left.
+/// Reduces by random trees: reduces neighbours, at most seven at once, until one array is left.
 class RandomTree {
  public:
   RandomTree(DType dtype, std::vector<Array> values, std::mt19937_64& random) : dtype_(dtype), random_(random) {

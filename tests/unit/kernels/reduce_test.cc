@@ -45,7 +45,7 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 /// Runs every target's kernel on inputs at chosen alignments, and compares with the reference's result.
 class Trial {
  public:
-  /// Names how reduce() walks through the arrays, which it chooses by their size.
+  /// The order in which reduce() goes through the arrays, which it chooses by their size.
   enum class Way { cached, ahead, streamed };
 
   struct Shape {
@@ -130,7 +130,7 @@ class Trial {
 
 class ReduceOnEveryTarget : public testing::TestWithParam<Case> {
  protected:
-  // A group is at most four vectors of 64 bytes, but SVE's vectors can be longer; the last lengths reach those.
+  // A group is at most four vectors of 64 bytes, but SVE's vectors can be longer; the last lengths test such vectors.
   [[nodiscard]] static std::vector<std::size_t> lengths() {
     const std::size_t vector = 64 / size_of(GetParam().dtype);
     return {0,
@@ -208,7 +208,7 @@ TEST_P(ReduceOnEveryTarget, GivesTheReferencesBitsForEveryPairOfSmallValues) {
     const std::uint32_t divisor = op == ReduceOp::avg ? static_cast<std::uint32_t>(other % 300 + 1) : 1;
     reference::reduce(dtype, op, inputs, expected.data(), codes, divisor);
     for (const Target target : available_targets()) {
-      if (target == Target::scalar) continue;  // is itself the reference
+      if (target == Target::scalar) continue;  // this target is the reference itself
       reduce_table(target).functions[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)](
           {.inputs = inputs,
            .inputs_count = 2,
@@ -255,7 +255,7 @@ TEST(Reduce, AveragesByOneAsItSums) {
   }
 }
 
-// A result larger than the last cache is streamed; in place it must not be.
+// A result larger than the last cache is written past the caches; in place it must not be.
 TEST(Reduce, GivesTheSameBitsForArraysLargerThanTheCaches) {
   constexpr std::size_t kCount = (std::size_t{24} << 20) / sizeof(float) + 13;
   std::vector<float> first(kCount), second(kCount), out(kCount);

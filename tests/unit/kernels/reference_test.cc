@@ -1,4 +1,5 @@
-// The reference against values from manual calculation or printed in the standards. All other tests rely on it.
+// The reference against values that were calculated by hand or are printed in the standards. All other tests rely on
+// it.
 #include "kernels/reference/reduce.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +97,7 @@ TEST(ReferenceReduce, WrapsIntegers) {
 TEST(ReferenceReduce, AveragesIntegersTowardZero) {
   EXPECT_EQ(reduced<std::int32_t>(DType::int32, ReduceOp::avg, std::array<std::int32_t, 3>{-1, -2, -4}, 3), -2);
   EXPECT_EQ(reduced<std::uint8_t>(DType::uint8, ReduceOp::avg, std::array<std::uint8_t, 2>{255, 255}, 2),
-            127);  // wraps to 254 first
+            127);  // the first sum wraps to 254
 }
 
 TEST(ReferenceReduce, RoundsASumOfHalvesOnce) {

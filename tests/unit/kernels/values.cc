@@ -47,7 +47,7 @@ std::uint64_t special_float(Layout layout, std::uint64_t pick) {
                               std::uint64_t{1},
                               unit - 1,
                               unit,
-                              unit + 1,  // zero, the subnormals' ends, the least normals
+                              unit + 1,  // zero, the least and greatest subnormals, the least normals
                               exponent_mask - 1,
                               exponent_mask - unit,
                               exponent_mask,

@@ -24,12 +24,12 @@ namespace tributary::kernels::test {
 [[nodiscard]] bool is_nan(DType dtype, std::uint64_t bits);
 [[nodiscard]] bool is_quiet_nan(DType dtype, std::uint64_t bits);
 
-/// Returns an empty text if the arrays agree: equal bits, or a NaN expected and any quiet NaN given. Else a sentence
-/// with the first difference.
+/// Returns an empty text if the arrays agree: they have equal bits, or any quiet NaN where a NaN is expected. Else a
+/// sentence with the first difference.
 [[nodiscard]] std::string difference(DType dtype, const std::byte* expected, const std::byte* actual,
                                      std::size_t count);
 
-/// Holds bytes at a chosen distance from a 64-byte boundary, between guards that reveal writes beside them.
+/// Bytes at a chosen distance from a 64-byte boundary, between guards that reveal writes outside of them.
 class GuardedArray {
  public:
   GuardedArray(std::size_t bytes, std::size_t misalignment);

@@ -1,4 +1,4 @@
-// Calls end in their order, whichever thread drives them.
+// Calls end in their order; it does not matter which thread drives them.
 #include "client/collectives/local/call_queue.h"
 
 #include <gtest/gtest.h>

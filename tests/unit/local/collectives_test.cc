@@ -1,4 +1,5 @@
-// Every collective of ranks on one host gives what a few lines of scalar code give, on every rank the same bits.
+// Every collective of ranks on one host gives the result of a few lines of scalar code, with the same bits on every
+// rank.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,7 +14,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Returns bits that are a number of moderate size in every dtype: floats between about 0.5 and 8, of either sign.
+/// Returns bits that mean a number of moderate size in every dtype: positive and negative floats between about 0.5 and
+/// 8.
 Bytes numbers(DType dtype, std::size_t count, std::uint32_t rank, std::uint64_t salt) {
   Bytes bytes(count * size_of(dtype));
   for (std::size_t i = 0; i < count; ++i) {
@@ -225,7 +227,7 @@ TEST(LocalCollectives, CombineMoreRanksThanOnePassOfTheKernelsTakes) {
   });
 }
 
-// Only results of long vectors go past the caches, with rows of the ordinary size.
+// With rows of the ordinary size, only results of long vectors are written past the caches.
 TEST(LocalCollectives, GiveTheReferencesBitsForLongVectors) {
   GroupSettings settings = settings_of(2);
   settings.note_bytes = 8192;
@@ -236,7 +238,7 @@ TEST(LocalCollectives, GiveTheReferencesBitsForLongVectors) {
   });
 }
 
-// One rank is slow, so that the others run ahead as far as the rows let them, over operations of several kinds.
+// One rank is slow, so that the other ranks run ahead as far as the rows let them, over operations of several kinds.
 TEST(LocalCollectives, AFastRankNeverOverwritesWhatASlowOneReads) {
   run_ranks(settings_of(3), [](LocalGroup& group) {
     std::uint64_t state = 1;

@@ -1,4 +1,5 @@
-// Long calls straight from the ranks' buffers: right results, agreement of all ranks, and no access afterwards.
+// Long calls read directly from the ranks' buffers: their results are right, all ranks agree, and no rank reads a
+// buffer after the call.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,7 +86,7 @@ Call call_of(Collective collective, std::span<const std::int32_t> send, std::spa
       .in_place = in_place};
 }
 
-/// After this, every rank has mapped the announced memory.
+/// After this call, every rank has mapped the announced memory.
 void let_all_map(LocalGroup& group) {
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(group.run({.signature = {.collective = Collective::barrier}}));

@@ -1,4 +1,4 @@
-// A wait that does not count time in which its own process stood still.
+// Tests of a wait that does not count time in which its own process stood still.
 #include "client/collectives/local/patience.h"
 
 #include <gtest/gtest.h>

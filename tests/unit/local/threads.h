@@ -1,6 +1,6 @@
 #pragma once
-// Ranks as threads of one process, on one mapping of one arena: so a race between ranks is one between threads, and
-// ThreadSanitizer sees it.
+// Ranks as threads of one process, on one mapping of one arena: so a race between ranks is a race between threads, and
+// ThreadSanitizer detects it.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Each role tries each route, and each tenant the other's groups.
+// Each role tries each route, and each tenant tries the other tenant's groups.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-/// Letters of the roles that may: administrator, operator, tenant, reader, aGgregator. A dot: everybody, without proof.
+/// Letters of the roles that may call the route: administrator, operator, tenant, reader, aGgregator. A dot: everybody
+/// may, without proof.
 const std::map<std::string, std::string>& allowed() {
   static const std::map<std::string, std::string> all{{"GET /", "."},
                                                       {"GET /healthz", "."},

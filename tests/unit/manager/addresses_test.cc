@@ -170,7 +170,7 @@ TEST_F(RailsTest, ATokenLeadsAChildToItsParentOnTheSameRail) {
 TEST_F(RailsTest, AGroupThatLostADeviceIsBackOnTheTreeOverTheOthers) {
   const std::uint64_t id = ask(2)->descriptor.group;
   EXPECT_EQ(node_of(id, 1, "spine").data, rail(1, 3));
-  // When its device goes, the ranks report the failure before the aggregator does.
+  // The ranks report the loss of the device before the aggregator does.
   ASSERT_TRUE(cluster_->rebuild_group(id, 1, {"spine"}).has_value());
   EXPECT_FALSE(uses(id, "spine")) << "as far as the manager knows, the aggregator has failed";
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
@@ -180,7 +180,7 @@ TEST_F(RailsTest, AGroupThatLostADeviceIsBackOnTheTreeOverTheOthers) {
   EXPECT_EQ(node_of(id, 0, "spine").data, rail(0, 3));
   EXPECT_EQ(node_of(id, 1, "spine").data, rail(0, 3));
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
-  // It fails once more, for another reason: now the planner avoids it, as it avoids any failed aggregator.
+  // The aggregator fails once more, for another reason: now the planner avoids it like any failed aggregator.
   ASSERT_TRUE(cluster_->rebuild_group(id, 3, {"spine"}).has_value());
   EXPECT_FALSE(uses(id, "spine"));
   tell("spine", {1});

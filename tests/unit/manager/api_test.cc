@@ -1,4 +1,4 @@
-// The REST interface without sockets. Every answer to these tests is checked against openapi.json.
+// The REST interface without sockets. The tests check every answer against openapi.json.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -56,7 +56,7 @@ class ApiTest : public ApiFixture {
   static std::string message(const HttpReply& reply) { return json::parse(reply.body)["error"]["message"]; }
 
   OpenApi openapi_;
-  std::set<std::string> good_;  // operations that have been answered with 200
+  std::set<std::string> good_;  // operations with an answer of 200
 
  private:
   static std::string pattern_of(const std::string& path) {
@@ -361,7 +361,7 @@ TEST_F(ApiTest, RefusesEveryWrongValueOfEveryMemberWithASentence) {
     for (const auto& [body, name] : variants) {
       const HttpReply reply = send(body);
       ASSERT_LT(reply.status, 500U) << body.dump().substr(0, 300);
-      // The manager must not call a body bad that the document allows, and must refuse one that it does not allow.
+      // The manager must accept a body that the document allows, and must refuse any other body.
       if (!openapi_
                .check_request(std::string(it.method) + " " +
                                   (std::string(it.path).contains("/groups/") ? "/v1/groups/{id}/rebuild"

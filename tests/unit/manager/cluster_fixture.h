@@ -30,8 +30,8 @@ class ClusterFixture : public ::testing::Test {
 
   ClusterFixture() : key_(std::move(*SigningKey::generate())) {}
 
-  /// Opens the cluster with two leaves of two nodes and a spine, unless `yaml` says otherwise; "" is the default
-  /// topology.
+  /// Opens the cluster with the topology `yaml`; by default it has two leaves of two nodes each and a spine. "" stands
+  /// for the manager's default topology.
   void open(const std::string& yaml = leaf_spine_yaml(2, 2, 1)) {
     cluster_.reset();
     std::optional<Topology> topology;

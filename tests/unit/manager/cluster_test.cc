@@ -27,7 +27,8 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
   ASSERT_THAT(d.lanes, SizeIs(2)) << d.reason;
   const auto verifier = TokenVerifier::create(cluster_->public_key());
   for (std::size_t lane = 0; lane < d.lanes.size(); ++lane) {
-    // Collect the facts that each aggregator would learn: every child once, and the same about itself from all of them.
+    // Collect the facts that each aggregator would learn: it must hear of every child once, and all children must tell
+    // it the same facts about itself.
     std::map<std::string, std::set<std::uint16_t>> children;
     std::map<std::string, TokenClaims> shape;
     ASSERT_THAT(d.lanes[lane].entries, SizeIs(4));
@@ -55,7 +56,8 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
         const auto [known, fresh] = shape.emplace(claims->aggregator, *claims);
         EXPECT_TRUE(fresh ||
                     (known->second.children == claims->children && known->second.parent_port == claims->parent_port));
-        // The address where a leaf finds its parent must be that of the aggregator that the next token is for.
+        // The address at which a leaf looks for its parent must be the address of the aggregator that the next token
+        // names.
         if (level == 0) {
           const auto next = verifier->verify(entry.tokens[1], clock_.unix_seconds());
           const auto parent = cluster_->aggregator(next->aggregator);
@@ -135,7 +137,7 @@ TEST_F(ClusterTest, UsesAFailedAggregatorAgainWhenItHasRegisteredAnew) {
   EXPECT_EQ(grant->descriptor.epoch, 2U);
   EXPECT_TRUE(uses(id, "spine"));
   EXPECT_FALSE(uses(id, "leaf-a"));
-  // When another one is back, the manager advises a better tree, builds it, and then advises it no more.
+  // When another aggregator is back, the manager advises a better tree, builds it, and then no longer advises it.
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
   clock_.advance(10ms);
   ASSERT_TRUE(enlist("leaf-a", "agg-leaf-0").has_value());
@@ -241,7 +243,7 @@ TEST_F(ClusterTest, WidensTheWindowOfTheLanesThatAreLeft) {
   ASSERT_THAT(grant->descriptor.lanes, SizeIs(4));
   EXPECT_EQ(grant->descriptor.lanes[0].window, 64U);
   EXPECT_EQ(reserved(), 4 * lane_reservation_bytes(4, 64, 16384));
-  // Two lanes of an aggregator do not fit: each has connections of its own besides its segments.
+  // Two lanes do not fit into an aggregator: each has connections of its own besides its segments.
   const auto rebuilt = cluster_->rebuild_group(grant->descriptor.group, 1, {"b", "d"});
   ASSERT_THAT(rebuilt->descriptor.lanes, SizeIs(2));
   EXPECT_EQ(rebuilt->descriptor.lanes[0].window, 128U);
@@ -323,7 +325,7 @@ TEST_F(ClusterTest, ChangesNothingWhileTheStoreIsFullAndGoesOnServing) {
   EXPECT_THAT(cluster_->aggregators(), SizeIs(3));
   EXPECT_TRUE(cluster_->renew_group(id).has_value()) << "renewals need no room in the store";
   EXPECT_TRUE(cluster_->renew_aggregator("spine", std::nullopt, {}).has_value());
-  advance(20s);  // leases end all the same
+  advance(20s);  // leases end nevertheless
   EXPECT_EQ(cluster_->stats().groups_with_trees, 0U);
   EXPECT_EQ(cluster_->stats().aggregators_expired, 3U);
   EXPECT_THAT(store_.groups, SizeIs(1));

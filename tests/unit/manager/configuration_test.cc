@@ -1,4 +1,4 @@
-// All text that the manager reads: quantities, names, topologies, settings; above all the answers to wrong text.
+// All text that the manager reads: quantities, names, topologies, settings; and its errors about wrong text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

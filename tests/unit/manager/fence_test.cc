@@ -1,4 +1,4 @@
-// The number of the leadership in all that the manager signs.
+// The number of the leadership in all texts that the manager signs.
 #include "tests/unit/manager/cluster_fixture.h"
 #include "tributary/protocol/credential.h"
 

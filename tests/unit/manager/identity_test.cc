@@ -1,4 +1,4 @@
-// Identity tokens: what is believed, and what is not.
+// Identity tokens: which tokens the manager believes, and which it does not.
 #include "tree-manager/identity/identity_token.h"
 
 #include <gmock/gmock.h>

@@ -99,7 +99,7 @@ TEST(RailPlans, AutoTakesEveryRailAndCountsTheirLinksTogether) {
 
 TEST(RailPlans, ALaneWhoseRailHasNoAggregatorTakesTheNextWhereRailsMeet) {
   auto aggregators = rail_aggregators(3);
-  aggregators[2].unusable = aggregators[3].unusable = "draining";  // both of rail 1
+  aggregators[2].unusable = aggregators[3].unusable = "draining";  // both aggregators of rail 1
   EXPECT_THAT(rails_of(plan_over(*fabric_from(rails_yaml(3, true)), aggregators, 4)),
               ElementsAre("rail-0", "rail-2", "rail-0", "rail-2"));
   const Plan apart = plan_over(*fabric_from(rails_yaml(3, false)), aggregators, 4);
@@ -128,7 +128,7 @@ TEST(RailPlans, AnAggregatorOnSeveralRailsHasAnAddressOnEach) {
   auto aggregators = rail_aggregators(2);
   std::string yaml = rails_yaml(2, true);
   yaml.replace(yaml.find("hosts: ["), 8, "hosts: [both, ");
-  yaml += "  - {from: both, to: [leaf-1-0, leaf-0-0], rate: 800Gbit/s}\n";  // rail 1 first
+  yaml += "  - {from: both, to: [leaf-1-0, leaf-0-0], rate: 800Gbit/s}\n";  // this host names rail 1 first
   aggregators.assign(1, aggregator_on("both"));
   aggregators[0].data = {{.at = {"10.1.0.1", 7471}}, {.at = {"10.0.0.1", 7471}}};
   const auto fabric = fabric_from(yaml);

@@ -1,5 +1,5 @@
 #pragma once
-// A cluster of racks and pods at any size, and a lower bound of the time of every plan on it.
+// A cluster of any number of racks and pods, and a lower bound of the time of every plan on it.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace tributary::manager {
 
-/// Racks of 32 hosts, pods of 64 racks, an aggregator host in each rack, `per_pod` in each pod and `at_core` above them.
+/// Racks of 32 hosts, pods of 64 racks, with an aggregator host in each rack, `per_pod` aggregator hosts in each pod
+/// and `at_core` above the pods.
 struct ClusterShape {
   int hosts = 100'000;
   int per_pod = 16;
@@ -65,10 +66,10 @@ inline std::vector<PlanAggregator> cluster_aggregators(const ClusterShape& shape
   return list;
 }
 
-/// Returns a time below which no plan for ranks on these hosts, one each, ends an operation of `bytes`: each rank sends
-/// all of them by its own link; each byte of each rank goes through an aggregator of the cluster, and out of a rack that
-/// does not hold all members it goes by the uplink or through the rack's own aggregator; a tree has as few levels as its
-/// width allows.
+/// Returns a lower bound of the time of an operation of `bytes`, for every plan for one rank on each of these hosts.
+/// Each rank sends all bytes by its own link. Each byte goes through an aggregator of the cluster. Each byte from a
+/// rack that does not hold all members goes by the rack's uplink or through the rack's own aggregator. A tree has as
+/// few levels as its width allows.
 inline double seconds_bound(const ClusterShape& shape, const std::vector<std::string>& hosts, std::uint64_t bytes) {
   constexpr double kGiga = 1e9, kLevelSeconds = 20e-6;
   const auto ranks = static_cast<double>(hosts.size());

@@ -1,4 +1,4 @@
-// Several managers and one store on virtual time, with pauses, cuts and lost answers drawn from a seed.
+// Several managers and one store on virtual time. A seed decides on pauses, cuts and lost answers.
 #include "tree-manager/service/leadership.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ class Etcd {
 
 class World;
 
-/// One manager: its calls may be held up, cut or lost as the world draws it.
+/// One manager. The world may delay, cut or lose its calls, at random.
 class Manager final : public Election, public LeadershipUser {
  public:
   Manager(World& world, std::string name);
@@ -104,15 +104,15 @@ class Manager final : public Election, public LeadershipUser {
     leader = seen;
   }
   [[nodiscard]] bool failed() const override { return refused; }
-  /// Writes as a leader that nobody has told that it leads no more.
+  /// Writes as a leader that does not know that it leads no more.
   void write();
 
   const std::string name;
   std::optional<Term> term;
   std::optional<LeaderSeen> leader;
   bool refused = false;
-  bool cut = false;      // from the store
-  bool in_call = false;  // or paused
+  bool cut = false;      // cut off from the store
+  bool in_call = false;  // true also while it is paused
   Clock::TimePoint next{};
   Leadership leadership;
 
@@ -150,7 +150,7 @@ class World {
     check();
     manager.write();
   }
-  /// Stops one manager where it is, and lets the others go on.
+  /// Stops one manager at this point, and lets the other managers go on.
   void pause(Manager& manager, milliseconds time) {
     const bool before = std::exchange(manager.in_call, true);
     run_for(time);
@@ -172,7 +172,7 @@ class World {
   std::mt19937_64 random;
   Etcd etcd;
   std::vector<std::unique_ptr<Manager>> all;
-  unsigned troubles = 0;  // percent of the calls that something befalls
+  unsigned troubles = 0;  // percentage of the calls that fail in some way
 };
 
 Manager::Manager(World& world, std::string called)
@@ -233,7 +233,7 @@ TEST(Leadership, AnotherLeadsWithinTheLeaseAndTwoSecondsAfterADeath) {
   World world(2, 3);
   world.run_for(2s);
   Manager* dead = world.leader();
-  dead->in_call = true;  // for ever
+  dead->in_call = true;  // never comes back
   world.run_for(kLease + 2s);
   const auto living = std::ranges::count_if(
       world.all, [&](const auto& it) { return it.get() != dead && it->leadership.leads() && it->term; });
@@ -297,8 +297,8 @@ TEST(Leadership, AWinnerThatDoesNotHearOfItLeadsWithTheSameLease) {
   EXPECT_EQ(world.leader(), &only);
 }
 
-/// Pauses, cuts and lost answers at random: fences of accepted writes never fall, no two that run believe that they lead, and
-/// soon after the last trouble one leads.
+/// With pauses, cuts and lost answers at random, fences of accepted writes never fall, and no two running managers
+/// believe that they lead. Soon after the last trouble one manager leads.
 TEST(Leadership, HoldsUnderPausesCutsAndLostAnswers) {
   std::uint64_t writes = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

@@ -20,7 +20,7 @@ class MemoryStore final : public Store {
   std::map<std::string, std::string> values;
   std::map<std::uint64_t, std::int64_t> ended;
   std::uint64_t leadership = 1;        // the fence
-  std::function<void()> before_write;  // called before each write; takes time as a disk does
+  std::function<void()> before_write;  // called before each write; takes time like a disk
 
   [[nodiscard]] std::uint64_t fence() const override { return leadership; }
   Status raise_fence(std::uint64_t seen) override {
@@ -76,7 +76,8 @@ class MemoryStore final : public Store {
   }
 };
 
-/// One leadership over records that several managers share: once another has begun, every write of this one is refused.
+/// One leadership over records that several managers share: after another leadership has begun, the store refuses every
+/// write of this one.
 class SharedStore final : public Store {
  public:
   explicit SharedStore(std::shared_ptr<MemoryStore> records)

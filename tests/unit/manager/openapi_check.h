@@ -12,10 +12,10 @@ class OpenApi {
 
   /// Returns the name of every operation, such as "GET /v1/groups/{id}".
   [[nodiscard]] std::vector<std::string> operations() const;
-  /// Returns the fault in this answer to a call of the operation `name`; empty if there is none.
+  /// Returns the fault in this answer to a call of the operation `name`; empty if the answer has no fault.
   [[nodiscard]] std::string check_answer(const std::string& name, unsigned status, const std::string& content_type,
                                          const std::string& body) const;
-  /// Returns the reason why the operation does not take this body; empty if it does.
+  /// Returns the reason why the operation refuses this body; empty if it accepts the body.
   [[nodiscard]] std::string check_request(const std::string& name, const nlohmann::json& body) const;
   [[nodiscard]] std::string check(const nlohmann::json& value, const std::string& schema_name) const;
 

@@ -1,4 +1,4 @@
-// A manager that stood still, or whose clock was set, must not do this: take leases away, or give numbers out twice.
+// A manager that stood still, or whose clock was set, must not end leases or give a number to two groups.
 #include <gmock/gmock.h>
 
 #include <array>

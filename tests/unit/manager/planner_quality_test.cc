@@ -1,6 +1,6 @@
-// How near the planner's trees come to the best ones: on small fabrics an exhaustive search finds these, by the same
-// cost model. (R. Segal et al., "SOAR: Minimizing Network Utilization with Bounded In-network Computing",
-// arXiv 2110.14224, compare placements in this way.)
+// The planner's trees compared with the best trees, which an exhaustive search finds on small fabrics by the same cost
+// model. (R. Segal et al., "SOAR: Minimizing Network Utilization with Bounded In-network Computing", arXiv 2110.14224,
+// compare placements in this way.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ struct SmallCase {
   std::vector<PlanAggregator> aggregators;
 };
 
-/// Tries every tree over every set of aggregators, with every way to give the ranks leaves.
+/// Tries every tree over every set of aggregators, with every assignment of ranks to leaves.
 class ExhaustiveSearch {
  public:
   ExhaustiveSearch(const Topology& topology, const PlanRequest& request)
@@ -37,7 +37,7 @@ class ExhaustiveSearch {
     }
   }
 
-  /// Returns the time of the best tree; 0 if there is none.
+  /// Returns the time of the best tree; 0 if no tree is possible.
   double best() {
     const auto count = static_cast<std::uint32_t>(sites_.aggregators.size());
     for (std::uint32_t set = 1; set < 1U << count; ++set) {
@@ -189,7 +189,7 @@ class SmallCases {
   std::mt19937 random_;
 };
 
-/// Returns the planner's time divided by the best one; 0 where there is no tree.
+/// Returns the planner's time divided by the best time; 0 if no tree is possible.
 double ratio_to_best(const SmallCase& it, const std::string& what) {
   const auto topology = parse_topology(it.yaml, "small.yaml");
   EXPECT_TRUE(topology.has_value()) << topology.error().message;

@@ -35,7 +35,7 @@ PlanRequest request_of(const std::vector<std::string>& hosts, const std::vector<
   return {.hosts = hosts, .aggregators = aggregators, .lanes = lanes, .window = kWindow, .segment_bytes = kSegment};
 }
 
-/// Checks the rules that every plan must keep; returns the first one that is broken.
+/// Checks the rules that every plan must obey; returns the first rule that the plan breaks.
 std::string violation(const PlanRequest& request, const Plan& plan) {
   std::map<std::string, const PlanAggregator*> known;
   for (const PlanAggregator& it : request.aggregators) known[it.name] = &it;
@@ -152,7 +152,7 @@ TEST(Planner, TakesAsManyLanesAsPay) {
   }
 }
 
-// Few lanes of this cluster load some of the wide aggregators alone, and only many lanes load all of them.
+// A few lanes of this cluster load only some of the wide aggregators; only many lanes load all of them.
 TEST(Planner, TriesManyLanesWhereFewDoNotPay) {
   constexpr int kRacks = 8, kRanks = 128, kAggregators = 32;
   std::string yaml = "fabric: fat-tree\nswitches:\n  - {name: spine, level: 2}\n";
@@ -184,7 +184,7 @@ TEST(Planner, TriesManyLanesWhereFewDoNotPay) {
   EXPECT_LT(plan.estimated_seconds, one.estimated_seconds * 0.9) << plan.lanes.size();
 }
 
-/// Racks of `ranks` hosts and one aggregator of `aggregator`, with uplinks of 400 Gbit/s.
+/// Racks of `ranks` hosts and one aggregator with a link of `aggregator`, with uplinks of 400 Gbit/s.
 std::string racks_yaml(int racks, int ranks, const std::string& aggregator) {
   std::string yaml = "fabric: nested\nplaces:\n  - {name: core}\n", hosts = "hosts:\n";
   for (int rack = 0; rack < racks; ++rack) {
@@ -203,7 +203,7 @@ std::vector<PlanAggregator> rack_aggregators(int racks) {
   return list;
 }
 
-// Where each rack reduces first, one of the racks' aggregators adopts the others in each lane.
+// Where each rack reduces first, one of the racks' aggregators is the parent of the other ones in each lane.
 TEST(Planner, TheLanesOfRacksWithoutASpineHaveDifferentRoots) {
   const auto fabric = fabric_of(racks_yaml(4, 8, "400Gbit/s"));
   const auto hosts = nodes(32);
@@ -217,7 +217,7 @@ TEST(Planner, TheLanesOfRacksWithoutASpineHaveDifferentRoots) {
   EXPECT_THAT(roots, SizeIs(4));
 }
 
-// One level of eight children loads both aggregators with eight flows a lane, and two levels with ten.
+// One level of eight children loads both aggregators with eight flows per lane, and two levels load them with ten.
 TEST(Planner, AFixedNumberOfLanesIsNoSlowerThanTheSameNumberChosen) {
   const auto fabric = fabric_of(racks_yaml(2, 4, "100Gbit/s"));
   const auto hosts = nodes(8);
@@ -519,7 +519,7 @@ TEST(Planner, KeepsEveryLimitOnRandomFabrics) {
 
 TEST(LaneTree, RefusesWhatIsNoTree) {
   LaneTree lane;
-  EXPECT_FALSE(lane.finish().has_value());  // empty
+  EXPECT_FALSE(lane.finish().has_value());  // the lane is empty
   lane.nodes = {{.aggregator = "a", .parent = 1}, {.aggregator = "b", .parent = 0}};
   lane.leaf_of_rank = {0, 1};
   EXPECT_FALSE(lane.finish().has_value());  // a cycle
@@ -535,7 +535,7 @@ TEST(LaneTree, RefusesWhatIsNoTree) {
   EXPECT_EQ(lane.levels, 2U);
 }
 
-/// Catches algorithms of quadratic cost, which would not end here. The benchmarks measure the time.
+/// Detects algorithms of quadratic cost, which would not end here. The benchmarks measure the time.
 TEST(Planner, TakesAHundredThousandHosts) {
   constexpr int kLeaves = 2500;
   constexpr int kPerLeaf = 40;

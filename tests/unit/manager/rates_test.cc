@@ -1,4 +1,4 @@
-// The rates that a plan tells with its trees.
+// The rates that a plan gives with its trees.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Secrets of places: which members get them, and when there are none.
+// Secrets of places: which members get them, and when the manager makes none.
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/manager/cluster_fixture.h"
@@ -11,7 +11,7 @@ class SecretsTest : public ClusterFixture {
  protected:
   SecretsTest() : aggregator_(ExchangeKey::generate().value()), ranks_(ExchangeKey::generate().value()) {}
 
-  /// Opens a fabric with one leaf for all ranks; the leaf has a key of its own or not.
+  /// Opens a fabric with one leaf for all ranks, which has a key of its own or none.
   void open_with(bool key) {
     open(leaf_spine_yaml(1, 4, 1));
     auto registered = cluster_->register_aggregator({.name = "leaf-a",

@@ -1,5 +1,5 @@
 #pragma once
-// The promises of every kind of store. A program that has a kind instantiates the suite with it.
+// The promises of every kind of store. A program that tests a kind instantiates the suite with it.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -29,7 +29,7 @@ class StoreConformance : public ::testing::TestWithParam<StoreKind> {
 
  protected:
   StoreConformance() : world_(GetParam().make()) {}
-  /// Opens the store anew: the store before is gone, and its manager with it.
+  /// Opens the store again: the previous store object is gone, and its manager, too.
   Store& reopen() {
     store_.reset();
     store_ = world_->open();

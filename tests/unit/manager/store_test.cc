@@ -131,7 +131,7 @@ TEST(Store, ChangesNothingWhenItIsFullAndGoesOnWhenThereIsRoomAgain) {
   EXPECT_EQ(store->load()->groups.size(), put.size() + 1);
 }
 
-/// The writer's changes, which follow from their number alone, so the reader knows the expected content.
+/// The writer's changes. Each follows only from its number, so the reader knows the expected content.
 struct Workload {
   std::map<std::uint64_t, std::uint32_t> groups;  // id -> epoch
   std::map<std::string, std::uint64_t> aggregators;
@@ -174,7 +174,7 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-/// Writes from `step` on, and reports each completed step to `acknowledge`. Ends only by being killed.
+/// Writes from `step` on, and reports each completed step to `acknowledge`. It ends only when the test kills it.
 [[noreturn]] void write_until_killed(const std::string& path, std::uint64_t step, int acknowledge) {
   auto store = open_sqlite({.path = path});
   if (!store) ::_exit(3);
@@ -217,7 +217,7 @@ TEST(Store, KnowsAllThatWasAcknowledgedAfterBeingKilledAtAnyMoment) {
     const auto snapshot = open_or_die({.path = path})->load();
     ASSERT_TRUE(snapshot.has_value()) << snapshot.error().message;
     const Workload seen = Workload::of(*snapshot);
-    // The change in progress was made whole, or not at all.
+    // The store has made the change in progress completely, or not at all.
     Workload one_more = expected;
     one_more.apply(next);
     ASSERT_TRUE(seen == expected || seen == one_more) << "round " << round << ", step " << next;

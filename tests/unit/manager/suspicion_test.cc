@@ -1,5 +1,5 @@
-// A group reports that an aggregator is dead: the consequences for the group, for others, and for an aggregator that
-// lives.
+// A group reports that an aggregator is dead: the consequences for this group, for other groups, and for an aggregator
+// that lives.
 #include <gmock/gmock.h>
 
 #include "tests/unit/manager/cluster_fixture.h"

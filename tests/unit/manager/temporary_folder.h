@@ -5,7 +5,7 @@
 
 namespace tributary::manager {
 
-/// Makes a folder of its own, and deletes it in the destructor.
+/// A new folder, which the destructor deletes.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -1,4 +1,4 @@
-// Lanes that carry unequal shares, so that unequal aggregators end together.
+// Lanes carry unequal shares, so that unequal aggregators end together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,7 +95,7 @@ TEST_F(WeightsTest, WhereNoRateIsKnownLanesAreEqual) {
 }
 
 TEST_F(WeightsTest, AnAggregatorThatOthersUseCarriesLess) {
-  load_.aggregators["on-agg-0"] = 4 * kFullRate;  // half of what a group of this size puts there
+  load_.aggregators["on-agg-0"] = 4 * kFullRate;  // half of the load that a group of this size causes
   const Plan shared = plan({2 * kWide, kWide, kWide});
   ASSERT_THAT(shared.lanes, SizeIs(3)) << shared.reason;
   std::uint32_t sum = 0, of_shared = 0;
@@ -144,7 +144,7 @@ TEST(LaneWeights, FollowWhatEachLaneCanCarry) {
 }
 
 TEST(LaneWeights, LanesThatShareWhatBoundsThemEndTogether) {
-  // Lanes 0 and 1 share a resource, lane 2 has one alone: it carries half.
+  // Lanes 0 and 1 share a resource. Lane 2 has a resource of its own, so it carries half.
   const LaneBurden shared{.before = {0, 0}, .lanes = {{{0, 3.0}}, {{0, 3.0}}, {{1, 3.0}}}};
   const auto shares = balanced_shares(shared);
   EXPECT_NEAR(shares[0] + shares[1], 0.5, 0.01);

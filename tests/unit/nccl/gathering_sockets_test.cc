@@ -7,7 +7,7 @@
 namespace tributary::nccl {
 namespace {
 
-/// One end of a pair; the other one tells whether it is still open.
+/// One end of a pair of sockets; the other end tells whether this end is still open.
 struct Watched {
   Watched() {
     std::array<int, 2> ends{};

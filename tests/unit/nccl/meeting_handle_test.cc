@@ -1,4 +1,4 @@
-// Every rank of a communicator reads the same handles: the decision must depend on nothing else.
+// Every rank of a communicator reads the same handles: the decision must depend only on the handles.
 #include "client/plugins/nccl/collective/meeting_handle.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Uses folders like those that the kernel makes.
+// The tests make folders like the kernel's folders.
 #include "client/plugins/nccl/rdma_port.h"
 
 #include <gtest/gtest.h>

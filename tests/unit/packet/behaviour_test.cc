@@ -1,4 +1,4 @@
-// Promises of the packet protocol beyond a channel's contract: restarts, silence, forgeries, odd paths.
+// Promises of the packet protocol beyond a channel's contract, for restarts, silence, forgeries and odd paths.
 #include "tests/unit/packet/packets.h"
 #include "transport/packet/receive_stream.h"
 
@@ -12,7 +12,7 @@ TEST_F(Packets, ARestartedPeerIsFoundOutAtOnce) {
   Source source(1000, 1);
   connect(source);
   const std::uint16_t port = listener_->local().port;
-  network_.link().lost = 1000;  // it dies without sending a close
+  network_.link().lost = 1000;  // the other side dies without sending a close
   listener_.reset();
   server_.reset();
   for (auto& sink : sinks_.all) sink->channel.reset();
@@ -83,7 +83,7 @@ TEST_F(Packets, GarbageAndGuessesDoNoHarm) {
   EXPECT_EQ(server_->statistics().connections, 1U);
 }
 
-/// Acts as somebody who sees the packets and sends them again later.
+/// An attacker that sees the packets and sends them again later.
 TEST_F(Packets, RepeatsOfEverythingDoNoHarm) {
   start({.repeated = 1000});
   Source source(3000, 2000);
@@ -94,7 +94,7 @@ TEST_F(Packets, RepeatsOfEverythingDoNoHarm) {
 
 TEST_F(Packets, OnePayloadUnderManyHeadersHasTheRightChecksumEachTime) {
   start();
-  Source source(1000, 300);  // one packet each, all from one place
+  Source source(1000, 300);  // one packet per frame, all from the same memory
   connect(source);
   ASSERT_TRUE(run([&] { return source.sent == 300; }));
   EXPECT_EQ(server_->statistics().rejects[static_cast<std::size_t>(PacketReject::checksum)], 0U);
@@ -164,7 +164,7 @@ TEST_F(Packets, AReportOfANarrowPathIsBelievedIfItQuotesAPacketOfTheConnection) 
   network_.say_narrow(here, there, std::vector(quoted.begin(), quoted.begin() + 8), 1500);
   network_.say_narrow(here, there, {}, 1500);
   EXPECT_EQ(longest_soon(), 8972U) << "a sender that has not seen the connection's packets is not believed";
-  // Some routers quote no more than this.
+  // Some routers quote only so many bytes.
   quoted.resize(offsetof(PacketHeader, connection) + sizeof(PacketHeader::connection));
   network_.say_narrow(here, there, quoted, 1500);
   EXPECT_EQ(longest_soon(), 1472U);
@@ -207,8 +207,8 @@ TEST_F(Packets, AReaderThatStopsBoundsWhatIsKept) {
   EXPECT_LT(client_->statistics().bytes_sent, 3U << 20) << "it sends no more than the credit, and some questions";
 }
 
-/// Readers stop one after another: their unread bytes are kept, and the others are promised only the memory that is
-/// left.
+/// Readers stop one after another: the receiver keeps their unread bytes, and promises only the rest of the memory to
+/// the other senders.
 TEST_F(Packets, AReceiverThatIsShortOfMemorySaysSoAndDropsNothing) {
   class Stopped : public Acceptor, public ChannelHandler {
    public:
@@ -239,7 +239,7 @@ TEST_F(Packets, AReceiverThatIsShortOfMemorySaysSoAndDropsNothing) {
   for (const auto& source : sources) EXPECT_FALSE(source->closed);
 }
 
-/// Takes every payload where it lies, reads it late, and gives some back out of order.
+/// A receiver that takes every payload without a copy, reads it late, and gives some back out of order.
 class Keeper : public Acceptor, public ChannelHandler {
  public:
   ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
@@ -330,7 +330,8 @@ TEST_F(Packets, AKeptPayloadOutlivesTheConnectionAndNotTheChannel) {
 
 class Chaos : public ::testing::TestWithParam<std::uint64_t> {};
 
-/// Sends frames of random sizes, and scribbles over their memory as soon as it may. Reads frames whenever it likes.
+/// An end that sends frames of random sizes, and overwrites their memory as soon as it may. It reads frames at random
+/// times.
 class Talker : public ChannelHandler {
  public:
   Talker(SimPackets& network, std::uint64_t seed, std::uint64_t frames)

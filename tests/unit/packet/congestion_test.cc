@@ -1,4 +1,5 @@
-// Many senders into one port whose queue marks and overflows: they use all of it, in equal shares, and none starves.
+// Many senders share one port, whose queue marks packets and overflows. They use the port's whole rate, in equal
+// shares, and none starves.
 #include <cstdio>
 
 #include "tests/unit/packet/ends.h"

@@ -1,4 +1,4 @@
-// Connections by their ids, and the small parts of a core that work without a connection.
+// The table that finds connections by their ids, and the small parts of a core that work without a connection.
 #include "transport/packet/connection_table.h"
 
 #include <gtest/gtest.h>

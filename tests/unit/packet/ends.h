@@ -1,5 +1,5 @@
 #pragma once
-// Ends of channels that send numbered frames, without end or for a while, and check every byte that arrives.
+// Ends of channels that send numbered frames, without limit or for some time, and check every byte that arrives.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace tributary::transport::packet::test {
 using transport::test::header_of;
 using transport::test::pattern;
 
-/// Sends frames of one payload, as many as the queue takes.
+/// Sends as many frames of one payload as the queue takes.
 class Source : public ChannelHandler {
  public:
   explicit Source(std::size_t payload_bytes, std::uint64_t frames_max = UINT64_MAX)

@@ -1,4 +1,4 @@
-// Openings without an honest client behind them cost little memory, and keep no honest client out.
+// Opens of dishonest clients cost little memory, and keep no honest client out.
 #include "tests/unit/packet/packets.h"
 #include "transport/packet/half_open.h"
 
@@ -28,7 +28,7 @@ TEST_F(FloodedPackets, OpensFromForgedAddressesAreNotRemembered) {
       << "no answer is longer than its question";
 }
 
-/// Takes places half open: shows the cookie, and sends nothing more.
+/// Holds half-open places: it shows the cookie, and sends no more packets.
 class Flooder {
  public:
   Flooder(SimPackets& network, std::uint8_t host, const PacketAddress& to)
@@ -41,7 +41,7 @@ class Flooder {
       take(std::span(into).first(count));
   }
   std::uint64_t refused = 0;
-  bool completes = false;  // also sends a packet, so that the connection opens
+  bool completes = false;  // true: it also sends a packet, so that the connection opens
 
  private:
   void take(std::span<ReceivedPacket> packets) {
@@ -108,8 +108,8 @@ TEST_F(FloodedPackets, AFloodOfHalfOpenConnectionsKeepsNobodyOut) {
   for (std::size_t i = 0; i < 5; ++i) {
     Source source(1000, 1);
     source.channel = client_->connect(listener_->local(), source, 10s);
-    // Its round trip is as long as that of 600 others, so the oldest of all would have to go long before its packet
-    // arrives.
+    // Its round trip takes as long as 600 opens of other clients, so it would lose its place long before its packet
+    // arrives if the oldest of all had to go.
     EXPECT_TRUE(flood_for(2000, [&] { return sinks_.all.size() == i + 1 && sinks_.all[i]->frames == 1; })) << i;
     EXPECT_FALSE(source.closed) << source.closed->message;
   }

@@ -103,7 +103,7 @@ class Story {
       static_cast<void>(side->flow.transmit(side->sink, packets, now_));
     }
   }
-  /// Lets a few of the flows' time-outs run.
+  /// Lets a few time-outs of the flows pass.
   void fall_silent() {
     for (auto count = 1 + random_.below(4); count > 0; --count) {
       now_ = std::max(now_, std::min(with_.flow.deadline(), now_ + 1s));
@@ -112,7 +112,7 @@ class Story {
       compare();
     }
   }
-  /// Loses a packet of the flows, or notes it at the other end, which keeps no packet that comes early.
+  /// Loses a packet of the flows, or records it at the other end, which does not keep packets that come early.
   void arrive(const PacketHeader& header) {
     const std::uint64_t offset = expand(header.offset, received_);
     if (random_.below(30) == 0 || offset > received_) return;
@@ -130,7 +130,7 @@ class Story {
     header.credit = random_.below(6) == 0 ? 3000 : 200'000;
     header.flags = seen_.empty() ? std::uint16_t{0} : packet_flags::kAcks;
     header.flags |= random_.below(50) == 0 ? packet_flags::kPing : std::uint16_t{0};
-    if (random_.below(3000) == 0) header.flags |= packet_flags::kFin;  // it goes on sending, which is forbidden
+    if (random_.below(3000) == 0) header.flags |= packet_flags::kFin;  // yet it goes on sending: forbidden
     header.largest = static_cast<std::uint32_t>(seen_.largest());
     header.bitmap = seen_.bitmap();
     late_.push_back(header);

@@ -1,5 +1,5 @@
-// An attacker on the path of sealed connections reads everything, repeats it, changes it and makes packets of his own:
-// he can keep packets from arriving, and do nothing else.
+// An attacker on the path of sealed connections reads all packets, repeats and changes them, and makes packets of its
+// own. It can prevent packets from arriving, but it can do no other harm.
 #include <cstring>
 
 #include "tests/unit/packet/ends.h"
@@ -95,7 +95,7 @@ class Hostile : public ::testing::TestWithParam<PacketSecurity> {
     ASSERT_TRUE(stranger_->send(SimPackets::address(1, listener_->local().port), all.first(head), all.subspan(head)));
     stranger_->flush();
   }
-  /// Checks that the stream goes on, and that no byte of it is wrong (the sinks look at each).
+  /// Checks that the stream goes on, and that no byte of it is wrong (the sinks check each byte).
   void goes_on(Source& source) {
     const std::uint64_t frames = sinks_.all[0]->frames;
     ASSERT_TRUE(run([&] { return sinks_.all[0]->frames > frames + 50; }));
@@ -220,7 +220,7 @@ TEST_P(Hostile, AProcessThatIsReallyGoneIsFoundOutSoonAllTheSame) {
   Source source(1000);
   serve(source);
   const std::uint16_t port = listener_->local().port;
-  network_.link().lost = 1000;  // it dies without sending a close
+  network_.link().lost = 1000;  // the other side dies without sending a close
   listener_.reset();
   server_.reset();
   for (auto& sink : sinks_.all) sink->channel.reset();

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Answers each frame with one of the same size, so many times.
+/// Answers each frame with a frame of the same size, a given number of times.
 class Player : public ChannelHandler {
  public:
   Player(std::size_t payload_bytes, std::uint64_t frames) : payload_(payload_bytes, std::byte{5}), left_(frames) {}
@@ -50,8 +50,8 @@ class AcceptsFor : public Acceptor {
 
 class MuchIsLost : public ::testing::TestWithParam<std::uint64_t> {};
 
-// Where three packets of ten are lost each way, five of ten round trips fail. A time-out that doubles each time and
-// sends one packet each time would now and then stand still for three seconds.
+// If three of ten packets are lost in each direction, five of ten round trips fail. If each time-out doubled and sent
+// only one packet, the connection would sometimes stand still for three seconds.
 TEST_P(MuchIsLost, AndNobodyStandsStillForLong) {
   constexpr std::uint64_t kFrames = 60;
   Random random(GetParam());
@@ -92,7 +92,7 @@ TEST_P(MuchIsLost, AndNobodyStandsStillForLong) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MuchIsLost, ::testing::Range<std::uint64_t>(1, 101));
 
-/// Takes no frame until `willing` is set.
+/// A receiver that accepts no frame until `willing` is set.
 class Reluctant : public ChannelHandler {
  public:
   Placement on_header(Channel&, const FrameHeader& header) override {

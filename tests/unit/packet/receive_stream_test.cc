@@ -1,4 +1,4 @@
-// A stream keeps as many bytes as were ever promised, and none once it is over.
+// A stream keeps as many bytes as the receiver has ever promised, and none after its end.
 #include "transport/packet/receive_stream.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ std::byte byte_at(std::uint64_t offset) {
   return static_cast<std::byte>(offset * 31 / 7);
 }
 
-/// Takes bytes when it is told to, and checks each.
+/// A reader that takes bytes when the test says so, and checks each.
 class Reader final : public StreamReader {
  public:
   std::size_t take(std::span<const std::byte> bytes) override {
@@ -46,7 +46,7 @@ TEST_F(ReceiveStreamTest, HoldsAWindowThatHasGrownSinceTheFirstPieceWasKept) {
   constexpr std::size_t kSmall = 32768, kLarge = 1U << 20U, kPiece = 1000;
   EXPECT_EQ(receive(kPiece, kPiece, kSmall), Outcome::early);
   EXPECT_EQ(receive(0, kPiece, kSmall), Outcome::in_order);
-  reader.wants = false;  // from here on every byte is kept
+  reader.wants = false;  // from now on the stream keeps every byte
   for (std::uint64_t offset = 2 * kPiece; offset + kPiece <= kLarge; offset += kPiece) {
     ASSERT_EQ(receive(offset, kPiece, offset < kSmall ? kSmall : kLarge), Outcome::in_order) << offset;
   }

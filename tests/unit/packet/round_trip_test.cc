@@ -1,4 +1,4 @@
-// Time-outs from measured round trips: RFC 6298.
+// Time-outs that follow from measured round trips (RFC 6298).
 #include "transport/packet/round_trip.h"
 
 #include <gtest/gtest.h>

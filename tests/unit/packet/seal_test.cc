@@ -1,4 +1,4 @@
-// Keys and sealed packets: the bytes of the example in docs/protocol.md, and packets that must not be believed.
+// Keys and sealed packets: the bytes of the example in docs/protocol.md, and packets that a receiver must not believe.
 #include "transport/packet/seal.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example of docs/protocol.md ("Sealed packets") by another implementation of the same words: prints what
+"""Another implementation of "Sealed packets" in docs/protocol.md. It prints the values of the page's example, which
 seal_test.cc expects. Needs python3-cryptography; no test runs it."""
 import hashlib
 import hmac

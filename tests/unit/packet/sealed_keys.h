@@ -10,7 +10,7 @@ inline LinkSecret secret_of(std::uint8_t first) {
   return secret;
 }
 
-/// Returns keys for connections of no group, and for those of group 77 (header_of()'s), epoch 1 and lane 0.
+/// Returns keys for connections without a group, and for connections of group 77 (as in header_of()), epoch 1, lane 0.
 inline std::shared_ptr<LinkKeys> sealed_keys(PacketSecurity security, std::uint8_t first = 1) {
   auto keys = std::make_shared<LinkKeys>(security);
   keys->set_peers(secret_of(first));

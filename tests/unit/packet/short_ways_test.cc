@@ -1,6 +1,6 @@
-// The short ways of packets that are one frame change only the time it takes. The same run happens with them and
-// without: every datagram, every deadline, every callback and every count must be equal. Virtual time and fixed seeds
-// make the two runs comparable to the last bit.
+// The short ways for packets of one frame change only how long the code takes. The same run happens with them and
+// without them: every datagram, every deadline, every callback and every count must be equal. Virtual time and fixed
+// seeds make the two runs comparable to the last bit.
 #include <array>
 #include <deque>
 
@@ -20,9 +20,9 @@ constexpr std::uint64_t kFrames = 600;
 struct Case {
   const char* name;
   LinkSettings link;
-  std::uint64_t window = 8;  // the window of each child
+  std::uint64_t window = 8;  // window of each child, in segments
   std::size_t window_bytes = 1U << 20;
-  bool breaks = false;  // no packet arrives for some time, again and again
+  bool breaks = false;  // true: again and again no packet arrives for some time
   PacketSecurity security = PacketSecurity::off;
 };
 
@@ -43,13 +43,14 @@ class Story {
   std::vector<std::string> lines_;
 };
 
-/// Returns mostly the size of one packet; at times zero, little, several packets, or just too much for one.
+/// Returns mostly the size of one packet; sometimes zero, a few bytes, several packets, or a little more than one
+/// packet.
 std::size_t bytes_of(std::uint64_t sequence) {
   constexpr std::array<std::size_t, 5> kOdd{0, 40, 300, 5000, 1345};
   return sequence % 9 == 5 ? kOdd[sequence / 9 % kOdd.size()] : 1024;
 }
 
-/// A child of a lane: sends a window of contributions ahead of its results.
+/// A child of a lane. It sends a window of contributions ahead of its results.
 class Child : public ChannelHandler {
  public:
   Child(std::uint64_t number, std::uint64_t window, Story& story) : number_(number), window_(window), story_(story) {}
@@ -87,8 +88,8 @@ class Child : public ChannelHandler {
   std::vector<std::byte> place_;
 };
 
-/// Adds up the children's contributions and sends the sum to all, as a lane does. Now and then it does not take a
-/// contribution where it lies, or wants none for a while.
+/// Adds up the children's contributions and sends the sum to all children, like a lane. Sometimes it takes a
+/// contribution by a copy, or wants no contribution for some time.
 class Root : public Acceptor {
  public:
   explicit Root(Story& story) : story_(story) {}
@@ -200,7 +201,7 @@ Told tell(const Case& its, std::uint64_t seed, bool short_ways) {
   return told;
 }
 
-/// Returns all counts except those of the path that was taken.
+/// Returns all counts except the counts of the short and long ways.
 std::vector<std::uint64_t> counts(PacketStatistics statistics) {
   statistics.short_sent = statistics.short_received = 0;
   static_assert(sizeof statistics % sizeof(std::uint64_t) == 0);
@@ -209,7 +210,7 @@ std::vector<std::uint64_t> counts(PacketStatistics statistics) {
   return all;
 }
 
-/// Takes all frames, without a copy if it can.
+/// A receiver that takes all frames, without a copy if it can.
 class Taker : public Acceptor, public ChannelHandler {
  public:
   ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
@@ -244,7 +245,7 @@ TEST(ShortWay, DoesNotTakeAPayloadForAFrame) {
   source.channel = client.connect(listener->local(), source, 10s);
   constexpr std::size_t kFirstPiece = 1472 - kPacketHeaderBytes - kFrameHeaderBytes;
   FrameHeader forged = header_of(99);
-  forged.payload_bytes = kFirstPiece;  // header and payload are as long as the second packet
+  forged.payload_bytes = kFirstPiece;  // header and payload together are as long as the second packet
   std::vector<std::byte> payload(5000);
   encode(forged, std::span(payload).subspan<kFirstPiece, kFrameHeaderBytes>());
   for (std::uint64_t i = 0; i < 30; ++i) ASSERT_TRUE(source.channel->send(header_of(i), payload, i));

@@ -48,7 +48,7 @@ class SimPort final : public PacketPort {
     const auto same = [&](const auto& other) { return other == bytes; };
     const bool shown = std::ranges::any_of(held_, [&](const auto& event) { return event.bytes == bytes; });
     if (shown || std::ranges::any_of(kept_, same)) return;
-    std::ranges::fill(*bytes, std::byte{0xEE});  // spoils reads after this
+    std::ranges::fill(*bytes, std::byte{0xEE});  // makes a later read return wrong bytes
   }
   bool send(const PacketAddress& to, std::span<const std::byte> header, std::span<const std::byte> payload) override {
     if (header.size() > kPortHeaderBytesMax) throw std::logic_error("header too long");

@@ -15,11 +15,11 @@ namespace tributary::transport::packet::test {
 struct LinkSettings {
   double bytes_per_second = 1.25e9;  // rate towards each host
   std::size_t queue_bytes = 512 << 10;
-  std::size_t mark_bytes = SIZE_MAX;  // a longer queue marks packets
+  std::size_t mark_bytes = SIZE_MAX;  // bytes in the queue above which the network marks packets
   Duration latency = std::chrono::microseconds(10);
-  Duration jitter = std::chrono::microseconds(2);  // does not change the order
+  Duration jitter = std::chrono::microseconds(2);  // greatest random delay; it does not change the order
   std::size_t datagram_bytes = 1472;
-  std::size_t swallow_above = SIZE_MAX;  // longer datagrams vanish, though datagram_bytes allows them
+  std::size_t swallow_above = SIZE_MAX;  // longer datagrams are lost, although datagram_bytes allows them
   // Rates per thousand datagrams.
   std::uint32_t lost = 0, repeated = 0, overtaken = 0, damaged = 0;
 };
@@ -30,7 +30,7 @@ struct LinkCounts {
 
 class SimPackets {
  public:
-  std::size_t kept = 0;  // buffers that all ports keep now
+  std::size_t kept = 0;  // number of buffers that all ports keep now
   std::size_t kept_max = 64;
   explicit SimPackets(std::uint64_t seed, const LinkSettings& link = {}) : random_(seed), link_(link) {}
 
@@ -43,7 +43,7 @@ class SimPackets {
   [[nodiscard]] static PacketAddress address(std::uint8_t number, std::uint16_t port);
   [[nodiscard]] static std::string host(std::uint8_t number) { return "10.0.0." + std::to_string(number); }
 
-  /// Returns the time of the next arrival; max if there is none.
+  /// Returns the time of the next arrival; max if no datagram is under way.
   [[nodiscard]] TimePoint next() const noexcept { return events_.empty() ? TimePoint::max() : events_.top().at; }
   void advance_to(TimePoint at);
   /// Polls the transports and lets time pass, until `done` or for `limit`.
@@ -51,12 +51,12 @@ class SimPackets {
 
   LinkSettings& link() noexcept { return link_; }
   [[nodiscard]] const LinkCounts& counts() const noexcept { return counts_; }
-  /// Called with each datagram that is sent, before any fault changes it.
+  /// The network calls this with each datagram, before any fault changes it.
   std::function<void(const PacketAddress& from, const PacketAddress& to, std::span<const std::byte> bytes)> watch;
   /// Tells the port at `to` that the path to `about` carries packets of `path_bytes`, with a quotation.
   void say_narrow(const PacketAddress& to, const PacketAddress& about, std::vector<std::byte> quoted,
                   std::uint32_t path_bytes);
-  /// The path sizes that ports were told to believe.
+  /// The path sizes that the test has told the ports.
   std::map<std::array<std::uint8_t, 16>, std::uint32_t> believed;
   /// Returns the bytes that wait for a host now.
   [[nodiscard]] std::size_t queued(std::uint8_t number) const;

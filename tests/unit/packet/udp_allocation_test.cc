@@ -1,4 +1,4 @@
-// In steady state the transport allocates nothing: no memory for a packet, a frame or a time-out.
+// In the steady state the transport allocates no memory for a packet, a frame or a time-out.
 #include "tests/unit/packet/sealed_keys.h"
 #include "tests/unit/transport/allocations.h"
 #include "tests/unit/transport/peer.h"
@@ -67,8 +67,8 @@ void allocates_nothing(const std::shared_ptr<LinkKeys>& keys) {
     return caller.answers >= answers;
   };
   ASSERT_TRUE(run(3000));
-  // A ring grows once when it is fuller than ever before; on a busy machine that may happen late. A cost for each
-  // packet would show in every round.
+  // A ring grows once when it is fuller than ever before; on a busy machine this may happen late. An allocation for
+  // each packet would happen in every round.
   std::uint64_t least = UINT64_MAX;
   for (std::uint64_t round = 0; round < 5 && least > 0; ++round) {
     const std::uint64_t before = allocations_so_far();

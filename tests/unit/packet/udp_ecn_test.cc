@@ -117,7 +117,8 @@ struct Case {
 
 class Ecn : public ::testing::TestWithParam<Case> {
  protected:
-  /// Sends twenty frames from a client to a server through a relay that forwards with the traffic class `relayed`.
+  /// Sends twenty frames from a client to a server, through a relay that forwards them with the traffic class
+  /// `relayed`.
   void run(int relayed) {
     const Family& family = GetParam().family;
     UdpTransport server({.ecn = GetParam().ecn, .offloads = false});

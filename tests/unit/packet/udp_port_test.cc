@@ -27,7 +27,7 @@ std::unique_ptr<packet::PacketPort> open_at(const std::string& host, const UdpSe
   return UdpPort::open({host, 0}, settings).value();
 }
 
-/// Returns the datagrams that arrive at `port` within a while, at least `count`.
+/// Waits until at least `count` datagrams have arrived at `port`, or some time has passed, and returns them.
 std::vector<Bytes> take(packet::PacketPort& port, std::size_t count) {
   std::vector<Bytes> all;
   for (const TimePoint end = Clock::now() + 5s; all.size() < count && Clock::now() < end;) {
@@ -47,8 +47,8 @@ void send(packet::PacketPort& port, const PacketAddress& to, const Bytes& bytes,
   port.flush();
 }
 
-/// Runs on a thread with a network of its own, which has only a loopback interface. Returns false if that is not
-/// permitted.
+/// Runs a function on a thread with a network of its own, which has only a loopback interface. Returns false if the
+/// process may not do this.
 bool in_own_network(const std::function<void()>& run) {
   bool permitted = false;
   std::thread thread([&] {
@@ -67,7 +67,7 @@ TEST(UdpPort, SendsTheProtocolsLeastEvenIfTheSystemBelievesInASmallerPath) {
   IN_OWN_NETWORK([] {
     const auto to = open_at("10.77.0.1");
     const auto from = open_at("10.77.0.1");
-    // Act as a router whose message, genuine or forged, the system has believed.
+    // Change the system's record as if it had believed a router's message, genuine or forged.
     ASSERT_EQ(std::system("ip route change local 10.77.0.1 dev lo table local mtu 576 src 10.77.0.1"), 0);
     EXPECT_LT(from->datagram_bytes_max(to->local()), packet::kDatagramBytesMin);
     send(*from, to->local(), Bytes(packet::kDatagramBytesMin, std::byte{1}));
@@ -76,7 +76,7 @@ TEST(UdpPort, SendsTheProtocolsLeastEvenIfTheSystemBelievesInASmallerPath) {
   });
 }
 
-/// Sends `count` datagrams of 1000 bytes from `from` to `to`, and checks the counts of both.
+/// Sends `count` datagrams of 1000 bytes from `from` to `to`, and checks the counts of both ports.
 void expect_all(packet::PacketPort& from, packet::PacketPort& to, std::size_t count) {
   const Bytes bytes(1000, std::byte{1});
   send(from, to.local(), bytes, count);
@@ -107,7 +107,7 @@ TEST(UdpPort, SendsSingleDatagramsToAPeerWhosePathRefusesJoinedOnes) {
     const auto from = open_at("");
     expect_all(*from, *far, 10);
     ASSERT_EQ(from->counts().joined_sent, 10U);
-    // Shrinks the route, so that not even one datagram is sent.
+    // Shrinks the route, so that the port cannot send even one datagram.
     ASSERT_EQ(std::system("ip link set lo mtu 2000"), 0);
     send(*from, far->local(), Bytes(4000, std::byte{1}), 5);
     EXPECT_EQ(from->counts().joined_refused, 5U);
@@ -122,7 +122,7 @@ TEST(UdpPort, SendsSingleDatagramsToAPeerWhosePathRefusesJoinedOnes) {
 TEST(UdpPort, GivesUpJoiningWhenTheSystemCutsNoMessage) {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
   UdpPort from(socket, ::eventfd(0, EFD_NONBLOCK), true, true);
-  // Without checksums the system does not cut messages, and this port still sends single datagrams.
+  // Without checksums the system does not cut messages; this port then still sends single datagrams.
   const int on = 1;
   ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
   const auto first = open_at("127.0.0.1");
@@ -165,7 +165,7 @@ TEST(UdpPort, BearsItsDscpOverBothFamilies) {
 
 TEST(UdpPort, CountsWhatDoesNotGo) {
   IN_OWN_NETWORK([] {
-    const auto from = open_at("127.0.0.1");  // knows IPv4 alone
+    const auto from = open_at("127.0.0.1");  // this port has only IPv4
     const auto six = open_at("::1");
     send(*from, six->local(), Bytes(100));
     EXPECT_EQ(from->counts().unsent_no_way, 1U);

@@ -1,4 +1,4 @@
-// Bytes of a packet: the checksum, the header, the numbers, and datagrams that must not be taken for a packet.
+// Bytes of a packet: the checksum, the header, the numbers, and datagrams that decode_packet() must refuse.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -210,7 +210,7 @@ TEST(PayloadPlace, IsAnotherForMostOfThePayloadsAtEqualDistances) {
   for (std::uintptr_t lines = 1; lines <= 4096; ++lines) {
     std::set<std::size_t> places;
     for (std::size_t i = 0; i < kPayloads; ++i) {
-      // The address is used as a number, and never read.
+      // The code uses the address as a number, and never reads from it.
       places.insert(payload_place(reinterpret_cast<const std::byte*>(kBegin + i * lines * 64)));
     }
     EXPECT_GE(places.size(), kPayloads / 2) << lines << " lines from one to the next";

@@ -44,7 +44,7 @@ class Limits(unittest.TestCase):
 class Samples(unittest.TestCase):
     def test_a_whole_batch_in_place_stays_exact_in_float32(self) -> None:
         for ranks in (2, 3, 4, 5, 7, 8, 16, 64):
-            value = 61 * ranks - 3  # near the greatest sum that the drivers' inputs have
+            value = 61 * ranks - 3  # near the greatest sum of the drivers' inputs
             for _ in range(samples.batch_max(ranks) - 1):
                 value *= ranks
             self.assertEqual(float32(value), value, ranks)

@@ -1,4 +1,4 @@
-// The fence in tokens and descriptors, beside readers and writers that know of none.
+// The fence in tokens and descriptors, also with readers and writers that do not know fences.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -58,7 +58,7 @@ TEST(JsonReader, FiveMillionBracketsCostNoMemory) {
   EXPECT_LE(after.arena + after.hblkhd, before.arena + before.hblkhd + (1U << 20));
 }
 
-// A text that passes the check needs no more than the limits allow.
+// A text that passes the check needs no more memory than the limits allow.
 TEST(JsonReader, NeverLetsDeeperThingsThroughThanItSays) {
   std::mt19937 random(3);
   constexpr std::string_view alphabet = "[]{}\"\\,:1a ";

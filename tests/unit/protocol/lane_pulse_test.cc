@@ -12,7 +12,8 @@ using Verdict = LanePulse::Verdict;
 
 class LanePulseTest : public testing::Test {
  protected:
-  /// Looks every 10 ms for this long. Returns the first verdict other than wait, and the time until it came.
+  /// Looks at the pulse every 10 ms for this long. Returns the first verdict other than `wait`, and the time until it
+  /// came.
   std::pair<Verdict, LanePulse::Duration> look_for(LanePulse::Duration time, bool waits = true,
                                                    std::uint64_t bytes = 0) {
     for (const auto begin = now_; now_ - begin < time;) {
@@ -55,7 +56,7 @@ TEST_F(LanePulseTest, AWaiterThatStoodStillDoesNotJudge) {
   ASSERT_EQ(look_for(200ms).first, Verdict::ask);
   ASSERT_EQ(look_for(480ms).first, Verdict::wait);
   for (int i = 0; i < 100; ++i) {
-    now_ += 20s;  // as for a process that was stopped, or rarely gets a core
+    now_ += 20s;  // as if the process was stopped, or had no core
     ASSERT_EQ(pulse_.look(now_, true, 0), Verdict::wait);
   }
   EXPECT_EQ(look_for(1s).first, Verdict::dead);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr Source kFlood{1}, kHonest{2};
 
-/// Lets `id` in as a listener does. Returns the id that had to make room.
+/// Lets `id` in like a listener. Returns the id that had to give up its place.
 std::optional<WaitingRoom::Id> come(WaitingRoom& room, WaitingRoom::Id id, Source from, std::int64_t now = 0) {
   const auto displaced = room.makes_room();
   EXPECT_TRUE(!displaced || room.leave(*displaced));
@@ -69,7 +69,7 @@ TEST(WaitingRoom, AFloodFromManyAddressesDisplacesByAge) {
     if (come(room, i, Source{100 + i}) == 1'000'000) break;
     ++others;
   }
-  EXPECT_EQ(others, 63U);  // a roomful of newcomers
+  EXPECT_EQ(others, 63U);  // the places of a full room
 }
 
 TEST(WaitingRoom, TheGreaterOfTwoFloodsMakesRoom) {
@@ -155,7 +155,7 @@ TEST(WaitingRoom, KeepsItsRuleUnderRandomUse) {
         std::size_t most = 0;
         for (const Waiting& one : model) most = std::max(most, of(one.from));
         ASSERT_TRUE(most > room.share() ? of(it->from) == most : it == model.begin());
-        ASSERT_EQ(std::ranges::find(model, it->from, &Waiting::from), it);  // the oldest of its source
+        ASSERT_EQ(std::ranges::find(model, it->from, &Waiting::from), it);  // the oldest one from its source
         model.erase(it);
       }
       model.push_back({id, from});

@@ -36,7 +36,7 @@ CLASSES: dict[str, tuple[int, int]] = {
 }
 
 SOURCES = {".h", ".hpp", ".cc", ".cu", ".cuh"}
-# Comments, and the contents of strings: braces in them count for nothing. An apostrophe between digits is none.
+# Comments, and the contents of strings: braces in them do not count. An apostrophe between digits begins no string.
 NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 ATTRIBUTE = r"(?:\[\[[^\]]*\]\]\s*|alignas\([^;{}]*?\)\s*)*"
@@ -56,7 +56,7 @@ def bare(text: str) -> str:
 
 
 def end_of(code: str, begin: int) -> int:
-    """Returns the place of the brace that closes the one at `begin`."""
+    """Returns the place of the brace that closes the brace at `begin`."""
     depth = 0
     for match in BRACE.finditer(code, begin):
         depth += 1 if match[0] == "{" else -1
@@ -100,7 +100,7 @@ def members(body: str) -> tuple[int, int]:
 
 
 def sizes(text: str) -> dict[str, tuple[int, int]]:
-    """Returns each class of a file, with the names of those around it: its data members and its functions."""
+    """Returns each class of a file, with the names of the classes around it, its data members and its functions."""
     code = bare(text)
     found: dict[str, tuple[int, int]] = {}
 
@@ -126,7 +126,7 @@ def sizes(text: str) -> dict[str, tuple[int, int]]:
 
 
 class Rules(unittest.TestCase):
-    """The check sees what it is for."""
+    """The check detects the faults that it looks for."""
 
     def test_members_are_counted(self) -> None:
         text = """

@@ -27,7 +27,7 @@ C_LIKE = {".h", ".hpp", ".c", ".cc", ".cu", ".cuh"}
 HASHES = {".sh", ".cmake", ".toml", ".yaml", ".yml"}
 BAD = re.compile(r"(?:^|[.!?]\s+)((?:Who|What|Whose|Of)(?:ever)?)\s")
 BULLET = re.compile(r"^[-*] ")
-# A string, so that what looks like a comment in it is none; a comment of lines; a comment between /* and */.
+# A string, so that the check finds no comment in it; a comment of lines; a comment between /* and */.
 C_TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|///?<?(?P<line>[^\n]*)|/\*+(?P<block>.*?)\*/', re.DOTALL)
 HASH_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|\\.|(?:^|(?<=\s))#(?P<line>[^\n]*)', re.MULTILINE)
 
@@ -80,7 +80,7 @@ def of_python(text: str) -> list[str]:
 
 
 def kind_of(path: Path, text: str) -> str | None:
-    """Returns the language of a file's comments; None: it has none that are checked."""
+    """Returns the language of a file's comments; None if the check does not read them."""
     first = text.split("\n", 1)[0]
     if path.suffix in C_LIKE:
         return "c"
@@ -92,7 +92,7 @@ def kind_of(path: Path, text: str) -> str | None:
 
 
 def comments(path: Path, text: str) -> list[str]:
-    """Returns each comment as one text; one at the end of a line of code only if it begins a sentence."""
+    """Returns each comment as one text; a comment at the end of a line of code only if it begins a sentence."""
     kind = kind_of(path, text)
     if kind == "c":
         return by_tokens(text, C_TOKEN)
@@ -106,7 +106,7 @@ def bad_beginnings(path: Path, text: str) -> list[str]:
 
 
 class Rules(unittest.TestCase):
-    """The checks see what they are for."""
+    """The checks detect the faults that they look for."""
 
     def found(self, name: str, text: str) -> int:
         return len(bad_beginnings(Path(name), text))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The documents agree with the repository: links lead somewhere, the files and tests that they name exist, and the
-protocol's numbers are those of the code.
+protocol's numbers agree with the code.
 
     documents_test.py REPOSITORY
 """

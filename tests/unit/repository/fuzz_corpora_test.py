@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The inputs of fuzz targets: each target has a file of inputs, each file is as scripts/lib-fuzz-corpus writes it, and
-no input is lost between a folder and its file.
+"""The inputs of fuzz targets: each target has a file of inputs, each file has the form that scripts/lib-fuzz-corpus
+writes, and no input is lost between a folder and its file.
 
     fuzz_corpora_test.py REPOSITORY
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Dependencies point one way, and folders that must do no I/O do none: the check fails on an #include that says
-otherwise, and on folders that include each other in a circle.
+"""Dependencies point one way, and folders that must do no I/O do none: the check fails on an #include that breaks one
+of these rules, and on folders that include each other in a circle.
 
     layering_test.py REPOSITORY
 
-A layer is a folder; the longest one that a file lies in counts. A layer may include itself and the layers that LAYERS
-lists for it. docs/architecture.md draws the same.
+A layer is a folder; if a file lies in several layers, the longest path counts. A layer may include itself and the
+layers that LAYERS lists for it. docs/architecture.md has a picture of these rules.
 """
 
 import re
@@ -18,7 +18,7 @@ import tracked
 PROTOCOL = {"protocol"}
 DATA_PLANE = {"protocol", "kernels", "transport"}
 MANAGER = {"protocol", "service-kit", "tree-manager/topology", "tree-manager/planner", "tree-manager/store", "tree-manager/service", "tree-manager/identity"}
-# Each of the client's folders may include those before it.
+# Each of the client's folders may include the folders before it.
 CLIENT_CORE = {*DATA_PLANE, "client/operation", "client/schedule", "client/tuning", "client/control"}
 COLLECTIVES = {"client/collectives/in_network", "client/collectives/fallback", "client/collectives/local", "client/collectives/hosts"}
 CLIENT = {*CLIENT_CORE, *COLLECTIVES, "client/recovery", "client/communicator"}
@@ -51,23 +51,23 @@ LAYERS: dict[str, set[str]] = {
     "client/recovery": {*CLIENT_CORE, *COLLECTIVES},
     "client/communicator": {*CLIENT_CORE, *COLLECTIVES, "client/recovery"},
     "client/gpu": {"protocol", "kernels", "transport", "client/operation"},
-    # service-kit: the lines of its log begin as the daemons' do
+    # service-kit: the lines of its log begin like the daemons' lines
     "client/api": {*CLIENT, "client/gpu", "client/include", "service-kit", "tree-manager/api-client"},
-    # topology: ranges of host names are written alike on the command line and in the topology file; identity: tokens are
-    # made with the manager's own keys
+    # topology: ranges of host names have one form on the command line and in the topology file; identity: the manager's
+    # own keys make tokens
     "client/cli": {"protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/identity", "tree-manager/topology"},
-    # the tables that NCCL calls, and nothing else: it loads the plugin as NCCL does
+    # only the tables that NCCL calls: it loads the plugin like NCCL
     "client/cli/nccl_check": {"client/plugins/nccl/abi"},
     "client/plugins": {"client/include"},
-    # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
-    # client/control: their two ends prove themselves as two ranks do (see BARRED)
-    # client/tuning: the tuner asks the library's own cost model; service-kit: rates are written alike everywhere
+    # transport: NCCL gets its point-to-point messages from the same plugin, and they are not collectives
+    # client/control: the two ends of such messages prove themselves like two ranks (see BARRED)
+    # client/tuning: the tuner asks the library's own cost model; service-kit: rates have one form everywhere
     "client/plugins/nccl": {"client/include", "client/control", "client/plugins/nccl/abi", "client/schedule", "client/tuning", "protocol", "service-kit", "transport"},
     "client/plugins/nccl/abi": set(),
     "client/plugins/dpdk": {"client/api", "protocol", "service-kit", "transport"},
 }
 
-# How the layers are written in an #include: the public headers are found under "tributary/".
+# The form of the layers in an #include: public headers lie under "tributary/".
 PUBLIC = {
     "tributary/protocol/": "protocol",
     "tributary/kernels/": "kernels",
@@ -76,7 +76,7 @@ PUBLIC = {
     "tributary/tributary.h": "client/include",  # and tributary.hpp
 }
 
-# layer: patterns of headers that it must not include, and why
+# layer: patterns of headers that it must not include, and the reason
 BARRED: list[tuple[str, str, str]] = [
     ("aggregator/engine", r"(thread|mutex|shared_mutex|atomic|condition_variable|future|chrono|random|fstream|iostream|filesystem|csignal)$"
                           r"|(sys|netinet|arpa|linux|boost|spdlog)/|(unistd|pthread|fcntl|poll|errno)\.h$",
@@ -103,7 +103,7 @@ def layer_of(path: str) -> str | None:
 
 
 def target_of(include: str) -> str | None:
-    """Returns the layer that an #include names; None for a file beside the includer, or one of a library."""
+    """Returns the layer that an #include names; None for a file beside the including file, or a library's file."""
     for prefix, layer in PUBLIC.items():
         if include.startswith(prefix):
             return layer
@@ -131,7 +131,7 @@ def complaints(path: str, text: str) -> list[str]:
 
 
 def circles(edges: dict[str, set[str]]) -> list[list[str]]:
-    """Returns the sets of folders in which each folder reaches each other one."""
+    """Returns the sets of folders in which each folder reaches every other folder by includes."""
     def reached(start: str) -> set[str]:
         seen: set[str] = set()
         open_ends = [start]
@@ -161,7 +161,7 @@ def edges_of(files: dict[str, str]) -> dict[str, dict[str, str]]:
 
 
 class Rules(unittest.TestCase):
-    """The check sees what it is for."""
+    """The check detects the faults that it looks for."""
 
     def bad(self, path: str, include: str) -> None:
         self.assertTrue(complaints(path, f"#include {include}\n"), f"{path} may include {include}")
@@ -221,7 +221,7 @@ class Repository(unittest.TestCase):
         self.assertEqual(asks, [], "protocol/ does no I/O: it is given the time")
 
     def test_no_circles(self) -> None:
-        """If one folder knows another, directly or through others, the other does not know it."""
+        """If a folder includes another folder, directly or through other folders, that folder does not include it."""
         files = {path.as_posix(): (self.root / path).read_text(errors="replace")
                  for path in tracked.files(self.root) if path.suffix in SOURCES and not str(path).startswith(FREE)}
         edges = edges_of(files)

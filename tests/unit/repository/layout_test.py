@@ -6,8 +6,8 @@
 The rules:
 - A public header is included as "tributary/...", from its include folder; any other header by its path from the
   repository's root; a system's or a library's header in angle brackets.
-- A folder's namespace is that of the longest row of NAMESPACES which it lies in. A file may open this namespace, one
-  inside it, or that of a folder above. Tests and benchmarks may open any: they look inside.
+- A folder's namespace is that of the longest row of NAMESPACES which it lies in. A file may open this namespace, a
+  namespace inside it, or the namespace of a folder above. Tests and benchmarks may open any namespace.
 """
 
 import re
@@ -41,7 +41,7 @@ NAMESPACES: dict[str, str] = {
     "client/plugins/torch": "tributary::torch",
 }
 ANYTHING = ("tests/", "bench/")
-# Programs that other build systems make, which know their own folder alone.
+# Programs that other build systems make; these know only their own folder.
 OWN_FOLDER = ("client/plugins/torch/csrc/", "bench/peers/drivers/")
 # Headers of libraries that ask for quotes: Highway's are included once for each instruction set; NCCL's own are private.
 QUOTED_LIBRARIES = re.compile(r"^hwy/|^(?:debug|env)\.h$")
@@ -52,7 +52,7 @@ OPENED = re.compile(r"^namespace (tributary[a-z_0-9:]*) \{", re.MULTILINE)
 
 
 def row(folder: str) -> str | None:
-    """The longest row that the folder lies in."""
+    """Returns the longest row that the folder lies in."""
     rows = [name for name in NAMESPACES if folder == name or folder.startswith(name + "/")]
     return max(rows, key=len, default=None)
 
@@ -85,7 +85,7 @@ def wrong_includes(path: str, text: str, files: set[str], public: set[str]) -> l
 
 
 class Rules(unittest.TestCase):
-    """The checks see what they are for."""
+    """The checks detect the faults that they look for."""
 
     def test_a_header_is_named_from_the_root_or_its_include_folder(self) -> None:
         files = {"a/b.h", "a/c.h", "p/include/tributary/p/d.h"}

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The table of mutations fits the code: each text that is to be changed stands once in its file, and each test is there.
+"""The table of mutations fits the code: each text that a mutation changes stands once in its file, and each test
+exists.
 
     mutations_test.py REPOSITORY
 
-`scripts/mutation-check` finds out whether the tests notice; that takes minutes.
+`scripts/mutation-check` finds out whether the tests notice the mutations, which takes minutes.
 """
 
 import re

@@ -9,7 +9,7 @@ The rules:
 - A table's cell has at most 25 words.
 - No sentence begins with Who, What, Whose or Of.
 
-bench/results/archive keeps records of runs, which obey the first rule alone.
+bench/results/archive keeps records of runs, which obey only the first rule.
 """
 
 import re
@@ -25,13 +25,13 @@ CELL_WORDS_MAX = 25
 RECORDS = "bench/results/archive/"
 FENCE = re.compile(r"^\s*(```|~~~)")
 CELLS = re.compile(r"(?<!\\)\|")
-ATOM = re.compile(r"(?:\[[^\]]*\]\([^)\s]*\)|`[^`]*`|\S)+")  # a link, or code, stays in one piece
+ATOM = re.compile(r"(?:\[[^\]]*\]\([^)\s]*\)|`[^`]*`|\S)+")  # a link, or code, is one piece
 MARKER = re.compile(r"^\s*(?:[-*+]|\d+[.)]|#{1,6}|>)\s+")
 FIRST_WORD = re.compile(r"(?:^|[.!?:][\"')*_]*\s)[\s\"'(*_]*((?:Who|What|Whose|Of)(?:ever)?)\b")
 
 
 def lines_of_prose(text: str) -> list[tuple[int, str]]:
-    """Numbered lines outside of code blocks."""
+    """Returns the numbered lines outside of code blocks."""
     found, fenced = [], False
     for number, line in enumerate(text.split("\n"), 1):
         if FENCE.match(line):
@@ -76,7 +76,7 @@ def bad_beginnings(text: str) -> list[tuple[int, str]]:
 
 
 class Rules(unittest.TestCase):
-    """The checks see what they are for."""
+    """The checks detect the faults that they look for."""
 
     def test_lines(self) -> None:
         self.assertEqual(long_lines("word " * 30), [1])

@@ -1,4 +1,4 @@
-"""The files of the repository: those that git tracks, or, where there is no git, all except build outputs."""
+"""The files of the repository: all files that git tracks, or, without git, all files except build outputs."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ NOT_SOURCE = {".git", "build", ".cache", ".venv", "__pycache__"}
 
 
 def files(root: Path) -> list[Path]:
-    """Returns relative paths, sorted; also of files that git would track once they are added."""
+    """Returns relative paths, sorted, also of files that git would track after `git add`."""
     listed = subprocess.run(
         ["git", "-c", f"safe.directory={root}", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True,

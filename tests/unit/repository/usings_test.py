@@ -3,9 +3,9 @@
 
     usings_test.py REPOSITORY
 
-clang-tidy has checks for this rule, but they see nothing in the joined files that scripts/lint gives to it. This check
-compares words: a name that stands nowhere else in its file is not used. It reads sources alone, because the files that
-include a header may use the header's names.
+clang-tidy has checks for this rule, but they find no faults in the joined files that scripts/lint gives to it. This
+check compares words: a name that stands nowhere else in its file is not used. It reads only sources, because the files
+that include a header may use the header's names.
 """
 
 import re

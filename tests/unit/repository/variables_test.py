@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""service-kit/variables.cc has every TRIBUTARY_* variable that the sources read, and the documents have every one of it.
+"""service-kit/variables.cc has every TRIBUTARY_* variable that the sources read, and the documents have every variable
+of this file.
 
     variables_test.py REPOSITORY
 """
@@ -11,7 +12,7 @@ from pathlib import Path
 
 FOLDERS = ("aggregator", "client", "kernels", "protocol", "service-kit", "transport", "tree-manager")
 FOR_TESTS = ("TRIBUTARY_TEST_", "TRIBUTARY_CLUSTER_")
-NO_VARIABLES = {"TRIBUTARY_VERSION"}  # text in quotation marks that is none
+NO_VARIABLES = {"TRIBUTARY_VERSION"}  # text in quotation marks that is not a variable
 
 
 class Variables(unittest.TestCase):
