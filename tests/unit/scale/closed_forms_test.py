@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The collectives of bench/scale load the links as arithmetic says, and take the time that it says.
+"""The collectives of bench/scale load the links as calculated by hand, and take the calculated time.
 
 closed_forms_test.py REPOSITORY
 """
@@ -73,7 +73,7 @@ class Loads(unittest.TestCase):
 
     def test_both_trees_together_load_a_link_with_two_vectors(self) -> None:
         both = sum(Links(FABRIC).double_tree(numpy.arange(32)))
-        self.assertEqual(both[:32].max(), 4)  # of half a vector each
+        self.assertEqual(both[:32].max(), 4)  # each of half a vector
 
 
 @unittest.skipUnless((SIMULATORS / "flow_sim").exists(), "SimGrid is missing (bench/scale/setup)")
@@ -99,7 +99,7 @@ class Times(unittest.TestCase):
 
     def test_a_lane_and_a_ring_share_the_links_of_the_ranks(self) -> None:
         plan = {**NO_TREES, "trees": [lane(it, 32) for it in range(4)]}
-        share = 1 / 4 * 31 / 16 / (1 + 1 / 4 * 15 / 16)  # c = 4 x 400 / (32 x 100), less what the uplinks take
+        share = 1 / 4 * 31 / 16 / (1 + 1 / 4 * 15 / 16)  # c = 4 x 400 / (32 x 100), minus the uplinks' part
         split = seconds(group(plan), Way("split", "ring", share, 0), 1024 * MIB)
         bound = bound_seconds(FABRIC, 32, 1024 * MIB)
         self.assertGreater(split, bound)

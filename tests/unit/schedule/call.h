@@ -89,8 +89,8 @@ struct Call {
   return x ^ (x >> 31);
 }
 
-/// x -> scale x + shift, modulo 2^64. `+` is composition: associative, but not commutative, so it shows the order of
-/// operands.
+/// x -> scale x + shift, modulo 2^64. `+` is composition, which is associative but not commutative, so the result shows
+/// the order of operands.
 struct Affine {
   std::uint64_t scale = 1;
   std::uint64_t shift = 0;
@@ -101,7 +101,7 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-/// Counts the ranks whose inputs are in an element.
+/// An element that counts the ranks whose inputs it contains.
 struct Counted {
   std::uint64_t ranks = 0;
   Counted() = default;

@@ -17,7 +17,7 @@
 
 namespace tributary::schedule {
 
-/// Thrown when a schedule has broken a promise.
+/// An exception: a schedule has broken a promise.
 struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -31,8 +31,8 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// A rank's arrays in one row of cells: apart, or sharing cells in place. Reads of cells that were never written,
-/// writes to the input and accesses out of bounds throw Broken.
+/// A rank's arrays in one row of cells. They lie apart, or share cells if the call is in place. Reads of cells that
+/// were never written, writes to the input and accesses out of bounds throw Broken.
 template <class T>
 class Memory {
  public:
@@ -89,7 +89,7 @@ class Memory {
   std::vector<std::optional<T>> cells_;
 };
 
-/// The amount that a channel holds before its receiver asks for it: nothing (a send waits for its receive), or any
+/// The amount of data that a channel holds before the receiver asks for it: none (a send waits for its receive), or any
 /// amount.
 enum class Channels : std::uint8_t { rendezvous, unbounded };
 
@@ -132,7 +132,7 @@ class Interpreter {
     Memory<T> memory;
     std::uint64_t round;
     Actions actions;
-    std::vector<std::size_t> open;  // actions of this round that are not done, in list order
+    std::vector<std::size_t> open;  // actions of this round that the rank has not done yet, in the order of the list
     std::uint64_t elements_sent = 0;
   };
 
@@ -141,7 +141,7 @@ class Interpreter {
     return call_.op == ReduceOp::avg ? static_cast<T>(sum / static_cast<T>(divisor)) : sum;
   }
 
-  /// Checks that the operand holds as many ranks' inputs as the reduction says.
+  /// Checks that the operand contains the inputs of as many ranks as the reduction says.
   static void check_ranks(const std::vector<T>& operand, std::uint32_t ranks) {
     if constexpr (std::is_same_v<T, Counted>) {
       for (const Counted& element : operand)
@@ -209,7 +209,7 @@ class Interpreter {
     }
   }
 
-  /// Does one action of a rank that can be done now; returns false if there is none.
+  /// Does one action that a rank can do now; returns false if it can do none.
   bool act(std::uint32_t number) {
     Rank& rank = ranks_[number];
     if (rank.round >= rank.schedule.rounds()) return false;
@@ -227,7 +227,8 @@ class Interpreter {
     return true;
   }
 
-  /// True if no earlier message of the rank to or from the same peer is open: those keep their order.
+  /// True if the rank has no earlier open message to or from the same peer: messages between two ranks keep their
+  /// order.
   [[nodiscard]] static bool is_first(const Rank& rank, std::size_t at) {
     const Action& action = rank.actions[rank.open[at]];
     for (std::size_t before = 0; before < at; ++before) {
@@ -243,7 +244,7 @@ class Interpreter {
   [[nodiscard]] bool can_do(std::uint32_t number, const Action& action) {
     if (const auto* send = std::get_if<Send>(&action)) {
       if (send->peer >= call_.ranks || send->peer == number) throw Broken("a message to nobody");
-      return channels_ == Channels::unbounded;  // otherwise it happens with its receive
+      return channels_ == Channels::unbounded;  // otherwise the send happens with its receive
     }
     const std::uint32_t peer = std::get<Receive>(action).peer;
     if (peer >= call_.ranks || peer == number) throw Broken("a message from nobody");

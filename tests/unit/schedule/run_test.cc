@@ -1,4 +1,4 @@
-// Every algorithm, run: right results, the same bits everywhere, inputs intact, no deadlock.
+// Runs every algorithm: results are right, with the same bits on every rank, inputs stay intact, and no run hangs.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -47,7 +47,7 @@ std::vector<std::uint32_t> rank_counts() {
   return counts;
 }
 
-/// Counts for each call: of the whole vector, or per rank.
+/// Numbers of elements for each call: of the whole vector, or per rank.
 std::set<std::uint64_t> element_counts(std::uint32_t ranks) {
   return {0, 1, 2, ranks - 1, ranks, ranks + 1, 3 * ranks + 5, 1000};
 }
@@ -77,7 +77,7 @@ void for_each_call(const Subject& subject, ReduceOp op, std::initializer_list<Pl
       for (const std::uint32_t root : roots(subject.collective, ranks)) {
         for (const Places places : all_places) {
           if (places != Places::out && subject.collective == Collective::all_to_all) continue;
-          // A thousand elements in a thousand pieces show no more with 33 ranks than with eight.
+          // A thousand elements in a thousand pieces test no more with 33 ranks than with eight.
           const bool large = count == 1000 && ranks > 8;
           Call call{.collective = subject.collective,
                     .algorithm = subject.algorithm,
@@ -199,7 +199,7 @@ TEST_P(ScheduleReduction, GivesTheSameFloatBitsOnAllRanksAndInEveryRun) {
   }
 }
 
-/// Returns the rank whose input is the first operand of an element; the others follow around the ring.
+/// Returns the rank whose input is the first operand of an element; the other inputs follow around the ring.
 std::uint32_t first_operand(const Call& call, std::uint32_t rank, std::uint64_t index) {
   if (call.algorithm == Algorithm::binomial) return call.root;
   const bool ring = call.algorithm == Algorithm::ring || call.algorithm == Algorithm::reduce_scatter_gather;
@@ -248,7 +248,7 @@ TEST(ScheduleRun, ReducesMoreRanksThanOnePassTakes) {
 }
 
 TEST(ScheduleRun, NoRankLeavesABarrierBeforeTheLastHasEntered) {
-  // A rank that has not entered sends nothing: run all others, and none of them may finish.
+  // A rank that has not entered sends no message: run all other ranks, and check that none of them finishes.
   for (const std::uint32_t ranks : rank_counts()) {
     std::vector<std::set<std::uint32_t>> known(ranks);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) known[rank].insert(rank);

@@ -1,4 +1,5 @@
-// The schedules without running them: agreement between ranks, bytes and rounds of the textbook, choice, refusals.
+// Checks schedules without running them: ranks agree, bytes and rounds are as in the textbooks; the choice, and
+// refusals.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,7 +18,7 @@ namespace {
 using Pair = std::pair<std::uint32_t, std::uint32_t>;         // from, to
 using Messages = std::map<Pair, std::vector<std::uint64_t>>;  // elements, in order
 
-/// One round of all ranks: the messages sent, and the messages expected.
+/// One round of all ranks: the messages that they send, and the messages that they expect.
 struct Round {
   Messages sent;
   Messages expected;
@@ -99,8 +100,8 @@ TEST(ScheduleShape, RingSendsTwoNMinusOneNthsOfTheVector) {
     for (const std::uint64_t sent : elements_sent({.algorithm = Algorithm::ring, .ranks = ranks, .count = count})) {
       EXPECT_EQ(sent, 2 * (ranks - 1) * (count / ranks));
     }
-    // If the count is not divisible, all ranks together send as much, and each rank at most one element per step more
-    // than its share.
+    // If the count is not divisible, all ranks together send as much as otherwise. Each rank sends at most one element
+    // per step more than its share.
     const std::vector<std::uint64_t> uneven =
         elements_sent({.algorithm = Algorithm::ring, .ranks = ranks, .count = count + 1});
     EXPECT_EQ(total(uneven), 2 * (ranks - 1) * (count + 1));
@@ -133,7 +134,7 @@ TEST(ScheduleShape, DoublingSendsTheVectorLogNTimesAndHalvingDoublingLikeTheRing
       EXPECT_EQ(sent, 2 * (ranks - 1) * (count / ranks));
     }
   }
-  // With 7 ranks, 3 fold: they send the vector once, and the ranks that took them in send it once more.
+  // With 7 ranks, 3 ranks fold: they send the vector once to a partner, and each partner sends it back once.
   EXPECT_EQ(total(elements_sent({.algorithm = Algorithm::recursive_doubling, .ranks = 7, .count = 64})),
             4 * 2 * 64 + 2 * 3 * 64U);
   EXPECT_EQ(total(elements_sent({.algorithm = Algorithm::halving_doubling, .ranks = 7, .count = 64})),
@@ -182,7 +183,7 @@ TEST(ScheduleShape, TreesSendTheVectorToOrFromEveryRankOnce) {
                                                               .count = count});
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
       EXPECT_EQ(reduced[rank], (ranks - 1 + (rank == 0 ? 0 : 1)) * (count / ranks));
-    // The root of a large broadcast sends all that it has once, and no more.
+    // The root of a large broadcast sends each of its elements only once.
     const std::vector<std::uint64_t> sent = elements_sent({.collective = Collective::broadcast,
                                                            .algorithm = Algorithm::scatter_all_gather,
                                                            .ranks = ranks,

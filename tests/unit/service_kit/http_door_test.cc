@@ -10,7 +10,7 @@ namespace {
 
 constexpr Source kHere{1}, kThere{2};
 
-/// Leaves by the door when it is destroyed, as connections do.
+/// A stand-in for a connection: its destructor leaves by the door.
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
   explicit Connection(HttpDoor& door) : door_(door) {}
@@ -111,8 +111,8 @@ TEST_F(Door, BoundsTheAnswersToStrangersThatAreUnderWay) {
   EXPECT_EQ(door_.counts().busy, 2U);
 }
 
-// Checks the order of locks: a connection may end, and leave, while the door asks it to close, and the door's own
-// reference may be the last. If the door held its lock, it would wait for itself for ever.
+// Checks the order of locks. A connection may end and leave while the door asks it to close, and the door may have the
+// last reference to it. If the door held its lock then, it would wait for itself for ever.
 TEST_F(Door, MayHoldTheLastReferenceToAConnectionThatItCloses) {
   auto only = come();
   only->on_close = [&only] { only.reset(); };

@@ -1,4 +1,4 @@
-// The server over real sockets in one process: with many strangers, and at its end.
+// The server over real sockets in one process, with many strangers, and when it ends.
 #include "service-kit/http/http_server.h"
 
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ class Client {
     to.sin_family = AF_INET;
     to.sin_port = htons(port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int little = 65536;  // unread answers can fill no more than this
+    const int little = 65536;  // bytes that unread answers can fill at most
     (void)::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
     connected_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
   }
@@ -36,7 +36,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   void send(std::string_view text) const { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
-  /// Reads until `enough` bytes of a body have arrived, the connection ends, or patience is over.
+  /// Reads until `enough` bytes of a body have arrived, the connection ends, or the time limit is over.
   std::string read(std::size_t enough = 1) {
     std::string all;
     while (true) {

@@ -9,7 +9,7 @@
 
 namespace tributary::service {
 
-/// Expects that the document has the page's table, which begins with the row that names its prefix.
+/// Expects that the document has the table of the daemon's metrics, which begins with the row that names their prefix.
 inline void expect_documented(const MetricPage& page, const char* document) {
   const std::string table = page.table();
   const std::string first_row = table.substr(0, table.find('\n'));

@@ -1,4 +1,4 @@
-// A module of version 1, as module_test.cc loads it.
+// A module of version 1, which module_test.cc loads.
 #include "service-kit/module.h"
 
 namespace {

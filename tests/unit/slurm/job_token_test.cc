@@ -1,4 +1,4 @@
-// The job's own copy of the token: its user alone reads it, and nobody can put something else in its place.
+// The job's own copy of the token: only its user can read it, and nobody can put another file in its place.
 #include "packaging/slurm/job_token.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The option of srun: good texts become variables, and each mistake is a sentence.
+// The option of srun: correct texts become variables, and each mistake gives a sentence.
 #include "packaging/slurm/options.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The forms of a topology: folded names, the file, JSON, and what differs between two.
+// The forms of a topology: folded names, the file, JSON, and the differences between two topologies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Imports texts, and says of a topology what a test wants to know.
+// Imports texts, and returns the facts of a topology that a test compares.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace tributary::manager {
 
 inline constexpr std::uint64_t kGbit = 1'000'000'000;
 
-/// Returns what a real program has printed.
+/// Returns the recorded output of a real program.
 inline std::string recorded(const std::string& name) {
   std::ifstream in(std::string(TRIBUTARY_RECORDED_FOLDER) + "/" + name);
   std::stringstream text;
@@ -37,7 +37,7 @@ inline std::string complaint(const std::string& text, const ImportOptions& optio
   return result ? "no complaint" : result.error().message;
 }
 
-/// The rate of the link between two names, or of all links; 0: there is none.
+/// The rate of the link between two names, or of all links; 0: they have no link.
 inline std::uint64_t rate_between(const Topology& topology, const std::string& from, const std::string& to) {
   std::uint64_t rate = 0;
   for (const Link& link : topology.links) {
@@ -48,7 +48,7 @@ inline std::uint64_t rate_between(const Topology& topology, const std::string& f
   return rate;
 }
 
-/// 0: there is no such switch.
+/// 0: the topology has no such switch.
 inline std::uint32_t level_of(const Topology& topology, const std::string& name) {
   const auto found = std::ranges::find(topology.switches, name, &SwitchNode::name);
   return found == topology.switches.end() ? 0 : found->level;

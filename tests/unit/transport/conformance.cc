@@ -209,7 +209,7 @@ TEST_P(TransportConformance, RefusesSendsWhenTheQueueIsFullAndTakesThemAgainAfte
     if (!ready) return NotYet{};
     return server().accept(header);
   };
-  const auto payload = pattern(kSegmentBytesMax, 1);  // all frames together are more than any socket buffer takes
+  const auto payload = pattern(kSegmentBytesMax, 1);  // all frames together are larger than any socket buffer
   std::uint64_t taken = 0;
   while (taken < 1000) {
     if (!client_.channel->send(header_of(taken), payload, taken)) {

@@ -96,13 +96,13 @@ TEST_P(TransportConformance, TellsTheOtherSideOfACloseAfterAllFrames) {
   EXPECT_EQ(server().frames.size(), 10U);
   EXPECT_EQ(server().closed->code, Errc::peer_gone);
   std::string from = server().channel->peer();
-  if (from.ends_with(":0")) from.resize(from.size() - 2);  // a process that has no port: its host is enough
+  if (from.ends_with(":0")) from.resize(from.size() - 2);  // the process has no port, so compare only its host
   EXPECT_NE(server().closed->message.find(from), std::string::npos) << server().closed->message;
   EXPECT_FALSE(client_.closed.has_value()) << "no callback follows one's own close";
   EXPECT_TRUE(client_.sent.empty());
 }
 
-// A receiver that has what it wanted may go at once, so its last frame and its end may arrive together.
+// A receiver that has all frames may end at once, so its last frame and its end may arrive together.
 TEST_P(TransportConformance, TellsThatAFrameWasTakenBeforeItsTakerIsGone) {
   connect();
   const auto payload = pattern(100'000, 1);

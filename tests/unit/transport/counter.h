@@ -1,5 +1,5 @@
 #pragma once
-// One side of a connection, which takes all frames that come and counts them.
+// One side of a connection, which accepts and counts all frames.
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -1,4 +1,5 @@
-// The limit of descriptors, which is raised where more are needed, and named where it is not enough.
+// The limit of descriptors: the library raises it where it needs more, and names it in the error where it does not
+// suffice.
 #include "tributary/transport/descriptors.h"
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 namespace tributary::transport {
 namespace {
 
-/// Sets a soft limit as long as it lives.
+/// Sets a soft limit during its own lifetime.
 class SoftLimit {
  public:
   explicit SoftLimit(rlim_t soft) {

@@ -1,6 +1,6 @@
 #pragma once
-// A world whose transports are driven from outside, as a transport drives another one beside it. They are polled only
-// when they have said that there is something to do, and never wait.
+// A world whose transports are driven from outside, in the way in which one transport drives another. The world polls
+// them only when they have said that they have work, and they never wait.
 #include <poll.h>
 
 #include "tests/unit/transport/tcp_world.h"

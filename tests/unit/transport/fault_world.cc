@@ -3,7 +3,7 @@
 
 namespace tributary::transport::test {
 
-/// Delays are the only fault under which the whole contract holds.
+/// Delays are the only fault under which a transport can keep the whole contract.
 std::vector<NamedWorld> worlds() {
   const auto delays = [](std::uint64_t seed) {
     return FaultPlan{seed, {{.fault = Fault::delay, .per_thousand = 100, .delay_max = std::chrono::microseconds(50)}}};

@@ -1,4 +1,4 @@
-// The promises of transports with I/O threads besides those of every transport.
+// Promises that only transports with I/O threads make.
 #include "tributary/transport/io_threads.h"
 
 #include <thread>
@@ -94,7 +94,8 @@ TEST_F(IoThreads, UseUpAnAnnouncementThatCameLate) {
   };
   accepted().channel->send_copy(header_of(0), pattern(100, 0));
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
-  // Were the announcement still there, this frame of the same header would be written before the handler is asked.
+  // If the announcement still existed, the transport would write this frame, which has the same header, before it asks
+  // the handler.
   std::ranges::fill(place, std::byte{0x55});
   bool untouched = false;
   client_peer_.place = [&](Channel&, const FrameHeader&) -> Placement {
@@ -194,7 +195,7 @@ TEST(HandOver, KeepsTheOrderWhereTheRingIsFull) {
   for (int i = 0; i < 10; ++i) ring.put(i);
   EXPECT_TRUE(ring.keeps_some());
   EXPECT_EQ(ring.take(take), 4U);
-  ring.put(10);  // behind those that found no room
+  ring.put(10);  // behind the items that found no room
   while (ring.keeps_some() || !ring.empty()) {
     ring.flush();
     ring.take(take);

@@ -1,5 +1,5 @@
-// Two transports with I/O threads. The server moves each accepted connection to an I/O thread at once, so that every
-// duty of a channel is held on these threads, by both ways in which a channel comes there.
+// Two transports with I/O threads. The server moves each accepted connection to an I/O thread at once. So the suite
+// tests every duty of a channel on these threads, and both ways in which a channel comes to such a thread.
 #include "tributary/transport/io_threads.h"
 
 #include "tests/unit/transport/world.h"
@@ -25,7 +25,7 @@ class MovingTransport final : public Transport {
   void post(std::function<void()> call) override { whole_.post(std::move(call)); }
 
  private:
-  /// Stands between a moved channel and its user: the user's handler is known only after the channel was moved.
+  /// Stands between a moved channel and its user, because the user sets its handler only after the move.
   class Between final : public ChannelHandler {
    public:
     void on_open(Channel& channel) override { to->on_open(channel); }
@@ -63,7 +63,7 @@ class MovingTransport final : public Transport {
     Endpoint local() const override { return inner_->local(); }
 
    private:
-    /// Channels outlive their listener, and so must what stands between them and their users.
+    /// Channels outlive their listener, so the objects between the channels and their users must outlive it, too.
     static std::vector<std::unique_ptr<Mover>>& kept() {
       static std::vector<std::unique_ptr<Mover>> all;
       return all;
@@ -86,7 +86,7 @@ class IoThreadsWorld final : public World {
     class Nobody : public Acceptor {
       ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }
     } nobody;
-    return server().listen({"127.0.0.1", 0}, nobody).value()->local();  // which is free again at once
+    return server().listen({"127.0.0.1", 0}, nobody).value()->local();  // the address is free again at once
   }
   bool run_until(const std::function<bool()>& done) override {
     const TimePoint limit = Clock::now() + std::chrono::seconds(30);

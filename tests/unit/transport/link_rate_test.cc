@@ -11,8 +11,8 @@
 namespace tributary::transport {
 namespace {
 
-/// Runs on a thread with a network of its own: a pair of veth interfaces, and a macvlan above one of them, whose driver
-/// passes on the veth's 10 Gbit/s. Returns false if that is not permitted.
+/// Runs a function on a thread with a network of its own. It has a pair of veth interfaces, and a macvlan above one of
+/// them, whose driver reports the veth's 10 Gbit/s. Returns false if the process may not do this.
 bool between_interfaces(const std::function<void()>& run) {
   bool permitted = false;
   std::thread thread([&] {

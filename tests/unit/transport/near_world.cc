@@ -1,4 +1,4 @@
-// Two transports of one host with shared memory between them, or without it on one side or both.
+// Two transports of one host. Both sides, only one side, or neither side can use shared memory.
 #include "tributary/transport/near.h"
 
 #include "tests/unit/transport/world.h"

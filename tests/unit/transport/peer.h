@@ -1,5 +1,5 @@
 #pragma once
-// A handler that records its callbacks and does what the test says, and the payloads that it works with.
+// A handler that records its callbacks and acts as the test says, and the payloads for it.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -65,7 +65,7 @@ class Peer : public ChannelHandler {
     if (when_closed) when_closed();
   }
 
-  /// Places each frame in a buffer of its own, unless the test says otherwise.
+  /// Puts each frame into a buffer of its own, unless the test says otherwise.
   Placement accept(const FrameHeader& header) {
     buffer.assign(header.payload_bytes, std::byte{0xEE});
     return Accept{buffer};
@@ -84,7 +84,7 @@ class Peer : public ChannelHandler {
   std::function<void(std::uint64_t)> when_sent;
   std::function<void()> when_closed;
 
-  std::unique_ptr<Channel> channel;  // destroyed first: a device may write to `buffer` as long as it is open
+  std::unique_ptr<Channel> channel;  // destroyed first: while the channel is open, a device may write to `buffer`
 };
 
 /// Gives every accepted connection to a Peer of its own.

@@ -1,4 +1,5 @@
-// The choice of RDMA ports on hosts that the tests make: two sockets, with a GPU and two adapters below each.
+// The choice of RDMA ports on hosts that the tests make: they have two sockets, with a GPU and two adapters below each
+// socket.
 #include "tributary/transport/rails.h"
 
 #include <gtest/gtest.h>

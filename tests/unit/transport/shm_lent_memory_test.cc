@@ -1,5 +1,5 @@
-// Payloads that the other side reads where they are: the lines that travel, and when the memory is free again. A
-// hostile owner or reader harms nobody except itself.
+// Payloads that the other side reads in the sender's memory: the lines that travel, and when the memory is free again.
+// A hostile owner or reader harms only itself.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kPayload = 20'000;
 
-/// A block of this process's memory that others may map.
+/// A block of this process's memory that other processes may map.
 class Block {
  public:
   explicit Block(std::size_t bytes) : bytes_(allocate_shared(bytes).value(), bytes) {}
@@ -40,7 +40,7 @@ class Block {
   std::span<std::byte> bytes_;
 };
 
-/// A handler that takes contributions where they lie, and keeps them.
+/// A handler that takes contributions without a copy, and keeps them.
 class Keeper final : public ChannelHandler {
  public:
   bool takes_in_place(Channel&, const FrameHeader& header) override { return header.type == FrameType::contribution; }
@@ -77,7 +77,7 @@ class ShmLentMemoryTest : public ShmPair {
   std::unique_ptr<KeptMemory> lend(ShmTransport& transport, const Block& block) {
     return transport.lend(block.bytes().data(), find_shared(block.bytes()).value());
   }
-  /// Makes the other side map the block: a first payload, which is copied, tells of it.
+  /// Makes the other side map the block: the first payload from it, which is still copied, announces the block.
   void make_known(const Block& block) {
     const std::size_t before = server().frames.size();
     const std::uint64_t mapped = server_.statistics().regions_mapped;
@@ -145,7 +145,7 @@ TEST_F(ShmLentMemoryTest, IsNotSentBeforeTheOtherSideHasGivenItBack) {
   for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(newest().channel->send(header_of(i), block.fill(i * kPayload / 8 * 8, kPayload, i), i));
   }
-  const auto unlent = pattern(10, 1);  // not lent, but borrowed until it is sent
+  const auto unlent = pattern(10, 1);  // not lent, but borrowed until the transport has sent it
   ASSERT_TRUE(newest().channel->send(header_of(4), unlent, 4));
   ASSERT_TRUE(run_until([&] { return keeper.kept.size() == 4; }));
   run_until([] { return false; }, 10ms);
@@ -213,7 +213,7 @@ TEST_F(ShmLentMemoryTest, WhatItsOwnerHasClosedOverIsNoPayload) {
   make_known(block);
   const std::size_t before = server().frames.size();
   ASSERT_TRUE(peer_.channel->send(header_of(0), block.fill(0, kPayload, 3), 0));
-  client_.poll({});  // its frame is written, but not read yet
+  client_.poll({});  // the client has written the frame, and the other side has not read it yet
   peer_.channel->close();
   static_cast<void>(block.fill(0, kPayload, 4));  // the memory belongs to its owner again
   ASSERT_TRUE(run_until([&] { return server().closed.has_value(); }));
@@ -334,7 +334,7 @@ TEST_F(ShmLentMemoryTest, ClosesOnPayloadsThatAreNotWhereTheyAreSaidToBe) {
     liar.write_line(told(0, 65536));
     ASSERT_TRUE(run_until([&] { return liar.answer(0) == RegionWord::mapped; }));
     liar.write_line(line);
-    liar.write_header(header_of(0), 4096);  // the line before says another length
+    liar.write_header(header_of(0), 4096);  // the line before this one says another length
     ASSERT_TRUE(run_until([&] { return newest().closed.has_value(); }));
     EXPECT_EQ(newest().closed->code, Errc::corrupt);
     EXPECT_TRUE(newest().frames.empty());
@@ -351,7 +351,7 @@ TEST_F(ShmLentMemoryTest, ClosesOnWordsThatNobodyAskedFor) {
   }
   Liar liar(name());
   let_in(liar);
-  liar.memory->mine().payloads_read.store(1);  // it has read none
+  liar.memory->mine().payloads_read.store(1);  // a lie: it has read no payload
   newest().channel->send_copy(header_of(0), {});
   run_until([] { return false; }, 5ms);
   EXPECT_FALSE(newest().closed.has_value()) << "the value of these bytes does not matter";

@@ -1,6 +1,6 @@
 #pragma once
 // Two transports over shared memory, one of which listens. Tests use one connection between them, or a stranger's
-// connection to the one that listens.
+// connection to the listening transport.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,5 +1,6 @@
 #pragma once
-// A process that was let in, but runs other code: it maps the memory by itself and writes anything to it.
+// A process that the listener has let in, but that runs other code: it maps the memory by itself and writes anything to
+// it.
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -13,7 +14,7 @@ namespace tributary::transport::test {
 class ShmStranger {
  public:
   explicit ShmStranger(const std::string& endpoint) : socket(connect_to_name(shared_name(endpoint))) {}
-  /// Does one step; the listener must allow each of them. False: not yet.
+  /// Does one step of connecting; the listener must allow each step. False: the connection is not open yet.
   [[nodiscard]] bool take_offer() {
     std::byte offer[8];
     OwnedDescriptor descriptor;
@@ -31,7 +32,7 @@ class ShmStranger {
     std::byte go[4];
     return receive_message(socket.get(), go) == sizeof go;
   }
-  /// Writes one line of the ring, and the position behind it.
+  /// Writes one line of the ring, and the ring's position behind this line.
   void write(const FrameHeader& header) {
     encode(header, std::span<std::byte, kFrameHeaderBytes>(memory->outgoing() + written_, kFrameHeaderBytes));
     written_ += kFrameHeaderBytes;

@@ -1,5 +1,5 @@
-// Promises of the shared-memory transport beyond the contract: nothing that the other side does to the memory or to
-// the socket harms anybody but itself, and nothing is left behind.
+// Promises of the shared-memory transport beyond the contract: a side that misuses the memory or the socket harms only
+// itself, and connections leave no files, memory or descriptors behind.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -149,7 +149,7 @@ TEST_F(ShmTransportTest, TakesNoMemoryThatIsNotSealedOrTooShort) {
             Errc::corrupt);
 }
 
-// ---- its use of the socket
+// ---- the other side's use of the socket
 
 TEST_F(ShmTransportTest, LosesStrangersThatSpeakAnotherLanguageOrGo) {
   ShmStranger silent(name());
@@ -267,7 +267,7 @@ TEST_F(ShmTransportTest, LeavesPayloadsWhereTheyWereWrittenUntilTheyAreGivenBack
   std::mt19937 random(7);
   ASSERT_TRUE(run_until([&] {
     feed();
-    while (!keeper.kept.empty()) {  // gives them back in any order
+    while (!keeper.kept.empty()) {  // gives the payloads back in any order
       std::swap(keeper.kept[random() % keeper.kept.size()], keeper.kept.back());
       const auto payload = keeper.kept.back();
       EXPECT_TRUE(std::ranges::equal(payload, payloads[payload.size() - 40'000])) << payload.size();
@@ -318,7 +318,7 @@ TEST_F(ShmTransportTest, KeptPayloadsOutliveTheDeathOfTheirSender) {
 TEST_F(ShmTransportTest, TellsAStalledHandlerOfTheDeathOfAProcessAtOnce) {
   const std::string at = name();
   const pid_t child = ::fork();
-  if (child == 0) {  // does only what a forked process may do: uses its own transport until it is killed
+  if (child == 0) {  // only uses its own transport, as a forked process may, until the test kills it
     ShmTransport own;
     Peer peer;
     peer.channel = own.connect(parse_endpoint(at).value(), peer, 5s);

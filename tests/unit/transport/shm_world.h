@@ -1,5 +1,5 @@
 #pragma once
-// A world on memory that two transports of this process share as if they were two processes.
+// A world on memory that two transports of this process share, as two processes would share it.
 #include "tests/unit/transport/world.h"
 #include "tributary/transport/shm.h"
 

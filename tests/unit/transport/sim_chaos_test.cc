@@ -1,5 +1,6 @@
-// Hosts talk at random while connections break, and hosts die, hang and lose the network at random. For every seed the
-// contract must hold to the last callback, and nobody may touch what was freed (the address sanitizer watches).
+// Hosts send frames at random while connections break, and hosts die, hang and lose the network at random. For every
+// seed the contract must hold to the last callback, and no code may touch freed memory (the address sanitizer checks
+// this).
 #include <map>
 
 #include "tests/unit/transport/peer.h"
@@ -16,7 +17,8 @@ std::string name_of(int host) {
   return "host" + std::to_string(host);
 }
 
-/// One end of a connection. It sends numbered frames from memory that it frees with on_sent, and checks what comes.
+/// One end of a connection. It sends numbered frames from memory that it frees with on_sent, and checks all frames that
+/// come.
 class End : public ChannelHandler {
  public:
   End(SimNetwork& network, int host) : network_(network), host_(host) {}

@@ -1,4 +1,4 @@
-// SimNetwork's additions to the contract: virtual time, one seed, faults.
+// Promises of SimNetwork beyond the contract, about virtual time, the seed and faults.
 #include "tributary/transport/sim_network.h"
 
 #include "tests/unit/transport/peer.h"
@@ -8,7 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A server and clients on hosts of their own; each client has a request answered again and again.
+/// A server and clients on hosts of their own; each client sends one request after the other, and the server answers
+/// each.
 struct PingPong {
   explicit PingPong(SimNetwork& net, int count, std::uint64_t rounds) : network(net) {
     acceptor.prepare = [](Peer& peer) {

@@ -1,4 +1,4 @@
-// TcpTransport's additions to the contract: strangers on the socket, threads, hand-over, names, limits.
+// Promises of TcpTransport beyond the contract, about strangers on the socket, threads, hand-over, names and limits.
 #include "tributary/transport/tcp.h"
 
 #include <arpa/inet.h>
@@ -61,12 +61,12 @@ class RawSocket {
   int socket_;
 };
 
-/// Keeps the process from opening any descriptor as long as it lives.
+/// Prevents the process from opening any descriptor during its own lifetime.
 class NoDescriptors {
  public:
   NoDescriptors() {
     EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const rlimit none{3, before_.rlim_max};  // all lower numbers are taken
+    const rlimit none{3, before_.rlim_max};  // all lower numbers are in use
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   }
   ~NoDescriptors() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0); }
@@ -229,7 +229,7 @@ TEST_F(TcpTransportTest, ServesWhatStandsBehindUrgentDataThatCameAlong) {
   ASSERT_EQ(server_.poll(5ms), 0U);
   stranger.write(header_of(0));
   stranger.write_urgent();
-  stranger.write(header_of(1));  // nothing more comes that would wake the server again
+  stranger.write(header_of(1));  // no later event wakes the server again
   ASSERT_TRUE(run_until([&] { return peer.frames.size() == 2; }));
 }
 
@@ -362,7 +362,7 @@ TEST_F(TcpTransportTest, WritesNoMoreInATurnThanItsShareHoweverMuchThereIs) {
     const std::uint64_t before = writer.statistics().bytes_sent;
     writer.poll(0ns);
     server_.poll(0ns);
-    // One turn serves what has happened, and one sends what was queued since.
+    // One turn handles the events, and the next turn sends the frames that were queued since.
     ASSERT_LE(writer.statistics().bytes_sent - before, 2 * kShare);
   }
   ASSERT_TRUE(run_until([&] { return server().frames.size() == 3; }));
@@ -390,7 +390,7 @@ TEST_F(TcpTransportTest, SaysThatANameIsUnknown) {
 }
 
 TEST_F(TcpTransportTest, GivesUpConnectingAtTheLimit) {
-  const int silent = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // it never accepts, and its queue is
+  const int silent = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // this listener never accepts, and its queue is
                                                                         // full
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -576,7 +576,7 @@ TEST_F(TcpTransportTest, BringsLastWordsOfAChannelThatIsDestroyedOnceTheyAreWrit
   connect();
   const auto payload = pattern(1000, 1);
   for (std::uint64_t i = 0; i < 20; ++i) peer_.channel->send_copy(header_of(i), payload);
-  client_.poll(0ns);  // the server has unread bytes, with which a plain close would become a reset
+  client_.poll(0ns);  // the server has unread bytes, because of which a plain close would send a reset
   server().channel->send_copy(header_of(0, FrameType::refuse), pattern(10, 2));
   server().channel->close_after_flush(5s);
   while (server_.statistics().frames_sent == 0) server_.poll(0ns);

@@ -1,6 +1,6 @@
 #pragma once
-// A world has what the conformance suite needs of a transport: two processes that can reach each other, and a way to
-// let time pass.
+// A world gives the conformance suite two processes of one transport that can reach each other, and a way to let time
+// pass.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,11 +20,11 @@ class World {
   virtual Transport& client() = 0;
   /// Returns an endpoint at which the server can listen, with the given port (0: any).
   virtual Endpoint server_address(std::uint16_t port) = 0;
-  /// Returns an endpoint at which nobody listens.
+  /// Returns an endpoint at which no process listens.
   virtual Endpoint nowhere() = 0;
   /// Polls both sides until `done`; false after a generous limit.
   virtual bool run_until(const std::function<bool()>& done) = 0;
-  /// Polls both sides until everything under way has arrived, to show that something does not happen.
+  /// Polls both sides until all frames under way have arrived, to show that an event does not happen.
   virtual void settle() = 0;
 };
 

@@ -1,5 +1,5 @@
-// Corrections of the policy by measured times: worlds whose paths are faster or slower than the model says, and that
-// change while operations run.
+// Measured times correct the policy, in worlds whose paths are faster or slower than the model says, and change while
+// operations run.
 #include "client/tuning/adaptation.h"
 
 #include <gtest/gtest.h>
@@ -16,13 +16,14 @@ using TimePoint = Adaptation::TimePoint;
 constexpr std::uint64_t kBytes = 16 << 20;
 constexpr std::uint32_t kRanks = 8;
 
-/// The times that operations of kBytes really take, alone on each path, and on the links of the ranks.
+/// The real times of operations of kBytes, on each path alone, and on the ranks' links.
 struct World {
   double trees_us = 1;
   double ranks_us = 1;
   double link_us = 0;  // time to send the whole vector once
-  double noise = 0;    // adds up to this part of each time
-  // The time that the processors need, for a share of nothing through trees and for each part more; 0: they are idle.
+  double noise = 0;    // greatest random addition to each time, as a part of it
+  // The time that the processors need, if trees carry no share, and for each further part of the share; 0: they need
+  // none.
   double cores_us = 0;
   double cores_by_trees_us = 0;
 
@@ -49,7 +50,7 @@ class Job {
         figures_(with_trees(default_figures({.ranks = kRanks}, 2), {.rates = rates, .levels = 1})),
         adaptation(figures_, kRanks, default_policy({.ranks = kRanks}, 2, {.rates = rates, .levels = 1})) {}
 
-  /// Returns the time that `operations` took in all.
+  /// Runs this many operations, and returns their whole time.
   double run(int operations) {
     double sum = 0;
     for (int i = 0; i < operations; ++i) sum += one();
@@ -72,7 +73,7 @@ class Job {
         o.trees_us = share * world.trees_us * factor;
         o.ranks_us = std::max((1 - share) * world.ranks_us, world.on_links_us(share)) * factor;
         o.time_us = world.split_us(share) * factor;
-        if (o.time_us > 1.001 * std::max(o.trees_us, o.ranks_us)) {  // full processors slow both parts down
+        if (o.time_us > 1.001 * std::max(o.trees_us, o.ranks_us)) {  // busy processors slow both parts down
           const double slower = o.time_us / std::max(o.trees_us, o.ranks_us);
           o.trees_us *= slower;
           o.ranks_us *= slower;
@@ -117,7 +118,7 @@ TEST(Adaptation, LeavesAChoiceThatIsRight) {
 }
 
 TEST(Adaptation, FindsThatTheRanksAreQuickerAlone) {
-  // The links have the topology's rates, but the processors are full.
+  // The links have the topology's rates, but the processors are fully busy.
   Job job({.trees_us = 400'000, .ranks_us = 240'000, .link_us = 134'000}, kWide);
   ASSERT_EQ(job.path(), Path::tree);
   job.run(60);
@@ -127,7 +128,7 @@ TEST(Adaptation, FindsThatTheRanksAreQuickerAlone) {
 constexpr PathRates kQuarter{.links = 1'000'000'000, .trees = 250'000'000, .ranks = 1'000'000'000};
 
 TEST(Adaptation, LeavesTheTreesWhereTheyOnlyTakeProcessorTime) {
-  // The processors are full with the ranks alone, and trees mean more work: no share pays.
+  // The processors are fully busy with the ranks' path alone, and trees need more work, so no share saves time.
   Job job(
       {.trees_us = 540'000, .ranks_us = 240'000, .link_us = 134'000, .cores_us = 239'000, .cores_by_trees_us = 200'000},
       kQuarter);
@@ -212,7 +213,7 @@ TEST(Adaptation, NoticesAtOnceThatTheTreesOfASplitBecomeSlow) {
 }
 
 TEST(Adaptation, MovesTheShareOfASplitUntilBothPartsEndTogether) {
-  // The topology says that the aggregators carry half as much as the links; they carry less.
+  // The topology says that the aggregators carry half as much as the links; in fact they carry less.
   const PathRates narrow{.links = 1'000'000'000, .trees = 500'000'000, .ranks = 1'000'000'000};
   for (const double trees_us : {270'000.0, 350'000.0, 600'000.0, 1'200'000.0}) {
     Job job({.trees_us = trees_us, .ranks_us = 237'000, .link_us = 134'000}, narrow);
@@ -233,7 +234,7 @@ TEST(Adaptation, IsNotMisledByNoise) {
 }
 
 TEST(Adaptation, KnowsNoRatesAndFindsTheQuickestPathAllTheSame) {
-  // Without a topology the model takes every link for 1 Gbit/s, and these are a hundred times as wide.
+  // Without a topology the model assumes 1 Gbit/s for every link, and these links are a hundred times as wide.
   Job quick_trees({.trees_us = 1'400, .ranks_us = 2'400, .link_us = 1'340}, {});
   quick_trees.run(100);
   EXPECT_LT(quick_trees.run(20), 20 * 1'400 * 1.01);
@@ -256,7 +257,7 @@ MeasuredOperation measured(std::uint64_t number, double time_us, Path path = Pat
 
 class OneByOne : public testing::Test {
  protected:
-  /// Adds operations of this time until an amendment follows, at most `limit`.
+  /// Adds operations of this time, at most `limit`, until an amendment follows.
   std::optional<Amendment> add(int limit, double time_us, Path path = Path::tree) {
     for (int i = 0; i < limit; ++i) {
       now_ += 1s;

@@ -1,4 +1,4 @@
-// The cost model: right results where they are known, and a plausible function of size and ranks.
+// The cost model: right results where these are known, and plausible results over sizes and numbers of ranks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -51,7 +51,7 @@ TEST(CostModel, SendsSmallOperationsOfFewRanksBetweenThemAndLargeOnesThroughTheT
   }
 }
 
-// The lane with the least gets a segment more than its share, and takes longest for it.
+// The lane with the smallest share gets a segment more than its share, and so takes longest.
 TEST(CostModel, CountsTheSegmentThatALightLaneHasTooMany) {
   Figures figures{.link_gbits = 1, .trees_gbits = 0.15625, .lanes = 2, .levels = 1};
   const auto time = [&](std::uint64_t segments) {
@@ -61,7 +61,7 @@ TEST(CostModel, CountsTheSegmentThatALightLaneHasTooMany) {
   figures.lightest_lane = 0.5;
   EXPECT_DOUBLE_EQ(time(64), equal);
   figures.lightest_lane = 0.2;
-  const double segment_us = figures.segment_bytes / (0.15625 * 125 * 0.2);  // on the light lane
+  const double segment_us = figures.segment_bytes / (0.15625 * 125 * 0.2);  // on the lane with the smaller weight
   EXPECT_NEAR(time(70) - time(65), segment_us, 0.01) << "one lane has 14 segments instead of 13";
   EXPECT_NEAR(time(69), time(66), 0.01) << "the longest lane has 14 segments in both";
   EXPECT_LT(std::abs(time(640) / 10 / time(64) - 1), 0.1) << "long operations take what the trees' rate says";
@@ -78,7 +78,7 @@ TEST(CostModel, NeverNeedsATreeForTwoRanks) {
   }
 }
 
-// Without links, sending every byte once saves nothing: a tree moves it through one more process.
+// Without links, a tree saves no time by sending every byte only once: it moves each byte through one more process.
 TEST(CostModel, NeedsNoTreeForLargeOperationsWithinOneHost) {
   for (const std::uint32_t ranks : {4U, 8U}) {
     EXPECT_EQ(best(kLoopback, Collective::all_reduce, ranks, 16 << 20).path, Path::ranks);
@@ -86,7 +86,8 @@ TEST(CostModel, NeedsNoTreeForLargeOperationsWithinOneHost) {
   }
 }
 
-// Both send as many bytes; but in place, recursive doubling must copy its input away first, and reduces twice as much.
+// Both algorithms send equally many bytes. But in place, recursive doubling must first copy its input away, and it
+// reduces twice as much.
 TEST(CostModel, SavesTwoRanksTheCopyOfALargeInput) {
   for (const Figures& figures : {Figures{}, kOneMachine, kLoopback}) {
     for (const std::uint64_t bytes : {4ULL, 4ULL << 10, 64ULL << 10})

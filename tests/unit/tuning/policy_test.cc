@@ -1,4 +1,4 @@
-// The agreement of a group, which is made from tables and the model, and travels in the welcome.
+// The policy of a group, which rank 0 makes from tables and the model, and sends in the welcome.
 #include <gtest/gtest.h>
 
 #include "client/tuning/table.h"
@@ -80,7 +80,7 @@ TEST(Policy, FollowsTheFirstRuleThatFitsAndTheModelWhereNoneDoes) {
     table.rules.push_back({Collective::all_reduce, least, most, {bytes_max, path, a}});
   };
   rule(4, 8, 1000, Path::tree, Algorithm::ring);
-  rule(4, 8, 500, Path::ranks, Algorithm::ring);  // never used: the rule before it holds
+  rule(4, 8, 500, Path::ranks, Algorithm::ring);  // never used: the rule before it comes first
   rule(4, 4, 5000, Path::ranks, Algorithm::halving_doubling);
   const Policy four = policy_of(table, {.ranks = 4});
   const auto expect = [](const Step& step, Path path, Algorithm algorithm) {
@@ -134,7 +134,7 @@ TEST(Policy, SplitsByTheRatesOfTheTrees) {
       << "rates do not matter to a few bytes";
 }
 
-// Eight ranks, and eight aggregators with links like theirs. 64 KiB are four segments. Each segment takes one
+// Eight ranks, and eight aggregators with links like the ranks' links. 64 KiB are four segments. Each segment takes one
 // aggregator's link for a millisecond on the way up and for another on the way down; a ring takes a millisecond in all
 // (measured: 1.8 and 1.1 ms).
 TEST(Policy, LeavesToTheRanksWhatIsTooShortForManyNarrowLanes) {

@@ -1,4 +1,5 @@
-// Tuning tables as files: written, read, and refused with a sentence that says where and why.
+// Tuning tables as files: the code writes them, reads them, and refuses wrong ones with a sentence that says where and
+// why.
 #include <gmock/gmock.h>
 
 #include "client/tuning/table.h"

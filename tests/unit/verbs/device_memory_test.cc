@@ -1,5 +1,5 @@
-// Registration of memory that the processor does not reach: the order in which the ways are tried, the explanation of
-// those that failed, and the cache's use of the result. This program defines the calls of libibverbs itself.
+// Registration of memory that the processor does not reach: the order in which the code tries the ways, the explanation
+// of the ways that failed, and the cache's use of the result. This program defines the calls of libibverbs itself.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -130,7 +130,7 @@ TEST_F(DeviceRegistrations, AreOfADmaBufFirst) {
   EXPECT_EQ(calls[0].offset, 100U);
   EXPECT_EQ(calls[0].bytes, 5000U);
   EXPECT_EQ(calls[0].rights, static_cast<unsigned>(IBV_ACCESS_LOCAL_WRITE));
-  EXPECT_EQ(fcntl(gpu->descriptor, F_GETFD), -1);  // the registration does not need it any more
+  EXPECT_EQ(fcntl(gpu->descriptor, F_GETFD), -1);  // the registration no longer needs the descriptor
   EXPECT_THAT(gpu->said, ElementsAre("mlx5_3: as a dma-buf"));
 }
 
@@ -187,7 +187,7 @@ TEST_F(CachedRegistrations, AreMadeOnceForEveryAccessAndFoundByParts) {
   keep(1, memory_at(kBase, 1 << 20));
   auto registrations = cache();
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
-  EXPECT_EQ(calls.size(), 2U);  // one to bind windows to, and a local one
+  EXPECT_EQ(calls.size(), 2U);  // a region to bind windows to, and a local region
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
   const auto part = registrations.acquire(memory_at(kBase + 4096, 100), Access::target);
   ASSERT_TRUE(part);
@@ -208,7 +208,7 @@ TEST_F(CachedRegistrations, GoWithTheMemory) {
   EXPECT_EQ(statistics.registrations, 2U);
 }
 
-// The old promise ends only after the new one was made.
+// The old registration ends only after the new one exists.
 TEST_F(CachedRegistrations, AreAnewForOtherMemoryAtTheSameAddress) {
   keep(1, memory_at(kBase, 1 << 20));
   auto registrations = cache();
@@ -224,7 +224,7 @@ TEST_F(CachedRegistrations, AreAnewForOtherMemoryAtTheSameAddress) {
   EXPECT_EQ(statistics.registrations, 4U);
 }
 
-// Memory that rests may have been freed, and its addresses may belong to the processor's memory now.
+// Memory that no operation uses may have been freed, and its addresses may now belong to the processor's memory.
 TEST_F(CachedRegistrations, AreNobodysWhileTheirMemoryRests) {
   for (const bool exact : {false, true}) {
     calls.clear();
@@ -242,7 +242,7 @@ TEST_F(CachedRegistrations, AreNobodysWhileTheirMemoryRests) {
       EXPECT_EQ((*made)->memory().data(), part.data());
       EXPECT_EQ((*made)->bytes(), part.size());
     }
-    gpu->in_use = true;  // it was not freed, only not used
+    gpu->in_use = true;  // the memory was not freed, but only not used
     calls.clear();
     for (const Access access : {Access::source, Access::local}) ASSERT_TRUE(registrations.acquire(part, access));
     EXPECT_TRUE(calls.empty());
@@ -253,7 +253,7 @@ TEST_F(CachedRegistrations, AreTriedWhereEachPayloadIsRegisteredByItself) {
   keep(1, memory_at(kBase, 1 << 20));
   auto registrations = cache({.peers = false, .locals = false, .windows_unbounded = true});
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
-  EXPECT_EQ(statistics.memory_regions, 1U);  // the regions that the device itself reads and writes
+  EXPECT_EQ(statistics.memory_regions, 1U);  // only the regions that the device itself reads and writes
   EXPECT_EQ(statistics.registrations, 3U);
   const auto part = registrations.acquire(memory_at(kBase + 4096, 100), Access::target);
   ASSERT_TRUE(part);
@@ -303,7 +303,7 @@ TEST_F(RegistrationsOnDemand, AreOfWholeBlocksMadeOnceAndKept) {
   EXPECT_EQ(calls[0].bytes, kBlock);
   EXPECT_EQ(statistics.registrations_on_demand, 1U);
   EXPECT_EQ(statistics.registration_hits, 5U);
-  // Windows are bound to a region of their own, which has the right for that.
+  // Windows are bound to a separate region, which has the right to bind windows.
   ASSERT_TRUE(registrations.acquire(memory_at(kBase + 100, 5000), Access::source));
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_TRUE(was_on_demand(calls[1]));
@@ -326,13 +326,13 @@ TEST_F(RegistrationsOnDemand, AreGivenUpWhereTheDeviceRefuses) {
     ASSERT_TRUE(made);
     EXPECT_EQ((*made)->bytes(), 5000U);
   }
-  ASSERT_EQ(calls.size(), 3U);  // asked once, then each registration is pinned
+  ASSERT_EQ(calls.size(), 3U);  // the cache asked once; after that it pins each registration
   EXPECT_TRUE(was_on_demand(calls[0]));
   EXPECT_FALSE(was_on_demand(calls[1]) || was_on_demand(calls[2]));
 }
 
 TEST_F(RegistrationsOnDemand, AreNotForWhatStaysNorForMessagesNorForKeysThatPeersHave) {
-  // The processor's memory, promised to stay: pinned once, without faults.
+  // Memory of the processor that the caller promises to keep: it is pinned once, without page faults.
   kept[1] = {memory_at(kBase, 1 << 20), nullptr};
   auto registrations = on_demand();
   ASSERT_TRUE(registrations.acquire(memory_at(kBase + 100, 5000), Access::local));
@@ -343,7 +343,7 @@ TEST_F(RegistrationsOnDemand, AreNotForWhatStaysNorForMessagesNorForKeysThatPeer
   for (const Call& call : calls) EXPECT_FALSE(was_on_demand(call));
 }
 
-// A GPU's memory may lie in the middle of a block.
+// A GPU's memory may lie in the middle of a block of addresses.
 TEST_F(RegistrationsOnDemand, AreNotTakenForADevicesMemory) {
   auto registrations = on_demand();
   ASSERT_TRUE(registrations.acquire(memory_at(kBase, 5000), Access::local));

@@ -87,7 +87,7 @@ TEST(Credit, FindsAWholeCountFromItsLastBits) {
 }
 
 /// Two sides send as much as they may, in any order, and consume each message some time later. Every message finds a
-/// receive posted for it, and the sides never wait for each other for ever.
+/// receive posted for it, and the two sides never both wait for ever.
 TEST(Credit, NeverOverrunsAndNeverStops) {
   struct Message {
     std::uint32_t consumed, fetched;

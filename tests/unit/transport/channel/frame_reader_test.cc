@@ -1,4 +1,4 @@
-// The dialogue with a handler about one frame after another, without any transport.
+// The calls between a FrameReader and its handler for one frame after another, without any transport.
 #include "transport/channel/frame_reader.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace tributary::transport::test {
 namespace {
 
-/// A connection that only records what happens to it.
+/// A connection that only records the calls that it gets.
 class Script final : public ChannelHandler {
  public:
   // ---- the handler's answers

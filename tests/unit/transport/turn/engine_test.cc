@@ -1,4 +1,4 @@
-// The loop of every poll(), over a core with a script and a clock of its own.
+// The loop in every poll(), over a core that follows a script and has a clock of its own.
 #include "transport/turn/engine.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class PlayedCore : public Engine<PlayedCore> {
   explicit PlayedCore(Duration busy_poll = {}, Duration spin_max = {}) : Engine(busy_poll, spin_max) {}
 
   // ---- the script
-  /// Lets an event for a handler come at this time.
+  /// Adds an event for a handler at this time.
   void comes_at(Duration since_start) { comes_ = TimePoint{} + since_start; }
   int looks = 0, spun_looks = 0, sleeps = 0, wakes = 0;
   bool busy = false;

@@ -1,4 +1,4 @@
-// The owner takes each message that other threads post once, in order, and never sleeps through one.
+// The owner takes each message from other threads once, in order, and never sleeps while a message waits.
 #include "transport/turn/mailbox.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(Mailbox, MayBeTakenFromWhileItIsTakenFrom) {
   EXPECT_EQ(taken, std::vector{2});
 }
 
-/// Posts when it is destroyed, as an object that a posted call holds may do.
+/// Posts from its destructor, as an object that a posted call holds may do.
 struct LastWord {
   Mailbox<std::shared_ptr<LastWord>>* box;
   ~LastWord() { static_cast<void>(box->post(nullptr)); }
@@ -106,7 +106,7 @@ class Sleeper {
   void post(int message) {
     if (box_.post(message)) bell_.release();
   }
-  /// Takes this many messages. False: it slept through one of them.
+  /// Takes this many messages. False: it slept while a message waited.
   bool run(int messages) {
     for (int taken = 0; taken < messages;) {
       if (box_.fall_asleep() && !bell_.try_acquire_for(60s)) return false;
@@ -140,7 +140,7 @@ TEST(Mailbox, NeverSleepsThroughAPostOfAnyThread) {
   EXPECT_EQ(sleeper.sum(), std::uint64_t{kThreads} * kEach * (kEach + 1) / 2);
 }
 
-/// Posts one message at a time, so that nearly every one meets the other thread on its way to sleep.
+/// Posts one message at a time, so that nearly every message comes when the other thread is about to sleep.
 TEST(Mailbox, NeverSleepsThroughAnAnswer) {
   constexpr int kRounds = 5000;
   Sleeper here;

@@ -15,7 +15,8 @@ class Waiter {
  public:
   explicit Waiter(Duration spin_max = 20us) : estimate_(spin_max) {}
 
-  /// Waits for something that comes after `length`; each time that the core is offered, others take it for `slice`.
+  /// Waits for an event that comes after `length`. Each time that the thread offers its core, other threads take it for
+  /// `slice`.
   void wait(Duration length, Duration slice = 0us) {
     const TimePoint started = now_;
     const TimePoint comes = length == kNever ? TimePoint::max() : started + length;
@@ -39,7 +40,7 @@ class Waiter {
   void wait_often(int times, Duration length, Duration slice = 0us) {
     for (int i = 0; i < times; ++i) wait(length, slice);
   }
-  /// Returns how many of this many waits began awake.
+  /// Makes this many waits; returns the number of them in which the thread began awake.
   int trials(int times, Duration length, Duration slice) {
     int count = 0;
     for (int i = 0; i < times; ++i) {
@@ -105,7 +106,7 @@ TEST(SpinEstimate, LeavesTheCoreToOthersThatKeepIt) {
 
 TEST(SpinEstimate, TriesMoreAndMoreSeldomWhatWasInVain) {
   Waiter waiter;
-  // A sleeper is woken after 100 us, but a thread that offers its core loses it for 3 ms.
+  // A sleeping thread wakes after 100 us, but a thread that offers its core loses it for 3 ms.
   const int early = waiter.trials(1000, 100us, 3ms);
   waiter.wait_often(30'000, 100us, 3ms);
   const int late = waiter.trials(10'000, 100us, 3ms);
