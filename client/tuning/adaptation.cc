@@ -7,9 +7,9 @@
 
 namespace tributary::tuning {
 namespace {
-/// The ranks stand still while they agree. They work this many times as long before the next agreement.
+/// The least time between two agreements, in times of an agreement: the ranks stand still while they agree.
 constexpr int kAmendmentsApart = 10;
-/// Classes that take less than this part of the time of all are left alone: nothing is to be gained there.
+/// The least part of all classes' time for which a class is worth tuning.
 constexpr double kWorthwhile = 0.02;
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kSmallMax = 4 << 10;
 constexpr std::uint64_t kLargeMin = 1 << 20;
-constexpr double kLinkBound = 1.5;  // if it is slower than the processors allow by this factor, the link is the limit
+constexpr double kLinkBound = 1.5;  // an operation slower than its processors by this factor is limited by the link
 
 struct Quickest {
   const MeasuredTime* tree = nullptr;
@@ -36,7 +36,7 @@ double model_us(const Figures& figures, const MeasuredTime& time) {
   return estimate_ranks(figures, call_of(time), time.algorithm).time_us();
 }
 
-/// A factor that keeps figures within the bounds of a table.
+/// Returns the factor by which to correct a figure; it is limited so that the figure stays within a table's bounds.
 double ratio(double measured, double model) {
   return model > 0 ? std::clamp(measured / model, 0.01, 100.0) : 1;
 }
@@ -107,7 +107,7 @@ void add_measured(Table& table, const std::vector<MeasuredTime>& measured, const
     return r.collective == collective && r.ranks_min == ranks && r.ranks_max == ranks;
   });
   table.measured.insert(table.measured.end(), measured.begin(), measured.end());
-  // The new rules go in front, so that a wider rule of the file does not hide them.
+  // Put the new rules first, so that a rule of the file for more sizes does not hide them.
   const std::vector<Rule> rules = rules_of(measured);
   table.rules.insert(table.rules.begin(), rules.begin(), rules.end());
   table.figures = calibrated(start, measured);

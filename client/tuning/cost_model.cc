@@ -9,28 +9,28 @@ namespace tributary::tuning {
 namespace {
 
 constexpr double kSpread = 1.05;    // factor on the transfer if partners change from round to round
-constexpr double kIncast = 1.25;    // factor if all ranks send to all at once
-constexpr double kStored = 2;       // factor if a rank receives data whole before it sends them on
-constexpr double kReducing = 0.25;  // the cost of reducing or copying a byte, in costs of sending or receiving it
+constexpr double kIncast = 1.25;    // factor on the transfer if all ranks send to all ranks at once
+constexpr double kStored = 2;       // factor on the transfer if a rank receives all data before it sends them on
+constexpr double kReducing = 0.25;  // cost to reduce or copy a byte, in costs to send or receive a byte
 constexpr std::uint32_t kFanInMax = 16;
-// The least part of the time that a split must save: the model counts its messages and its processor time only in part.
+// The least part of the time that a split must save: the model counts only a part of its messages and processor time.
 constexpr double kSplitPays = 0.04;
-// The number of shares that a split can have below the largest: few, because each is a line of rank 0's policy.
+// The number of shares that a split can have below the largest share: few, because each is a line of rank 0's policy.
 constexpr double kShareSteps = 16;
 
-/// The cost of an algorithm: to the busiest rank, and to all ranks together.
+/// The cost of an algorithm, for the busiest rank and for all ranks together.
 struct Demand {
   double rounds = 0;
   double bytes = 0;
   double slowdown = 1;  // factor on the transfer
-  double messages = 0;  // over all ranks
+  double messages = 0;  // messages of all ranks
   double all_bytes = 0;
-  double reduced = 0;      // bytes
-  double all_reduced = 0;  // over all ranks
-  double copied = 0;       // bytes, before anything is sent
+  double reduced = 0;      // bytes that the busiest rank reduces
+  double all_reduced = 0;  // bytes that all ranks reduce
+  double copied = 0;       // bytes that a rank copies before its first send
 };
 
-// The rate in bytes per microsecond: 1 GB/s is 1000 bytes per microsecond.
+// Returns a core's rate in bytes per microsecond: 1 GB/s is 1000 bytes per microsecond.
 double core_rate(const Figures& figures) noexcept {
   return figures.core_gbytes * 1000;
 }
@@ -44,12 +44,12 @@ Demand all_reduce(Algorithm algorithm, double ranks, double bytes) noexcept {
   const double power = std::bit_floor(whole);
   const double log = std::bit_width(whole) - 1;
   const double fold = std::has_single_bit(whole) ? 0 : 2;
-  const double folded = 2 * (ranks - power);  // messages
+  const double folded = 2 * (ranks - power);  // number of messages
   const double part = bytes * (ranks - 1) / ranks;
   switch (algorithm) {
     case Algorithm::recursive_doubling: {
       const double messages = power * log + folded;
-      // In place, as in most calls, an odd number of steps must move the input out of the way: doubling.cc.
+      // Assume a call in place: with an odd number of steps the algorithm first copies its input (doubling.cc).
       const bool moves_input = fold == 0 && std::bit_width(whole) % 2 == 0;
       return {.rounds = log + fold,
               .bytes = bytes * (log + fold),
@@ -109,7 +109,7 @@ Demand demand(Collective collective, Algorithm algorithm, double ranks, double b
       d.rounds = log;
       d.slowdown = kIncast;
       d.messages = ranks * log;
-      d.all_bytes += bytes * ranks;  // each rank copies its parts into order
+      d.all_bytes += bytes * ranks;  // each rank copies its parts into their order
       return d;
     case Collective::gather:
     case Collective::scatter: {
@@ -128,8 +128,8 @@ Demand demand(Collective collective, Algorithm algorithm, double ranks, double b
   return {};
 }
 
-/// The rate of a rank's link between the ranks. Uplinks may narrow it for each algorithm. The ring alone may have more
-/// than the link, where neighbours share a host: few of its edges then leave the host.
+/// Returns the rate of a rank's traffic with other ranks. Uplinks may limit it for every algorithm. Only the ring may
+/// have more than the link's rate: if neighbours share a host, few of its edges leave the host.
 double rate_between(const Figures& figures, Algorithm algorithm) noexcept {
   const double wire = wire_rate(figures);
   if (figures.ring_gbits <= 0) return wire;
@@ -151,16 +151,16 @@ double lightest_lane(const Figures& figures) noexcept {
   return figures.lightest_lane > 0 ? figures.lightest_lane : 1.0 / figures.lanes;
 }
 
-/// The time for which one segment keeps its lane's narrowest link busy: the link of an aggregator with its children. A
-/// lane carries as much as its trees can, so the lane with the least takes longest.
+/// Returns the time for which one segment keeps its lane's slowest link busy: the link of an aggregator with its
+/// children. Lanes have different rates, so the lane with the least rate takes longest.
 double segment_us(const Figures& figures, double bytes) noexcept {
   const double lane_rate = figures.trees_gbits * 125 * lightest_lane(figures);
   return std::min(bytes, static_cast<double>(figures.segment_bytes)) / lane_rate;
 }
 
-/// The time that these bytes take through trees whose rate is known. The segments are dealt to the lanes, and a
-/// segment more than its share costs the lightest lane the most. A rank's link reaches the last lane a little later than
-/// the first. Then the lane's last segment still goes up the other levels, and down all of them.
+/// Returns the time of these bytes through trees whose rate is known. The segments are dealt to the lanes; one segment
+/// above its share costs the slowest lane the most time. A rank's link sends to the last lane a little later than to
+/// the first lane. The lane's last segment then still goes up the other levels, and down all levels.
 double narrow_trees_us(const Figures& figures, double levels, double bytes) noexcept {
   const double segments = std::ceil(bytes / figures.segment_bytes);
   const double lightest = lightest_lane(figures);
@@ -170,7 +170,7 @@ double narrow_trees_us(const Figures& figures, double levels, double bytes) noex
          (std::min<double>(segments, figures.lanes) - 1) * figures.segment_bytes / wire_rate(figures);
 }
 
-/// The share of all ranks' work that falls to one host.
+/// Returns the share of all ranks' work that one host does.
 double host_share(const Figures& figures, double ranks) noexcept {
   return std::min<double>(figures.ranks_per_host, ranks) / ranks;
 }
@@ -225,7 +225,7 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
       (moved.all + kReducing * reduced) * children / ranks / core);
   if (figures.trees_gbits > 0)
     estimate.transfer_us = std::max(estimate.transfer_us, narrow_trees_us(figures, levels, moved.busiest_one_way));
-  const bool shared = figures.ranks_per_host >= call.ranks;  // the ranks share the host with the aggregators
+  const bool shared = figures.ranks_per_host >= call.ranks;  // the aggregators are on the ranks' host
   const double ranks_us = 2 * ranks * (figures.hop_us - figures.aggregator_us) + moved.all / core;
   const double aggregators_us = 2 * ranks * figures.aggregator_us + kReducing * reduced / core;
   estimate.processors_us = (ranks_us * host_share(figures, ranks) + (shared ? aggregators_us : 0)) / figures.cores;
@@ -254,14 +254,14 @@ bool can_split(Collective collective) noexcept {
 
 namespace {
 
-/// The share of the bytes that goes to the trees, as a part of 1, so that trees and ranks end at the same time.
+/// The share of the bytes that the trees carry, between 0 and 1, so that trees and ranks end at the same time.
 ///
 /// T, r and R are the rates of the trees, of the ring and of a rank's link. For each byte of the operation the trees
-/// need share / T, the ring needs (1 - share) x ratio / r, and a rank's link, which carries both, needs share / R + (1
-/// - share) x ratio / R. `ahead_us`: time for which the ranks' bytes flow before the trees' first segment has passed
-/// through; a short operation therefore gives the trees less.
+/// need share / T, the ring needs (1 - share) x ratio / r, and a rank's link, which carries both parts, needs share / R
+/// + (1 - share) x ratio / R. `ahead_us`: the time for which the ranks' bytes already flow before the trees' first
+/// segment has passed through all levels. So in a short operation the trees get a smaller share.
 struct Shares {
-  double largest = 0;  // the share of an operation so long that nothing counts but the rates
+  double largest = 0;  // share of an operation that is so long that only the rates count
   double here = 0;
 };
 Shares shares_of(const Figures& figures, double ratio, double ring_rate, double bytes, double ahead_us) noexcept {
@@ -269,7 +269,7 @@ Shares shares_of(const Figures& figures, double ratio, double ring_rate, double 
   const double link = 1 / wire_rate(figures);
   const double ring = ratio / ring_rate;
   const double ring_on_link = ratio / std::max(ring_rate, wire_rate(figures));
-  // A byte in the ring then takes less of the links than one in the trees does.
+  // No split: a byte in the ring uses less of the links than a byte in the trees.
   if (ring_on_link < link) return {};
   const double by_ring = trees + ring;
   const double by_links = trees + ring_on_link - link;
@@ -284,7 +284,7 @@ Shares shares_of(const Figures& figures, double ratio, double ring_rate, double 
 
 std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm) {
   if (!can_split(call.collective) || figures.trees_gbits <= 0 || call.ranks < 2 || call.bytes == 0) return std::nullopt;
-  constexpr double kAnyBytes = 1U << 30;  // one size for all, so that the share does not depend on rounding
+  constexpr double kAnyBytes = 1U << 30;  // the same size for every call, so that rounding does not change the share
   const Demand d = demand(call.collective, algorithm, call.ranks, kAnyBytes);
   const double ratio = d.bytes * d.slowdown / kAnyBytes;
   const double ring_rate = rate_between(figures, algorithm);

@@ -1,5 +1,5 @@
 #pragma once
-// Chooses the way that data take between the ranks of one host, from facts known before the call.
+// Chooses the way of data between the ranks of one host, from facts that are known before the call.
 #include <cstddef>
 #include <cstdint>
 
@@ -7,20 +7,20 @@
 
 namespace tributary::tuning {
 
-/// Inputs up to this size travel with the note.
+/// The longest input that travels with the note.
 inline constexpr std::size_t kNoteBytes = 8192;
-/// The bounds for attached copies. Below them, their system calls cost more than the second copy of the chunked way.
-/// Above them, they lose because they read the cache lines of results, which the chunked way writes without reading.
-/// Measured with two ranks on two cores of a Sapphire Rapids: a third faster from 512 KiB to 16 MiB, equal at 256 KiB
-/// and from 32 MiB on; with more ranks than cores slower everywhere.
+/// The least and the most bytes for attached copies. For fewer bytes, their system calls cost more than the second copy
+/// of the chunked way. For more bytes, they are slower because they read the cache lines of results, which the chunked
+/// way writes without reading. Measured with two ranks on two cores of a Sapphire Rapids processor: a third faster from
+/// 512 KiB to 16 MiB, equal at 256 KiB and from 32 MiB on; with more ranks than cores slower for every size.
 inline constexpr std::size_t kAttachBytesMin = std::size_t{512} << 10;
 inline constexpr std::size_t kAttachBytesMax = std::size_t{24} << 20;
 
 enum class DataWay : std::uint8_t {
   notes,    // each rank combines the data of all notes
-  regions,  // from buffers that all ranks have mapped, to such buffers
-  attach,   // the same, through the kernel
-  chunks,   // copied into shared memory, reduced there, copied out
+  regions,  // ranks read inputs from mapped buffers, and write results to mapped buffers
+  attach,   // ranks copy inputs and results from and to other ranks' memory through the kernel
+  chunks,   // data are copied into shared memory, reduced there, and copied out
 };
 
 [[nodiscard]] constexpr bool is_reduction(Collective collective) noexcept {
@@ -28,14 +28,14 @@ enum class DataWay : std::uint8_t {
          collective == Collective::reduce_scatter;
 }
 
-/// Returns whether to reach unregistered memory through the kernel, if the kernel permits it.
+/// Returns whether a call with unregistered memory should use attach, if the kernel allows it.
 [[nodiscard]] constexpr bool is_worth_attaching(Collective collective, std::size_t offered_bytes) noexcept {
   return is_reduction(collective) && offered_bytes >= kAttachBytesMin && offered_bytes <= kAttachBytesMax;
 }
 
-/// Chooses for a call whose inputs have `offered_bytes` on each rank. `registered`: all buffers of all ranks are
-/// registered. `attaches`: the kernel lets ranks copy from each other's memory, no setting forbids it, and there are no
-/// more ranks than cores.
+/// Chooses the way for a call whose inputs have `offered_bytes` on each rank. `registered`: all buffers of all ranks
+/// are registered. `attaches`: the kernel lets ranks copy from each other's memory, no setting forbids it, and each
+/// rank has a core.
 [[nodiscard]] constexpr DataWay way_of(Collective collective, std::size_t offered_bytes, bool registered,
                                        bool attaches) noexcept {
   if (offered_bytes <= kNoteBytes) return DataWay::notes;

@@ -14,7 +14,7 @@ using nlohmann::json;
 constexpr std::uint64_t kBytesMax = 1ULL << 42;  // the model's last step begins below this size
 constexpr std::size_t kStepsMax = 4096;          // steps of one collective in a welcome
 
-/// Returns the quickest way of all, with the quickest algorithm between the ranks.
+/// Returns the quickest of all ways, with the quickest algorithm between the ranks.
 Step model_step(const Figures& figures, const Call& call) {
   const std::vector<Estimate> all = estimates(figures, call);
   const auto ranks = std::ranges::find(all, Path::ranks, &Estimate::path);
@@ -30,8 +30,8 @@ void append(Steps& steps, std::uint64_t bytes_max, const Step& choice) {
   steps.back().bytes_max = bytes_max;
 }
 
-/// Returns the steps of a choice that depends on the size: asks at every power of two and, where two neighbours differ,
-/// finds the size between them by bisection.
+/// Returns the steps of a choice that depends on the size. It calls `at` for every power of two; if two neighbours
+/// differ, it finds the size of the change between them by bisection.
 template <class At>
 Steps steps_of(At at) {
   Steps steps;
@@ -61,7 +61,8 @@ Policy by_collective(StepsOf steps_of_collective) {
   return Policy(std::move(all));
 }
 
-/// The table's rules for one collective and number of ranks, cut so that each size has one; the model fills the gaps.
+/// Returns the steps of the table's rules for one collective and number of ranks: one step for each size. The model
+/// fills the gaps.
 Steps table_steps(const Table& table, const Figures& figures, Collective collective, std::uint32_t ranks) {
   Steps steps;
   const Steps model = model_steps(figures, collective, ranks);
@@ -69,7 +70,7 @@ Steps table_steps(const Table& table, const Figures& figures, Collective collect
   bool whole = false;
   for (const Rule& rule : table.rules) {
     if (rule.collective != collective || ranks < rule.ranks_min || ranks > rule.ranks_max) continue;
-    if (whole || rule.step.bytes_max < from) continue;  // earlier rules hold for all of its sizes
+    if (whole || rule.step.bytes_max < from) continue;  // earlier rules hold for all sizes of this rule
     append(steps, rule.step.bytes_max, rule.step);
     whole = rule.step.bytes_max == UINT64_MAX;
     from = rule.step.bytes_max + 1;
@@ -87,7 +88,7 @@ json to_json(const Step& step) {
   return one;
 }
 
-/// Reads what to_json() wrote for a step of this collective; nullopt: it is malformed.
+/// Reads a step of this collective that to_json() has written; nullopt: it is malformed.
 std::optional<Step> step_of(const json& one, Collective collective) {
   if (!one.is_array() || one.size() < 3 || one.size() > 4) return std::nullopt;
   if (!one[0].is_number_unsigned() || !one[1].is_string() || !one[2].is_string()) return std::nullopt;
@@ -144,7 +145,7 @@ Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept {
   figures.cores = cores;
   figures.ranks_per_host = shape.ranks_per_host;
   if (shape.one_host || shape.link_rate == 0) return figures;
-  // The ranks of a host share its link. A ring joins neighbours, so one of its edges leaves each host.
+  // The ranks of a host share its link. A ring connects neighbours, so only one of its edges leaves each host.
   const double link = static_cast<double>(shape.link_rate) / 1e9;
   figures.link_gbits = link / std::max(shape.ranks_per_host, 1U);
   figures.ring_gbits = link;

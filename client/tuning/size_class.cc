@@ -8,39 +8,42 @@
 namespace tributary::tuning {
 namespace {
 
-/// A trial that saves less than this part of the time has lost: medians of a few operations differ by as much.
+/// The least part of the time that a trial must save to win: medians of a few operations differ by almost as much.
 constexpr double kGain = 0.04;
-/// A moved share needs to save only this part, because the times of both parts say that the direction is right.
+/// The least part of the time that a moved share must save. It is small, because the times of both parts show that the
+/// direction is right.
 constexpr double kGainOfBalance = 0.01;
-/// A trial ends early if even its fastest operation takes this many times as long as the choice in use: two, or one.
+/// The factors by which even a trial's fastest operation is slower than the choice in use, so that the trial ends after
+/// two operations, or after one.
 constexpr double kHopeless = 1.5;
 constexpr double kHopelessAtOnce = 3;
-/// It ends early, too, if its slowest operation takes only this part of the time.
+/// The part of the present choice's time that a trial's slowest operation takes at most, so that the trial ends early.
 constexpr double kObvious = 0.8;
-/// A path is not tried if the model expects it to take more than this many times the measured time. Where the model
-/// knows the links' rates, it hardly expects more than the path really takes.
+/// The factors on the measured time above which a path has no trial, because the model expects it to be slower. If the
+/// model knows the links' rates, it rarely expects more time than the path really takes.
 constexpr double kRuledOut = 2;
 constexpr double kRuledOutByRates = 1.25;
-/// The class leaves its rest when operations take this many times as long as when the choice was made.
+/// The factor by which operations become slower than when the choice was made, so that the class ends its rest.
 constexpr double kWorse = 1.25;
-/// Trials of a path may cost this part of the time.
+/// The part of the time that trials of a path may cost.
 constexpr double kCostOfTrials = 0.01;
-/// The class reacts at once when two operations take this many times as long.
+/// The factor by which two operations become slower, so that the class reacts at once.
 constexpr double kAlarm = 1.5;
-/// It reacts to one operation, if it is a split whose trees took this many times as long as its ranks: a rank that is
-/// late delays both.
+/// The factor by which a split's trees take longer than its ranks, so that the class reacts to one operation. A late
+/// rank would delay both parts.
 constexpr double kSudden = 2.5;
-/// A split that takes this many times as long as the links need has another bound: processors, in most cases.
+/// The factor by which a split is slower than the links, so that another limit is likely: in most cases processors.
 constexpr double kBusy = 1.05;
-/// Fewer operations decide if each took this long, and the longest took only this many times as long as the shortest.
+/// The least time of each operation, and the most ratio of the longest to the shortest time, for which three operations
+/// are enough for a decision.
 constexpr double kLongUs = 2'000;
 constexpr double kAlike = 1.15;
 constexpr std::size_t kSamplesAlike = 3;
-/// The parts of a split may differ by this factor.
+/// The factor by which the times of a split's parts may differ.
 constexpr double kOutOfBalance = 1.12;
-/// The least share of either part, of kWholeShare: a smaller one costs more in steps than it carries.
+/// The least share of each part, out of kWholeShare: a smaller share costs more time in steps than it saves.
 constexpr std::uint32_t kLeastShare = kWholeShare / 32;
-/// Below this size an operation's time does not follow its bytes.
+/// The size from which on an operation's time is proportional to its bytes.
 constexpr std::uint64_t kBytesCount = 64 << 10;
 
 std::uint64_t class_end(std::uint64_t size) noexcept {
@@ -57,7 +60,8 @@ Adaptation::Duration earned(double cost_us) {
       std::chrono::duration<double, std::micro>(cost_us / kCostOfTrials));
 }
 
-/// Returns how many times as long the slower part of a split takes. `ratio`: the trees' time over the ranks' time.
+/// Returns the time of a split's slower part, divided by that of its faster part. `ratio`: the trees' time divided by
+/// the ranks' time.
 double out_of_balance(double ratio) noexcept {
   return std::max(ratio, 1 / ratio);
 }
@@ -66,8 +70,8 @@ bool is_split(std::uint32_t share) noexcept {
   return share >= kLeastShare && share <= kWholeShare - kLeastShare;
 }
 
-/// The time of a split that the ranks' links allow, for the time of the ranks alone. A byte through trees crosses a
-/// rank's link once, a byte between the ranks 2 (N-1) / N times.
+/// Returns the least time of a split on the ranks' links; `alone_us` is the time of the ranks alone. A byte through
+/// trees crosses a rank's link once; a byte between the ranks crosses it 2 (N-1) / N times.
 double on_links(double share, double alone_us, std::uint32_t ranks) noexcept {
   return alone_us * (1 - share + share * ranks / (2.0 * (ranks - 1)));
 }
@@ -112,7 +116,8 @@ Amendment Adaptation::SizeClass::amendment(const Choice& choice) const noexcept 
 void Adaptation::SizeClass::note(const MeasuredOperation& o) {
   spent_us_ += o.time_us;
   if (!agreed_ || o.number < from_operation_ || o.path != in_effect().path) return;
-  // Sizes of one class differ by less than a factor of two; the time of long operations follows the bytes.
+  // Scale times to one size: sizes of one class differ by up to a factor of two, and long operations take time in
+  // proportion to their bytes.
   const double scale = o.bytes < kBytesCount ? 1 : static_cast<double>(upto_) / static_cast<double>(o.bytes);
   if (pass_over_ > 0) {
     --pass_over_;
@@ -150,7 +155,7 @@ Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_
   const double gain = balances_ ? kGainOfBalance : kGain;
   won_ = median < best_us_ * (1 - gain);
   if (!balances_) know(*trial_, median);
-  // The slower of the two is the one that a later trial would have to pay for.
+  // A later trial would run the slower of the two paths; allow it when its cost is a small part of the time.
   const auto not_before = now + earned(std::abs(median - best_us_) * kSamples);
   if (balances_) {
     moved_in_vain_ = won_ ? 1 : moved_at_;
@@ -167,8 +172,8 @@ Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_
   return next(figures, ranks, now);
 }
 
-/// Returns whether the last operation says by itself that trees have become slow. A single slow operation may be chance,
-/// so the class trusts it the less the more often it has done so.
+/// Returns whether the last operation shows by itself that trees have become slow. A single slow operation may be
+/// chance, so the class waits longer after each such decision before it makes another.
 bool Adaptation::SizeClass::trees_became_slow(TimePoint now) {
   if (best_.path != Path::split || chosen_us_ == 0 || now < sudden_at_) return false;
   const Samples::Times& last = samples_.last();
@@ -198,7 +203,7 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
   return now >= rest_until_ ? next(figures, ranks, now) : std::nullopt;
 }
 
-/// The time of each part of a split tells how long its path would take alone, so trials need not find that out.
+/// Computes from the times of a split's parts the time of each path alone, so that these paths need no trials.
 void Adaptation::SizeClass::learn_from_parts() {
   known_us_[static_cast<std::size_t>(Path::tree)] =
       samples_.median(&Samples::Times::trees_us) / part_of(best_.tree_share);
@@ -221,13 +226,14 @@ Decision Adaptation::SizeClass::balance(TimePoint now) {
   const double share = part_of(best_.tree_share);
   const double by_trees = share / trees, by_ranks = (1 - share) / between;
   const std::uint32_t moved = share_of(by_trees / (by_trees + by_ranks));
-  if (!is_split(moved) || moved == best_.tree_share) return std::nullopt;  // trials find that one path is quicker
+  if (!is_split(moved) || moved == best_.tree_share) return std::nullopt;  // trials will compare the paths alone
   moved_at_ = ratio;
   balances_ = true;
   return try_out({Path::split, moved});
 }
 
-/// Tries the next path of the round, and then smaller shares; after the last, the class rests with the best.
+/// Starts the trial of the next path of the round, then of smaller shares. After the last trial, the class rests with
+/// the best choice.
 Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   tried_[static_cast<std::size_t>(best_.path)] = true;
   know(best_, best_us_);
@@ -269,7 +275,8 @@ std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect(P
   return Prospect{{path, 0}, expected_us(path, figures, ranks)};
 }
 
-/// Returns the model's time, or, if that is lower, the model's time corrected by its error about the choice in use.
+/// Returns the time that was measured in this round. Without a measurement, returns the model's time or, if it is less,
+/// the model's time corrected by the model's error for the choice in use.
 double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std::uint32_t ranks) const {
   if (const double known = known_us_[static_cast<std::size_t>(path)]; known > 0) return known;
   const Call call{.collective = collective_, .ranks = ranks, .bytes = upto_};
@@ -285,8 +292,8 @@ double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std
   return of_best > 0 ? std::min(asked, asked * best_us_ / of_best) : asked;
 }
 
-/// Returns half of the share that was measured in this round, if the split took longer than the links need: the
-/// processors have more work with trees than without, and less of it may be quicker than all and than none.
+/// Returns half of the share that was measured in this round, if the split took longer than the links need. Trees give
+/// the processors more work, so a smaller share may be quicker than this share and than no share.
 std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_of_less(const Figures& figures,
                                                                                        std::uint32_t ranks) const {
   const double split = known_us_[static_cast<std::size_t>(Path::split)];
@@ -297,8 +304,8 @@ std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_o
   return Prospect{{Path::split, less}, on_links(part_of(less), alone, ranks)};
 }
 
-/// Returns the share with which both parts end together, if that is quicker than either path alone. The ranks' links
-/// carry share + (1 - share) x 2 (N-1) / N of the vector, which may be the limit.
+/// Returns the share with which both parts end together, if such a split is quicker than each path alone. The ranks'
+/// links carry share + (1 - share) x 2 (N-1) / N of the vector, and may be the limit.
 std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_of_split(const Figures& figures,
                                                                                         std::uint32_t ranks) const {
   if (!can_split(collective_) || upto_ <= figures.segment_bytes) return std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-// One class of sizes of one collective, as adaptation.h measures it.
+// The state of one class of sizes of one collective, for adaptation.h.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -10,10 +10,10 @@
 
 namespace tributary::tuning {
 
-/// A path, and for a split the share of the trees.
+/// A path and, for a split, the share of the trees.
 struct Choice {
   Path path = Path::tree;
-  std::uint32_t tree_share = 0;  // a part of kWholeShare; for Path::split alone
+  std::uint32_t tree_share = 0;  // out of kWholeShare; only for Path::split
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
@@ -35,11 +35,11 @@ class Samples {
     count_ = count;
   }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
-  /// There must be one.
+  /// Returns the last times; there must be some.
   [[nodiscard]] const Times& last() const noexcept { return times_[count_ - 1]; }
-  /// Returns whether these are enough to judge by: few are if they are long and alike.
+  /// Returns whether there are enough times for a decision: few times are enough if they are long and similar.
   [[nodiscard]] bool decide() const;
-  /// Returns the least whole time of the last `count`; there must be as many.
+  /// Returns the least whole time of the last `count` operations; there must be at least this many.
   [[nodiscard]] double least_of_last(std::size_t count) const noexcept {
     double least = times_[count_ - 1].whole_us;
     for (std::size_t i = 2; i <= count; ++i) least = std::min(least, times_[count_ - i].whole_us);
@@ -72,17 +72,17 @@ class Adaptation::SizeClass {
   /// Returns the time that all operations of the class have taken.
   [[nodiscard]] double spent_us() const noexcept { return spent_us_; }
 
-  /// Notes the times of an operation that began under the choice in effect; others are passed over.
+  /// Notes the times of an operation if it began under the choice in effect.
   void note(const MeasuredOperation& operation);
-  /// Judges the times that were noted, and compares them with the model.
+  /// Decides by the noted times and by the model.
   [[nodiscard]] Decision decide(const Figures& figures, std::uint32_t ranks, TimePoint now);
-  /// The choice that has won a trial since the last call.
+  /// Returns the choice that has won a trial since the last call; nullopt if there is none.
   [[nodiscard]] std::optional<Amendment> take_news() {
     if (!std::exchange(won_, false)) return std::nullopt;
     return amendment(best_);
   }
-  /// Notes that the last decision holds from operation `first` on; kNever: it does not hold, and the present choice is
-  /// the best so far.
+  /// Notes that the last decision holds from operation `first` on; kNever: it does not hold, and the choice on which
+  /// the ranks agreed last counts as the best so far.
   void took_effect(std::uint64_t first);
 
  private:
@@ -109,26 +109,26 @@ class Adaptation::SizeClass {
   const std::uint64_t above_, upto_;
   const schedule::Algorithm algorithm_;
   Choice best_;
-  double best_us_ = 0;    // its latest median; 0: not measured yet
-  double chosen_us_ = 0;  // its least median since it was chosen
+  double best_us_ = 0;    // latest median of best_; 0: not measured yet
+  double chosen_us_ = 0;  // least median of best_ since it was chosen
   std::optional<Choice> trial_;
   Choice told_;  // the choice on which the ranks agreed last
   bool agreed_ = true;
-  double moved_at_ = 1;       // the trees' time over the ranks' when a split's share was last moved
-  double moved_in_vain_ = 1;  // that quotient if the move gained nothing, else 1
+  double moved_at_ = 1;       // the trees' time divided by the ranks' time at the last move of a split's share
+  double moved_in_vain_ = 1;  // the same quotient if the move saved no time, else 1
   bool won_ = false;
   bool balances_ = false;                           // the trial moves the share of a split
   std::array<bool, kPathCount> tried_{};            // paths tried in this round
-  std::array<double, kPathCount> known_us_{};       // times measured in this round; 0: none
+  std::array<double, kPathCount> known_us_{};       // times measured in this round; 0: not measured
   std::uint32_t split_share_ = 0;                   // the share with which the split's time was measured
   std::uint32_t least_tried_ = kWholeShare;         // the least of the smaller shares tried in this round
-  std::array<TimePoint, kPathCount> not_before_{};  // when a trial may be repeated
+  std::array<TimePoint, kPathCount> not_before_{};  // by path: earliest time of its next trial
   Samples samples_;
   std::uint64_t from_operation_ = 0;
   std::uint32_t pass_over_;
   TimePoint rest_until_{};
   TimePoint balance_at_{};
-  TimePoint sudden_at_{};  // a single operation may be an alarm again
+  TimePoint sudden_at_{};  // time from which on a single operation may decide again
   Duration sudden_rest_ = kRestFirst;
   double spent_us_ = 0;
   Duration rest_ = kRestFirst;

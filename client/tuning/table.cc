@@ -16,7 +16,7 @@ constexpr const char* kFormat = "tributary-tuning-1";
 constexpr std::size_t kFileBytesMax = 16U << 20;
 constexpr std::size_t kRulesMax = 65536;
 
-/// The numbers of Figures: their keys, bounds and whether they are whole.
+/// One number of Figures: its key, its bounds, and whether it is whole.
 struct FigureKey {
   const char* key;
   double least, most;
@@ -49,7 +49,7 @@ std::string number_text(double value) {
   return json(value).dump();
 }
 
-/// The place in the file, for messages: "FILE: rules[3].path".
+/// A place in the file, for messages: "FILE: rules[3].path".
 struct Place {
   std::string text;
   [[nodiscard]] Place operator/(const std::string& key) const {
@@ -256,7 +256,7 @@ std::string to_text(const Table& table) {
     const double value = figure.get(table.figures);
     figures[figure.key] = figure.whole ? ordered_json(static_cast<std::uint64_t>(value)) : ordered_json(value);
   }
-  // One line for each entry: people read and change these files.
+  // Write one line for each entry, because people read and change these files.
   std::string text = "{\n \"format\": \"" + std::string(kFormat) + "\",\n \"figures\": " + figures.dump() + ",\n";
   text += " \"rules\": [";
   for (std::size_t i = 0; i < table.rules.size(); ++i) {
@@ -294,7 +294,7 @@ Result<Table> parse_table(const std::string& text, const std::string& where) {
     return fail(Errc::bad_config, where + ":" + std::to_string(line) +
                                       ": this is no valid JSON; a tuning table is made by " +
                                       "`tributary perf COLLECTIVE --tune FILE`");
-  } catch (const json::out_of_range&) {  // the parser's error, which does not say where
+  } catch (const json::out_of_range&) {  // the parser's error, which does not name the place
     return fail(Errc::bad_config, where + ": it has a number that is too large for a double");
   }
   constexpr std::string_view keys[] = {"format", "figures", "rules", "measured"};

@@ -1,5 +1,6 @@
 #pragma once
-// A tuning table: rules by collective, ranks and size, and the figures that hold where no rule does. A file of JSON:
+// A tuning table: rules by collective, ranks and size, and the figures that hold where no rule holds. It is a JSON
+// file:
 //
 //   {
 //     "format": "tributary-tuning-1",
@@ -12,9 +13,10 @@
 //     "measured": [...]
 //   }
 //
-// For an operation, the first rule with its collective and number of ranks holds whose bytes_max (null: no limit) is
-// not below the operation's bytes: those of the whole vector, the larger of the two buffers. "algorithm" is used
-// between the ranks, by choice or if there is no tree. Every key of figures has a default. "measured" is for people.
+// For an operation, the first rule holds that has its collective and number of ranks, and a bytes_max (null: no limit)
+// of at least the operation's bytes. These are the bytes of the whole vector, the larger of the two buffers. The ranks
+// use "algorithm" between them, by choice or if there is no tree. Every key of figures has a default. "measured" is for
+// people.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,15 +53,16 @@ struct Table {
   friend bool operator==(const Table&, const Table&) = default;
 };
 
-/// The first rule that holds, or nullptr.
+/// Returns the first rule that holds for the call; nullptr: no rule holds.
 [[nodiscard]] const Rule* rule_for(const Table& table, const Call& call) noexcept;
 
 [[nodiscard]] std::optional<Path> path_from_string(std::string_view text) noexcept;
 [[nodiscard]] std::optional<Algorithm> algorithm_from_string(std::string_view text) noexcept;
 
-/// Ends with a line break.
+/// Returns the text of a table's file, which ends with a line break.
 [[nodiscard]] std::string to_text(const Table& table);
-/// `where` begins the errors: a file's name. Errc::bad_config names the key, its value and the allowed values.
+/// Reads a table. Errors begin with `where`, the name of a file. Errc::bad_config names the key, its value and the
+/// allowed values.
 [[nodiscard]] Result<Table> parse_table(const std::string& text, const std::string& where);
 [[nodiscard]] Result<Table> read_table(const std::string& file);
 
