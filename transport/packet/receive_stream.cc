@@ -107,8 +107,8 @@ bool ReceiveStream::store(std::uint64_t offset, std::span<const std::byte> bytes
 bool ReceiveStream::add_range(std::uint64_t begin, std::uint64_t end) {
   TRIBUTARY_ASSERT(begin > received_ && begin < end, "bytes {} to {} came early, and {} are received", begin, end,
                    received_);
-  const auto first = std::ranges::lower_bound(ranges_, begin, {}, &Range::end);  // the first that touches it or lies
-                                                                                 // behind it
+  const auto first = std::ranges::lower_bound(ranges_, begin, {}, &Range::end);  // the first range that touches it or
+                                                                                 // lies behind it
   auto last = first;
   while (last != ranges_.end() && last->begin <= end) {
     begin = std::min(begin, last->begin);

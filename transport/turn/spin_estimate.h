@@ -94,7 +94,7 @@ class SpinEstimate {
   static constexpr int kWorthIt = kAll / 4 * 3;
   static constexpr int kWeight = 8;
   static constexpr std::uint32_t kTrialAfterMin = 32,
-                                 kTrialAfterMax = 8192;  // number of short waits with a sleep before a trial
+                                 kTrialAfterMax = 8192;  // short waits that slept
   static constexpr std::uint32_t kSuccessesMin = 32;
   // sched_yield() takes less than a microsecond if no other thread wants the core.
   static constexpr Duration kOfferMax = std::chrono::microseconds(10);

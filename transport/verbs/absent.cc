@@ -1,4 +1,5 @@
-// Stands in for the verbs transport in a build without rdma-core: nothing can be made, so nothing else is ever called.
+// Stands in for the verbs transport in a build without rdma-core: create() makes no object, so no member function is
+// ever called.
 #include <cstdlib>
 
 #include "tributary/transport/verbs_beside_tcp.h"

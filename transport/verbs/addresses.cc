@@ -1,4 +1,4 @@
-// This host's RDMA devices, and the addresses by which they are reached.
+// This host's RDMA devices and their addresses.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -74,8 +74,8 @@ std::vector<Rail> verbs_rails() {
   return rails;
 }
 
-/// Asks the connection manager by binding an id to the address. Only the manager's own refusals count against an
-/// address; a lack of descriptors, for example, says nothing about it.
+/// Asks the connection manager by binding an id to the address. Only the manager's refusals count as refusals of the
+/// address; other errors, such as a lack of descriptors, are not about the address.
 Status verbs_address_lives(const std::string& host) {
   const auto away = [&](const std::string& why) -> Status { return fail(Errc::unreachable, why); };
   const auto numeric = verbs::addresses_of({host, 0}, true);

@@ -17,7 +17,7 @@ constexpr std::uint32_t kWindowsMax = 1024;
 // Linux's rdma_rxe checks the bounds of the registration under a window instead of the window's own (in Linux 6.12).
 constexpr std::uint32_t kSoftwareRoceVendor = 0xFFFFFF;
 
-/// True if the device registers on demand for all uses that a reliable connection makes of memory.
+/// True if the device registers memory on demand for all operations of a reliable connection.
 bool registers_on_demand(ibv_context& context) {
   constexpr unsigned kUses = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
   ibv_device_attr_ex attributes{};
@@ -111,7 +111,7 @@ void Device::arm() noexcept {
   armed_ = ibv_req_notify_cq(queue_.get(), 0) == 0;
 }
 
-/// Takes the event of an armed queue; each arming makes one event.
+/// Takes the event of an armed completion queue; each arming causes one event.
 void Device::take_events() noexcept {
   ibv_cq* queue = nullptr;
   void* context = nullptr;

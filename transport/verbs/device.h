@@ -1,6 +1,6 @@
 #pragma once
-// One RDMA device in its use by one transport: a completion queue that its queue pairs share, and its protection
-// domains. It lives while a connection uses it.
+// One RDMA device as one transport uses it: a completion queue that its queue pairs share, and its protection domains.
+// The object lives while a connection uses it.
 #include <map>
 #include <memory>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace tributary::transport::verbs {
 
-/// A protection domain, of a group or of one connection, and the memory that is registered in it.
+/// A protection domain of a group or of one connection, and the memory that is registered in it.
 class Domain {
  public:
   Domain(ProtectionDomainPtr domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
@@ -39,28 +39,30 @@ class Device {
   [[nodiscard]] std::string name() const { return ibv_get_device_name(context_->device); }
   [[nodiscard]] std::uint32_t reads_max() const noexcept { return reads_max_; }
 
-  /// The memory windows of one queue pair; 0: the device has none.
+  /// The number of memory windows of one queue pair; 0: the device has no windows.
   [[nodiscard]] std::uint32_t windows() const noexcept { return windows_; }
 
-  /// The device has RDMA WRITE WITH IMMEDIATE; iWARP devices seldom do.
+  /// True if the device has RDMA WRITE WITH IMMEDIATE; iWARP devices seldom have it.
   [[nodiscard]] bool writes_tell() const noexcept { return !is_iwarp(); }
 
   /// True for Linux's rdma_rxe. Before rdma-core 64 its ibv_wr_set_sge_list counts the first buffer's length for every
-  /// buffer, and so sends too few bytes; lists that gather go by ibv_post_send there.
+  /// buffer, and so sends too few bytes; there, lists that gather several buffers are posted by ibv_post_send.
   [[nodiscard]] bool is_software_roce() const noexcept { return windows_unbounded_; }
 
-  /// Returns the group's domain. For group 0, and where peers get the keys of registrations, it is a new one.
+  /// Returns the group's domain. For group 0, and where peers get the keys of registrations, each call makes a new
+  /// domain.
   [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
   void forget(std::span<const std::byte> memory, Registrations::Kept kept = Registrations::Kept::stays);
 
-  /// The completion queue must never overflow, so a connection reserves room for its outstanding work before it has
-  /// any. A device bounds the length of a queue: if has_room() is false, another Device opens the same device.
+  /// The completion queue must never overflow, so a connection reserves room for its outstanding work before the work
+  /// begins. A device bounds the length of a queue: if has_room() is false, the transport opens the same device once
+  /// more, as another Device.
   [[nodiscard]] bool has_room(std::uint32_t completions) const noexcept {
     return reserved_ + completions <= completions_max_;
   }
   [[nodiscard]] Status reserve(std::uint32_t completions);
-  /// Ends a reservation. Completions of that connection may still be in the queue; they have gone when it is next
-  /// empty.
+  /// Ends a reservation. Completions of that connection may still be in the queue, until the queue is empty for the
+  /// first time.
   void give_back(std::uint32_t completions) noexcept {
     leftover_ += completions;
     TRIBUTARY_ASSERT(leftover_ <= reserved_, "{} completions are given back, of {} reserved", leftover_, reserved_);

@@ -15,8 +15,8 @@ Result<MemoryRegionPtr> register_dma_buf(ibv_pd& domain, std::span<const std::by
                                          DeviceMemory& owner) {
   const auto buffer = owner.dma_buf(memory);
   if (!buffer) return std::unexpected(buffer.error());
-  const FileDescriptor descriptor(buffer->descriptor);  // the registration holds the memory without this
-  // Registers the memory by the addresses that the driver gave it, because work requests name those.
+  const FileDescriptor descriptor(buffer->descriptor);  // closed here, because the registration keeps the memory
+  // Registers the memory by the driver's addresses, because work requests name these.
   MemoryRegionPtr region(ibv_reg_dmabuf_mr(&domain, buffer->offset, memory.size(),
                                            reinterpret_cast<std::uintptr_t>(memory.data()), descriptor.get(),
                                            static_cast<int>(rights)));

@@ -29,13 +29,13 @@ std::optional<Failure> failure_of(const ibv_async_event& event) {
     case IBV_EVENT_PORT_ERR:
       return Failure{0, "port " + std::to_string(event.element.port_num) + " is down"};
     default:
-      return std::nullopt;  // good news, or news that the connection manager also brings
+      return std::nullopt;  // no failure, or the connection manager also reports it
   }
 }
 
 }  // namespace
 
-// It is never destroyed, because transports may end while the process ends.
+// The object is never destroyed, because transports may end while the process ends.
 DeviceWatch& DeviceWatch::of_process() {
   static auto* const one = new DeviceWatch;
   return *one;
@@ -55,7 +55,7 @@ bool DeviceWatch::read(ibv_context* context) {
     errno = 0;
     if (ibv_get_async_event(context, &event) != 0) return errno == EAGAIN || errno == EINTR;
     const auto failure = failure_of(event);
-    ibv_ack_async_event(&event);  // comes first: its queue pair cannot be destroyed before
+    ibv_ack_async_event(&event);  // comes first: before this call, the queue pair cannot be destroyed
     if (!failure) continue;
     const std::lock_guard lock(mutex_);
     for (const User& user : users_) {

@@ -1,6 +1,6 @@
 #pragma once
-// Asynchronous events of devices. A process has one context of each device, so a transport may read an event that
-// concerns another one: each event goes to all transports that use the device, on their own threads.
+// Asynchronous events of devices. A process has one context of each device, so a transport may read an event that is
+// about another transport. Each event goes to all transports that use the device, on their own threads.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -17,8 +17,8 @@ class DeviceWatch {
  public:
   [[nodiscard]] static DeviceWatch& of_process();
   void enter(ibv_context* context, std::weak_ptr<VerbsCore> core);
-  /// Reads the events that have come, without waiting. False: the device is gone, and reports nothing any more. Any
-  /// thread.
+  /// Reads the events that have come, without waiting. Returns false if the device is gone, and reports no more events.
+  /// Any thread may call it.
   [[nodiscard]] bool read(ibv_context* context);
 
  private:

@@ -15,7 +15,7 @@ namespace tributary::transport::verbs {
 constexpr std::uint64_t kWake = 0;
 
 Result<std::shared_ptr<EventWatch>> EventWatch::of_process() {
-  // It is never destroyed, because transports may begin and end while the process ends.
+  // The object is never destroyed, because transports may begin and end while the process ends.
   static auto* const mutex = new std::mutex;
   static auto* const known = new std::weak_ptr<EventWatch>;
   const std::lock_guard lock(*mutex);

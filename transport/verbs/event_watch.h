@@ -1,6 +1,6 @@
 #pragma once
-// One thread of the process that waits for rare events (connections, errors of devices), so that a transport that spins
-// need not ask the system for them.
+// One thread of the process that waits for rare events (connections, errors of devices), so that a spinning transport
+// makes no system call for them.
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -17,14 +17,14 @@ class EventWatch {
  public:
   using Flag = std::shared_ptr<std::atomic<bool>>;
 
-  /// The thread ends when nobody holds the object any more.
+  /// The thread ends when no transport holds the object.
   [[nodiscard]] static Result<std::shared_ptr<EventWatch>> of_process();
   ~EventWatch();
   EventWatch(const EventWatch&) = delete;
   EventWatch& operator=(const EventWatch&) = delete;
 
-  // ---- any thread
-  /// Sets the flag once the descriptor is readable; again only after rearm().
+  // ---- Calls of any thread
+  /// Sets the flag when the descriptor is readable, once until the next rearm().
   [[nodiscard]] std::uint64_t enter(int descriptor, Flag flag);
   void rearm(std::uint64_t number, int descriptor) noexcept;
   /// Must be called before the descriptor is closed.
@@ -39,7 +39,7 @@ class EventWatch {
   std::mutex mutex_;  // guards flags_, next_
   std::map<std::uint64_t, Flag> flags_;
   std::uint64_t next_ = 1;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // declared last, because it uses the other members
 };
 
 }  // namespace tributary::transport::verbs

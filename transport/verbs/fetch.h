@@ -1,5 +1,5 @@
 #pragma once
-// Fetches one payload from the peer's memory by READs, several of which may be under way at once.
+// Fetches one payload from the peer's memory by READs. Several READs may be under way at the same time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tributary::transport::verbs {
 
 class Fetch {
  public:
-  /// Sets how many READs may be under way at once.
+  /// Sets the number of READs that may be under way at the same time.
   void set_reads_max(std::uint32_t reads) noexcept { reads_max_ = reads; }
   [[nodiscard]] std::uint32_t reads_max() const noexcept { return reads_max_; }
 
@@ -32,8 +32,8 @@ class Fetch {
     std::uint64_t from = 0;
     std::uint32_t key = 0;
   };
-  /// Makes the next READ, of at most `bytes_max`; it counts as under way. None: READs for the whole payload were made,
-  /// or enough are under way.
+  /// Makes the next READ, of at most `bytes_max`, which then counts as under way. Returns none if READs for the whole
+  /// payload were made, or enough READs are under way.
   [[nodiscard]] std::optional<Read> next(std::size_t bytes_max) noexcept {
     if (asked_ == place_.size() || reading_ >= reads_max_) return std::nullopt;
     const std::size_t bytes = std::min(bytes_max, place_.size() - asked_);
@@ -48,13 +48,13 @@ class Fetch {
     --reading_;
   }
   [[nodiscard]] bool all_asked() const noexcept { return asked_ == place_.size(); }
-  /// True if the payload is whole, provided that no READ has failed.
+  /// True if all READs of the payload have ended; the payload is whole if none has failed.
   [[nodiscard]] bool all_read() const noexcept { return all_asked() && reading_ == 0; }
   [[nodiscard]] std::uint32_t local_key() const noexcept {
     TRIBUTARY_ASSERT(sink_ != nullptr, "{} bytes are read to memory that is not registered", place_.size());
     return sink_->local_key();
   }
-  /// Ends the fetch: the place need not be registered any more.
+  /// Ends the fetch, and gives up the place's registration.
   void end() noexcept { sink_.reset(); }
 
  private:

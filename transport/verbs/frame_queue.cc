@@ -7,7 +7,7 @@
 namespace tributary::transport::verbs {
 namespace {
 
-/// A copy buffer that is larger than this is freed after its control frame.
+/// Size in bytes. A copy buffer that is larger is freed after its control frame was sent.
 constexpr std::size_t kCopyBytesKept = 65536;
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
-// The frames of one channel, from send() to on_sent(): those that wait to be sent, those whose payload the peer must
-// still fetch or the device still write, and those that are done but not reported. A ring with three marks, told <=
-// sent <= tail, holds them; it grows to the most frames that were ever in it, and never shrinks.
+// The frames of one channel, from send() to on_sent(): frames that wait to be sent, frames whose payload must still be
+// fetched or written, and frames that are done but not reported. A ring with three marks, told <= sent <= tail, holds
+// the frames; it grows when it is full, and never shrinks.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -18,8 +18,8 @@ class FrameQueue {
     std::span<const std::byte> payload;
     std::uint64_t cookie = 0;
     bool borrowed = false;
-    bool fetching = false;         // sent, but its payload is not fetched yet
-    bool writing = false;          // sent, but its payload is still being written to the peer
+    bool fetching = false;         // the frame is sent, but its payload is not fetched yet
+    bool writing = false;          // the frame is sent, but its payload is still being written
     std::uint32_t written_at = 0;  // if written: the position of the work request in the send queue
     std::uint32_t written_on = 0;  // if written: the queue pair
     RegistrationPtr registration;  // registration of a payload that is fetched or written
@@ -31,21 +31,21 @@ class FrameQueue {
   [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
   void count_borrowed() noexcept { ++borrowed_; }
 
-  /// The next frame to send, or nullptr.
+  /// The next frame to send; nullptr if there is none.
   [[nodiscard]] Frame* next() noexcept { return sent_ == tail_ ? nullptr : &at(sent_); }
   [[nodiscard]] const Frame* first() const noexcept {
     return told_ == tail_ ? nullptr : &frames_[told_ & (frames_.size() - 1)];
   }
-  /// Notes that the next frame was sent. `fetching`: it is not done before fetched().
+  /// Notes that the next frame was sent. `fetching`: the frame is done only after fetched().
   void sent(bool fetching) noexcept;
-  /// Notes that a write sent the next frame. It is done when the send queue of that queue pair has come to `position`.
+  /// Notes that a write sent the next frame. The frame is done when the queue pair's send queue has reached `position`.
   void written(std::uint32_t queue_pair, std::uint32_t position) noexcept;
   [[nodiscard]] std::uint32_t being_fetched() const noexcept { return being_fetched_; }
-  /// Notes that the peer has fetched the oldest payload that it was fetching; there is one.
+  /// Notes that the peer has fetched the oldest payload that it was fetching. There must be such a payload.
   void fetched() noexcept;
 
-  /// Takes the oldest frame out if it is done; `retired` says how far a queue pair's send queue has come. Returns the
-  /// cookie of a send().
+  /// Takes the oldest frame out if it is done; `retired` gives the last position that is done in a queue pair's send
+  /// queue. Returns the cookie of a send().
   struct Done {
     std::optional<std::uint64_t> cookie;
   };
@@ -69,7 +69,7 @@ class FrameQueue {
 
   std::vector<Frame> frames_;
   std::uint64_t told_ = 0;
-  std::uint64_t fetched_ = 0;  // frames before it are fetched, or need not be
+  std::uint64_t fetched_ = 0;  // frames before this number are fetched, or need no fetch
   std::uint64_t sent_ = 0;
   std::uint64_t tail_ = 0;
   std::uint32_t borrowed_ = 0;

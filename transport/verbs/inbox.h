@@ -1,9 +1,9 @@
 #pragma once
-// The peer's messages that are not read yet. They are put in the order of their numbers, and then read record by
-// record.
+// The peer's messages that are not read yet. This class puts them in the order of their numbers, and reads them record
+// by record.
 //
-// With several queue pairs a message may come before one of a lower number. Early messages wait in the entry of their
-// number; the numbers that may come lie closer together than the number of receives (credit.h).
+// With several queue pairs a message may come before a message with a lower number. Early messages wait in the entry of
+// their number; the numbers that may come lie closer together than the number of receives (credit.h).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,17 +16,17 @@
 
 namespace tributary::transport::verbs {
 
-/// A receive that was used, as its completion reports.
+/// A used receive, as its completion reports it.
 struct Came {
   bool here = false;
-  bool written = false;  // true: it came by a write, with this immediate; else by a send
+  bool written = false;  // true: a write with this immediate used it; false: a send
   std::uint32_t queue_pair = 0;
-  std::uint32_t index = 0;  // the receive
+  std::uint32_t index = 0;  // number of the receive
   std::uint32_t immediate = 0;
   std::uint32_t bytes = 0;
 };
 
-/// A message, or a payload that was written without one, in its turn.
+/// A message, or a payload that was written without a message.
 struct Arrived {
   enum class Where : std::uint8_t { ring, cell, place };
   Where where = Where::ring;
@@ -40,11 +40,12 @@ struct Arrived {
 
 class Inbox {
  public:
-  // ---- in the order of the numbers
-  /// The number of messages that came in their turn; also the number of the next.
+  // ---- The order of the numbers
+  /// The number of messages that were taken in order, which is also the number of the next message.
   [[nodiscard]] std::uint32_t came() const noexcept { return came_; }
   void take_next() noexcept { ++came_; }
-  /// Keeps a message that is `early` numbers early, at least one. False: one of that number waits already.
+  /// Keeps a message that comes `early` (at least one) numbers too early. Returns false if a message of that number
+  /// waits already.
   [[nodiscard]] bool keep_early(std::uint32_t early, const Came& what) noexcept {
     TRIBUTARY_ASSERT(early > 0 && early < early_.size(), "a message is {} numbers early, of at most {}", early,
                      early_.size() - 1);
@@ -61,7 +62,7 @@ class Inbox {
     return std::exchange(early_[came_ & kNumberMask], {});
   }
 
-  // ---- messages to read
+  // ---- Messages to read
   void push(const Arrived& what) { arrived_.push_back(what); }
   [[nodiscard]] bool empty() const noexcept { return arrived_.empty(); }
   [[nodiscard]] Arrived& first() noexcept {
@@ -69,26 +70,26 @@ class Inbox {
     return arrived_.front();
   }
   [[nodiscard]] const Arrived& first() const noexcept { return arrived_.front(); }
-  /// Takes out the first message, which was read whole.
+  /// Removes the first message, which was read completely.
   Arrived pop() noexcept {
     const Arrived over = first();
     arrived_.pop_front();
     read_to_ = record_end_ = 0;
     return over;
   }
-  /// Drops the rest unread.
+  /// Drops the rest of the first message unread.
   void clear() noexcept {
     arrived_.clear();
     read_to_ = record_end_ = 0;
   }
 
-  /// True if the peer's last message is here, perhaps not read yet.
+  /// True if the peer's last message has come, even if it is not read yet.
   [[nodiscard]] bool has_last() const noexcept { return has_last_; }
   void note_last() noexcept { has_last_ = true; }
   /// True if the first message is the peer's last.
   [[nodiscard]] bool first_is_last() const noexcept { return has_last_ && arrived_.size() == 1; }
 
-  // ---- within the first message: its records
+  // ---- Records of the first message
   /// The position of the next record; the first one is behind the prefix.
   [[nodiscard]] std::size_t read_to() noexcept {
     if (read_to_ == 0) read_to_ = sizeof(MessagePrefix);

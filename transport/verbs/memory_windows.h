@@ -1,6 +1,6 @@
 #pragma once
-// Memory windows (type 2) of one queue pair. A window lets the other end of that queue pair, and nobody else, reach
-// exactly the bytes that it is bound to, until it is revoked. Each bind gives it another key.
+// Memory windows (type 2) of one queue pair. A window lets the other end of that queue pair alone reach exactly the
+// bytes to which it is bound, until it is revoked. Each bind gives it another key.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace tributary::transport::verbs {
 
-/// One window, which is made when it is first needed.
+/// One window, which prepare() makes when it is first needed.
 class MemoryWindow {
  public:
   MemoryWindow() = default;
@@ -25,7 +25,7 @@ class MemoryWindow {
   MemoryWindow(MemoryWindow&& other) noexcept = default;
   MemoryWindow& operator=(MemoryWindow&&) = delete;
 
-  /// Makes `work` bind the window, which must not be bound already, to this memory. Returns the key.
+  /// Makes `work` bind the window to this memory. The window must not be bound. Returns the key.
   [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
                                            unsigned rights, ibv_send_wr& work);
   /// Makes `work` revoke the window.
@@ -38,30 +38,30 @@ class MemoryWindow {
   std::uint32_t key_ = 0;  // key of the last bind
 };
 
-/// The windows of payloads that the peer reads. Payloads are offered, fetched and freed in one order, so the windows
-/// form a ring with three marks, freed <= revoking <= bound; bound - freed is at most their number.
+/// The windows of payloads that the peer reads. Payloads are offered, fetched and freed in the same order, so the
+/// windows form a ring with three marks, freed <= revoking <= bound; bound - freed is at most the number of windows.
 class MemoryWindows {
  public:
-  /// Makes room for this many windows, a power of two or none. Each is made when it is first needed, in the queue
-  /// pair's domain.
+  /// Makes room for this number of windows, which is a power of two or 0. Each window is made when it is first needed,
+  /// in the queue pair's domain.
   void open(ibv_pd& domain, std::uint32_t count, VerbsStatistics& statistics);
   /// Revokes all windows. The queue pair must have stopped.
   void close() noexcept;
   ~MemoryWindows() { close(); }
 
-  /// False if payloads are not offered through windows here.
+  /// True if payloads are offered through windows.
   [[nodiscard]] bool in_use() const noexcept { return !ring_.empty(); }
   [[nodiscard]] bool has_free() const noexcept { return bound_ - freed_ < ring_.size(); }
-  /// Makes `work` bind the next window, which is free, to this memory; returns the key.
+  /// Makes `work` bind the next window, which must be free, to this memory; returns the key.
   [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
                                            ibv_send_wr& work);
   /// Makes `work` revoke the oldest window that is bound and not being revoked. `position` is the work's position in
   /// the send queue.
   void revoke(ibv_send_wr& work, std::uint32_t position) noexcept;
-  /// Notes that all work of the send queue up to `position` is done. Returns how many windows that has freed.
+  /// Notes that all work of the send queue up to `position` is done. Returns the number of windows that became free.
   [[nodiscard]] std::uint32_t done_to(std::uint32_t position) noexcept;
 
-  /// A mark for somebody who waits until all windows that are being revoked now are revoked.
+  /// A mark for code that waits until all windows that are being revoked now are revoked.
   [[nodiscard]] std::uint32_t revoking() const noexcept { return revoking_; }
   [[nodiscard]] bool is_revoked(std::uint32_t revoking) const noexcept {
     return static_cast<std::int32_t>(freed_ - revoking) >= 0;

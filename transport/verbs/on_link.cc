@@ -51,7 +51,7 @@ bool is_on_link(const sockaddr& from, const sockaddr& to) {
     LinkNetwork network;
     copy(network.address, *one->ifa_addr);
     copy(network.mask, *one->ifa_netmask);
-    network.mask.ss_family = from.sa_family;  // some systems leave it out
+    network.mask.ss_family = from.sa_family;  // some systems leave out the family
     return is_neighbour(network, to);
   }
   return false;

@@ -94,7 +94,7 @@ std::optional<std::uint32_t> Places::withdraw(const FrameHeader& header) {
   return std::nullopt;
 }
 
-/// Without windows the right is the registration, which nobody else uses, so it ends at once.
+/// Without windows the right is a registration for this place alone, so the right ends at once.
 void Places::end_right(std::uint32_t number) {
   TRIBUTARY_ASSERT(at(number).state == State::told && told_ > 0, "the right to place {} ends in state {}", number,
                    at(number).state);
@@ -140,7 +140,7 @@ void Places::free(std::uint32_t number) {
 
 bool PeerPlaces::add(const Place& place) {
   if (place.where.number >= kPlacesMax) return false;
-  // A number that comes a second time was withdrawn before, because its frame has come in another way.
+  // If a number comes a second time, its earlier place was withdrawn, because the frame has come in another way.
   std::erase_if(places_, [&](const Place& one) { return one.where.number == place.where.number; });
   places_.push_back(place);
   return true;

@@ -1,12 +1,12 @@
 #pragma once
-// Places in this process that one peer may write to: one for the payload of each expected frame. The peer knows a place
-// by a number. It may write the place's own bytes, from the moment it is told until it says that it has written them,
-// or the frame has come in another way. Then this side revokes the right, and only after that may others use the
-// memory.
+// Places in this process that one peer may write to: one place for the payload of each expected frame. The peer knows a
+// place by a number. It may write the place's own bytes from the time when it is told of the place, until it says that
+// it has written them, or the frame has come in another way. Then this side revokes the right, and only later may other
+// code use the memory.
 //
-// A window gives its right to the other end of one queue pair. So a place belongs to the queue pair on which it was
-// told: its window is bound there right before the message that tells it, the peer writes through that queue pair, and
-// the window is revoked there.
+// A window gives its right to the other end of one queue pair. So a place belongs to the queue pair on which the peer
+// was told of it: its window is bound there right before that message, the peer writes through that queue pair, and the
+// window is revoked there.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -24,44 +24,46 @@ namespace tributary::transport::verbs {
 
 class Places {
  public:
-  /// Allows at most `count` places. `windows`: memory windows give the rights, otherwise registrations do.
+  /// Allows at most `count` places. `windows`: memory windows give the rights; otherwise registrations give them.
   void open(ibv_pd& domain, std::uint32_t count, bool windows, VerbsStatistics& statistics);
   /// Revokes all rights. The queue pair must have stopped.
   void close() noexcept;
 
-  /// Notes that a frame with this header will go to the place. False: too many frames are expected already.
+  /// Notes that a frame with this header will go to the place. Returns false if too many frames are expected already.
   [[nodiscard]] bool expect(const FrameHeader& header, std::span<std::byte> memory);
 
-  /// True if there is a place that the peer has not been told.
+  /// True if there is a place about which the peer was not told.
   [[nodiscard]] bool has_untold() const noexcept { return !untold_.empty(); }
   struct Told {
     FrameHeader header;
     RemotePayload where;
   };
   [[nodiscard]] bool takes_work() const noexcept { return windows_; }
-  /// Tells the oldest such place on this queue pair. If takes_work(), `work` must be done before the peer is told.
+  /// Tells the peer of the oldest such place on this queue pair. If takes_work(), `work` must be done before the
+  /// message is sent.
   [[nodiscard]] Result<Told> tell(Registrations& registrations, std::uint32_t queue_pair, ibv_send_wr* work);
 
-  /// Takes the peer's word, through this queue pair, that it has written this many bytes there. False: it had no right
-  /// to.
+  /// Notes that the peer has written this many bytes to a place through this queue pair. Returns false if it had no
+  /// right to write them.
   [[nodiscard]] bool written(std::uint32_t number, std::uint32_t queue_pair, std::uint32_t bytes);
   /// Withdraws the place of a frame that has come in another way. If the frame has a place, it must wait until
-  /// is_revoking() is false for that.
+  /// is_revoking() is false for this place.
   [[nodiscard]] std::optional<std::uint32_t> withdraw(const FrameHeader& header);
 
   [[nodiscard]] bool has_to_revoke(std::uint32_t queue_pair) const noexcept {
     return !queues_[queue_pair].to_revoke.empty();
   }
-  /// Makes `work` revoke the oldest such right. `position` is the work's position in that queue pair's send queue.
+  /// Makes `work` revoke the oldest right that must end. `position` is the work's position in that queue pair's send
+  /// queue.
   void revoke(std::uint32_t queue_pair, ibv_send_wr& work, std::uint32_t position);
-  /// Notes that all work of that send queue up to `position` is done. True: it revoked some place.
+  /// Notes that all work of that send queue up to `position` is done. Returns true if it revoked a place.
   bool done_to(std::uint32_t queue_pair, std::uint32_t position);
 
-  /// True if the place was written or withdrawn, but the peer's right to it has not ended yet.
+  /// True if the place was written or withdrawn, but the peer's right has not ended yet.
   [[nodiscard]] bool is_revoking(std::uint32_t number) const noexcept { return at(number).state == State::revoking; }
   [[nodiscard]] const FrameHeader& header(std::uint32_t number) const noexcept { return at(number).header; }
   [[nodiscard]] std::span<std::byte> memory(std::uint32_t number) const noexcept { return at(number).memory; }
-  /// Frees a revoked place once its frame was served.
+  /// Frees a revoked place after its frame was served.
   void free(std::uint32_t number);
 
  private:
@@ -101,16 +103,16 @@ class PeerPlaces {
   struct Place {
     FrameHeader header;
     RemotePayload where;
-    std::uint32_t queue_pair = 0;  // queue pair on which it was told
+    std::uint32_t queue_pair = 0;  // queue pair on which the peer told of it
   };
-  /// Adds a place that the peer has told. False: the number is out of bounds.
+  /// Adds a place of which the peer has told. Returns false if the number is out of bounds.
   [[nodiscard]] bool add(const Place& place);
-  /// Returns the place where this frame's payload may be written, once; or nullptr.
+  /// Returns the place for this frame's payload, once; nullptr if there is none.
   [[nodiscard]] const Place* find(const FrameHeader& header) const noexcept;
   void taken(const Place* place);
 
  private:
-  std::deque<Place> places_;  // in the order in which they were told, which is mostly the order of use
+  std::deque<Place> places_;  // in the order of their messages, which is mostly the order of use
 };
 
 }  // namespace tributary::transport::verbs

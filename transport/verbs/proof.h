@@ -1,7 +1,7 @@
 #pragma once
 // Proofs that the connecting and the answering side have the secret of the place that the connection claims, so that a
-// stranger costs no queue pair. A proof is good only for the address from which it is sent and for the numbers in its
-// greeting. It opens a connection, whose first frame has the token itself.
+// stranger costs no queue pair. A proof is valid only for the address from which it is sent and for the numbers in its
+// greeting. The connection's first frame has the token itself.
 #include <sys/socket.h>
 
 #include "transport/verbs/wire.h"

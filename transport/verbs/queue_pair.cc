@@ -50,7 +50,7 @@ void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
       return ibv_wr_local_inv(&pair, work.invalidate_rkey);
   }
   if ((work.send_flags & IBV_SEND_INLINE) != 0) {
-    // Messages alone are inline, and they have one buffer.
+    // Only messages are inline, and a message has one buffer.
     return ibv_wr_set_inline_data(&pair, reinterpret_cast<void*>(work.sg_list[0].addr), work.sg_list[0].length);
   }
   ibv_wr_set_sge_list(&pair, static_cast<std::size_t>(work.num_sge), work.sg_list);
@@ -109,8 +109,8 @@ ibv_qp_init_attr_ex QueuePair::attributes(const Wanted& wanted) noexcept {
   return attributes;
 }
 
-/// Makes a queue pair with all that is wanted, or with less, because some libraries have no extended calls and some
-/// devices no inline data.
+/// Makes a queue pair with all wanted features, or with fewer, because some libraries have no extended calls and some
+/// devices have no inline data.
 template <class Make>
 Status QueuePair::make_by(const Wanted& wanted, Make make) {
   TRIBUTARY_ASSERT(pair_ == nullptr, "queue pair {} is made twice", index);
@@ -149,7 +149,7 @@ Status QueuePair::make(const Wanted& wanted) {
   return make_by(wanted, [&](ibv_qp_init_attr_ex& asked) { return ibv_create_qp_ex(wanted.domain->context, &asked); });
 }
 
-/// Takes the queue pair to its next state, with the attributes that the connection manager knows.
+/// Moves the queue pair to its next state, with the attributes that the connection manager knows.
 Status QueuePair::step_to(ibv_qp_state state, rdma_cm_id& id, const Change& change) {
   ibv_qp_attr attributes{};
   attributes.qp_state = state;
@@ -173,7 +173,7 @@ Status QueuePair::prepare(rdma_cm_id& id, const RdmaPath& path) {
 }
 
 Status QueuePair::connect(rdma_cm_id& id, const RdmaPath& path, const Peer* peer) {
-  // Sets the attributes once more, because the rights of the peer are known now.
+  // Sets the attributes again, because the rights of the peer are known now.
   if (auto ok = prepare(id, path); !ok) return ok;
   auto ok = step_to(IBV_QPS_RTR, id, [&](ibv_qp_attr& attributes) -> Status {
     attributes.max_dest_rd_atomic = std::min(attributes.max_dest_rd_atomic, reads_answered_);
@@ -214,7 +214,7 @@ void QueuePair::destroy() noexcept {
   extended_ = nullptr;
 }
 
-/// Both kinds of calls may alternate; each hands over a whole list.
+/// The two kinds of calls may alternate; each call posts a whole list.
 int QueuePair::post() noexcept {
   TRIBUTARY_ASSERT(pair_ != nullptr && !list.empty(), "queue pair {} has nothing to post", index);
   TRIBUTARY_ASSERT(posted - retired <= sends_max_,
@@ -231,7 +231,7 @@ int QueuePair::post() noexcept {
   return error;
 }
 
-/// Posts all requests or none.
+/// Posts all requests of the list or none.
 int QueuePair::post_extended() noexcept {
   ibv_wr_start(extended_);
   for (const ibv_send_wr& work : list.works()) put(*extended_, work);

@@ -3,7 +3,8 @@
 // one doorbell for each list, by the extended posting calls (ibv_wr_*) if the device's library has them.
 //
 // The connection manager knows a connection's first queue pair by its number, and gives the connection's path. Further
-// ones take the same path; their numbers are in the greetings. iWARP's connection manager makes its queue pair itself.
+// queue pairs use the same path; their numbers are in the greetings. iWARP's connection manager makes its queue pair
+// itself.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -24,32 +25,32 @@ class QueuePair {
     std::uint32_t sends = 0;
     std::uint32_t receives = 0;
     std::uint32_t inline_bytes = 0;
-    std::uint8_t reads_asked = 0;     // the most reads of the peer's memory at once
-    std::uint8_t reads_answered = 0;  // the most reads by the peer at once
+    std::uint8_t reads_asked = 0;     // the most reads of the peer's memory at the same time
+    std::uint8_t reads_answered = 0;  // the most reads by the peer at the same time
     bool extended = true;             // posts by ibv_wr_* if the library has them
-    bool extended_gathers = true;     // posts lists that gather in this way, too
+    bool extended_gathers = true;     // posts lists that gather several buffers by ibv_wr_*, too
   };
   QueuePair() = default;
   ~QueuePair() { destroy(); }
   QueuePair(QueuePair&& other) noexcept;
   QueuePair& operator=(QueuePair&&) = delete;
 
-  /// Makes the id's queue pair, for iWARP. Receives can be posted then, and iWARP's connection manager does all else.
-  /// The id outlives it.
+  /// Makes the id's queue pair, for iWARP. Receives can be posted after this call, and iWARP's connection manager does
+  /// the rest. The id must outlive the queue pair.
   [[nodiscard]] Status make_of_manager(rdma_cm_id& id, const Wanted& wanted);
   [[nodiscard]] Status make(const Wanted& wanted);
-  /// Prepares a queue pair of make(), so that receives can be posted. Errc::bad_config: the port lacks what the path
-  /// needs.
+  /// Prepares a queue pair of make(), so that receives can be posted. Errc::bad_config: the port does not support a
+  /// value of the path.
   [[nodiscard]] Status prepare(rdma_cm_id& id, const RdmaPath& path);
-  /// Sets the peer's queue pair; for further queue pairs, which the connection manager does not know.
+  /// Sets the peer's queue pair. Called for further queue pairs, which the connection manager does not know.
   struct Peer {
     std::uint32_t number = 0;
     std::uint32_t its_first_packet = 0;
     std::uint32_t our_first_packet = 0;
   };
-  /// Connects the two queue pairs. The id is about to be established, or to be accepted.
+  /// Connects the two queue pairs, right before the connection is established or accepted.
   [[nodiscard]] Status connect(rdma_cm_id& id, const RdmaPath& path, const Peer* peer);
-  /// Ends receiving and sending. Windows and registrations can still be given back. Does nothing for the connection
+  /// Ends receiving and sending. Windows and registrations can still be given back. Has no effect on the connection
   /// manager's queue pair, which rdma_disconnect() stops.
   void stop() noexcept;
   void destroy() noexcept;
@@ -59,13 +60,13 @@ class QueuePair {
   [[nodiscard]] std::uint32_t inline_bytes() const noexcept { return inline_bytes_; }
   [[nodiscard]] bool extended() const noexcept { return extended_ != nullptr; }
 
-  /// Requests that are posted together with the others of this turn.
+  /// The list of requests that are posted together in this turn.
   SendList list;
-  /// Hands the list to the device, and clears it in any case. Returns 0 or errno.
+  /// Posts the list to the device, and clears the list in any case. Returns 0 or errno.
   [[nodiscard]] int post() noexcept;
 
-  // ---- the connection's accounts
-  std::uint32_t index = 0;    // its index among the connection's queue pairs
+  // ---- Counts that the connection keeps
+  std::uint32_t index = 0;    // index among the connection's queue pairs
   std::uint32_t posted = 0;   // work requests in the list and on the send queue
   std::uint32_t retired = 0;  // requests that are known to be done
   std::uint32_t since_signal = 0;
@@ -86,7 +87,7 @@ class QueuePair {
   bool extended_gathers_ = true;
   std::uint8_t reads_asked_ = 0;
   std::uint8_t reads_answered_ = 0;
-  std::uint32_t sends_max_ = 0;  // requests that the send queue has room for
+  std::uint32_t sends_max_ = 0;  // number of requests that fit into the send queue
   std::uint32_t inline_bytes_ = 0;
 };
 

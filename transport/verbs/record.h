@@ -11,11 +11,11 @@ namespace tributary::transport::verbs {
 struct Record {
   RecordHead head;
   std::span<const std::byte> body;  // bytes of the message: the payload, a RemotePayload, or nothing
-  std::size_t end = 0;              // where the next one begins, or the message ends
+  std::size_t end = 0;              // beginning of the next record, or the message's end
 };
 
-/// Reads the record that begins at `at`, which is not behind the message's end. Returns it, or a text that says what is
-/// wrong.
+/// Reads the record at `at`, which is not behind the message's end. Returns the record, or a text that names the
+/// mistake.
 [[nodiscard]] std::expected<Record, std::string_view> read_record(std::span<const std::byte> message,
                                                                   std::size_t at) noexcept;
 

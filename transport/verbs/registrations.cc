@@ -10,13 +10,13 @@
 namespace tributary::transport::verbs {
 namespace {
 
-/// Registrations may overlap, so the one that begins last below an address need not be the one that covers it. The
-/// search looks at this many before it makes a new one.
+/// Registrations may overlap, so the last registration that begins below an address need not cover it. The search looks
+/// at this number of registrations before the code makes a new one.
 constexpr int kLookBack = 16;
-constexpr std::size_t kPartsMax = 1024;                           // registrations of one domain, where they are exact
+constexpr std::size_t kPartsMax = 1024;                           // most exact registrations of one domain
 constexpr std::uintptr_t kBlockBytes = std::uintptr_t{64} << 20;  // addresses that one registration on demand
                                                                   // covers
-constexpr std::size_t kBlocksMax = 1024;                          // blocks of one domain
+constexpr std::size_t kBlocksMax = 1024;                          // most blocks of one domain
 
 const std::byte* end_of(std::span<const std::byte> memory) noexcept {
   return memory.data() + memory.size();
@@ -77,7 +77,7 @@ Registrations::Registrations(ibv_pd& domain, Exposed exposed, const VerbsSetting
       on_demand_(on_demand) {}
 
 Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory, Access access) {
-  if (access == Access::target && !exposed_.peers) access = Access::source;  // under windows memory is only a source
+  if (access == Access::target && !exposed_.peers) access = Access::source;  // with windows, memory is only a source
   if (auto known = find(memory, access)) {
     ++statistics_.registration_hits;
     return known;
@@ -101,7 +101,7 @@ Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory
   return made;
 }
 
-/// Ended registrations are forgotten once they may be half of all.
+/// Forgets ended registrations when up to half of all may have ended.
 void Registrations::remember(const std::byte* begin, Access access, const RegistrationPtr& registration) {
   ByBegin& known = known_[static_cast<std::size_t>(access)];
   std::size_t& sweep_at = sweep_at_[static_cast<std::size_t>(access)];
@@ -144,7 +144,7 @@ bool Registrations::is_of_device(std::span<const std::byte> memory) const {
   return kept != nullptr && kept->owner != nullptr;
 }
 
-/// Makes a registration on demand; nullptr: the device refuses, and is not asked again.
+/// Makes a registration on demand. Returns nullptr if the device refuses; it is then not asked again.
 RegistrationPtr Registrations::make_on_demand(std::span<const std::byte> memory, Access access) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) / kBlockBytes * kBlockBytes;
   const auto end = (reinterpret_cast<std::uintptr_t>(end_of(memory)) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
@@ -180,7 +180,7 @@ Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, A
   return fail(error == EFAULT ? Errc::bad_argument : Errc::exhausted, why + ".");
 }
 
-// The local registration is made last: if it exists, the others have been tried.
+// The local registration is made last: if it exists, the other accesses were tried before.
 Status Registrations::reach(std::span<const std::byte> memory) {
   if (is_exact(Access::local))
     return fail(Errc::unsupported, "this kind of RDMA device must have memory registered for each payload");

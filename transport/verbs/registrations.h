@@ -1,12 +1,12 @@
 #pragma once
-// Registered memory of one protection domain. A registration lives while somebody holds it, and all who need memory
-// within it get the same one. Memory that was promised to stay is registered as a whole, and this cache holds the
-// registration; it holds registrations of other memory after their use only as far as the settings allow. It holds
-// no registration whose key gives a peer rights (Exposed).
+// Registered memory of one protection domain. A registration lives while a user holds it, and all users of memory
+// within it get the same registration. Memory that is promised to stay is registered as a whole, and this cache holds
+// its registration. The cache holds registrations of other memory after their use only as far as the settings allow. It
+// holds no registration whose key gives a peer rights (Exposed).
 //
-// On demand (ODP) means that the device asks the kernel for pages when it comes to them, and hears when they go away.
-// So nothing is pinned, and a registration stays good for any memory that lies at its addresses later: it covers whole
-// blocks of the address space around the memory that is wanted, and is kept.
+// On demand (ODP) means that the device asks the kernel for a page when it needs the page, and is told when the page
+// goes away. So no memory is pinned, and a registration stays valid for any memory that lies at its addresses later.
+// Such a registration covers whole blocks of the address space around the wanted memory, and is kept.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -23,21 +23,21 @@
 namespace tributary::transport::verbs {
 
 enum class Access : std::uint8_t {
-  messages,  // this side's device receives into it
+  messages,  // this side's device receives messages into it
   source,    // the peer may read it, through a memory window or, without windows, by the registration's key
-  target,    // the peer may write to it, in the same ways
+  target,    // the peer may write to it, through a window or by the key, as for a source
   local,     // this side's device reads it, or writes to it the bytes of a READ
 };
 inline constexpr std::size_t kAccesses = 4;
 
-/// The rights that the keys of registrations give by themselves.
+/// The kinds of registrations whose keys give rights by themselves.
 struct Exposed {
-  // True if registrations of this kind have keys that give rights by themselves. These cover exactly the memory that
-  // was asked for, and end with their use.
+  // True if registrations of this kind have keys that give rights by themselves. Such registrations cover exactly the
+  // wanted memory, and end with their use.
   bool peers = false;   // sources and targets, where there are no memory windows
-  bool locals = false;  // iWARP, which writes the answer of a read as a remote write
-  // The device lets a window reach all of the registration beneath it, despite the window's bounds. So memory under
-  // windows is registered exactly; registrations of such parts of kept memory are kept.
+  bool locals = false;  // local ones on iWARP, where the answer of a read is a remote write
+  // True if the device lets a window reach the whole registration under it, despite the window's bounds. So memory
+  // under windows is registered exactly; registrations of parts of kept memory are then kept, too.
   bool windows_unbounded = false;
 };
 
@@ -56,47 +56,51 @@ class Registration {
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return memory_.size(); }
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
-  /// True if it covers only the processor's memory, although a device's may lie among that.
+  /// True for a registration on demand. It covers only the processor's memory, even if a device's memory lies at some
+  /// of its addresses.
   [[nodiscard]] bool is_on_demand() const noexcept { return on_demand_; }
-  /// False if it is of a device's memory, and other memory may have taken the place of that.
+  /// False if it is for a device's memory, and other memory may have got these addresses.
   [[nodiscard]] bool is_current() const { return owner_ == nullptr || owner_->holds(memory_); }
 
  private:
   MemoryRegionPtr region_;
-  std::span<const std::byte> memory_;  // kept here, because the registration of a dma-buf does not know its address
+  std::span<const std::byte> memory_;  // stored here, because a dma-buf's registration does not know its address
   std::shared_ptr<DeviceMemory> owner_;
   VerbsStatistics& statistics_;
   const bool on_demand_;
 };
 using RegistrationPtr = std::shared_ptr<const Registration>;
 
-/// Memory that does not go away.
+/// A range of memory that is promised to stay.
 struct KeptRange {
   std::span<const std::byte> memory;
-  std::shared_ptr<DeviceMemory> owner;  // nullptr: the processor's
+  std::shared_ptr<DeviceMemory> owner;  // nullptr: memory of the processor
 };
-/// Memory that does not go away, by the numbers of the promises. The domains of a transport share it.
+/// The ranges of memory that are promised to stay, by the numbers of the promises. The domains of a transport share
+/// this object.
 using KeptRanges = std::map<std::uint64_t, KeptRange>;
-/// Finds the range that has all of this memory, even if other memory may have taken its place; nullptr: there is none.
+/// Finds the range that holds this whole memory, even if other memory may have got its addresses; nullptr: there is
+/// none.
 [[nodiscard]] const KeptRange* kept_around(const KeptRanges& kept, std::span<const std::byte> memory) noexcept;
-/// Finds the range that has all of this memory now; nullptr: there is none.
+/// Finds the range that holds this whole memory now; nullptr: there is none.
 [[nodiscard]] const KeptRange* kept_now(const KeptRanges& kept, std::span<const std::byte> memory);
 
 class Registrations {
  public:
-  /// `on_demand`: the device can do it, and the settings ask for it.
+  /// `on_demand`: the device can register on demand, and the settings ask for it.
   Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
                 VerbsStatistics& statistics, bool on_demand = false);
 
-  /// Returns a registration of this memory. Errc::exhausted says which limit to raise.
+  /// Returns a registration of this memory. The text of Errc::exhausted names the limit to raise.
   [[nodiscard]] Result<RegistrationPtr> acquire(std::span<const std::byte> memory, Access access);
-  /// Makes a registration that nobody else gets.
+  /// Makes a registration that no other user gets.
   [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
-  /// Registers kept memory as a whole, for every access, unless it is registered already. Only tries accesses that need
-  /// exact registrations later.
+  /// Registers kept memory as a whole, for every access, unless it is registered already. For accesses that later need
+  /// exact registrations, it only tries whether the device allows them.
   [[nodiscard]] Status reach(std::span<const std::byte> memory);
-  /// Forgets memory that may go away: from here on nobody gets an old registration of it. Kept::stays: old registrations
-  /// of memory that is still kept remain. Kept::is_new: they do not, because other memory has taken that memory's place.
+  /// Forgets memory that may go away: from here on no user gets an old registration of it. Kept::stays: old
+  /// registrations of memory that is still kept remain. Kept::is_new: they are forgotten, too, because other memory has
+  /// got their addresses.
   enum class Kept : bool { stays, is_new };
   void forget(std::span<const std::byte> memory, Kept kept = Kept::stays);
 

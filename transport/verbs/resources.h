@@ -25,7 +25,7 @@ using ProtectionDomainPtr = std::unique_ptr<ibv_pd, Destroy<ibv_dealloc_pd>>;
 using CompletionQueuePtr = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
 using CompletionChannelPtr = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
 using MemoryRegionPtr = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
-struct DestroyWindow {  // the library's function has no linkage
+struct DestroyWindow {  // a type, because the library's function has internal linkage
   void operator()(ibv_mw* window) const noexcept { ibv_dealloc_mw(window); }
 };
 using MemoryWindowPtr = std::unique_ptr<ibv_mw, DestroyWindow>;
@@ -50,7 +50,7 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// Zeroed pages to which a peer may write: they never had anybody else's bytes.
+/// Zeroed pages to which a peer may write: they never held other data.
 class MappedMemory {
  public:
   MappedMemory() = default;

@@ -1,6 +1,6 @@
 #pragma once
-// The registered buffers of one connection's messages, those that come in and those that go out. They are one
-// allocation with one registration, whose key no peer has.
+// The registered buffers of one connection's messages, for receiving and for sending. They are one allocation with one
+// registration, whose key no peer has.
 #include <cstdlib>
 #include <memory>
 #include <span>

@@ -22,9 +22,9 @@ class SendList {
     count_ = 0;
     gathers_ = false;
   }
-  /// True if a request among them has its bytes in more than one place.
+  /// True if the bytes of a request lie in more than one place.
   [[nodiscard]] bool gathers() const noexcept { return gathers_; }
-  /// Adds a request behind the others; there must be room.
+  /// Adds a request at the end; there must be room.
   [[nodiscard]] ibv_send_wr& add(std::uint64_t number) noexcept {
     TRIBUTARY_ASSERT(count_ < kRoom, "a request is added to a list that has {}", count_);
     ibv_send_wr& work = works_[count_++];
@@ -54,7 +54,7 @@ class SendList {
     TRIBUTARY_ASSERT(count_ > 0, "the last of no requests is asked for");
     return works_[count_ - 1];
   }
-  /// The first request, with the others behind it by their `next`.
+  /// The first request; `next` links the others.
   [[nodiscard]] ibv_send_wr* chained() noexcept {
     for (std::size_t i = 0; i + 1 < count_; ++i) works_[i].next = &works_[i + 1];
     return works_.data();

@@ -13,7 +13,7 @@ Result<std::unique_ptr<VerbsBesideTcp>> VerbsBesideTcp::create(const VerbsSettin
   if (!made) return std::unexpected(made.error());
   const auto core = std::make_shared<TcpCore>(tcp);
   (*made)->drive(core);
-  // The receiver fetches longer payloads, and reports that after on_frame().
+  // The receiver fetches longer payloads, and reports the end of the fetch after on_frame().
   const auto eager = static_cast<std::uint32_t>(verbs::message_bytes_for(
       std::clamp<std::uint32_t>(verbs.eager_bytes, sizeof(verbs::RemotePayload), verbs::kEagerBytesMax)));
   return std::unique_ptr<VerbsBesideTcp>(

@@ -1,4 +1,5 @@
-// A connection opens: it tries addresses in turn, finds a path, makes its queue pairs, and exchanges greetings.
+// Class VerbsConnection: opens. It tries addresses in turn, finds a path, makes the queue pairs, and exchanges
+// greetings.
 #include <arpa/inet.h>
 #include <netdb.h>
 
@@ -82,7 +83,8 @@ Endpoint endpoint_of(const sockaddr& address) {
   return {text.data(), ntohs(four.sin_port)};
 }
 
-/// Begins to connect. The search for a device begins in the next turn: by then the first frame says which lane it is.
+/// Begins to connect. The search for a device begins in the next turn, when the first frame is queued, which names the
+/// lane.
 void VerbsConnection::connect(const Endpoint& to, Duration limit) {
   opening_.to = to;
   opening_.deadline = Clock::now() + limit;
@@ -114,14 +116,14 @@ void VerbsConnection::found_addresses(Result<std::vector<NetworkAddress>> found)
     }
   }
   // Rails may be networks of their own. If this lane's device is away, the peer's address may be in another rail's
-  // network; then that rail's device comes first. Devices that are equal in this keep their order.
+  // network; then that rail's device comes first. Otherwise the devices keep their order.
   if (from->size() > 1)
     std::ranges::stable_partition(opening_.routes,
                                   [](const Route& r) { return is_on_link(*r.from->get(), *r.to.get()); });
   try_next_address();
 }
 
-/// The source addresses in the order in which they are tried; empty: the system chooses.
+/// The source addresses in the order of the attempts; empty: the system chooses.
 Result<std::vector<NetworkAddress>> VerbsConnection::sources() const {
   const VerbsSettings& settings = core_.settings();
   std::vector<std::string> texts = settings.rails;
@@ -138,7 +140,7 @@ Result<std::vector<NetworkAddress>> VerbsConnection::sources() const {
   return sources;
 }
 
-/// Tries the next address. The last address's reason is the one that is reported.
+/// Tries the next address. If all fail, the error of the last address is reported.
 void VerbsConnection::connect_failed(const std::string& why) {
   opening_.error = why;
   try_next_address();
@@ -183,20 +185,21 @@ Greeting VerbsConnection::greeting() const {
   return ours;
 }
 
-/// Makes the queue pairs, and posts receives before anybody can send: a queue pair allows that from its first state on.
+/// Makes the queue pairs, and posts receives before any side can send: a queue pair takes receives from its first state
+/// on.
 Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t count) {
   TRIBUTARY_ASSERT(pairs_.empty() && reserved_ == 0 && count >= 1 && count <= kQueuePairsMax,
                    "{} queue pairs are made beside {}", count, pairs_.size());
   const Greeting ours = greeting();
   credit_.post(ours.receive_depth);
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
-  // The send queue has room for twice the messages that may be unacknowledged, as this side sees their ends later; for
-  // windows to be bound and to be revoked; for READs; for a probe; and for the requests that one list may have beyond
-  // may_send().
+  // The send queue has room for twice the messages that may be unacknowledged, because this side sees their completions
+  // later. It also has room for binds and revocations of windows, for READs, for a probe, and for the requests that one
+  // list may have beyond may_send().
   const auto sends_with = [&](std::uint32_t binds) {
     return 2 * credit_.depth() + 2 * binds + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
   };
-  // Windows are needed for payloads that are fetched, for places, and for the landing room.
+  // Windows are needed for payloads that the peer fetches, for places, and for the landing room.
   const std::uint32_t places = std::min(core_.settings().places_max, kPlacesMax);
   auto device =
       core_.device_of(id_->verbs, count * (credit_.depth() + sends_with(core_.settings().windows_max + places + 1)));
@@ -336,7 +339,7 @@ void VerbsConnection::notice(const Notice& notice) {
       if (auto ok = start_connecting(); !ok)
         broken({ok.error().code, "cannot connect to " + peer_ + ": " + ok.error().message});
       return;
-    case RDMA_CM_EVENT_CONNECT_RESPONSE:  // comes for queue pairs that this side made; iWARP gets ESTABLISHED at once
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:  // comes for queue pairs of this side; iWARP gets ESTABLISHED at once
       if (state_ == State::connecting && join(notice)) {
         if (rdma_establish(id_.get()) != 0)
           return broken({Errc::io, "cannot connect to " + peer_ + ": " + text_of(errno) + "."});
@@ -364,11 +367,11 @@ void VerbsConnection::notice(const Notice& notice) {
       failed_ = true;
       return broken({Errc::io, "the connection to " + peer_ + " is broken: its RDMA device was removed."});
     default:
-      return;  // addresses that changed, and ends of connections that are closed already
+      return;  // changed addresses, and ends of connections that are closed already
   }
 }
 
-/// Takes the answer of the other side. False: the connection is broken.
+/// Takes the answer of the other side. Returns false if the connection is broken.
 bool VerbsConnection::join(const Notice& answer) {
   Greeting theirs;
   if (!read_greeting({answer.data.data(), answer.data_bytes}, theirs)) {
@@ -397,7 +400,7 @@ void VerbsConnection::opened() {
   if (detached_) return;  // the timer of the flush runs
   core_.clear_timer(*this);
   keepalive_.heard = true;
-  probe();  // repeated from time to time while this side hears nothing else
+  probe();  // repeated from time to time while no message comes
   if (was_accepting) {
     const auto accepted = std::exchange(opening_.accepted, nullptr);
     if (accepted) accepted();

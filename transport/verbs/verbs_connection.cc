@@ -30,7 +30,7 @@ void VerbsConnection::close_after_flush(Duration limit) {
   detached_ = true;
   handler_ = nullptr;
   core_.set_timer(*this, Clock::now() + limit);
-  if (state_ != State::open) return;  // the flush begins when it is open
+  if (state_ != State::open) return;  // the flush begins when the connection is open
   state_ = State::flushing;
   core_.make_due(*this);
   core_.make_dirty(*this);
@@ -54,8 +54,9 @@ void VerbsConnection::time_out() {
   if (state_ == State::open) probe();
 }
 
-/// Asks whether the peer's host lives. A host that has vanished says nothing, and a queue pair without work does not
-/// notice. A write of no bytes needs no key and wakes nobody there, but its completion shows that the device lives.
+/// Asks whether the peer's host lives. A host that has vanished sends no message, and a queue pair without work does
+/// not notice it. A write of no bytes needs no key and wakes no process there, but its completion shows that the device
+/// lives.
 void VerbsConnection::probe() {
   const Duration period = core_.settings().keepalive;
   if (period <= Duration::zero()) return;
@@ -74,7 +75,7 @@ Status VerbsConnection::reach(std::span<const std::byte> memory) {
   return domain_->registrations().reach(memory);
 }
 
-/// Copies a payload, which may lie in a device's memory. False: the connection is broken.
+/// Copies a payload, which may lie in a device's memory. Returns false if the connection is broken.
 bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* from) {
   core_.statistics.bytes_copied += to.size();
   const Status copied = core_.copy(to, from);
@@ -82,7 +83,7 @@ bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* fro
   return copied.has_value();
 }
 
-/// Marks the connection as broken. The first reason counts, because later ones are its consequences.
+/// Marks the connection as broken. The first reason counts, because later reasons are its consequences.
 void VerbsConnection::broken(Error error) {
   if (state_ == State::closed) return;
   if (!broken_) broken_ = std::move(error);
@@ -92,10 +93,10 @@ void VerbsConnection::broken(Error error) {
 void VerbsConnection::turn() {
   if (state_ == State::closed) return;
   const ConnectionPtr alive = self();
-  // A message may come before the connection manager's word that the connection is open.
+  // A message may come before the connection manager reports that the connection is open.
   if (state_ == State::accepting && !inbox_.empty()) opened();
   if (state_ == State::said) return close();
-  // Serves messages from before the end first, because the end may be reported before this side has taken the last
+  // Serves earlier messages first, because the end may be reported before this side has taken the last
   // completions.
   if (broken_) core_.take_all_completions();
   if (running()) revoke_places();
@@ -104,7 +105,7 @@ void VerbsConnection::turn() {
   post_receives();
   tell_sent();
   if (state_ == State::closed) return;
-  // A peer that ended in order has left nothing to be fetched, so a handler that is not ready yet may take its time.
+  // If the peer ended in order, no payload must be fetched, so a handler that has answered NotYet may take its time.
   if (broken_ && !(inbox_.has_last() && reader_.stalled()) && !awaits_revocation()) {
     const Error error = std::move(*broken_);
     return tell_closed(error);
@@ -131,7 +132,7 @@ void VerbsConnection::tell_closed(Error error) {
   handler->on_closed(*channel, error);
 }
 
-/// Closes. When it returns, no device reads or writes memory for this connection: the queue pair is gone.
+/// Closes. After the call no device reads or writes memory for this connection, because the queue pairs are destroyed.
 void VerbsConnection::tear_down() {
   TRIBUTARY_ASSERT(state_ != State::closed, "the connection to {} is torn down twice", peer_);
   state_ = State::closed;
@@ -140,9 +141,9 @@ void VerbsConnection::tear_down() {
   core_.clear_timer(*this);
   core_.leave(number_);
   if (!pairs_.empty()) {
-    rdma_disconnect(id_.get());  // tells the peer; an error only means that the peer knows already, or was never there
+    rdma_disconnect(id_.get());  // tells the peer; an error means that the peer knows already, or never connected
     for (QueuePair& pair : pairs_) pair.stop();
-    windows_.close();  // before the queue pairs, and before the registrations that they are bound to
+    windows_.close();  // before the queue pairs, and before the registrations under the windows
     for (MemoryWindow& window : landing_windows_) window.close();
     places_.close();
     landing_.close();

@@ -1,23 +1,23 @@
 #pragma once
 // One connection over a reliable queue pair, or several: opening (verbs_connect.cc, verbs_pairs.cc), receiving
-// (verbs_receive.cc) and what the peer may write here (verbs_places.cc), sending (verbs_send.cc), ending
+// (verbs_receive.cc), the peer's writes into this process (verbs_places.cc), sending (verbs_send.cc), ending
 // (verbs_connection.cc).
 //
-// Several queue pairs. They are alike: a message goes through any of them, whole, and so does a payload, by one work
-// request. Numbers give the order: each message, and each write that is reported, counts all before it, in its prefix
-// or its immediate. This side takes them in the order of the numbers, and early ones wait (came()). So nobody sees a
-// payload before it is whole: the completion of the very request that wrote it reports it, and a device completes that
-// on the other side only when all of it is there. Nor does anybody see it before anything that was sent before it,
-// through whichever queue pair. A window gives a right, and belongs to one queue pair. So the message that tells a
-// place or room goes through the queue pair by which the peer is to write there, right behind the bind. Fetched
-// payloads, the probe and the last message use the first queue pair; the last message waits until nothing is
-// outstanding on the others. A queue pair that fails ends the connection.
+// Several queue pairs. All are alike: one work request sends a whole message, or a whole payload, through any of them.
+// Numbers give the order: each message, and each write that is reported, has a number in its prefix or its immediate.
+// This side takes messages and writes in the order of the numbers, and early ones wait (came()). So the handler sees a
+// payload only when it is whole: the completion of the request that wrote it reports it, and a device completes this
+// request on the other side only when all bytes are there. The handler also sees it after all earlier messages, through
+// whatever queue pair they came. A window gives a right, and belongs to one queue pair. So the message about a place or
+// room goes through the queue pair by which the peer must write there, right behind the bind. Fetched payloads, the
+// probe and the last message use the first queue pair; the last message waits until no work is outstanding on the other
+// queue pairs. If a queue pair fails, the connection ends.
 //
-// The accepting side has its further queue pairs ready before it accepts; the connecting side has them ready before it
-// sends anything. So the connecting side may use them at once, the accepting side once a message has come.
+// The accepting side has its further queue pairs ready before it accepts; the connecting side has them ready before its
+// first message. So the connecting side may use them at once, and the accepting side when a message has come.
 //
-// The header credit.h says how many messages may be under way, why a receive is always posted before it can be needed,
-// and why the two sides never wait for each other for ever.
+// The header credit.h shows how many messages may be under way, why a receive is always posted before it can be needed,
+// and why the two sides never wait for each other without end.
 #include <array>
 #include <deque>
 #include <optional>
@@ -49,7 +49,7 @@ struct NetworkAddress {
   [[nodiscard]] sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
   [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
 };
-/// Finds the addresses of a host; may wait for the name server. `numeric`: only if no look-up is needed.
+/// Finds the addresses of a host; may wait for the name server. `numeric`: finds them only if no look-up is needed.
 [[nodiscard]] Result<std::vector<NetworkAddress>> addresses_of(const Endpoint& endpoint, bool numeric);
 [[nodiscard]] Endpoint endpoint_of(const sockaddr& address);
 
@@ -61,12 +61,12 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   VerbsConnection& operator=(const VerbsConnection&) = delete;
 
   void connect(const Endpoint& to, Duration limit);
-  /// Takes a connect request. `accepted` is called once the connection is open.
+  /// Takes a connect request. `accepted` is called when the connection is open.
   void accept(ConnectionIdPtr id, const Greeting& theirs, std::uint8_t reads, std::function<void()> accepted);
   void set_channel(Channel* channel) noexcept { channel_ = channel; }
   void set_handler(ChannelHandler* handler) noexcept { handler_ = handler; }
 
-  // ---- the user's calls: no callback, no blocking
+  // ---- Calls of the user: they neither call back nor block.
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
   void give_back(std::span<const std::byte> payload);
@@ -80,7 +80,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   [[nodiscard]] bool closed() const noexcept { return state_ == State::closed; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
-  // ---- for the core
+  // ---- Calls of the core
   void turn();
   void send_turn();
   void completed(const ibv_wc& completion);
@@ -99,36 +99,36 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   //               +--> open ----------------> flushing ----------------> last_words ----------------> said
   //  accepting ---+
   //
-  // A connection that is told to flush before it is open goes straight to flushing when it opens (detached_). All
+  // If close_after_flush() is called before the connection is open, it begins to flush when it opens (detached_). All
   // states end in closed.
   enum class State : std::uint8_t { connecting, accepting, open, flushing, last_words, said, closed };
   struct Proved {
     LinkSecret secret;
     Proof proof;
   };
-  /// The state that is only needed until the connection is open.
+  /// State that is needed only until the connection is open.
   struct Opening {
     Endpoint to;
     TimePoint deadline{};
-    std::deque<Route> routes;  // addresses still to be tried
+    std::deque<Route> routes;  // addresses that were not tried yet
     std::string error;         // error of the last address
     std::function<void()> accepted;
     std::uint64_t claimed_group = 0;
     bool claimed_by_peer = false;     // the peer's first frame, which must repeat its claim, has not
                                       // come
     std::uint32_t first_packet = 0;   // number of this side's first packet on further queue pairs
-    std::optional<Proved> proved_by;  // secret and proof of the request
-    bool here = false;                // this side accepted the connection
+    std::optional<Proved> proved_by;  // secret by which the request was proved, and its proof
+    bool here = false;                // true: this side has accepted
     std::jthread look_up;
   };
-  /// Finds out whether the peer's device lives while nothing else shows it.
+  /// Finds out whether the peer's device lives while no other work shows it.
   struct Keepalive {
-    bool heard = false;    // something has completed since the last probe()
+    bool heard = false;    // a request has completed since the last probe()
     bool probing = false;  // the probe's write is under way
   };
 
   friend class transport::FrameReader;
-  // ---- for the frame reader
+  // ---- Calls of the frame reader
   [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
   [[nodiscard]] Channel* channel() const noexcept { return channel_; }
   void count_callback() noexcept { core_.count_callback(); }
@@ -170,9 +170,10 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   [[nodiscard]] bool join(const Notice& answer);
   Status join_pairs(const Greeting& theirs);
   [[nodiscard]] bool others_quiet() const noexcept;
-  /// The accepting side uses its further queue pairs only when the peer's are ready, which its first message shows.
+  /// True if further queue pairs may be used. The accepting side waits for the peer's first message, which shows that
+  /// they are ready.
   [[nodiscard]] bool may_use_all() const noexcept { return !opening_.here || inbox_.came() > 0; }
-  /// The queue pairs on which room may be told now: bits of room_untold_.
+  /// The queue pairs on which the peer may be told of the room now, as bits of room_untold_.
   [[nodiscard]] std::uint32_t tellable_room() const noexcept {
     return may_use_all() ? room_untold_ : room_untold_ & 1U;
   }
@@ -252,9 +253,9 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   Channel* channel_ = nullptr;
   ChannelHandler* handler_ = nullptr;
   State state_ = State::connecting;
-  bool detached_ = false;        // close_after_flush() came: no callback any more
+  bool detached_ = false;        // close_after_flush() was called: no callback follows
   bool failed_ = false;          // the queue pair, its port or its device has failed
-  std::optional<Error> broken_;  // the reason of its end, which comes after all that has arrived was served
+  std::optional<Error> broken_;  // reason of the connection's end, which follows the last received frame
   const std::uint32_t number_;
   Keepalive keepalive_;
   Opening opening_;
@@ -262,27 +263,27 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   std::shared_ptr<Device> device_;
   std::shared_ptr<Domain> domain_;
   ConnectionIdPtr id_;
-  std::vector<QueuePair> pairs_;  // the first is the queue pair of the id
+  std::vector<QueuePair> pairs_;  // the first one is the queue pair of the id
   std::uint32_t reserved_ = 0;    // completions reserved in the device's queue
   Rings rings_;
   Credit credit_;
 
   // State of receiving
   Inbox inbox_;
-  FrameReader reader_;  // it is in a frame while the frame's payload is being fetched
+  FrameReader reader_;  // its in_frame() is true while the frame's payload is being fetched
   Fetch fetch_;
   Landing landing_;
   std::array<MemoryWindow, kQueuePairsMax> landing_windows_;
   std::uint32_t room_untold_ = 0;  // a bit for each queue pair on which the peer must still be told of the room
   Places places_;
-  std::optional<std::uint32_t> withdrawing_;  // place of a frame that came in another way and is not served yet
+  std::optional<std::uint32_t> withdrawing_;  // place of a frame that came in another way, and is not served yet
 
   // State of sending
   FrameQueue queue_;
   MemoryWindows windows_;
   PeerLanding peer_landing_;
   PeerPlaces peer_places_;
-  std::uint32_t binds_max_ = 0;      // most windows bound at once
+  std::uint32_t binds_max_ = 0;      // most windows that are bound at the same time
   std::uint32_t message_bytes_ = 0;  // most bytes of a message to the peer
   std::uint32_t told_on_ = 0;        // queue pair on which this side told places last
   std::uint32_t inline_bytes_ = 0;

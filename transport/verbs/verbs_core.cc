@@ -20,11 +20,11 @@ using namespace verbs;  // NOLINT(google-build-using-namespace): one folder, two
 namespace {
 
 constexpr int kCompletionsAtOnce = 32;
-constexpr int kBatchesAtOnce = 8;  // batches of completions in one turn
-// While completions keep coming, or poll() spins, one poll of this many reads the clock.
+constexpr int kBatchesAtOnce = 8;  // most batches of completions in one turn
+// While completions keep coming, or poll() spins, one of this number of polls reads the clock.
 constexpr std::uint32_t kPollsBetweenClocks = 16;
-// A driven transport that had something to do is polled in this many turns more without a report, so that what comes
-// next need not go by way of the thread that watches descriptors.
+// After a driven transport had work, it is polled in this number of further turns without a report, so that the next
+// event need not wait for the thread that watches descriptors.
 constexpr std::uint32_t kTurnsBeside = 256;
 
 }  // namespace
@@ -64,7 +64,7 @@ VerbsCore::~VerbsCore() {
 
 void VerbsCore::watch(const FileDescriptor& set, int descriptor, Told told) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = static_cast<std::uint64_t>(told)}};
-  ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event);  // a closed descriptor leaves by itself
+  ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event);  // the system removes a closed descriptor by itself
 }
 
 void VerbsCore::drive(std::shared_ptr<SocketCore> beside) {
@@ -93,7 +93,7 @@ Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context, std::
   return opened;
 }
 
-// ---- turns
+// ---- Turns
 
 void VerbsCore::begin_poll(bool /*waits*/) {
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
@@ -116,7 +116,7 @@ turn::Looked VerbsCore::sleep(TimePoint /*now*/, TimePoint until) {
   return {.at = time(), .some = true};
 }
 
-/// True: there was something to do.
+/// Does one round of work. Returns true if there was any.
 bool VerbsCore::run_once() {
   const bool some = take_completions();
   const bool control = control_waits_->load(std::memory_order_acquire);
@@ -129,7 +129,7 @@ bool VerbsCore::run_once() {
   }
   if (!some && !control && !beside && idle()) return false;
   calls().take([this](const std::function<void()>& call) {
-    take_promises();  // the call may send memory that lies where kept memory was before
+    take_promises();  // the call may send memory at the addresses of memory that was kept before
     count_callback();
     call();
   });
@@ -137,8 +137,8 @@ bool VerbsCore::run_once() {
   return true;
 }
 
-/// Polls the driven transport, whose callbacks count as this one's. It asks the system only after a report, and for
-/// some turns from then on. True: there was something to do.
+/// Polls the driven transport, whose callbacks count as this one's. It asks the system only after a report, and in some
+/// turns after it. Returns true if there was work.
 bool VerbsCore::take_beside() {
   const bool told = beside_waits_->load(std::memory_order_acquire);
   if (!told && turns_beside_left_ == 0 && !beside_->has_work()) return false;
@@ -153,15 +153,15 @@ bool VerbsCore::take_beside() {
   } else if (turns_beside_left_ > 0) {
     --turns_beside_left_;
   }
-  // While the driven transport is polled in every turn it need not report; its descriptor ends a sleep. Once rearmed,
-  // it reports what is left.
+  // While the driven transport is polled in every turn, it need not report; its descriptor ends a sleep. After rearm()
+  // it reports work that is left.
   if (turns_beside_left_ == 0 && !std::exchange(beside_armed_, true)) {
     event_watch_->rearm(beside_number_, beside_descriptor_);
   }
   return told || ran > 0;
 }
 
-/// True: there were completions.
+/// Takes completions. Returns true if there were any.
 bool VerbsCore::take_completions() {
   devices_now_.clear();
   for (const auto& weak : devices_) {
@@ -193,7 +193,7 @@ void VerbsCore::take_control() {
   take_connection_events();
   std::erase_if(contexts_, [&](ibv_context* context) {
     if (DeviceWatch::of_process().read(context)) return false;
-    ::epoll_ctl(control_.get(), EPOLL_CTL_DEL, context->async_fd, nullptr);  // it would stay readable for ever
+    ::epoll_ctl(control_.get(), EPOLL_CTL_DEL, context->async_fd, nullptr);  // else it would stay readable for ever
     return true;
   });
   event_watch_->rearm(control_number_, control_.get());
@@ -258,15 +258,15 @@ void VerbsCore::make_dirty(VerbsConnection& connection) {
   dirty_.add(connection);
 }
 
-// ---- waiting
+// ---- Waiting
 
-/// Sleeps until something comes, and looks at it.
+/// Sleeps until an event comes, and handles it.
 void VerbsCore::sleep_until(TimePoint deadline) {
   for (const auto& weak : devices_) {
     if (const auto device = weak.lock()) device->arm();
   }
   const bool nothing_posted = calls().fall_asleep();
-  // A completion from before the queues were armed makes no event, so this thread looks at all queues once more.
+  // A completion that came before the queues were armed causes no event, so this thread looks at all queues once more.
   if (run_once() || !nothing_posted || ended()) return calls().wake_up();
   deadline = std::min(deadline, timers_.first());
   if (beside_ != nullptr) deadline = std::min(deadline, beside_->first_deadline());
@@ -316,7 +316,7 @@ void VerbsCore::wake() noexcept {
   static_cast<void>(!::write(wake_.get(), &one, sizeof one));
 }
 
-// ---- who is there
+// ---- Devices and addresses
 
 /// Asks the connection manager by binding an id to the address; the manager finds the device for it.
 Status VerbsCore::device_at(const std::string& own_address) const {
@@ -333,7 +333,7 @@ Status VerbsCore::device_at(const std::string& own_address) const {
     if (rdma_bind_addr(id, address.get()) == 0) return {};
     gone += (gone.empty() ? "" : " or ") + text;
   }
-  if (texts.empty()) return {};  // the system's choice
+  if (texts.empty()) return {};  // the system chooses the source
   return fail(Errc::unreachable, "no RDMA device is behind " + gone + " any more");
 }
 
@@ -372,7 +372,7 @@ void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, co
   for (const auto& connection : concerned) connection->device_failed(what);
 }
 
-/// Wakes nobody, because the next poll() begins with promises.
+/// Wakes no thread, because the next poll() begins with promises.
 void VerbsCore::promise(const Promise& promise) {
   static_cast<void>(promises_.post(promise));
   if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) take_promises();
@@ -395,7 +395,7 @@ void VerbsCore::keep_promise(const Promise& promise) {
     TRIBUTARY_ASSERT(kept_of_devices_ > 0, "promise {} is of a device, and none is", promise.number);
     --kept_of_devices_;
   }
-  kept_.erase(found);  // destroying its owner may end another promise
+  kept_.erase(found);  // the destructor of its owner may end another promise
   for (const auto& device : devices_) {
     if (const auto alive = device.lock()) alive->forget(memory);
   }
@@ -409,7 +409,7 @@ std::uint64_t VerbsCore::keep(std::span<const std::byte> memory) {
 
 std::uint64_t VerbsCore::keep_device_memory(std::span<const std::byte> memory, std::shared_ptr<DeviceMemory> owner) {
   const std::uint64_t number = next_kept_.fetch_add(1, std::memory_order_relaxed);
-  // The end of an earlier promise for these addresses may still be posted.
+  // The end of an earlier promise for these addresses may still wait in the queue.
   for (const auto& device : devices_) {
     if (const auto alive = device.lock()) alive->forget(memory, Registrations::Kept::is_new);
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 
-/// Finds a reason to refuse a request before there is a queue pair for it. None: the listener lets it in.
+/// Finds a reason to refuse a request before a queue pair is made for it. Returns none if the listener accepts it.
 std::optional<Refusal> refusal_of(const VerbsCore& core, const Greeting& request, const sockaddr& from) {
   const auto& keys = core.settings().keys;
   if (!keys) return std::nullopt;
@@ -109,7 +109,7 @@ void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, co
   }
   std::string peer = to_string(endpoint_of(*rdma_get_peer_addr(id.get())));
   auto connection = std::make_shared<VerbsConnection>(*core, std::move(peer), nullptr);
-  // The connection keeps itself alive until it is open, because nobody else owns it before.
+  // The connection keeps itself alive until it is open, because it has no other owner before.
   connection->accept(std::move(id), greeting, reads, [weak = std::weak_ptr(core), connection, acceptor] {
     const auto alive = weak.lock();
     Acceptor* const to = alive ? acceptor() : nullptr;

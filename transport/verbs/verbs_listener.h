@@ -1,5 +1,5 @@
 #pragma once
-// Listens. A connect request becomes a connection of this transport, or of the one that the route names.
+// Listens. A connect request becomes a connection of this transport, or of the transport that the route returns.
 #include "transport/verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
@@ -21,7 +21,7 @@ class VerbsListenPoint final : public Notified {
   std::weak_ptr<VerbsCore> core_;
   Acceptor* acceptor_;
   VerbsTransport::Route route_;
-  std::shared_ptr<bool> listening_ = std::make_shared<bool>(true);  // false: it must end what it has begun to accept
+  std::shared_ptr<bool> listening_ = std::make_shared<bool>(true);  // false: connections that are being opened must end
   ConnectionIdPtr id_;
   std::string host_;
 };
@@ -38,7 +38,7 @@ class VerbsListener final : public Listener {
   Endpoint local_;
 };
 
-/// Moves the id's events to `core`. The open connection goes to `acceptor()`, if that is not nullptr then.
+/// Moves the id's events to `core`. When the connection is open, it goes to `acceptor()`, unless this is nullptr.
 void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
                   std::uint8_t reads, std::function<Acceptor*()> acceptor);
 

@@ -1,4 +1,4 @@
-// The several queue pairs of one connection. Both sides' pairs meet here, and their messages are put in order.
+// Class VerbsConnection: connects its queue pairs with the peer's, and puts the messages of all queue pairs in order.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -24,8 +24,8 @@ Greeting VerbsConnection::greeting_with_pairs() const {
   return ours;
 }
 
-/// Keeps as many queue pairs as both sides have. Each begins with a packet number that nobody knows beforehand, so that
-/// late packets of an older connection with the same numbers are not taken for its own.
+/// Keeps as many queue pairs as both sides have. Each begins with a random packet number, so that late packets of an
+/// older connection with the same queue pair numbers are not taken for its own.
 Status VerbsConnection::join_pairs(const Greeting& theirs) {
   std::size_t count = 1;
   while (count < pairs_.size() && value_of(theirs.further[count - 1]) != 0) ++count;
@@ -46,16 +46,16 @@ Status VerbsConnection::join_pairs(const Greeting& theirs) {
 
 void VerbsConnection::post_first_receives(QueuePair& pair) {
   for (std::uint32_t i = 0; i < credit_.depth(); ++i) pair.to_receive.push_back(i);
-  static_cast<void>(post_receives(pair));  // not counted as consumed, as these are the first receives
+  static_cast<void>(post_receives(pair));  // not counted as consumed, because these are the first receives
 }
 
-/// True if nothing is outstanding on any queue pair except the first.
+/// True if no work is outstanding on the queue pairs after the first.
 bool VerbsConnection::others_quiet() const noexcept {
   return std::ranges::all_of(pairs_,
                              [](const QueuePair& pair) { return pair.index == 0 || pair.posted == pair.retired; });
 }
 
-/// Takes a message if it is the next, and then the messages after it that wait; otherwise the message waits.
+/// Takes a message if it is the next one, and then the waiting messages that follow it. Otherwise the message waits.
 void VerbsConnection::came(const Came& what) {
   const auto early = early_by(what);
   if (!early) return;
@@ -71,8 +71,8 @@ void VerbsConnection::came(const Came& what) {
   }
 }
 
-/// Says how many numbers a message is early. Every number that may come lies within our receives (verbs_connection.h).
-/// None: the connection is broken.
+/// Returns by how many numbers a message is early, which is less than the number of our receives (credit.h). Returns
+/// none if the connection is broken.
 std::optional<std::uint32_t> VerbsConnection::early_by(const Came& what) {
   std::uint32_t early = 0;
   if (what.written) {

@@ -1,5 +1,5 @@
-// Handles the peer's writes: payloads of expected frames go to their places, other payloads into the room made for
-// them.
+// Class VerbsConnection: handles the peer's writes. Payloads of expected frames go to their places, other payloads into
+// the room that was made for them.
 #include <arpa/inet.h>
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace tributary::transport::verbs {
 
-// ---- the user's hints
+// ---- Hints of the user
 
 void VerbsConnection::expect(const FrameHeader& header, std::span<std::byte> place) {
   if (!serving() || place.size() != header.payload_bytes || is_eager(place.size())) return;
@@ -23,7 +23,7 @@ void VerbsConnection::make_room(std::uint32_t payloads, std::uint32_t payload_by
   try {
     landing_.make(std::min(payloads, kCellsMax), payload_bytes);
   } catch (const std::bad_alloc&) {
-    return;  // where there is no room, payloads come in other ways
+    return;  // without room, payloads come in other ways
   }
   room_untold_ = (1U << pairs_.size()) - 1;
   core_.make_dirty(*this);
@@ -33,7 +33,7 @@ void VerbsConnection::give_back(std::span<const std::byte> payload) {
   if (landing_.free(payload.data()) && running()) core_.make_dirty(*this);
 }
 
-// ---- telling the peer
+// ---- Messages to the peer about places and room
 
 namespace {
 
@@ -45,8 +45,8 @@ constexpr std::size_t kToldBytes = sizeof(RecordHead) + sizeof(RemotePayload);
 
 }  // namespace
 
-/// Writes a record, and adds the work that must be done before it is sent. Returns its bytes; 0: it does not fit. None:
-/// the connection is broken.
+/// Writes a record, and adds the work that must be done before it is sent. Returns the record's bytes; 0 if it does not
+/// fit; none if the connection is broken.
 std::optional<std::size_t> VerbsConnection::tell_room(std::span<std::byte> rest, QueuePair& pair) {
   if (rest.size() < kToldBytes || pair.list.room() < 2) return 0;
   ibv_send_wr* const bind = binds_max_ > 0 ? &pair.list.add(next_work(WorkKind::bind, pair)) : nullptr;
@@ -76,7 +76,7 @@ std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest
   return kToldBytes;
 }
 
-/// Takes a place or room that the peer has told.
+/// Takes a place or room of which the peer has told.
 bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& where) {
   inbox_.end_record();
   const std::uint32_t by = inbox_.first().queue_pair;
@@ -88,9 +88,9 @@ bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& w
   return true;
 }
 
-// ---- what was written
+// ---- Written payloads
 
-/// Marks what the peer has written, as completed() does. The write used a receive, but not its buffer.
+/// Marks a payload that the peer has written, as a part of completed(). The write used a receive, but not its buffer.
 void VerbsConnection::written(const Came& what) {
   pairs_[what.queue_pair].to_receive.push_back(what.index);
   if ((what.immediate & kCellFlag) != 0) {
@@ -144,7 +144,7 @@ void VerbsConnection::revoke_places(QueuePair& pair) {
   }
 }
 
-/// Makes a frame that has come in another way than to its place wait until nobody may write there any more.
+/// Makes a frame that has not come to its place wait until the peer can no longer write to the place.
 bool VerbsConnection::awaits_withdrawal(const FrameHeader& header) {
   if (!withdrawing_) withdrawing_ = places_.withdraw(header);
   if (!withdrawing_) return false;
@@ -154,9 +154,9 @@ bool VerbsConnection::awaits_withdrawal(const FrameHeader& header) {
   return false;
 }
 
-// ---- serving it
+// ---- Serving written payloads
 
-/// Serves a payload at its place. False: reading must stop.
+/// Serves a payload at its place. Returns false if reading must stop.
 bool VerbsConnection::serve_place() {
   const std::uint32_t number = inbox_.first().index;
   if (places_.is_revoking(number) && !failed_) return false;
@@ -173,7 +173,8 @@ bool VerbsConnection::serve_place() {
   return deliver();
 }
 
-/// Serves a payload in a cell; it stays there if the handler takes it in place. False: reading must stop.
+/// Serves a payload in a cell. The payload stays there if the handler takes it in place. Returns false if reading must
+/// stop.
 bool VerbsConnection::serve_cell(const FrameHeader& header) {
   Arrived& message = inbox_.first();
   const std::uint32_t cell = message.index;

@@ -1,4 +1,5 @@
-// Receiving: messages come in their order and frames in theirs; large payloads are fetched straight to their place.
+// Class VerbsConnection: receives. It serves messages in their order, and in each message the frames in their order;
+// large payloads are fetched directly to their place.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ Errc code_of(ibv_wc_status status) {
     case IBV_WC_WR_FLUSH_ERR:
     case IBV_WC_REM_ABORT_ERR:
     case IBV_WC_REM_ACCESS_ERR:  // a READ failed: the peer took its offer back, as a process that is killed does
-    case IBV_WC_REM_OP_ERR:      // the same in the middle of a READ
+    case IBV_WC_REM_OP_ERR:      // the same, in the middle of a READ
       return Errc::peer_gone;
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_LOC_LEN_ERR:
@@ -41,7 +42,7 @@ Errc code_of(ibv_wc_status status) {
 
 }  // namespace
 
-/// Marks what has completed. Makes no callback: turn() does.
+/// Marks a completed request. Runs no callback: turn() runs them.
 void VerbsConnection::completed(const ibv_wc& completion) {
   keepalive_.heard = true;
   const WorkId work = WorkId::of(completion.wr_id);
@@ -77,7 +78,7 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   }
 }
 
-/// Notes that a request is done, and with it all that were posted before it.
+/// Notes that a request is done, and with it all earlier requests.
 void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
   pair.retired += (index - pair.retired) & kIndexMask;
   TRIBUTARY_ASSERT(static_cast<std::int32_t>(pair.posted - pair.retired) >= 0, "request {} is done, and {} were posted",
@@ -87,14 +88,15 @@ void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
   if (places_.done_to(pair.index, pair.retired) || revoked > 0) core_.make_due(*this);
 }
 
-/// The first message waits until windows are revoked. A failed connection gives the peer nothing to read any more.
+/// True if the first message waits until windows are revoked. After a failure of the connection, the peer can no longer
+/// read.
 bool VerbsConnection::awaits_revocation() const noexcept {
   return serving() && !reader_.in_frame() && !failed_ && !inbox_.empty() &&
          !windows_.is_revoked(inbox_.first().revoking);
 }
 
 void VerbsConnection::completion_failed(const ibv_wc& completion) {
-  failed_ = true;  // whichever request failed, none that follows it has done anything
+  failed_ = true;  // no request behind the failed one has had any effect
   const std::string what =
       completion.status == IBV_WC_WR_FLUSH_ERR ? "its queue pair was closed" : ibv_wc_status_str(completion.status);
   broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});
@@ -121,8 +123,9 @@ void VerbsConnection::received(const Came& what) {
            .revoking = windows_.revoking()});
 }
 
-/// Takes the news of the other direction that a message or a write brings. It does so at once, so that a handler that
-/// says NotYet does not hold up our own sending. `bytes` is the message's length. False: the news is impossible.
+/// Takes the counts that a message or a write brings about the other direction. It does so at once, so that a handler
+/// that answers NotYet does not stop this side's sending. `bytes` is the message's length. Returns false if the counts
+/// are impossible.
 bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) {
   if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return corrupt("a message of a wrong length");
   const auto heard = credit_.hear(prefix.consumed, prefix.fetched);
@@ -161,7 +164,7 @@ std::span<const std::byte> VerbsConnection::message_of(const Arrived& message) c
              : std::span<const std::byte>(receive(message.queue_pair, message.index)).first(message.bytes);
 }
 
-/// Serves one frame, one record about places or room, or the end of a message. False: reading must stop.
+/// Serves one frame, one record about places or room, or the end of a message. Returns false if reading must stop.
 bool VerbsConnection::serve_record() {
   const Arrived& message = inbox_.first();
   if (message.where == Arrived::Where::place) return serve_place();
@@ -220,7 +223,7 @@ bool VerbsConnection::deliver() {
   return reader_.deliver(*this);
 }
 
-/// Copies a payload that is here already to its place.
+/// Copies a payload that came in the message to its place.
 bool VerbsConnection::copy_and_deliver(const std::byte* from) {
   const std::span<std::byte> place = reader_.rest();
   if (!copy_payload(place, from)) {
@@ -240,7 +243,7 @@ bool VerbsConnection::fetch(const RemotePayload& from) {
   }
   fetch_.begin(reader_.payload(), std::move(*sink), from);
   fetch_more();
-  return false;  // the next frame must wait for this one
+  return false;  // the next frame must wait for this frame
 }
 
 void VerbsConnection::fetch_more() {
@@ -254,7 +257,7 @@ void VerbsConnection::fetch_more() {
   if (!pair.list.empty()) static_cast<void>(post(pair));
 }
 
-/// Hands over the payload, which is whole. False: reading must stop.
+/// Hands the whole payload to the handler. Returns false if reading must stop.
 bool VerbsConnection::fetched() {
   TRIBUTARY_ASSERT(fetch_.all_read(), "a payload from {} is served before it is whole", peer_);
   fetch_.end();
@@ -265,8 +268,8 @@ bool VerbsConnection::fetched() {
   return deliver();
 }
 
-/// Drops messages after close_after_flush(). Nobody reads them, but this side posts their receives again, because the
-/// peer's acknowledgements come with them.
+/// Drops messages after close_after_flush(). The handler does not get them, but this side posts their receives again,
+/// because the messages carry the peer's acknowledgements.
 void VerbsConnection::discard_arrived() {
   const bool last = inbox_.has_last();
   while (!inbox_.empty()) {
@@ -274,7 +277,7 @@ void VerbsConnection::discard_arrived() {
     if (one.where == Arrived::Where::ring) pairs_[one.queue_pair].to_receive.push_back(one.index);
     if (one.where == Arrived::Where::cell) landing_.free(one.index);
   }
-  if (last) close();  // the peer will fetch nothing more
+  if (last) close();  // the peer will fetch no more payloads
 }
 
 /// Posts receives again, and only then counts their messages as consumed.
@@ -284,7 +287,7 @@ void VerbsConnection::post_receives() {
   }
 }
 
-/// Returns how many receives were posted: all, unless the connection is broken.
+/// Returns the number of receives that were posted: all, unless the connection is broken.
 std::uint32_t VerbsConnection::post_receives(QueuePair& pair) {
   TRIBUTARY_ASSERT(pair.to_receive.size() <= credit_.depth(), "{} receives are posted anew, of {}",
                    pair.to_receive.size(), credit_.depth());

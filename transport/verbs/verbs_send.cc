@@ -1,4 +1,5 @@
-// Sending: this code gathers frames into messages, and messages into lists that the device gets at once.
+// Class VerbsConnection: sends. It gathers frames into messages, and messages into lists, which the device gets as a
+// whole.
 #include <arpa/inet.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ void VerbsConnection::send_copy(const FrameHeader& header, std::span<const std::
   if (state_ == State::open) core_.make_dirty(*this);
 }
 
-/// True if nothing follows this side's last message.
+/// True if a message may be sent now; no message follows this side's last one.
 bool VerbsConnection::may_send() const noexcept {
   return (state_ == State::open || state_ == State::flushing) && credit_.may_send();
 }
@@ -44,7 +45,7 @@ bool VerbsConnection::has_news() noexcept {
   return state_ == State::flushing && queue_.all_done() && others_quiet();
 }
 
-/// True if there is a frame to send that need not wait for a memory window.
+/// True if there is a frame that can be sent without waiting for a memory window.
 bool VerbsConnection::may_send_next() noexcept {
   const FrameQueue::Frame* const next = queue_.next();
   return next != nullptr && (!windows_.in_use() || windows_.has_free() || travel_of(*next) != Travel::fetched);
@@ -54,7 +55,7 @@ bool VerbsConnection::is_eager(std::size_t payload_bytes) const noexcept {
   return payload_bytes <= message_bytes_ - sizeof(MessagePrefix) - sizeof(RecordHead);
 }
 
-/// Decides how the payload travels. A payload that the peer fetches needs no room, so no frame waits for room.
+/// Chooses the way of the payload. A payload that the peer fetches needs no room, so no frame waits for room.
 VerbsConnection::Travel VerbsConnection::travel_of(const FrameQueue::Frame& frame) const noexcept {
   if (is_eager(frame.payload.size())) return Travel::in_message;
   if (peer_places_.find(frame.header) != nullptr) return Travel::to_place;
@@ -85,9 +86,9 @@ QueuePair& VerbsConnection::pair_for(Travel travel, const FrameQueue::Frame* fra
   if (pairs_.size() == 1) return pairs_.front();
   if (travel == Travel::to_place) return pairs_[peer_places_.find(frame->header)->queue_pair];
   if (travel == Travel::to_cell) return pairs_[peer_landing_.next_queue_pair()];
-  // Makes a message. It tells the room for its own queue pair. It tells places on all queue pairs in turn, so that the
-  // writes to them spread, too. The accepting side does so only when the peer's queue pairs are ready, which the peer's
-  // first message shows.
+  // Makes a message. The message tells the peer of the room for its own queue pair. Places are told on all queue pairs
+  // in turn, so that the peer's writes to them spread, too. The accepting side does so only after the peer's first
+  // message, which shows that the peer's queue pairs are ready.
   if (travel == Travel::fetched || !may_use_all()) return pairs_.front();
   if (room_untold_ != 0) return pairs_[static_cast<std::size_t>(std::countr_zero(room_untold_))];
   if (!places_.has_untold()) return pairs_.front();
@@ -95,8 +96,8 @@ QueuePair& VerbsConnection::pair_for(Travel travel, const FrameQueue::Frame* fra
   return pairs_[told_on_];
 }
 
-/// Makes lists of messages, each behind the binds of the windows that it tells. False: there is no room now, or the
-/// connection is broken.
+/// Makes lists of messages, each behind the binds of the windows whose keys it carries. Returns false if there is no
+/// room now, or the connection is broken.
 bool VerbsConnection::post_messages() {
   const std::uint32_t sent_before = credit_.number();
   bool ok = true;
@@ -176,7 +177,7 @@ bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
   return true;
 }
 
-/// Writes the payload alone, to its place at the peer; the immediate says which place.
+/// Writes the payload alone, to its place at the peer; the immediate has the place's number.
 bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   if (!register_local(frame, pair)) return false;
   const PeerPlaces::Place* const there = peer_places_.find(frame.header);
@@ -194,9 +195,9 @@ bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   return true;
 }
 
-/// Memory that may only be read (a file that is mapped in this way, a program's constants) cannot be registered as
-/// other memory is, so this code sends a copy of it. The kernel makes the copy, so that memory which does not exist is
-/// still an error.
+/// Read-only memory (a file that is mapped for reading, a program's constants) cannot be registered as other memory
+/// is, so this code sends a copy of it. The kernel makes the copy, so that memory that does not exist is still an
+/// error.
 Result<RegistrationPtr> VerbsConnection::register_payload(FrameQueue::Frame& frame, Access access) {
   auto made = domain_->registrations().acquire(frame.payload, access);
   if (made || made.error().code != Errc::bad_argument || frame.payload.data() == frame.copy.data()) return made;
@@ -223,7 +224,7 @@ bool VerbsConnection::register_local(FrameQueue::Frame& frame, QueuePair& pair) 
   return true;
 }
 
-/// Notes that the peer has fetched this many payloads. Their memory is free when the peer cannot read it any more.
+/// Notes that the peer has fetched this number of payloads. Their memory is free when the peer can no longer read it.
 void VerbsConnection::end_offers(std::uint32_t count) {
   if (!windows_.in_use()) {
     for (; count > 0; --count) queue_.fetched();
@@ -240,7 +241,7 @@ void VerbsConnection::end_offers(std::uint32_t count) {
   }
 }
 
-/// Fills a message with as many frames as it holds. None: the connection is broken.
+/// Fills a message with as many frames as it holds. Returns none if the connection is broken.
 std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> message, QueuePair& pair) {
   auto news = write_news(message, 0, pair);
   if (!news) return std::nullopt;
@@ -263,8 +264,8 @@ std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> me
   return used;
 }
 
-/// Writes what the peer must know of room and places here, behind the bytes for the prefix; `kept` bytes stay free.
-/// Returns the bytes of both. None: the connection is broken.
+/// Writes the records about this side's room and places, behind the bytes for the prefix; `kept` bytes stay free.
+/// Returns the bytes of prefix and records; none if the connection is broken.
 std::optional<std::size_t> VerbsConnection::write_news(std::span<std::byte> message, std::size_t kept,
                                                        QueuePair& pair) {
   std::size_t used = sizeof(MessagePrefix);
@@ -289,7 +290,7 @@ void VerbsConnection::write_prefix(std::span<std::byte> message, std::size_t use
   std::memcpy(message.data(), &prefix, sizeof prefix);
 }
 
-/// Returns the record's bytes; 0: it does not fit any more. None: the connection is broken.
+/// Writes a frame's record. Returns its bytes; 0 if it does not fit; none if the connection is broken.
 std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest,
                                                         QueuePair& pair) {
   const bool here = is_eager(frame.payload.size());

@@ -1,6 +1,6 @@
 #pragma once
-// The bytes between two VerbsTransports. A message is a prefix, then records, most of them a frame each; it travels in
-// a send, or in a write in front of one payload. Little-endian, as all of the protocol.
+// The bytes between two VerbsTransports. A message consists of a prefix and records; most records are a frame each. It
+// travels in a send, or in a write in front of one payload. All numbers are little-endian, as in the whole protocol.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,24 +14,24 @@
 
 namespace tributary::transport::verbs {
 
-/// Numbers count since the connection began, and wrap.
+/// These counts begin with the connection, and wrap.
 struct MessagePrefix {
   std::uint32_t consumed = 0;  // messages of the other side whose receives are posted anew
-  std::uint32_t fetched = 0;   // payloads of the other side that were fetched: their memory is free
+  std::uint32_t fetched = 0;   // payloads of the other side that were fetched, so that their memory is free
   std::uint32_t freed = 0;     // cells of the landing room that the other side may write again
   std::uint32_t bytes = 0;     // bytes of the whole message, without a payload in a cell
   std::uint32_t flags = 0;
-  std::uint32_t number = 0;  // number of the message among all messages and writes of the connection
+  std::uint32_t number = 0;  // the message's number among all messages and writes of the connection
 };
 static_assert(sizeof(MessagePrefix) == 24);
-inline constexpr std::uint32_t kLastMessage = 1;  // flags: nothing follows, and the sender reads nothing any more
+inline constexpr std::uint32_t kLastMessage = 1;  // flags: no message follows, and the sender reads no more
 
 enum class RecordKind : std::uint32_t {
   here = 1,    // the payload follows the header
-  fetch = 2,   // a RemotePayload follows the header: where the payload can be read
+  fetch = 2,   // a RemotePayload follows the header: the place to read the payload
   landed = 3,  // the payload lies behind the message, in the same cell; the message's last record
-  place = 4,   // no frame: a RemotePayload follows, where the payload of the frame with this header may be written
-  room = 5,    // no frame, no header: a RemotePayload follows, where payloads of up to payload_bytes may be written
+  place = 4,   // no frame: a RemotePayload follows, the place to write the payload of the frame with this header
+  room = 5,    // no frame, no header: a RemotePayload follows, the room to write payloads of up to payload_bytes
 };
 
 struct RecordHead {
@@ -48,13 +48,13 @@ struct RemotePayload {
 };
 static_assert(sizeof(RemotePayload) == 16);
 
-// The immediate of an RDMA WRITE WITH IMMEDIATE has a number, as a message has, and says what was written. For a cell:
-// where the message begins before the payload, and which cell it is; the rest is in the message. For a place, whose
-// payload comes without a message: which place, and the counts of a prefix. Counts reach at most half of what their
-// bits hold.
+// The immediate of an RDMA WRITE WITH IMMEDIATE has a number, as a message has, and names the written memory. For a
+// cell it has the length of the message before the payload, and the cell's number; the message has the rest. For a
+// place, whose payload comes without a message, it has the place's number and the counts of a prefix. Differences of
+// counts are at most half of the values that their bits hold.
 struct CellImmediate {
-  std::uint32_t message_bytes = 0;  // a multiple of 8
-  std::uint32_t cell = 0;           // 16 bits, of all cells that were ever written
+  std::uint32_t message_bytes = 0;  // length of the message, a multiple of 8
+  std::uint32_t cell = 0;           // 16 bits: number among all cells that were ever written
   std::uint32_t number = 0;         // 7 bits
 };
 struct PlaceImmediate {
@@ -89,14 +89,14 @@ inline constexpr std::uint32_t kNumberMask = 0x7F;
   return (immediate & kCellFlag) != 0 ? cell_of(immediate).number : place_of(immediate).number;
 }
 
-/// A cell of a landing room: space for a message, which ends where the payload begins, then the payload.
+/// A cell of a landing room: space for a message, which ends at the payload, then the payload.
 inline constexpr std::size_t kCellMessageBytes = 256;
 inline constexpr std::size_t kCellAlignment = 64;
 [[nodiscard]] constexpr std::size_t cell_bytes_for(std::size_t payload_bytes) noexcept {
   return kCellMessageBytes + ((payload_bytes + kCellAlignment - 1) & ~(kCellAlignment - 1));
 }
-inline constexpr std::uint32_t kCellsMax = 512;   // cells of one connection, at most
-inline constexpr std::uint32_t kPlacesMax = 128;  // places of one connection, at most
+inline constexpr std::uint32_t kCellsMax = 512;   // most cells of one connection
+inline constexpr std::uint32_t kPlacesMax = 128;  // most places of one connection
 [[nodiscard]] constexpr std::uint64_t room_bytes_for(std::uint32_t payloads, std::uint32_t payload_bytes) noexcept {
   return std::min(payloads, kCellsMax) * std::uint64_t{cell_bytes_for(payload_bytes)};
 }
@@ -110,20 +110,20 @@ inline constexpr std::size_t kRecordAlignment = 8;
   return sizeof(MessagePrefix) + sizeof(RecordHead) + aligned(eager_bytes);
 }
 
-inline constexpr std::uint32_t kQueuePairsMax = 8;  // queue pairs of one connection, at most
+inline constexpr std::uint32_t kQueuePairsMax = 8;  // most queue pairs of one connection
 
-/// Private data of the connection manager's request and reply: facts that each peer needs before its first send.
-/// A request may carry 56 bytes. Numbers of packets and queue pairs have 24 bits.
+/// Private data of the connection manager's request and reply: values that each peer needs before its first send. A
+/// request may carry 56 bytes. Numbers of packets and queue pairs have 24 bits.
 struct Greeting {
   static constexpr std::uint32_t kMagic = 0x34564254;  // "TBV4"
   using Number = std::array<std::uint8_t, 3>;
   std::uint32_t magic = kMagic;
-  std::uint32_t epoch = 0;  // in a request the claim, with group, lane and child; zeros between ranks
+  std::uint32_t epoch = 0;  // in a request, the claimed place: epoch, with group, lane and child; zeros between ranks
   std::uint64_t group = 0;
   std::uint16_t child = 0;
   std::uint16_t message_eighths = 0;  // the bytes of a receive, divided by eight
   std::uint8_t lane = 0;
-  std::uint8_t receive_depth = 0;                    // receives that are posted, on each queue pair
+  std::uint8_t receive_depth = 0;                    // number of receives that are posted on each queue pair
   Number first_packet{};                             // number of this side's first packet on further queue pairs
   std::array<Number, kQueuePairsMax - 1> further{};  // numbers of the further queue pairs; 0: no more of them
   std::array<std::uint8_t, 10> proof{};              // proof of the claim (verbs/proof.h); zeros: none
@@ -142,13 +142,13 @@ enum class Refusal : std::uint8_t { unproved = 1, no_secret = 2 };
   return number[0] | std::uint32_t{number[1]} << 8U | std::uint32_t{number[2]} << 16U;
 }
 
-// Depths are at most half of what the bits of numbers and counts can hold.
+// Depths are at most half of the values that the bits of numbers and counts hold.
 inline constexpr std::uint32_t kDepthMin = 4, kDepthMax = 64;
 static_assert(kDepthMax <= (kConsumedMask + 1) / 2 && kDepthMax <= (kNumberMask + 1) / 2);
 inline constexpr std::uint32_t kReadsMax = 16;
 inline constexpr std::uint32_t kEagerBytesMax = 65536;
 
-/// Reads the greeting. False: it is not of this protocol, or is out of bounds.
+/// Reads the greeting. Returns false if it is not of this protocol, or a value is out of bounds.
 [[nodiscard]] inline bool read_greeting(std::span<const std::byte> from, Greeting& out) noexcept {
   if (from.size() < sizeof out) return false;
   std::memcpy(&out, from.data(), sizeof out);

@@ -184,8 +184,7 @@ std::size_t SimCore::poll(std::uint32_t host_index, Duration wait) {
   const Flag flag(polled.polling);
   const std::uint32_t generation = polled.generation;
   if (wait > Duration::zero() && !stepping_) {
-    const TimePoint deadline =
-        now_ + std::min<Duration>(wait, std::chrono::hours(1));  // a wait "for ever" does not overflow
+    const TimePoint deadline = now_ + std::min<Duration>(wait, std::chrono::hours(1));  // "for ever" must not overflow
     const auto has_work = [&] { return !polled.paused && !polled.due.empty(); };
     while (!has_work() && step_until(deadline)) {
     }
