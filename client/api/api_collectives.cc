@@ -1,4 +1,4 @@
-// tributary.h: collectives, messages and their requests.
+// The functions of tributary.h for collectives, messages and their requests.
 #include <optional>
 
 #include "client/api/arguments.h"
@@ -9,14 +9,14 @@ using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// Longer waits count as for ever, so that a sum with the present time does not wrap.
+// The longest wait with an end: longer waits have no end, so that the sum with the present time does not wrap.
 constexpr std::int64_t kWaitMax = std::int64_t{1} << 61;
 
-// An operation of more bytes is begun by the progress thread while the caller goes on; the caller begins a smaller one
-// itself, which takes less time.
+// The most bytes of an operation that the caller itself begins. The progress thread begins a larger operation while the
+// caller goes on.
 constexpr std::size_t kLargeBytes = 65536;
 
-/// Queues the operation by `start`, then hands the request out or waits for it.
+/// Queues the operation by `start`, then returns the request in `out`, or waits for it.
 template <class Start>
 tributary_status run(const std::shared_ptr<Comm>& comm, bool local, std::size_t bytes, tributary_request** out,
                      Start start) {
@@ -43,7 +43,7 @@ tributary_status run(const std::shared_ptr<Comm>& comm, bool local, std::size_t 
   return request->report_outcome();
 }
 
-/// Runs a blocking call in shared memory, by the shortest path. nullopt: the call is of another kind.
+/// Runs a blocking call in shared memory, in the shortest way. Returns nullopt for any other call.
 std::optional<tributary_status> run_here(const CollectiveCall& call, const tributary_comm* handle) {
   const auto comm = comms().pin(handle);
   if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
@@ -268,7 +268,7 @@ tributary_status tributary_when_done(tributary_request* handle,
     if (done == nullptr) return report(Errc::bad_argument, std::string(function) + ": done is NULL");
     const auto request = live(function, handle);
     if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-    // The handle stays in the table until then, so that the communicator's end finds the request.
+    // Keep the handle in the table until the operation ends, so that the communicator's end finds the request.
     const bool first = request->when_done([ended = request.get(), handle, done, context] {
       requests().remove(handle);
       const Status& status = ended->outcome();

@@ -1,4 +1,4 @@
-// tributary.h: unique ids and communicators.
+// The functions of tributary.h for unique ids and communicators.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -54,7 +54,7 @@ Result<UniqueId> decode(const tributary_unique_id& id) {
   return decode_unique_id(bytes);
 }
 
-/// Warns once in a process of names in the environment that nothing reads. One rank of a job is enough.
+/// Warns, once in a process, about names in the environment that no program reads. Only rank 0 warns.
 void tell_misspelt_variables(int rank) {
   static std::once_flag told;
   if (rank != 0) return;
@@ -256,7 +256,7 @@ tributary_status tributary_comm_info(const tributary_comm* handle, tributary_inf
     const auto now = comm->info();
     if (!now) return report(with_function(function, now.error()), &comm->errors());
     tributary_info ours = to_c(*now);
-    ours.struct_bytes = info->struct_bytes;  // further members of a newer header stay as they are
+    ours.struct_bytes = info->struct_bytes;  // do not change further members of a newer header
     std::memcpy(info, &ours, std::min(info->struct_bytes, sizeof ours));
     return TRIBUTARY_OK;
   });

@@ -1,4 +1,4 @@
-// tributary.h: registered memory.
+// The functions of tributary.h for registered memory.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -22,7 +22,7 @@ Status check_range(const void* ptr, std::size_t bytes) {
   return {};
 }
 
-/// Checks that the memory is what the caller says. A range of a GPU lies in one allocation.
+/// Checks that the memory is of the kind that the caller names, and that a range of a GPU lies in one allocation.
 Status check_kind(tributary_mem_kind kind, const void* ptr, std::size_t bytes, std::optional<int>& device) {
   if (kind != TRIBUTARY_MEM_HOST && kind != TRIBUTARY_MEM_CUDA) {
     return fail(Errc::bad_argument, "kind is " + std::to_string(static_cast<int>(kind)) +

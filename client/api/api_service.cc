@@ -1,4 +1,4 @@
-// tributary.h: calls that need no communicator, about the service and the transport.
+// The functions of tributary.h about the service and the transport, which need no communicator.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr std::chrono::milliseconds kConnectLimit{2000};
-constexpr std::chrono::milliseconds kAnswerLimit{2000};  // in all
+constexpr std::chrono::milliseconds kAnswerLimit{2000};  // for all tries together
 
 Status ask_manager(const ClientSettings& settings) {
   if (settings.path == PathMode::fallback) {
@@ -24,7 +24,7 @@ Status ask_manager(const ClientSettings& settings) {
   auto client = manager_client::ManagerClient::create(
       {.url = settings.manager, .token = {}, .connect_limit = kConnectLimit, .request_limit = kAnswerLimit});
   if (!client) return std::unexpected(client.error());
-  // This page needs no token: the manager checks this rank's token when the rank asks for a group.
+  // Send no token: this page needs none. The manager checks this rank's token when the rank asks for a group.
   const auto answer = client->get("/v1/version");
   if (!answer) return std::unexpected(answer.error());
   return {};

@@ -8,7 +8,7 @@
 namespace tributary::client {
 namespace {
 
-// Bounds every buffer and every sum of sizes far below the end of the address space, so that sums below cannot wrap.
+// The most bytes of a buffer, and of a sum of sizes: far below the end of the address space, so that no sum here wraps.
 constexpr std::uint64_t kBufferBytesMax = std::uint64_t{1} << 56;
 
 std::string hex(const void* address) {
@@ -21,11 +21,11 @@ std::unexpected<Error> bad(const char* function, const std::string& rest) {
   return fail(Errc::bad_argument, std::string(function) + ": " + rest);
 }
 
-/// The elements that one rank reads and writes in a collective.
+/// The numbers of elements that one rank reads and writes in a collective.
 struct Part {
-  std::uint64_t send = 0;  // elements read; 0: send is not used
-  std::uint64_t recv = 0;  // elements written; 0: recv is not used
-  // In place: one buffer begins `offset` elements inside the other.
+  std::uint64_t send = 0;  // elements read; 0: the rank does not use send
+  std::uint64_t recv = 0;  // elements written; 0: the rank does not use recv
+  // The form of a call in place: one buffer begins `offset` elements inside the other.
   InPlace in_place = InPlace::never;
   std::uint64_t offset = 0;
 };
@@ -72,7 +72,7 @@ std::string in_place_rule(InPlace kind, std::uint64_t offset) {
   return {};
 }
 
-/// Returns true for in place, false for disjoint.
+/// Returns true for buffers in place, false for disjoint buffers; an error for any other overlap.
 Result<bool> check_overlap(const CollectiveCall& call, const Part& part, std::size_t element) {
   if (part.send == 0 || part.recv == 0) return false;
   const auto send = reinterpret_cast<std::uintptr_t>(call.send), recv = reinterpret_cast<std::uintptr_t>(call.recv);

@@ -1,6 +1,6 @@
 #pragma once
-// Checks the arguments of calls. Errors are Errc::bad_argument, and say which argument is wrong, its value and the
-// allowed values.
+// Checks the arguments of calls. Errors are Errc::bad_argument, and name the wrong argument, its value and the allowed
+// values.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace tributary::client {
 
-/// A collective as the C API received it, unchecked. Members that a collective does not have keep their defaults, which
-/// pass the checks.
+/// The arguments of a collective from the C API, without checks. Members that a collective does not use keep their
+/// defaults, which pass the checks.
 struct CollectiveCall {
-  const char* function = "";  // for messages
+  const char* function = "";  // name of the function, for messages
   Collective collective = Collective::barrier;
   const void* send = nullptr;
   void* recv = nullptr;
@@ -24,18 +24,18 @@ struct CollectiveCall {
   int root = 0;
 };
 
-/// A call that has passed the checks. Buffers that this rank does not use are null.
+/// A call that has passed the checks. Buffers that this rank does not use are nullptr.
 struct CheckedCall {
   Signature signature;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  bool plain_memory = true;  // the caller's ordinary host memory
+  bool plain_memory = true;  // the buffers are ordinary host memory of the caller
   bool in_place = false;
   std::size_t send_bytes = 0, recv_bytes = 0;  // bytes that this rank reads and writes
 
   [[nodiscard]] std::size_t bytes() const noexcept { return signature.count * size_of(signature.dtype); }
 };
-/// Allocates nothing unless there is an error.
+/// Checks a call. Allocates memory only for an error.
 [[nodiscard]] Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks);
 /// Makes the operation, without its on_done.
 [[nodiscard]] std::unique_ptr<Operation> make_operation(const CheckedCall& call);
@@ -49,11 +49,11 @@ struct MessageCall {
   int dtype = static_cast<int>(DType::uint8);
   int peer = 0;
   std::uint32_t tag = 0;
-  int* source = nullptr;  // where a receive's caller wants the sender's rank; may be null
+  int* source = nullptr;  // the place for the sender's rank, for a receive's caller; may be nullptr
 
   [[nodiscard]] bool from_any() const noexcept { return !sends && peer == TRIBUTARY_ANY_SOURCE; }
 };
-/// Makes the message, without its on_done, and checks `call.peer`, unless it is from_any().
+/// Makes the message, without its on_done, and checks `call.peer`, unless from_any() returns true.
 [[nodiscard]] Result<Message> check(const MessageCall& call, std::uint32_t nranks);
 
 [[nodiscard]] Status check_group(const char* function, int nranks, int rank);

@@ -23,8 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Longer than the communicator's own time-out, whose error names the missing ranks. This limit counts only if that
-// time-out fails.
+// The time that this thread waits longer than the communicator's own time-out, whose error names the missing ranks. It
+// counts only if that time-out does not work.
 constexpr auto kSlack = 5s;
 constexpr auto kLook = 100ms;
 constexpr std::size_t kTokenBytesMax = 4096;
@@ -101,21 +101,21 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   return {};
 }
 
-/// Reads the environment: a look at the system's table of users may ask a server, and wait for it.
+/// Returns the user's name from the environment: the system's table of users may ask a server, and wait for its answer.
 std::string user_of_process() {
   for (const char* variable : {"USER", "LOGNAME"}) {
     const char* const name = std::getenv(variable);
     if (name == nullptr || *name == '\0') continue;
     std::string user = std::string(name).substr(0, kNameBytesMax);
     const auto unprintable = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; };
-    std::ranges::replace_if(user, unprintable, '?');  // the manager takes no control characters
+    std::ranges::replace_if(user, unprintable, '?');  // the manager accepts no control characters
     return user;
   }
   return "uid " + std::to_string(geteuid());
 }
 
-/// If the fallback is forbidden, a lost tree ends the job: so this rank does not give up an aggregator that merely had
-/// no processor for half a second.
+/// Returns the limit for an aggregator's silence. If the fallback is forbidden, a lost tree ends the job, so the limit
+/// is longer: an aggregator may have had no processor for half a second.
 std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
   const bool only_trees = settings.path == PathMode::in_network || settings.require_in_network;
   if (!only_trees || settings.hang_after == std::chrono::milliseconds::zero()) return settings.hang_after;
@@ -165,7 +165,8 @@ local::Call local_call(const CheckedCall& call) {
           .plain_memory = call.plain_memory};
 }
 
-/// Waits, in the call that makes a communicator, until all ranks have met, still_wanted says no, or the time is over.
+/// Waits, in the call that makes a communicator, until all ranks have met, still_wanted returns false, or the time is
+/// over.
 Status wait_until_met(Request& met, const ClientSettings& settings) {
   const auto deadline = std::chrono::steady_clock::now() + settings.timeout * 21 / 20 + kSlack;
   while (true) {
@@ -202,7 +203,7 @@ Comm::Comm(std::uint32_t nranks, std::uint32_t rank)
     : nranks_(nranks), rank_(rank), process_(fork_generation()), errors_(std::make_shared<CommErrors>()) {}
 
 Comm::~Comm() {
-  if (thread_) thread_->stop();  // its last event waits for the stager's copies
+  if (thread_) thread_->stop();  // the thread's last event waits for the stager's copies
 }
 
 bool Comm::of_this_process() const noexcept {
@@ -211,11 +212,11 @@ bool Comm::of_this_process() const noexcept {
 
 namespace {
 
-/// Checks the limit of descriptors. Over TCP every connection is a descriptor, and also over RDMA, whose star is TCP:
-/// rank 0 has one for each other rank, and every rank has up to one of each PeerClass for each. Over packets all
-/// connections share one.
+/// Checks the limit of file descriptors. Over TCP every connection is a descriptor, and also over RDMA, whose star is
+/// TCP: rank 0 has one for each other rank, and every rank has at most one of each PeerClass for each other rank. Over
+/// packets all connections share one descriptor.
 Status have_descriptors(std::uint32_t nranks, std::uint32_t rank, const std::string& transport) {
-  constexpr std::uint64_t kOthers = 64;  // listeners, lanes, shared memory, the manager, neighbours
+  constexpr std::uint64_t kOthers = 64;  // descriptors of listeners, lanes, shared memory, the manager, the job
   if (transport == "udp" || transport == "dpdk") return {};
   transport::raise_descriptor_limit((kPeerClasses + 1) * std::uint64_t{nranks} + kOthers);
   if (rank != 0) return {};
@@ -233,7 +234,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   auto comm = std::make_shared<Comm>(nranks, rank);
   const auto met = std::make_shared<Request>(comm->errors_);
   ProgressThread::Events events;
-  const auto group = std::make_shared<std::shared_ptr<local::GroupCalls>>();  // written before all have met, read after
+  const auto group = std::make_shared<std::shared_ptr<local::GroupCalls>>();  // set by `ready`, read when it was called
   events.ready = [met, group](const Status& status, const std::shared_ptr<local::GroupCalls>& local) {
     *group = local;
     met->complete(status);
@@ -289,7 +290,7 @@ gpu::PathChoice Comm::choose_gpu_path(gpu::CudaDriver& driver, int device) const
   return choice;
 }
 
-/// Ends the communicator on the other ranks, too: they wait for this one.
+/// Ends the communicator on all ranks: the other ranks wait for this rank.
 void Comm::abort_all(const Error& why) {
   log(LogLevel::error, "tributary: rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) +
                            ": the communicator ends: " + why.message);
@@ -306,7 +307,7 @@ gpu::CallBuffers buffers_of(const CheckedCall& call) {
           .in_place = call.in_place};
 }
 
-/// A registration that the stager owns; it holds until it is forgotten, or operations no longer use it.
+/// A registration that the stager owns. When this object ends, the stager forgets the memory.
 class GpuMemoryKept final : public transport::KeptMemory {
  public:
   GpuMemoryKept(gpu::Stager& stager, std::span<const std::byte> memory) : stager_(stager), memory_(memory) {}
@@ -330,7 +331,7 @@ std::unique_ptr<transport::KeptMemory> Comm::keep_gpu_memory(std::span<std::byte
   const auto direct = stager_->direct({.recv = memory.data(), .recv_bytes = memory.size()});
   if (!direct || *direct == nullptr) return nullptr;
   const Status status = ask([direct = *direct](Communicator& c, const Done& done) {
-    done(c.prepare_direct(*direct));  // lanes that are not connected yet reach it when an operation comes
+    done(c.prepare_direct(*direct));  // lanes that connect later prepare for the memory when an operation uses it
   });
   if (!status)
     tell(LogLevel::debug, "the network does not reach the registered memory of a GPU: " + status.error().message);
@@ -349,7 +350,7 @@ namespace {
 CheckedCall on_host(CheckedCall call, const gpu::StagedCall& staged) {
   call.send = staged.host().send;
   call.recv = staged.host().recv;
-  call.plain_memory = false;  // a device's driver has pinned it
+  call.plain_memory = false;  // a device's driver has pinned the memory
   return call;
 }
 
@@ -444,7 +445,7 @@ Status Comm::start(std::optional<std::uint32_t> peer, Message message, const std
   return fail(Errc::aborted, "the communicator is over");
 }
 
-// The request is in the table during the wait, so that stop() can end it.
+// Keeps the request in the table during the wait, so that stop() can end it.
 Status Comm::ask(std::function<void(Communicator&, Done)> question) {
   const auto request = std::make_shared<Request>(errors_);
   tributary_request* handle = requests().insert(request);
@@ -478,11 +479,11 @@ std::string Comm::announce(RegisteredMemory& memory) {
     }));
   }
   const auto* at = static_cast<const std::byte*>(memory.address);
-  // Always lends it: connections come and go, and those of a later tree will find it.
+  // Lend the memory even without a connection: connections come and go, and those of a later tree will use it.
   if (!local_) {
     auto range = transport::find_shared({at, memory.bytes});
     if (!range) return range.error().message;
-    if (to.empty()) transport::keep_huge_pages(*range);  // otherwise ranks have mapped it for writing, or will
+    if (to.empty()) transport::keep_huge_pages(*range);  // else other ranks map it for writing
     memory.lent = thread_->lend(at, std::move(*range));
   }
   if (to.empty()) {
@@ -519,7 +520,7 @@ Status Comm::finalize(bool unless_failed) {
   }
   if (local_) local_->queue.drain();
   auto status = ask([this, unless_failed](Communicator& c, Done done) {
-    // The communicator learns of the failure a little later than its ranks' calls do.
+    // Check the group, too: the communicator notices its failure a little later than the calls do.
     const bool failed = c.error() || (local_ && local_->group->failed());
     if (unless_failed && failed) return done({});
     c.finalize(std::move(done));
@@ -545,7 +546,8 @@ void Comm::abort(const std::string& reason) {
   stop();
 }
 
-// A request that enters the table after end_requests() finds the thread over, and its call removes it again.
+// Ends everything. If a request enters the table after end_requests(), the thread has ended, and the call that made the
+// request removes it again.
 void Comm::stop() {
   if (local_) {
     local_->queue.close({Errc::aborted, "rank " + std::to_string(rank_) +

@@ -1,5 +1,5 @@
 #pragma once
-// One communicator behind the C API: a progress thread, and the requests that it completes.
+// One communicator behind the C API: its progress thread, and the requests that the thread completes.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -16,21 +16,22 @@
 
 namespace tributary::client {
 
-/// Memory that calls will use repeatedly. Ranks of the same host map it, if it can be shared; for memory of a GPU the
-/// resources of its calls were prepared; on tcp it needs nothing else.
+/// Memory that calls will use repeatedly. Ranks of the same host map it, if it can be shared. For memory of a GPU the
+/// library has prepared the resources of its calls. The transport tcp needs no further registration.
 struct RegisteredMemory {
   std::uint64_t comm_id = 0;
   const void* address = nullptr;
   std::size_t bytes = 0;
-  std::unique_ptr<transport::KeptMemory> kept;  // nullptr: the transport registers nothing
+  std::unique_ptr<transport::KeptMemory> kept;  // nullptr: the transport needs no registration
   std::unique_ptr<transport::KeptMemory> lent;  // nullptr: no connection of the transport reads it in place
   std::vector<local::AnnouncedRange> announced{};
-  std::string not_shared{};  // why no rank of this host maps it
+  std::string not_shared{};  // the reason why no rank of this host maps the memory
 };
 
 class Comm {
  public:
-  /// Blocks until the ranks have met, at most for the time-out. After an error nothing is left.
+  /// Makes a communicator. Blocks until the ranks have met, at most for the time-out. After an error no part of it is
+  /// left.
   [[nodiscard]] static Result<std::shared_ptr<Comm>> create(std::uint32_t nranks, const UniqueId& id,
                                                             std::uint32_t rank, const ClientSettings& settings);
   Comm(std::uint32_t nranks, std::uint32_t rank);
@@ -40,51 +41,53 @@ class Comm {
   [[nodiscard]] std::uint32_t size() const noexcept { return nranks_; }
   [[nodiscard]] CommErrors& errors() const noexcept { return *errors_; }
   [[nodiscard]] std::shared_ptr<CommErrors> shared_errors() const noexcept { return errors_; }
-  /// True if this process made it; false in a child of that process.
+  /// True in the process that made this object; false in a child of that process.
   [[nodiscard]] bool of_this_process() const noexcept;
 
-  /// Queues the call; the request gets the outcome. Errc::bad_argument once finalize was called, aborted once the
-  /// communicator is over.
+  /// Queues the call; the request gets the outcome. Errc::bad_argument: finalize() was called before. Errc::aborted:
+  /// the communicator has ended.
   using Next = ProgressThread::Next;
   [[nodiscard]] Status start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next);
-  /// Queues a message. Without a peer it is a receive from any rank.
+  /// Queues a message. Without a peer the message is a receive from any rank.
   [[nodiscard]] Status start(std::optional<std::uint32_t> peer, Message message,
                              const std::shared_ptr<Request>& request, Next next);
-  /// Waits until the request of this communicator is done; this thread makes progress meanwhile. Returns false at the
-  /// deadline.
+  /// Waits until the request, which belongs to this communicator, is done. This thread drives the communicator
+  /// meanwhile. Returns false at the deadline.
   [[nodiscard]] bool wait(Request& request, std::optional<Request::TimePoint> deadline = std::nullopt) {
     if (!request.local()) return thread_->wait(request, deadline);
     return local_->queue.wait([&] { return request.done(); }, deadline);
   }
-  /// Makes the progress that is possible now.
+  /// Does the work that need not wait.
   void help() {
     if (local_) local_->queue.drive();
     thread_->help();
   }
   /// True if the ranks share memory, which then carries all collectives.
   [[nodiscard]] bool local() const noexcept { return local_ != nullptr; }
-  /// Only if local(): blocks until the call has ended; this thread does its part of the work itself.
+  /// Runs a call in shared memory; call it only if local() returns true. Blocks until the call has ended; this thread
+  /// does its part of the work itself.
   [[nodiscard]] Status run(const CheckedCall& call);
   [[nodiscard]] Result<CommunicatorInfo> info();
-  /// Registers memory with this communicator's transport. Returns nullptr if the transport registers nothing, or the
-  /// communicator is over.
+  /// Registers memory with this communicator's transport. Returns nullptr if the transport registers no memory, or the
+  /// communicator has ended.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory) const;
 
-  /// Announces the memory to the ranks of this host, so that they map it. Returns why they cannot; an empty text if
-  /// they can.
+  /// Announces the memory to the ranks of this host, so that they map it. Returns the reason why they cannot map it; an
+  /// empty text if they can.
   [[nodiscard]] std::string announce(RegisteredMemory& memory);
 
   /// Prepares the streams and threads for calls with memory of this GPU.
   [[nodiscard]] Status prepare_gpu(int device) { return stager_->prepare(device); }
-  /// Registers memory of a GPU, if the network can reach it, for as long as the returned object lives. nullptr: its
-  /// data will be staged.
+  /// Registers memory of a GPU, if the network can reach it, as long as the returned object lives. nullptr: its data
+  /// pass through host memory.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_gpu_memory(std::span<std::byte> memory);
 
-  /// Waits until every rank has called it, at most for the time-out.
+  /// Waits until every rank has called finalize(), at most for the time-out.
   [[nodiscard]] Status finalize() { return finalize(false); }
-  /// Finalizes, unless that was done or the communicator has failed; then stops. Returns the error of finalizing.
+  /// Calls finalize(), unless it was called before or the communicator has failed; then stops. Returns the error of
+  /// finalize().
   [[nodiscard]] Status destroy();
-  /// Ends every operation here and on the other ranks, then stops.
+  /// Ends every operation on all ranks, then stops.
   void abort(const std::string& reason);
 
  private:
@@ -97,13 +100,13 @@ class Comm {
   [[nodiscard]] gpu::PathChoice choose_gpu_path(gpu::CudaDriver& driver, int device) const;
   void tell(LogLevel level, const std::string& line) const;
   void abort_all(const Error& why);
-  /// Completes a staged call, whose end comes on a thread of its own, and wakes the driving thread.
+  /// Returns the function that completes a staged call: the call ends on another thread, which then wakes the driver.
   [[nodiscard]] std::function<void(const Status&)> complete_from_outside(const std::shared_ptr<Request>& request);
   [[nodiscard]] Status finalize(bool unless_failed);
   using Done = std::function<void(const Status&)>;
-  /// Runs `question` on the progress thread and waits until its `done` was called, or the communicator is over.
+  /// Runs `question` on the progress thread, and waits until it has called `done`, or the communicator has ended.
   [[nodiscard]] Status ask(std::function<void(Communicator&, Done)> question);
-  /// Ends the thread, and with it every request of this communicator, and its memory registrations.
+  /// Ends the thread, and then every request of this communicator and its memory registrations.
   void stop();
 
   const std::uint32_t nranks_;
@@ -115,10 +118,10 @@ class Comm {
   std::string transport_name_;                              // set only in create()
   gpu::DirectMode gpudirect_ = gpu::DirectMode::automatic;  // set only in create()
   std::unique_ptr<ProgressThread> thread_;
-  std::unique_ptr<gpu::Stager> stager_;  // declared after the thread, which its copies use when they end
+  std::unique_ptr<gpu::Stager> stager_;  // declared after thread_: its copies use the thread when they end
 };
 
-// The live handles of the process. Never destroyed, because threads may still use them while the process ends.
+// The live handles of the process. No table is ever destroyed: threads may still use it while the process ends.
 using CommTable = HandleTable<tributary_comm, Comm, HandleKind::communicator>;
 using RequestTable = HandleTable<tributary_request, Request, HandleKind::request>;
 using MemoryTable = HandleTable<tributary_mem, RegisteredMemory, HandleKind::memory>;

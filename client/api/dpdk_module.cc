@@ -9,7 +9,7 @@
 namespace tributary::client {
 namespace {
 
-/// The folder of this library.
+/// Returns the folder of this library.
 std::string own_folder() {
   Dl_info here{};
   if (::dladdr(reinterpret_cast<const void*>(&dpdk_available), &here) == 0 || here.dli_fname == nullptr) return ".";

@@ -1,7 +1,7 @@
 #pragma once
-// Says which thread may drive a communicator: its progress thread, or one caller who waits for an operation and would
-// otherwise only sleep. A hand-over between threads costs more than a small operation, so a caller keeps the seat from
-// call to call: the thread stays away as long as callers come back (see ProgressThread).
+// Says which thread may drive a communicator: its progress thread, or one caller that waits for an operation and would
+// else only sleep. A change of the driver costs more time than a small operation, so a caller keeps the seat from call
+// to call: the progress thread stays away as long as callers come back (see ProgressThread).
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,13 +15,13 @@ class DrivingSeat {
   enum class Driver : std::uint8_t { nobody, thread, caller };
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// The progress thread has the seat from the start.
+  /// Makes the seat; the progress thread has it first.
   DrivingSeat() = default;
   DrivingSeat(const DrivingSeat&) = delete;
   DrivingSeat& operator=(const DrivingSeat&) = delete;
 
-  /// Returns nobody if the seat was free: it now belongs to `who`, which sees everything that the last driver did.
-  /// Otherwise returns the present driver.
+  /// Returns nobody if the seat was free: it now belongs to `who`, which sees all writes of the last driver. Else
+  /// returns the present driver.
   Driver try_take(Driver who) noexcept {
     Driver present = Driver::nobody;
     driver_.compare_exchange_strong(present, who);
@@ -29,8 +29,8 @@ class DrivingSeat {
   }
   void leave() noexcept {
     driver_.store(Driver::nobody);
-    // Sequentially consistent, as the counting in wait_while(): of two threads, at least one sees the store of the
-    // other.
+    // The store is sequentially consistent, as the count in wait_while(): at least one of the two threads sees the
+    // other's store.
     if (waiting_.load() > 0) notify();
   }
   [[nodiscard]] Driver driver() const noexcept { return driver_.load(); }
@@ -43,7 +43,7 @@ class DrivingSeat {
     }
     waiting_.fetch_sub(1);
   }
-  /// Lets waiting threads go on, because no driver will leave the seat any more.
+  /// Lets waiting threads go on, because from now on no driver leaves the seat.
   void close() {
     {
       const std::lock_guard lock(mutex_);
@@ -60,7 +60,7 @@ class DrivingSeat {
   void notify() noexcept {
     {
       const std::lock_guard lock(mutex_);
-    }  // every thread that has seen the old driver waits by now
+    }  // every thread that has seen the old driver is now in its wait
     changed_.notify_all();
   }
 

@@ -12,7 +12,8 @@ std::atomic<std::uint64_t> generation{1};
 }  // namespace
 
 std::uint64_t fork_generation() noexcept {
-  // The handler cannot be removed, so the library must never be unloaded: it is linked with -z nodelete.
+  // Register the handler for ever: it cannot be removed. So the library is linked with -z nodelete: it is never
+  // unloaded.
   static const int registered = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1); });
   static_cast<void>(registered);
   return generation.load(std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 #pragma once
-// A forked child has its parent's handles but none of its threads, so it must not use anything of its parent's.
+// Tells a forked child from its parent. The child has its parent's handles but none of its threads, so it must not use
+// the parent's objects.
 #include <cstdint>
 
 namespace tributary::client {

@@ -1,5 +1,5 @@
 #pragma once
-// The border between C callers and the C++ behind them: no exception crosses it.
+// The border between C callers and the C++ code: no exception crosses it.
 #include <exception>
 #include <memory>
 #include <new>
@@ -22,7 +22,8 @@ tributary_status guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-/// Returns false, with the error reported, if there is no communicator, or if it belongs to another process.
+/// Returns true if this process can use the communicator. Else reports the error: there is no communicator, or it
+/// belongs to another process.
 template <class Found>
 [[nodiscard]] bool usable(const char* function, const tributary_comm* handle, const Found& comm) {
   if (!comm) {
@@ -40,8 +41,8 @@ template <class Found>
   return true;
 }
 
-/// Returns the communicator behind a handle; nullptr, with the error reported, if it is not live or belongs to another
-/// process.
+/// Returns the communicator behind a handle. If the handle is not live, or belongs to another process, reports the
+/// error and returns nullptr.
 [[nodiscard]] inline std::shared_ptr<Comm> live(const char* function, const tributary_comm* handle) {
   auto comm = comms().find(handle);
   return usable(function, handle, comm) ? std::move(comm) : nullptr;

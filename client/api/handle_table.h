@@ -1,7 +1,7 @@
 #pragma once
-// The objects behind the C API's opaque pointers. A handle is no address but a place in a table and the generation of
-// its use. So a handle that was freed, that was inherited over a fork, or that never was one, is told apart from a live
-// one and never dereferenced.
+// The objects behind the C API's opaque pointers. A handle is not an address: it contains a place in a table and the
+// generation of the place's use. So the table recognizes a handle that was freed, that a fork inherited, or that never
+// was a handle, and never dereferences it.
 //
 //   63          28 27      4 3    0
 //   | generation  | place   | kind |      kind is not 0, so no handle is NULL
@@ -21,8 +21,8 @@ static_assert(sizeof(void*) == 8, "handles need 64-bit pointers");
 
 enum class HandleKind : std::uint8_t { communicator = 1, request = 2, memory = 3 };
 
-/// Any thread may make any call. `Opaque` is the C API's incomplete type, `T` the object. Objects are shared, so that
-/// one that a thread removes stays alive for another thread that is using it.
+/// A table of handles. Any thread may make any call. `Opaque` is the C API's incomplete type, `T` the object's type.
+/// Objects are shared: if one thread removes an object, it stays alive for another thread that uses it.
 template <class Opaque, class T, HandleKind kind>
 class HandleTable {
   struct Place;
@@ -32,8 +32,8 @@ class HandleTable {
   static constexpr std::size_t kChunksMax = 1024;
   static constexpr std::size_t kPlacesMax = kPlacesPerChunk * kChunksMax;
 
-  /// The object behind a handle, for one call on one thread: cheaper than find(). It lives until this is destroyed,
-  /// even if the handle ends meanwhile. A place whose object is pinned is not used again.
+  /// The object behind a handle, for one call on one thread: cheaper than find(). The object lives until the Pinned is
+  /// destroyed, even if the handle ends meanwhile. The table does not use a place again while its object is pinned.
   class Pinned {
    public:
     Pinned(Pinned&& other) noexcept : table_(other.table_), place_(std::exchange(other.place_, nullptr)) {}
@@ -52,7 +52,7 @@ class HandleTable {
     Place* place_;
   };
 
-  /// nullptr when kPlacesMax handles are live.
+  /// Adds an object, and returns its handle; nullptr if kPlacesMax handles are live.
   [[nodiscard]] Opaque* insert(std::shared_ptr<T> object) {
     const auto place = take_place();
     if (!place) return nullptr;
@@ -62,7 +62,7 @@ class HandleTable {
     return to_handle(*place, at.generation.load(std::memory_order_relaxed));
   }
 
-  /// nullptr for a handle that is not live.
+  /// Returns the object behind a handle; nullptr if the handle is not live.
   [[nodiscard]] std::shared_ptr<T> find(const Opaque* handle) const {
     const Place* at = place_of(handle);
     if (at == nullptr) return nullptr;
@@ -70,18 +70,19 @@ class HandleTable {
     return at->generation.load(std::memory_order_relaxed) == generation_of(handle) ? at->object : nullptr;
   }
 
-  /// Empty for a handle that is not live.
+  /// Returns the object behind a handle; empty if the handle is not live.
   [[nodiscard]] Pinned pin(const Opaque* handle) {
     Place* at = place_of(handle);
     if (at == nullptr) return {*this, nullptr};
-    // Either this load sees that the handle has ended, or remove() sees the pin: both are sequentially consistent.
+    // The accesses are sequentially consistent: this load sees that the handle has ended, or remove() sees the pin.
     at->pins.fetch_add(1);
     if (at->generation.load() == generation_of(handle)) return {*this, at};
     unpin(*at);
     return {*this, nullptr};
   }
 
-  /// Ends the handle; nullptr if it was not live. If several callers remove it, one gets the object.
+  /// Ends the handle, and returns its object; nullptr if the handle was not live. If several callers remove one handle,
+  /// only one of them gets the object.
   std::shared_ptr<T> remove(const Opaque* handle) {
     Place* at = place_of(handle);
     if (at == nullptr) return nullptr;
@@ -97,7 +98,7 @@ class HandleTable {
     return object;
   }
 
-  /// Ends every handle for whose object `is_one(object)` holds, and calls `then(object)` for each.
+  /// Ends every handle for whose object `is_one(object)` returns true, and calls `then(object)` for each of them.
   template <class Predicate, class Then>
   void remove_if(Predicate is_one, Then then) {
     std::size_t used = 0;
@@ -117,7 +118,7 @@ class HandleTable {
     }
   }
 
-  /// The generation of the place's next use, with as many bits as travel in a handle.
+  /// Returns the generation of a place's next use; it has as many bits as a handle has for it.
   [[nodiscard]] static constexpr std::uint64_t next(std::uint64_t generation) noexcept {
     return generation == kGenerationMax ? 1 : generation + 1;
   }
@@ -136,9 +137,9 @@ class HandleTable {
 
   struct Place {
     mutable std::mutex mutex;
-    std::atomic<std::uint64_t> generation{1};  // the present or next use; 36 bits of this travel in a handle
+    std::atomic<std::uint64_t> generation{1};  // the present or next use; a handle has 36 bits of it
     std::atomic<std::uint32_t> pins{0};
-    std::atomic<bool> ended{false};  // the handle was removed; the object goes with its last pin
+    std::atomic<bool> ended{false};  // the handle was removed; the object ends with its last pin
     std::size_t index = 0;
     std::shared_ptr<T> object;
   };
@@ -158,10 +159,10 @@ class HandleTable {
   void unpin(Place& at) {
     if (at.pins.fetch_sub(1) == 1 && at.ended.load()) clear(at);
   }
-  /// Called by the thread that ends the handle, and by the one that ends the last pin; the first of them clears the
-  /// place.
+  /// Called by the thread that ends the handle, and by the thread that ends the last pin; the first of the two clears
+  /// the place.
   void clear(Place& at) {
-    std::shared_ptr<T> object;  // ends after the lock
+    std::shared_ptr<T> object;  // destroyed after the lock is released
     {
       std::lock_guard lock(at.mutex);
       if (!at.ended.load() || at.pins.load() != 0) return;
@@ -202,7 +203,7 @@ class HandleTable {
 
   mutable std::mutex mutex_;
   std::deque<std::size_t> free_;
-  std::size_t used_ = 0;  // places that were ever used
+  std::size_t used_ = 0;  // number of places that were ever used
   std::deque<std::unique_ptr<Chunk>> owned_;
   std::array<std::atomic<Chunk*>, kChunksMax> chunks_{};
 };

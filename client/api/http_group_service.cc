@@ -28,17 +28,17 @@ ManagerClient make_client(const HttpGroupServiceSettings& settings, std::chrono:
                                        .token = settings.token,
                                        .connect_limit = std::min(kConnectLimit, limit),
                                        .request_limit = limit});
-  return std::move(client).value();  // create() has tried this URL
+  return std::move(client).value();  // create() has checked this URL
 }
 
-/// The coordinator asks for a new group if the manager has forgotten this one, or if the manager has it at another
-/// epoch. Errc::bad_argument tells it so.
+/// Returns the error for the coordinator. If the manager has forgotten the group, or has it at another epoch, this is
+/// Errc::bad_argument: the coordinator then asks for a new group.
 Error translate(Error error) {
   if (error.code == Errc::peer_gone || error.code == Errc::mismatch) error.code = Errc::bad_argument;
   return error;
 }
 
-/// Makes a name that no other process has; with the number of the attempt it identifies a request.
+/// Makes a name that no other process has. The name and the number of the attempt identify a request.
 std::string make_request_name() {
   std::array<std::byte, 16> bytes{};
   return random_bytes(bytes) ? to_hex(bytes) : "";
@@ -48,8 +48,8 @@ bool may_be_forgotten(Errc code) {
   return code == Errc::peer_gone || code == Errc::mismatch;
 }
 
-/// The record that the manager signed with the newest trees. With it, a manager that stood still for long, or restarts
-/// without its store or with an older one, takes the group in again. Used on the helper thread alone.
+/// The record that the manager signed with the newest trees. With this record, a manager takes the group in again after
+/// it stood still for long, or restarted without its store or with an older store. Only the helper thread uses it.
 class KeptRecord {
  public:
   void note_hosts(const std::vector<std::string>& hosts) { hosts_ = hosts; }
@@ -82,7 +82,7 @@ class KeptRecord {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::hours kRecordAge{6};  // short beside the days for which the manager takes a record
+  static constexpr std::chrono::hours kRecordAge{6};  // much less than the days for which the manager accepts a record
 
   void note_record(std::string record) {
     record_ = std::move(record);
@@ -90,7 +90,7 @@ class KeptRecord {
   }
 
   std::vector<std::string> hosts_;
-  std::uint64_t group_ = 0;  // 0: there is no record
+  std::uint64_t group_ = 0;  // the record's group; 0: there is no record
   std::uint32_t epoch_ = 0;
   std::string record_;
   Clock::time_point taken_at_;
@@ -144,7 +144,7 @@ struct HttpGroupService::Impl {
     return task;
   }
 
-  // A group that is not given back in time returns to the manager when its lease ends.
+  // Gives back some of the released groups. The others return to the manager when their leases end.
   void give_back() {
     if (released.empty()) return;
     ManagerClient last =
@@ -156,11 +156,11 @@ struct HttpGroupService::Impl {
   const std::string request_name;  // empty: the system has no random bytes, and requests have no names
   transport::Transport& transport;
   ManagerClient client;
-  KeptRecord kept;  // used on the helper thread
+  KeptRecord kept;  // only the helper thread uses it
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
-  // Released, but not given back yet; under the mutex until the thread is `stopping`.
+  // Groups that were released, but not given back yet; under the mutex until the thread is `stopping`.
   std::vector<std::uint64_t> released;
   bool stopping = false;
   std::thread thread;
@@ -248,7 +248,7 @@ void HttpGroupService::release(std::uint64_t group) {
   }
   impl_->add([group, impl = impl_.get()](ManagerClient& client) {
     const auto answer = client.delete_group(group);
-    if (!answer && answer.error().code != Errc::peer_gone) return;  // tries once more at the end
+    if (!answer && answer.error().code != Errc::peer_gone) return;  // give_back() tries once more at the end
     const std::lock_guard lock(impl->mutex);
     std::erase(impl->released, group);
   });

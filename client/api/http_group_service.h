@@ -1,5 +1,6 @@
 #pragma once
-// The manager's service over HTTP. A helper thread asks, so the communicator's own thread never waits for the manager.
+// The manager's service over HTTP. A helper thread sends the requests, so the communicator's own thread never waits for
+// the manager.
 #include <memory>
 #include <string>
 
@@ -9,16 +10,16 @@
 namespace tributary::client {
 
 struct HttpGroupServiceSettings {
-  std::string url;    // "http://host:7470"
-  std::string token;  // may be empty
+  std::string url;    // URL such as "http://host:7470"
+  std::string token;  // the job's token; may be empty
 };
 
-/// Answers come through Transport::post, so on the communicator's thread. The communicator's thread also makes
-/// requests; the helper thread is hidden inside. The destructor cancels a request under way, gives back the groups for
-/// which release() was called, and ends within about two seconds whatever the manager does.
+/// The service. The communicator's thread calls it, and gets the answers through Transport::post; only this class knows
+/// the helper thread. The destructor cancels a request under way, gives back the groups for which release() was called,
+/// and ends within about two seconds even if the manager does not answer.
 class HttpGroupService final : public GroupService {
  public:
-  /// Errc::bad_config if the text is no URL.
+  /// Makes the service. Errc::bad_config: the text is no URL.
   [[nodiscard]] static Result<std::unique_ptr<HttpGroupService>> create(HttpGroupServiceSettings settings,
                                                                         transport::Transport& transport);
   ~HttpGroupService() override;

@@ -47,7 +47,7 @@ bool is_virtual(std::string_view name) {
   return false;
 }
 
-/// The rank of an address among those to advertise; lower is better; nullopt: never advertise it.
+/// Returns how suitable an address is for other ranks; lower is better; nullopt: never advertise it.
 std::optional<int> preference(const ifaddrs& one) {
   if (one.ifa_addr == nullptr || (one.ifa_flags & IFF_UP) == 0 || (one.ifa_flags & IFF_LOOPBACK) != 0)
     return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<int> preference(const ifaddrs& one) {
   const int last = is_virtual(one.ifa_name) ? 2 : 0;
   if (family == AF_INET) return last;
   if (family != AF_INET6) return std::nullopt;
-  // Skip link-local addresses: they mean nothing without their interface, whose name differs from host to host.
+  // Skip link-local addresses: they need the name of their interface, which differs from host to host.
   if (IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(one.ifa_addr)->sin6_addr)) return std::nullopt;
   return last + 1;
 }
@@ -75,7 +75,7 @@ std::string first_address() {
   return best;
 }
 
-/// Returns "127.0.0.1" or "::1" for a name of the loopback, else an empty text. Looks up no name but "localhost".
+/// Returns "127.0.0.1" or "::1" for a name of the loopback, else an empty text. The only name it knows is "localhost".
 std::string loopback_of(std::string_view master) {
   if (master == "localhost" || master.starts_with("127.")) return kLoopback;
   return master == "::1" ? "::1" : "";
@@ -90,8 +90,8 @@ std::unique_ptr<addrinfo, FreeAddresses> numeric(const std::string& host) {
   return std::unique_ptr<addrinfo, FreeAddresses>(found);
 }
 
-/// Returns the GPU's id on the PCI bus, assuming that a process uses the GPU of its local rank; "" if this process has
-/// not loaded the CUDA driver by itself: this must not load it.
+/// Returns the GPU's id on the PCI bus. It assumes that a process uses the GPU of its local rank. Returns "" if this
+/// process has not loaded the CUDA driver: the library must not load it for this question.
 std::string gpu_in_use(std::size_t local_rank) {
   void* const loaded = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (loaded == nullptr) return {};
@@ -147,7 +147,7 @@ RdmaWish rdma_wish(const ClientSettings& settings) {
           .busy_poll = settings.rdma_busy_poll};
 }
 
-// Connect a datagram socket: that sends nothing, but makes the system choose a route and a source address.
+// Connects a datagram socket: this sends no packet, but makes the system choose a route and a source address.
 std::string address_towards(const std::string& host) {
   const auto to = numeric(host);
   if (!to) return {};

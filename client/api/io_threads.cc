@@ -15,7 +15,7 @@ constexpr std::uint64_t kRatePerThread = 20'000'000'000;
 constexpr std::uint32_t kCoresPerThread = 4;
 constexpr std::uint32_t kThreadsMax = 8;
 
-/// The cores on which the process may run.
+/// Returns the number of cores on which the process may run.
 std::uint32_t cores_allowed() {
   cpu_set_t set;
   CPU_ZERO(&set);

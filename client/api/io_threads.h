@@ -1,5 +1,5 @@
 #pragma once
-// How many threads of a rank read and write.
+// Chooses the number of threads of a rank that read and write.
 #include <cstdint>
 #include <string>
 
@@ -8,10 +8,10 @@
 
 namespace tributary::client {
 
-/// The number of I/O threads for a link of `link_rate` bits per second (0: not known) where the process may run on
+/// Returns the number of I/O threads for a link of `link_rate` bits per second (0: not known) if the process may run on
 /// `cores` cores. 1: the thread that drives the communicator reads and writes itself. One thread moves 3 GB/s over TCP
-/// (docs/performance.md), so each stands for 20 Gbit/s; no more than a quarter of the cores, and 8, because the ranks
-/// of a host share its cores with the job's own threads.
+/// (docs/performance.md), so each thread counts as 20 Gbit/s. The number is at most 8, and at most a quarter of the
+/// cores, because the ranks of a host share its cores with the job's own threads.
 [[nodiscard]] std::uint32_t io_threads_for(std::uint64_t link_rate, std::uint32_t cores) noexcept;
 
 /// Returns the parameters of the transport "tcp" for a rank with this address.

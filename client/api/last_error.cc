@@ -9,7 +9,7 @@ namespace {
 struct ThreadError {
   std::string sentence;
   std::uint64_t comm = 0;
-  std::string shown;  // the text that last_error() returned last
+  std::string shown;  // the text that the last call of last_error() returned
 };
 
 ThreadError& this_thread() {
@@ -52,7 +52,7 @@ tributary_status to_status(Errc code) noexcept {
     case Errc::corrupt:
       return TRIBUTARY_ERROR_INTERNAL;
   }
-  return TRIBUTARY_ERROR_INTERNAL;  // another rank's message may carry a code that this version does not know
+  return TRIBUTARY_ERROR_INTERNAL;  // a message of another rank may have a code that this version does not know
 }
 
 CommErrors::CommErrors() : id_(next_id()) {}
@@ -78,7 +78,7 @@ tributary_status report(Errc code, const std::string& sentence, CommErrors* comm
     mine.comm = comm != nullptr ? comm->id() : 0;
     if (comm != nullptr) comm->set(sentence);
   } catch (const std::exception&) {
-    // There is no memory for the sentence, so only the status is returned.
+    // Return only the status: there is no memory for the sentence.
   }
   return to_status(code);
 }

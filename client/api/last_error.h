@@ -1,5 +1,5 @@
 #pragma once
-// The errors that tributary_last_error returns: per thread, and per communicator.
+// The errors that tributary_last_error returns: one for each thread, and one for each communicator.
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -11,7 +11,7 @@ namespace tributary::client {
 
 [[nodiscard]] tributary_status to_status(Errc code) noexcept;
 
-/// A communicator's last error; shared by it and its requests. Any thread.
+/// A communicator's last error. The communicator and its requests share this object. Any thread.
 class CommErrors {
  public:
   CommErrors();
@@ -26,12 +26,12 @@ class CommErrors {
   std::string sentence_;
 };
 
-/// Notes the error for this thread and, if there is one, for the communicator. Returns its status.
+/// Notes the error for this thread and, if `comm` is not nullptr, for the communicator. Returns the error's status.
 tributary_status report(const Error& error, CommErrors* comm = nullptr) noexcept;
 tributary_status report(Errc code, const std::string& sentence, CommErrors* comm = nullptr) noexcept;
 
-/// Returns this thread's last error if it was about `comm`, else the communicator's own last one; with nullptr, this
-/// thread's last error. Valid until this thread's next call.
+/// Returns this thread's last error if it was about `comm`, else the communicator's last error; with nullptr, this
+/// thread's last error. The text is valid until this thread's next call.
 [[nodiscard]] const char* last_error(const CommErrors* comm) noexcept;
 
 }  // namespace tributary::client

@@ -9,17 +9,17 @@ namespace tributary::client {
 namespace {
 using namespace std::chrono_literals;
 
-// The other ranks are working, and their next chunk comes about now.
+// The time until the driver's next turn while the other ranks work on the call: their next chunk comes soon.
 constexpr transport::Duration kEager = 200us;
-// The other ranks are not working on the call, or they compute.
+// The time until the driver's next turn while no other rank has made progress: the ranks compute, for example.
 constexpr transport::Duration kPatient = 1ms;
 constexpr transport::Duration kInspectPeriod = 4ms;
-// The time within which a region registered by another rank is mapped while no call is under way.
+// The time between two looks for regions that other ranks have registered, while no call is under way.
 constexpr transport::Duration kAttendPeriod = 20ms;
 }  // namespace
 
-// A thread that posts a call counts it first and then looks at attends_. Both sides are sequentially consistent, so one
-// of the two sees the other.
+// Drives neglected calls. A thread that posts a call first counts it and then reads attends_. The accesses of both
+// threads are sequentially consistent, so at least one of the two threads sees the other's write.
 transport::Duration LocalCare::turn(transport::TimePoint now, transport::Duration limit) {
   if (!calls_) return limit;
   local::CallQueue& queue = calls_->queue;

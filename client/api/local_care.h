@@ -10,15 +10,15 @@ namespace tributary::client {
 
 class LocalCare {
  public:
-  /// Call once, before any call is made.
+  /// Sets the calls; call this once, before the first of them.
   void take(std::shared_ptr<local::GroupCalls> calls) { calls_ = std::move(calls); }
 
-  // Called by the driver.
-  /// Drives neglected calls. Returns for how long the driver may then do something else, at most `limit`.
+  // Only the driver calls the following function.
+  /// Drives neglected calls. Returns how long the driver may then do other work, at most `limit`.
   [[nodiscard]] transport::Duration turn(transport::TimePoint now, transport::Duration limit);
-  // Called by any thread.
+  // Any thread may call the following functions.
   [[nodiscard]] bool neglected() const noexcept { return calls_ != nullptr && calls_->queue.neglected(); }
-  /// True if the driver has seen that calls are neglected, and will come back soon by itself.
+  /// True if the driver has seen neglected calls, and will soon call turn() again by itself.
   [[nodiscard]] bool attends() const noexcept { return attends_.load(); }
 
  private:

@@ -31,8 +31,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) noexcept {
   return spdlog::level::info;
 }
 
-// The logger is not in spdlog's registry, which belongs to the process's own use of spdlog, and is never destroyed:
-// progress threads may still log while the process ends.
+// Returns the logger. It is not in spdlog's registry, which belongs to the process's own use of spdlog. It is never
+// destroyed, because progress threads may still log while the process ends.
 spdlog::logger& logger() {
   static spdlog::logger* const one = [] {
     auto made = std::make_unique<spdlog::logger>("tributary", std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -49,7 +49,7 @@ void set_log_format(service::LogFormat format) noexcept {
   try {
     logger().set_formatter(std::make_unique<service::LogFormatter>(format, kComponent));
   } catch (const std::exception&) {
-    // There is no memory for it, so the lines keep their form.
+    // Keep the form of the lines: there is no memory for a formatter.
   }
 }
 
@@ -57,7 +57,7 @@ void set_log_level(LogLevel level) noexcept {
   try {
     logger().set_level(to_spdlog(level));
   } catch (const std::exception&) {
-    // There is no memory for a logger, so nothing will be logged.
+    // Log no lines: there is no memory for a logger.
   }
 }
 
@@ -73,7 +73,7 @@ void log(LogLevel level, std::string_view line) noexcept {
   try {
     logger().log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
   } catch (const std::exception&) {
-    // The line is lost, as log.h says.
+    // Lose the line, as log.h says.
   }
 }
 

@@ -47,16 +47,17 @@ namespace {
 
 struct Open {
   std::unique_ptr<Meeting> meeting;
-  // A forked child must neither use nor close its parent's listener: both share the kernel's side of it.
+  // The process that made the meeting. A forked child must neither use nor close its parent's listener: the two
+  // processes share the kernel's object.
   std::uint64_t process;
 };
 
 struct Registry {
   std::mutex mutex;
-  std::deque<Open> meetings;  // the oldest first
+  std::deque<Open> meetings;  // from the oldest to the newest
 };
 
-// Never destroyed, because communicators may be made and ended while the process ends.
+// Returns the registry. It is never destroyed: communicators may be made and ended while the process ends.
 Registry& registry() {
   static Registry* const one = new Registry;
   return *one;
@@ -71,7 +72,7 @@ Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::stri
   if (!meeting) return std::unexpected(meeting.error());
   auto bytes = encode((*meeting)->id());
   if (!bytes) return bytes;
-  Open oldest{};  // to be closed outside the lock
+  Open oldest{};  // closed after the lock is released
   std::lock_guard lock(registry().mutex);
   registry().meetings.push_back({std::move(*meeting), fork_generation()});
   if (registry().meetings.size() > kMeetingsMax) {

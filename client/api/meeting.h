@@ -1,5 +1,6 @@
 #pragma once
-// The listener behind a unique id, where a group meets: from tributary_get_unique_id until rank 0's communicator ends.
+// The listener behind a unique id, where a group meets. It lives from tributary_get_unique_id until rank 0's
+// communicator ends.
 #include <cstddef>
 #include <memory>
 
@@ -10,10 +11,10 @@
 
 namespace tributary::client {
 
-/// Used by one thread at a time: the thread that takes it from the registry also takes over its transport.
+/// A meeting. One thread at a time uses it: the thread that takes it from the registry also takes over its transport.
 class Meeting {
  public:
-  /// Listens at `host` with the transport of that name, and makes the id.
+  /// Makes an id, and listens at `host` with the transport of this name.
   [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& transport, const std::string& host,
                                                              const TcpWish& tcp, PacketSecurity security,
                                                              const DpdkRank& dpdk, const RdmaWish& rdma,
@@ -23,8 +24,8 @@ class Meeting {
   [[nodiscard]] const UniqueId& id() const noexcept { return id_; }
   [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
   [[nodiscard]] const std::shared_ptr<transport::LinkKeys>& keys() const noexcept { return keys_; }
-  /// Passes connections to `acceptor` from now on. Until then they wait in the system's queue, because no thread polls
-  /// the transport.
+  /// Passes connections to `acceptor` from now on. Earlier connections have waited in the system's queue, because no
+  /// thread polled the transport.
   void deliver_to(transport::Acceptor& acceptor) noexcept;
 
  private:
@@ -38,14 +39,14 @@ class Meeting {
   std::unique_ptr<transport::Listener> listener_;
 };
 
-/// The meetings that no communicator has taken yet. An id that is never taken costs a listener and a few descriptors,
-/// so at most kMeetingsMax are kept: opening another closes the oldest, whose id cannot be used any more. Any thread.
+/// The most meetings that no communicator has taken yet. Each of them costs a listener and a few descriptors. If there
+/// are more, open_meeting() closes the oldest meeting, whose id is then invalid. Any thread.
 inline constexpr std::size_t kMeetingsMax = 64;
 [[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
                                                  const TcpWish& tcp, PacketSecurity security, const DpdkRank& dpdk,
                                                  const RdmaWish& rdma, const UdpRank& udp);
-/// Returns nullptr if this process did not make the id, if a communicator has taken it, or if kMeetingsMax newer
-/// meetings closed it.
+/// Takes the meeting of an id. Returns nullptr if this process did not make the id, if a communicator has taken it, or
+/// if kMeetingsMax newer meetings closed it.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
 
 }  // namespace tributary::client

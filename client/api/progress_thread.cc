@@ -17,19 +17,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The precision of time-outs, and how often an idle process wakes up.
+// The periods of ticks: they limit the precision of time-outs, and say how often an idle process wakes up.
 constexpr transport::Duration kTickBusy = 4ms;
 constexpr transport::Duration kTickIdle = 25ms;
-// The limit for the last messages to other ranks. They are a few bytes each, so only a peer that does not read takes so
-// long.
+// The limit for the last messages to other ranks. Each message has a few bytes, so only a peer that does not read takes
+// so long.
 constexpr transport::Duration kFlushLimit = 200ms;
-// How often a parked thread looks whether callers still drive. It uses the shorter period if they leave an operation
-// behind that no caller waits for. Otherwise the period doubles each time, because with more ranks than cores each look
+// The period in which a parked thread looks whether callers still drive. It uses the shorter period if callers have
+// left an operation for which no caller waits. Else the period doubles each time: with more ranks than cores, each look
 // takes the core from a rank that works.
 constexpr transport::Duration kParkPeriodMin = 250us;
 constexpr transport::Duration kParkPeriodMax = 4ms;
-// How long after the last caller the thread expects another one. Meanwhile messages of other ranks lie in the sockets;
-// that delays only control messages.
+// The time for which the thread expects another caller after the last one. Meanwhile messages of other ranks wait in
+// the sockets; this delays only control messages.
 constexpr transport::Duration kLinger = 10ms;
 
 }  // namespace
@@ -47,7 +47,8 @@ ProgressThread::~ProgressThread() {
   stop();
 }
 
-// An exception in a caller's turn ends the communicator on its own thread, as if that thread had driven.
+// Runs `work` on the caller's thread. If it throws, the progress thread ends the communicator, as if it had driven
+// itself.
 template <class Work>
 void ProgressThread::as_caller(Work work, bool comes_back) {
   try {
@@ -74,10 +75,10 @@ bool ProgressThread::submit(Call call, Next next) {
   if (next != Next::large && seat_.try_take(Driver::caller) == Driver::nobody) {
     as_caller(
         [&] {
-          if (broken_) return;  // the end that is coming completes the call, as all others
-          run_calls();          // the calls submitted before
+          if (broken_) return;  // the end of the communicator completes all calls
+          run_calls();          // calls that were submitted before
           call(*communicator_);
-          if (next == Next::leave) turn(transport_->now());  // sends what it has queued
+          if (next == Next::leave) turn(transport_->now());  // send what the call has queued
         },
         next == Next::wait);
     return true;
@@ -112,7 +113,7 @@ bool ProgressThread::wait(Request& request, std::optional<transport::TimePoint> 
       continue;
     }
     callers_.fetch_sub(1);
-    sleepers_.fetch_add(1);  // before the look at the seat: see leave_seat()
+    sleepers_.fetch_add(1);  // before driver() is read: see leave_seat()
     if (seat_.driver() == Driver::caller) static_cast<void>(request.wait(deadline));
     sleepers_.fetch_sub(1);
     if (deadline && transport::Clock::now() >= *deadline) break;
@@ -142,14 +143,14 @@ void ProgressThread::wake_driver() {
   if (!over_) transport_->post([] {});
 }
 
-// A parked thread looks by itself, soon enough.
+// Makes the driver look at local calls. A thread that attends to them already does so by itself.
 void ProgressThread::attend_to_local() {
   if (local_care_.attends()) return;
   wake_driver();
   hurry();
 }
 
-/// Wakes a thread that is parked for long, so that it looks soon.
+/// Wakes the thread if it is parked for a long period, so that it looks soon.
 void ProgressThread::hurry() {
   if (!patient_.load()) return;
   {
@@ -194,7 +195,7 @@ void ProgressThread::stop() {
     {
       std::lock_guard lock(mutex_);
       stopping_.store(true, std::memory_order_relaxed);
-      if (!over_) transport_->post([] {});  // wakes poll()
+      if (!over_) transport_->post([] {});  // wake poll()
     }
     recall();
     thread_.join();
@@ -215,7 +216,7 @@ void ProgressThread::run() {
     over_ = true;
     calls_.clear();
   }
-  seat_.close();  // the seat stays the thread's
+  seat_.close();  // the thread keeps the seat
   communicator_.reset();
   parts_.service.reset();
   parts_.meeting.reset();
@@ -245,7 +246,7 @@ void ProgressThread::drive() {
   tell_end();
 }
 
-/// One round: does what is due, then takes what arrives within the time.
+/// Does one round: does the work that is due, then handles what arrives until the time `until`.
 void ProgressThread::turn(transport::TimePoint until) {
   const transport::TimePoint now = transport_->now();
   if (now >= next_tick_) {
@@ -268,8 +269,8 @@ void ProgressThread::let_callers_drive() {
 void ProgressThread::park() {
   std::unique_lock lock(park_mutex_);
   parked_.store(true);
-  // Sequentially consistent, like the stores and looks of leave_seat() and of a thread that posts a local call: one of
-  // the two sides sees the other.
+  // The accesses are sequentially consistent, as those of leave_seat() and of a thread that posts a local call: at
+  // least one of the two threads sees the other's write.
   patient_.store(park_period_ > kParkPeriodMin);
   if (unfinished_.load() || local_care_.neglected()) park_period_ = kParkPeriodMin;
   if (park_changed_.wait_for(lock, park_period_, [this] { return recalled_ || hurried_; })) {
@@ -295,7 +296,7 @@ bool ProgressThread::take_over() {
     park_period_ = std::min(park_period_ * 2, kParkPeriodMax);
     if (!must) return false;
   }
-  if (callers_.load() > 0 && !stopping_.load()) return false;  // the caller that drives runs the queued calls, too
+  if (callers_.load() > 0 && !stopping_.load()) return false;  // the caller that drives also runs the queued calls
   const bool needed = unfinished_.load(std::memory_order_relaxed) || local_care_.neglected();
   if (!must && !needed && now - driven_at_ < kLinger) return false;
   return seat_.try_take(Driver::thread) == Driver::nobody;
@@ -306,7 +307,7 @@ void ProgressThread::flush() {
   for (int quiet = 0; quiet < 2 && transport_->now() < limit;) quiet = transport_->poll(1ms) == 0 ? quiet + 1 : 0;
 }
 
-// Rank 0 logs at info, the others at debug: one line for a communicator, not one for each rank.
+// Logs a line about the path: rank 0 at info, other ranks at debug, so that a communicator logs one line in all.
 void ProgressThread::tell_path(const std::string& line, bool unwanted) const {
   const LogLevel level = parts_.settings.rank != 0 ? LogLevel::debug : unwanted ? LogLevel::warn : LogLevel::info;
   if (logs(level)) log(level, line + ", transport " + parts_.transport_name);

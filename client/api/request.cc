@@ -14,7 +14,7 @@ void Request::complete(const Status& status) {
     outcome_ = status;
     if (!status) comm_->set(status.error().message);
     done_.store(true, std::memory_order_release);  // pairs with done()
-    // Notify under the lock: a waiting thread may destroy the request as soon as it can see that it is done.
+    // Notify under the lock: a waiting thread may destroy the request as soon as it can see that done_ is true.
     changed_.notify_all();
     then = std::exchange(then_, nullptr);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// One call's outcome: the driver of the communicator sets it once, and any thread may wait for it.
+// The outcome of one call: the driver of the communicator sets it once, and any thread may wait for it.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -23,44 +23,44 @@ class Request {
   explicit Request(std::shared_ptr<CommErrors> comm, std::weak_ptr<Comm> driver = {}, bool local = false)
       : comm_(std::move(comm)), driver_(std::move(driver)), local_(local) {}
 
-  /// Sets the outcome; the first call counts.
+  /// Sets the outcome; later calls do nothing.
   void complete(const Status& status);
   [[nodiscard]] bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// Returns true when it is done. Waits for ever without a deadline.
+  /// Waits until the request is done, and returns true; false at the deadline. Without a deadline it waits for ever.
   [[nodiscard]] bool wait(std::optional<TimePoint> deadline = std::nullopt);
-  /// The outcome of a request that is done.
+  /// Returns the outcome of a request that is done.
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
   /// Returns the outcome of a request that is done, as a status. Notes an error as this thread's last error. Stores the
-  /// source for a caller that wants it.
+  /// sender's rank if want_source() was called.
   tributary_status report_outcome() const noexcept;
-  /// Calls `then` once, when the request is done: at once if it is, else on the thread that completes it. Returns
-  /// false, and never calls `then`, if another call waits for that already.
+  /// Calls `then` once, when the request is done: at once if it is done already, else on the thread that completes it.
+  /// Returns false, and never calls `then`, if when_done() was called before.
   [[nodiscard]] bool when_done(std::function<void()> then);
 
-  /// Stores the sender's rank of a receive in `into`, for its caller; nullptr: not wanted. Call it before the receive
-  /// starts.
+  /// Sets the place `into` for the sender's rank of a receive; nullptr: the caller does not want it. Call it before the
+  /// receive starts.
   void want_source(int* into) noexcept { source_into_ = into; }
-  /// Notes the other side of a message: before it starts or, for a receive from any rank, on the driving thread before
-  /// complete().
+  /// Notes the other side of a message. Call it before the message starts or, for a receive from any rank, on the
+  /// driving thread before complete().
   void note_peer(std::uint32_t rank) noexcept { peer_ = static_cast<int>(rank); }
-  /// Returns the other side of a message that has ended well; else -1.
+  /// Returns the other side of a message that has ended without an error; else -1.
   [[nodiscard]] int peer() const noexcept { return outcome_ ? peer_ : -1; }
   [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
   [[nodiscard]] bool local() const noexcept { return local_; }
   /// False in a forked child, which must not touch the communicator.
   [[nodiscard]] bool of_this_process() const noexcept { return process_ == fork_generation(); }
   [[nodiscard]] CommErrors* comm() const noexcept { return comm_.get(); }
-  /// The communicator whose progress this request needs; nullptr once it is gone.
+  /// Returns the communicator that must make progress for this request; nullptr if it is gone.
   [[nodiscard]] std::shared_ptr<Comm> driver() const noexcept { return driver_.lock(); }
 
  private:
   const std::shared_ptr<CommErrors> comm_;
-  const std::weak_ptr<Comm> driver_;  // weak: the communicator holds its requests
+  const std::weak_ptr<Comm> driver_;  // weak, because the communicator holds its requests
   const bool local_;
   const std::uint64_t process_ = fork_generation();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<bool> done_{false};  // set under mutex_, after outcome_; readers need no lock
+  std::atomic<bool> done_{false};  // set after outcome_, under mutex_; readers need no lock
   Status outcome_;
   std::function<void()> then_;  // under mutex_
   int peer_ = -1;               // set before done_

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 4> kTransports{"tcp", "udp", "verbs", "dp
 
 struct Setting {
   SettingHelp help;
-  std::function<bool(ClientSettings&, std::string_view value)> set;  // false: the value is not allowed
+  std::function<bool(ClientSettings&, std::string_view value)> set;  // returns false if the value is not allowed
 };
 
 std::vector<std::string> split(std::string_view list) {
@@ -158,7 +158,8 @@ bool is_interface_name(std::string_view name) {
   return !name.empty() && name.size() < IFNAMSIZ && is_printable(name);
 }
 
-// Takes a list, because NCCL's plugin takes its devices from the same variable; a communicator uses only the first.
+// Accepts a list, because NCCL's plugin takes its devices from the same variable. A communicator uses only the first
+// one.
 bool set_interface(ClientSettings& s, std::string_view value) {
   const std::vector<std::string> names = split(value);
   s.interface_name = names.front();
@@ -361,7 +362,7 @@ std::vector<Setting> make_settings() {
   return all;
 }
 
-// Never destroyed, because threads may still use it while the process ends.
+// Returns all settings. The list is never destroyed: threads may still use it while the process ends.
 const std::vector<Setting>& all_settings() {
   static const auto* const all = new std::vector<Setting>(make_settings());
   return *all;
@@ -370,11 +371,11 @@ const std::vector<Setting>& all_settings() {
 std::string host_name() {
   std::array<char, kNameBytesMax + 1> name{};
   if (gethostname(name.data(), name.size()) != 0 && name[0] == '\0') return "localhost";
-  name.back() = '\0';  // a longer name is cut
+  name.back() = '\0';  // cut a longer name
   return name.data();
 }
 
-/// Reads the caller's struct, which may have an older or a newer version of the header.
+/// Copies the caller's struct, which may be of an older or a newer version of the header.
 Result<tributary_config> readable(const tributary_config& config) {
   tributary_config ours = TRIBUTARY_CONFIG_INITIALIZER;
   if (config.struct_bytes < sizeof(std::size_t) || config.struct_bytes > 4096) {
@@ -472,7 +473,7 @@ Result<ClientSettings> load_settings(const tributary_config* config, const Envir
         Errc::bad_config,
         "TRIBUTARY_REQUIRE=in-network contradicts TRIBUTARY_PATH=fallback, which forbids trees; set one of them");
   }
-  // The communicator reports the lost rank first.
+  // Wait longer than the communicator, so that the communicator reports a lost rank first.
   settings.udp.peer_timeout = settings.timeout + std::chrono::seconds(5);
   return settings;
 }

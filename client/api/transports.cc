@@ -44,12 +44,12 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
                                .bind_address = own_address,
                                .keys = std::move(keys)});
   }
-  // TCP's own time-out also counts while the other side has closed its window: a rank that comes late to a receive,
-  // from a checkpoint say, is not lost. The communicator finds lost ranks, within its time-out.
+  // Switch off TCP's own time-out. It also counts while the other side has closed its window: a rank that comes late to
+  // a receive, for example after a checkpoint, is not lost. The communicator finds lost ranks within its time-out.
   transport::TcpSettings tcp;
   tcp.user_timeout = {};
-  // Rank 0 accepts one connection from each other rank; in an exchange of all with all so does every rank. The ranks'
-  // listener bounds strangers (arrivals.h).
+  // Allow one connection from each other rank: rank 0 accepts them, and so does every rank in an all_to_all. arrivals.h
+  // limits the number of strangers.
   tcp.connections_max = 4 * kRanksMax;
   if (name != "verbs") {
     const transport::NearSettings near{.tcp = tcp, .shm = {}, .shared_memory = wish.shared_memory};

@@ -12,31 +12,31 @@
 
 namespace tributary::client {
 
-/// Returns the first of `wanted` that is built, or the library's choice for an empty list; Errc::unsupported if there
-/// is none.
+/// Returns the first transport of `wanted` that is built, or the library's choice for an empty list. Errc::unsupported:
+/// no transport of the list is built.
 [[nodiscard]] Result<std::string> choose_transport(const std::vector<std::string>& wanted, const DpdkRank& dpdk);
-/// The parameters of the transport "verbs".
+/// Parameters of the transport "verbs".
 struct RdmaWish {
-  std::vector<std::string> rails;  // addresses of this host's ports, lane by lane; empty: own_address alone
+  std::vector<std::string> rails;  // by lane: address of this host's port; empty: only own_address
   std::uint32_t queue_pairs = 1;
   transport::RdmaPath path{};
-  bool on_demand = false;           // memory is registered on demand, where the device can
-  transport::Duration busy_poll{};  // how long a waiting thread spins before it sleeps
+  bool on_demand = false;           // register memory on demand, if the device can do so
+  transport::Duration busy_poll{};  // time for which a waiting thread spins before it sleeps
 };
-/// The parameters of the transport "tcp".
+/// Parameters of the transport "tcp".
 struct TcpWish {
-  bool shared_memory = true;  // it talks to processes of this host through memory
+  bool shared_memory = true;  // it connects to processes of this host through memory
   std::uint32_t io_threads =
       1;  // 1: the thread that drives it reads and writes itself; more: this number of threads does
 };
-/// Makes the transport of that name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names.
-/// `own_address`, numeric, is where it listens; over UDP it is also the source of its connections, and over RDMA it
+/// Makes the transport with this name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names.
+/// It listens at the numeric address `own_address`. Over UDP this is also the source of its connections; over RDMA it
 /// chooses the device that makes connections.
-/// "udp" and "dpdk" seal their packets with `keys`, and "verbs" proves its connections by them; they may be nullptr.
+/// "udp" and "dpdk" seal their packets with `keys`, and "verbs" proves its connections by `keys`, which may be nullptr.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(
     const std::string& name, const std::string& own_address, const TcpWish& wish,
     std::shared_ptr<transport::LinkKeys> keys, const DpdkRank& dpdk, const RdmaWish& rdma, const UdpRank& udp);
-/// Makes the keys for the transport's packets. Errc::bad_config if that transport does not send Tributary's packets.
+/// Makes the keys for the transport's packets. Errc::bad_config: this transport does not send Tributary's packets.
 [[nodiscard]] Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name,
                                                                           PacketSecurity security);
 
