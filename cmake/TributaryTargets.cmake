@@ -27,6 +27,9 @@ find_program(TRIBUTARY_CCACHE ccache)
 if(TRIBUTARY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${TRIBUTARY_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TRIBUTARY_CCACHE})
+  # ccache takes objects that read precompiled headers only if it need not know which macros those headers saw.
+  find_program(TRIBUTARY_ENV env REQUIRED)
+  set(TRIBUTARY_CCACHE_FOR_COMPILED_HEADERS ${TRIBUTARY_ENV} CCACHE_SLOPPINESS=pch_defines,time_macros ${TRIBUTARY_CCACHE})
 endif()
 
 # The presets for whole builds compile several files as one (CMAKE_UNITY_BUILD): headers are read once for all of them,
@@ -59,12 +62,29 @@ elseif(TRIBUTARY_SANITIZE)
   message(FATAL_ERROR "TRIBUTARY_SANITIZE is '${TRIBUTARY_SANITIZE}'; it takes 'address', 'thread' or nothing")
 endif()
 
+# tributary_take_compiled_headers(TEST)
+# Lets a test read GoogleTest's headers as tests/compiled_headers.cc left them, which takes a fifth off the time that a
+# source of a test compiles. GCC accepts them only under the flags that they were compiled with, so a folder with flags of
+# its own goes without, and a test with flags of its own sets DISABLE_PRECOMPILE_HEADERS.
+function(tributary_take_compiled_headers test)
+  get_directory_property(flags COMPILE_OPTIONS)
+  get_property(flags_of_headers GLOBAL PROPERTY TRIBUTARY_FLAGS_OF_COMPILED_HEADERS)
+  if(NOT TARGET tributary_compiled_headers OR NOT "${flags}" STREQUAL "${flags_of_headers}")
+    return()
+  endif()
+  target_precompile_headers(${test} REUSE_FROM tributary_compiled_headers)
+  if(TRIBUTARY_CCACHE)
+    set_target_properties(${test} PROPERTIES CXX_COMPILER_LAUNCHER "${TRIBUTARY_CCACHE_FOR_COMPILED_HEADERS}")
+  endif()
+endfunction()
+
 # tributary_add_test(NAME label [SOURCES ...] [LIBRARIES ...] [TIMEOUT seconds] [ARGS ...])
 # Makes one ctest test of one GoogleTest program: `ctest -L label` picks a tier.
 function(tributary_add_test name label)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;ARGS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE tributary::warnings ${arg_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
+  tributary_take_compiled_headers(${name})
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
