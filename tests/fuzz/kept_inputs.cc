@@ -10,7 +10,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Returns nullopt if `digit` is none of 0-9a-f.
+/// Returns nullopt if `digit` is not in 0-9 or a-f.
 std::optional<unsigned> value_of(char digit) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const std::size_t at = kDigits.find(digit);

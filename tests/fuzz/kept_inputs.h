@@ -15,7 +15,7 @@ struct KeptInput {
   std::vector<std::uint8_t> bytes;
 };
 
-/// Returns the inputs of a text, by name. An error says in which line of `source` the text is malformed, and how. A
+/// Returns the inputs of a text, by name. An error says which line of `source` is malformed, and why. A
 /// text without any input is an error, too.
 std::expected<std::vector<KeptInput>, std::string> parse_kept_inputs(std::string_view text, const std::string& source);
 

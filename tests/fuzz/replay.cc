@@ -18,7 +18,7 @@ using Input = std::vector<std::uint8_t>;
 constexpr unsigned long kMutationsOfEach = 64;
 constexpr std::size_t kBytesMax = 1U << 16;
 
-// Copies the input to a buffer of its own, exactly as long, so that a read beyond its end is seen.
+// Copies the input to a buffer of exactly the same length, so that a sanitizer detects a read beyond its end.
 void run(const Input& input) {
   const Input exact(input);
   LLVMFuzzerTestOneInput(exact.data(), exact.size());

@@ -1,5 +1,5 @@
 #pragma once
-// Device memory of the fake driver, and a fixture that checks after each test that the test gave everything back.
+// Device memory of the fake driver, and a fixture that checks after each test that the test freed all memory.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fake_cuda {
 
-/// Owns device memory for as long as it lives.
+/// A block of device memory; its destructor frees the block.
 class DeviceBytes {
  public:
   explicit DeviceBytes(std::size_t bytes, int device = 0) : address_(allocate(bytes, device)), bytes_(bytes) {}
@@ -35,7 +35,7 @@ class DeviceBytes {
   std::size_t bytes_;
 };
 
-/// Begins each test with a fresh driver, and checks at its end that nothing of the driver is still in use.
+/// Begins each test with a new driver, and checks at the test's end that no object of the driver is still in use.
 class WithDriver : public testing::Test {
  protected:
   void SetUp() override { reset(); }

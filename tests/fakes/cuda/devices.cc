@@ -81,7 +81,7 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 int cuCtxPushCurrent_v2(void* context) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  // Do not return the error of a broken context here: the caller must be able to give back its memory.
+  // Do not return the error of a broken context here: the caller must be able to free its memory.
   if (!s.initialized) return kNotInitialized;
   const int device = static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1;
   if (s.retained[device] < 1) return kInvalidContext;

@@ -9,7 +9,7 @@
 
 namespace fake_cuda {
 
-// Never destroyed, because streams of a failed test may still run.
+// The program never destroys the state, because streams of a failed test may still run.
 State& state() {
   static State* const s = new State;
   return *s;

@@ -2,7 +2,7 @@
 // A CUDA driver without a GPU, for tests. Its shared object is called libcuda.so.1 and has the CUDA calls that
 // Tributary uses, over host memory.
 //
-//   - Device memory lies at addresses that the processor cannot read: code that takes it for host memory ends by a
+//   - Device memory lies at addresses that the processor cannot read: code that uses it as host memory ends by a
 //     signal.
 //   - Streams are threads. No copy runs before its turn; until then its destination holds poison. If a source changes
 //     before the turn of its copy, the copy has wrong bytes, as on a device.
@@ -15,7 +15,8 @@ namespace fake_cuda {
 
 inline constexpr int kOutOfMemory = 2, kNotSupported = 801, kIllegalAddress = 700, kLaunchFailed = 719;
 
-/// Sets one device and no failures, as before the first use. Memory and streams that exist stay, and are still counted.
+/// Sets one device and no failures, as before the first use. Existing memory and streams stay, and the counts include
+/// them.
 void reset();
 
 struct Settings {
@@ -24,13 +25,13 @@ struct Settings {
   bool gpudirect = true;                  // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED
   int flush_options = 1;                  // ..._FLUSH_WRITES_OPTIONS
   int write_ordering = 100;               // ..._WRITES_ORDERING
-  std::size_t host_bytes_max = SIZE_MAX;  // most memory that can be pinned at once
+  std::size_t host_bytes_max = SIZE_MAX;  // greatest amount of memory that can be pinned at once
 };
 Settings& settings();
 
 /// Lets the call of this name ("cuMemcpyAsync") succeed `after` more times and then answer `code`, until reset().
 void fail(const std::string& call, int code, std::uint64_t after = 0);
-/// Breaks the context of the next copy that gets its turn, as a fault of a kernel does: every later call answers
+/// Breaks the context of the next copy that gets its turn, like a fault in a CUDA kernel: every later call answers
 /// `code`.
 void break_context_in_copy(int code, std::uint64_t after = 0);
 /// Stops all streams until release().
@@ -48,15 +49,15 @@ struct Counts {
 Counts counts();
 std::string misuse();  // describes the first misuse
 
-/// Gives other devices of the bus access to this device memory for as long as it lives, as a kernel module for peer
-/// access would: its addresses are mapped. A device that has its pages keeps them afterwards.
+/// During its lifetime, other devices of the bus have access to this device memory, as with a kernel module for peer
+/// access: its addresses are mapped. A device that has the memory's pages keeps them afterwards.
 class Opened {
  public:
   Opened(std::uint64_t address, std::size_t bytes);
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
   ~Opened();
-  /// Returns false if it is no device memory.
+  /// Returns false if the range is not device memory.
   [[nodiscard]] explicit operator bool() const noexcept { return begin_ != nullptr; }
 
  private:

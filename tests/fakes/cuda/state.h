@@ -1,6 +1,6 @@
 #pragma once
-// The state of the fake driver, which its parts share: memory.cc, streams.cc, devices.cc, and fake_cuda.cc, the tests'
-// side. One mutex guards all of it.
+// The state of the fake driver, which its parts share: memory.cc, streams.cc, devices.cc, and fake_cuda.cc, which the
+// tests call. One mutex guards the whole state.
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +23,11 @@ inline constexpr unsigned char kPoison = 0xA5;
 inline constexpr std::size_t kPage = 65536;
 
 struct DeviceBlock {
-  std::uint64_t base;    // the address that the process sees; nothing can be read there
+  std::uint64_t base;    // the address that the process sees; no code can read there
   unsigned char* alias;  // the mapping that the driver reads and writes
   std::size_t bytes, mapped;
   int descriptor, device;
-  std::uint64_t id;  // never used again for another block
+  std::uint64_t id;  // number of the block; the driver never uses it for another block
 };
 
 struct Event {
@@ -80,12 +80,13 @@ std::deque<int>& contexts();
 
 // ---- Call these with the lock held
 
-/// Returns the error that the call must answer with; kSuccess if it may go on.
+/// Returns the error that the call must return; kSuccess if the call may go on.
 int gate(State& s, const char* call, bool needs_context = true);
 DeviceBlock* block_of(State& s, std::uint64_t address);
-/// Returns where the processor can touch this address of a copy; null if the range is not all mapped.
+/// Returns the place where the processor can read and write this address of a copy; null if a part of the range is not
+/// mapped.
 unsigned char* touchable(State& s, std::uint64_t address, std::size_t bytes);
-/// Returns 0 if there is no memory left.
+/// Returns 0 if no memory is left.
 std::uint64_t make_device_block(State& s, std::size_t bytes, int device);
 int free_device_block(State& s, std::uint64_t address);
 

@@ -1,5 +1,4 @@
-// The header of every frame: a header that decodes must encode to the same bytes, and keep within the bounds of its
-// type.
+// The header of every frame: a header that decodes must encode to the same bytes, and obey the bounds of its type.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

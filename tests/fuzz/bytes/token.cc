@@ -1,5 +1,5 @@
-// A chain of tokens, as a join carries it. Claims are read before their signature is checked, and count only after
-// the check.
+// A chain of tokens, as in a join. The code reads claims before it checks their signature, and uses them only after the
+// check.
 #include <array>
 #include <cstdlib>
 #include <span>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (chain->empty() || tributary::encode(*chain).size() != size) std::abort();
     for (const tributary::Token& token : *chain) {
       const auto claims = verifier->verify(token, 1'700'000'000);
-      // Claims that verify were signed with the key, so they can be signed again.
+      // If claims verify, the key has signed them, so it can sign them again.
       if (claims && !key->sign(*claims)) std::abort();
     }
   }

@@ -12,7 +12,7 @@ using transport::ChannelHandler;
 
 namespace {
 
-/// Returns the frame only if a reader of headers lets it through.
+/// Returns the frame only if a reader of headers accepts it.
 std::optional<Frame> right(Frame frame) {
   const std::uint32_t most = payload_bytes_max(frame.header.type);
   if (frame.payload.size() > most) frame.payload.resize(most);
@@ -65,7 +65,7 @@ class LyingChannel final : public Channel, public ChannelHandler {
  private:
   Liar& liar_;
   ChannelHandler* handler_ = nullptr;
-  std::deque<Frame> kept_;          // borrowed until the channel is gone
+  std::deque<Frame> kept_;          // frames that the inner channel may read until it is destroyed
   std::unique_ptr<Channel> inner_;  // destroyed first
 };
 
@@ -175,7 +175,7 @@ Frame Liar::changed_value(Frame frame) {
   };
   json body = json::parse(text(), nullptr, false);
   if (body.is_discarded() || body.is_null()) return changed_payload(std::move(frame));
-  // Values inside other values count, too.
+  // Count values inside other values, too.
   std::vector<json*> values{&body};
   for (std::size_t i = 0; i < values.size() && values.size() < 256; ++i) {
     if (!values[i]->is_structured()) continue;

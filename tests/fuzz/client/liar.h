@@ -1,6 +1,7 @@
 #pragma once
-// A transport whose user keeps to the protocol and knows all secrets, but whose frames are changed on their way out: as
-// the input says, some are altered, lost, repeated or made up. All frames that arrive pass every reader of headers.
+// A transport whose user obeys the protocol and knows all secrets, but which changes the user's frames on their way
+// out: as the input says, it alters, loses, repeats or invents frames. All frames that it sends pass every reader of
+// headers.
 #include <array>
 #include <deque>
 #include <functional>
@@ -21,10 +22,10 @@ struct Frame {
 /// Replaces true frames by lies.
 class Liar {
  public:
-  /// `about` chooses the types of frames to lie about.
+  /// `about` chooses the types of the frames to replace.
   Liar(Script& script, std::function<bool(FrameType)> about) : script_(script), about_(std::move(about)) {}
-  /// Returns the frames to send instead; nullopt: the frame goes unchanged. `needed`: returns at least one frame, the
-  /// last of which replaces it.
+  /// Returns the frames to send instead of the true frame; nullopt: send it unchanged. If `needed`, returns at least
+  /// one frame; the last of them replaces the true frame.
   [[nodiscard]] std::optional<std::vector<Frame>> instead_of(const FrameHeader& header,
                                                              std::span<const std::byte> payload, bool needed);
 

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::uint32_t kRanks = 3;
 constexpr auto kTimeout = 1s;
-constexpr auto kLimit = 12s;  // each call, and the meeting, may be late by less than the time-out
+constexpr auto kLimit = 12s;  // each call, and the meeting, may take this much longer than the time-out
 
-/// Messages between the ranks, all at once: without tags, with tags, and with one that is received from any rank.
+/// Messages between the ranks, all at once: without tags, with tags, and one for a receive from any rank.
 class Talk {
  public:
   void begin(Cluster& cluster, std::uint32_t rank) {
@@ -78,7 +78,7 @@ void play_lied_to(std::span<const std::uint8_t> input, const std::string& liar,
   Cluster cluster(s);
   cluster.add_group(kRanks, 2, {.calls = 6, .count_max = 600});
   if (killed_after > 0) {
-    // The manager answers after a millisecond; everything is over soon after that.
+    // The manager answers after a millisecond; all work ends soon after that.
     cluster.network().call_at(cluster.network().now() + 1ms + killed_after * 2us,
                               [&cluster] { cluster.aggregators().front()->kill(); });
   }

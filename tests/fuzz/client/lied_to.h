@@ -1,6 +1,6 @@
 #pragma once
-// A group of three ranks and its aggregators, one of which lies. The others must neither crash nor read or write
-// outside their buffers, and each must come to an end, good or bad.
+// A group of three ranks and its aggregators; one of these processes lies. The other processes must neither crash nor
+// read or write outside their buffers, and each must end, with or without an error.
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -15,7 +15,7 @@ struct LiedToSettings {
   client::PathMode path = client::PathMode::automatic;
   bool kill_an_aggregator = false;  // at a time from the input
   bool talk = false;                // ranks also send each other messages
-  // Ranks have devices and a second way, and one loses its device at a time from the input.
+  // true: ranks have devices and a second way, and one rank loses its device at a time from the input.
   bool lose_a_device = false;
 };
 

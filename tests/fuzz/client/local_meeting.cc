@@ -1,6 +1,6 @@
-// A hostile process of this user that knows the secret, where the ranks of one host meet: it acts as ranks that come to
-// rank 0's place, and as the rank 0 of such a place. It sends messages of every length, with any number of descriptors,
-// in any order. A rank that has met it gets a group or an error, and nothing else.
+// A hostile process of this user knows the secret, and comes to the place where the ranks of one host meet. It acts as
+// ranks that come to rank 0's place, and as rank 0 of such a place. It sends messages of every length, with any number
+// of descriptors, in any order. A rank that has met it must get a group or an error.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ namespace {
 constexpr std::uint32_t kRanks = 3;
 
 const Secret& secret() {
-  static const Secret one = *random_secret();  // another process's place has another name
+  static const Secret one = *random_secret();  // the place of another process has another name
   return one;
 }
 
@@ -63,7 +63,7 @@ void send(int to, std::span<const std::byte> bytes, std::span<const int> descrip
   static_cast<void>(::sendmsg(to, &header, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
-/// One message: the expected one, or that with a part changed, and some descriptors.
+/// One message with some descriptors: the expected message, or the expected message with a changed part.
 struct Said {
   std::vector<std::byte> bytes;
   std::vector<FileDescriptor> descriptors;
@@ -150,7 +150,7 @@ void let_it_come(Script& script) {
   offer.bytes = layout_of(told).bytes();
   std::vector<Said> all;
   FileDescriptor memory(::memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  // Offer as much memory as the offer says, if that is possible.
+  // Make as much memory as the offer says, if the system can.
   const std::uint64_t bytes = (how & 8U) != 0 ? script.number(3) : std::min<std::uint64_t>(offer.bytes, 16U << 20);
   if (::ftruncate(memory.number(), static_cast<off_t>(bytes)) != 0) std::abort();
   if ((how & 48U) != 48U) ::fcntl(memory.number(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK);

@@ -1,5 +1,5 @@
-// Rank 0, or another rank, that lies on the control star: about how the ranks meet, how trees come and go, which rank
-// waits.
+// Rank 0, or another rank, lies on the control star: about the meeting of the ranks, about trees that come and go, and
+// about which rank waits.
 #include <algorithm>
 
 #include "tests/fuzz/client/lied_to.h"

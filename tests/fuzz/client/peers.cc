@@ -1,4 +1,4 @@
-// A rank that lies to other ranks: about pieces of collectives, messages, and recovery's plans and data.
+// A rank lies to other ranks: about pieces of collectives, about messages, and about plans and data of the recovery.
 #include <algorithm>
 
 #include "tests/fuzz/client/lied_to.h"

@@ -1,5 +1,5 @@
-// Identity tokens, the keys' file and the list of revoked tokens. A token that verifies was signed with the key, so it
-// can be signed again, to the same bytes.
+// Identity tokens, the keys' file and the list of revoked tokens. If a token verifies, the key has signed it, and can
+// sign it again with the same bytes.
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!again || *again != text) std::abort();
   }
   if (const auto claims = read_identity_token(text)) {
-    const auto again = keys->sign(*claims);  // fails alone where the key's name makes the token too long
+    const auto again = keys->sign(*claims);  // this fails only if the key's name makes the token too long
     if (again && *read_identity_token(*again) != *claims) std::abort();
   }
   if (const auto parsed = IdentityKeys::parse(text)) {

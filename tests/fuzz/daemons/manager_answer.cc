@@ -1,5 +1,5 @@
 // Answers of a manager, or of a process in its place, to ranks, aggregators and the command line: any bytes over HTTP,
-// in pieces, or any body under a right head. The client must return a meaningful answer or an error.
+// in pieces, or any body behind a correct head. The client must return a meaningful answer or an error.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -108,9 +108,10 @@ void check(const Result<GroupAnswer>& answer) {
 
 }  // namespace
 
-// Input: which call, how it is answered, where the answer is cut (2 bytes); then the answer, or its body.
+// The input has the number of the call, the kind of the answer, and the place where the answer is cut (2 bytes); then
+// the answer, or its body.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static Ends& ends = *new Ends;  // its thread stays to the end of the process
+  static Ends& ends = *new Ends;  // its thread runs until the end of the process
   constexpr std::array<unsigned, 8> kStatuses{200, 201, 204, 401, 404, 409, 503, 100};
   if (size < 4) return 0;
   const std::string text(reinterpret_cast<const char*>(data) + 4, size - 4);

@@ -17,8 +17,7 @@ using namespace tributary::manager;
 
 namespace {
 
-/// Keeps the manager's last log lines and prints them when an input breaks it: printing every line would mean
-/// thousands.
+/// Keeps the manager's last log lines and prints them when an input breaks the manager. All lines would be thousands.
 class LastWords {
  public:
   LastWords() : kept_(std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kLines)) {
@@ -36,7 +35,7 @@ class LastWords {
 };
 const LastWords last_words;
 
-/// Made anew for every input: the outcome of one input does not depend on those before it.
+/// Each input gets a new one, so that its outcome does not depend on earlier inputs.
 struct Service {
   MemoryStore store;
   ManualClock clock;

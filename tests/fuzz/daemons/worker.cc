@@ -1,5 +1,6 @@
-// A process with a token for one group attacks a worker that serves another group, too: frames of every kind, in
-// any order, at any time. The worker must neither crash nor hang, and the other group's sums must be right to the end.
+// A process with a token for one group attacks a worker that also serves another group. It sends frames of every kind,
+// in any order, at any time. The worker must neither crash nor hang, and the other group's sums must be right to the
+// end.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -28,7 +29,7 @@ class StillTransport final : public transport::Transport {
   }
   std::unique_ptr<transport::Channel> connect(const Endpoint&, transport::ChannelHandler&,
                                               transport::Duration) override {
-    std::abort();  // both groups have their root here
+    std::abort();  // this worker is the root of both groups
   }
   std::size_t poll(transport::Duration) override { return 0; }
   [[nodiscard]] transport::TimePoint now() const override { return now_; }
@@ -39,7 +40,7 @@ class StillTransport final : public transport::Transport {
   transport::TimePoint now_{std::chrono::seconds(1)};
 };
 
-/// One connection as the worker's side sees it; its owner plays the network and the child.
+/// The worker's side of one connection; the owner of this object plays the network and the child.
 class Wire {
  public:
   struct Sent {
@@ -95,7 +96,8 @@ class Wire {
     return wire;
   }
 
-  /// Passes a frame to the worker, unless it has answered "not yet" to the one before or has closed.
+  /// Passes a frame to the worker, unless the worker has answered "not yet" to the previous frame or has closed the
+  /// channel.
   void deliver(const FrameHeader& header, std::span<const std::byte> payload) {
     if (closed_ || waiting_) return;
     transport::Placement placement = handler_->on_header(*channel_, header);
@@ -151,7 +153,7 @@ FrameHeader contribution(std::uint64_t group, std::uint64_t sequence, std::uint3
   return header;
 }
 
-/// Two children that keep to the protocol; every sum is compared.
+/// Two children that obey the protocol, and compare every sum.
 class HonestGroup {
  public:
   explicit HonestGroup(aggregator::Worker& worker)
@@ -226,7 +228,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           if (const auto header = decode(bytes)) wire.deliver(*header, script.take(header->payload_bytes));
           break;
         }
-        case 2:  // a good contribution except for one byte
+        case 2:  // a correct contribution with one wrong byte
         case 3: {
           std::array<std::byte, kFrameHeaderBytes> bytes{};
           encode(contribution(kHostileGroup, next[child], 1 + script.byte() % 64), bytes);
@@ -234,7 +236,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           if (const auto header = decode(bytes)) wire.deliver(*header, script.take(8));
           break;
         }
-        case 4:  // a good contribution
+        case 4:  // a correct contribution
           wire.deliver(contribution(kHostileGroup, next[child]++, 1 + script.byte() % 64), script.take(8));
           break;
         case 5:

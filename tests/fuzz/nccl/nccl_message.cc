@@ -1,6 +1,6 @@
-// Frames of another process to the receiving end of one of NCCL's connections, and the handle that says where that is:
-// greetings and pieces of messages in any order, while buffers are posted and tested as NCCL does. Only the room of
-// posted buffers may be written, and no request may end twice.
+// Another process sends frames to the receiving end of a connection of NCCL, and gets the handle with its address: it
+// sends greetings and pieces of messages in any order, while the test posts and tests buffers like NCCL. The end may
+// write only into posted buffers, and no request may end twice.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -23,7 +23,7 @@ constexpr Secret kSecret{std::byte{1}, std::byte{2}, std::byte{3}};
 constexpr const char* kListeningAt = "127.0.0.1:1";
 constexpr const char* kPeer = "127.0.0.1:2";
 
-/// The other side does what the input says; this class does with its frames what the transport's contract demands.
+/// The other side acts as the input says; this class handles its frames as the transport's contract demands.
 class Line {
  public:
   class Channel final : public transport::Channel {
@@ -49,7 +49,7 @@ class Line {
   };
 
   [[nodiscard]] std::unique_ptr<Channel> channel() { return std::make_unique<Channel>(*this); }
-  /// Brings the next frame, unless one waits for its place.
+  /// Delivers the next frame, unless an earlier frame waits for its place.
   void bring(FrameReceiveComm& to, const FrameHeader& header, std::span<const std::byte> payload, Channel& channel) {
     if (closed_) return;
     if (!held_) {
@@ -95,7 +95,8 @@ class Line {
   bool closed_ = false;
 };
 
-/// Says all that the connecting end says, with the secret or without: the empty frame, then its nonce and its proof.
+/// Sends all frames of the connecting end's greeting, with or without the secret: the empty frame, then its nonce and
+/// its proof.
 void greet(Script& script, Line& line, FrameReceiveComm& comm, Line::Channel& their_end) {
   FrameHeader hello;
   hello.type = FrameType::peer_hello;

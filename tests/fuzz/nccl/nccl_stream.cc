@@ -1,6 +1,6 @@
-// Bytes that another process, which knows the secret, writes to the first socket of a connection of NCCL's: heads and
-// bytes of messages in any order and in pieces of any length, while buffers are posted and tested as NCCL does. Nothing
-// may be written but what a posted buffer has room for, and no request may end twice or never.
+// Another process, which knows the secret, writes bytes to the first socket of a connection of NCCL: heads and bytes of
+// messages in any order and in pieces of any length, while the test posts and tests buffers like NCCL. The end may
+// write only within posted buffers, and each request must end exactly once.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ class Writer {
   int descriptor_;
 };
 
-/// A receive that NCCL has called.
+/// A receive that NCCL has posted.
 struct Posted {
   std::unique_ptr<std::byte[]> memory;
   std::size_t bytes = 0;
@@ -103,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         write_message(script, writer, number);
     }
   }
-  // The posted buffers end with the connection, or wait behind a message that no buffer was posted for.
+  // The requests of the posted buffers end with the connection, or wait behind a message without a buffer.
   writer.close();
   for (std::size_t rounds = 0; rounds < 4 * kNetRequestsMax && !posted.empty(); ++rounds) {
     const Posted& one = posted[rounds % posted.size()];

@@ -1,4 +1,4 @@
-// The text of ibnetdiscover, in both of its forms. Node descriptions are whatever a host sets.
+// The text of ibnetdiscover, in both of its forms. A host may set any text as its node description.
 #include "tests/fuzz/topology/importing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

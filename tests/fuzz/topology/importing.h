@@ -6,8 +6,8 @@
 
 namespace tributary::manager {
 
-/// Imports the bytes in one format. Stops the process if a topology comes of them that the manager would refuse, or that
-/// is read back as another one.
+/// Imports the bytes in one format. Stops the process if the result is a topology that the manager would refuse, or
+/// that changes when it is written and read again.
 void import_bytes(ImportFormat format, const std::uint8_t* data, std::size_t size);
 
 }  // namespace tributary::manager

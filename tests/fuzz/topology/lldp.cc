@@ -1,4 +1,4 @@
-// Answers of lldpcli as JSON. Names and ports are what neighbours on the wire have said.
+// Answers of lldpcli as JSON. Neighbours on the wire may send any names and ports.
 #include "tests/fuzz/topology/importing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -55,7 +55,7 @@ void check_answer(std::span<const std::byte> answer, std::uint16_t vlan) {
   if (frame.kind == FrameKind::dropped || frame.vlan != vlan || frame.from_mac != kOurMac) std::abort();
 }
 
-/// PlainUdp decides by a few comparisons; the parser must decide the same.
+/// PlainUdp decides by a few comparisons; the parser must come to the same result.
 void compare(std::span<const std::byte> bytes, std::uint16_t vlan) {
   PlainUdp plain(kOurMac, vlan, 7471);
   plain.add(parse_ip("10.0.0.1").value());
@@ -79,14 +79,14 @@ void show(Host& host, std::span<const std::byte> bytes, CheckedByDevice checked,
   if (frame.kind == FrameKind::dropped) return;
   if (std::size_t{frame.body_offset} + frame.body_bytes > bytes.size()) std::abort();
   std::array<std::byte, 2048> out;
-  // Offer little room, too: an answer that does not fit must not be written.
+  // Offer little room, too: the host must not write an answer that does not fit.
   for (const std::size_t room : {out.size(), std::size_t{90}, std::size_t{20}}) {
     const auto place = std::make_unique_for_overwrite<std::byte[]>(room);
     const std::span exact(place.get(), room);
     std::size_t length = 0;
     if (frame.kind != FrameKind::udp) {
       length = host.answer(frame, bytes, now, exact);
-    } else if (host.has(frame.to)) {  // as the ports do
+    } else if (host.has(frame.to)) {  // like the ports
       length = host.refuse(frame, bytes, now, exact);
     }
     if (length > room) std::abort();
@@ -107,7 +107,7 @@ HostSettings settings() {
 
 }  // namespace
 
-/// Input: frames, each after its length (two bytes) and a byte that says how it arrives.
+/// The input has frames, each behind its length (two bytes) and a byte that says how it arrives.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   tributary::fuzz::Script script({data, size});
   Host host(settings());
@@ -119,7 +119,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t length = script.number(2) % 2048;
     const auto taken = script.take(length);
     const std::vector<std::byte> raw(taken.begin(), taken.end());
-    // The copy is exactly as long as the frame, so that a sanitizer sees a read past its end.
+    // The copy is exactly as long as the frame, so that a sanitizer detects a read past its end.
     const auto exact = std::make_unique<std::byte[]>(raw.size());
     const std::span frame(exact.get(), raw.size());
     std::ranges::copy(raw, frame.begin());

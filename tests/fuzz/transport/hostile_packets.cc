@@ -36,7 +36,7 @@ FrameHeader header_of(std::uint64_t sequence) {
   return header;
 }
 
-/// The hostile side's port: sends each packet of its transport as the script says.
+/// The hostile side's port. It sends each packet of the hostile transport as the script says.
 class Mangler final : public PacketPort {
  public:
   Mangler(std::unique_ptr<PacketPort> port, Script& script, Resealing* resealing)
@@ -133,7 +133,8 @@ class Mangler final : public PacketPort {
   std::vector<std::vector<std::byte>> passed_;
 };
 
-/// Acts by each frame's number: takes it, takes it later, refuses it, or closes in the middle.
+/// A side that decides by each frame's number: it takes the frame at once or later, refuses it, or closes in the middle
+/// of it.
 class Fickle : public ChannelHandler {
  public:
   bool takes_in_place(Channel&, const FrameHeader& header) override { return in_place_ = header.sequence % 4 == 1; }
@@ -181,7 +182,7 @@ class Fickle : public ChannelHandler {
   std::unique_ptr<std::byte[]> place_;
 };
 
-/// Sends every frame back.
+/// A side that sends every frame back.
 class Echo : public ChannelHandler {
  public:
   Placement on_header(Channel&, const FrameHeader& header) override {
@@ -198,7 +199,7 @@ class Echo : public ChannelHandler {
   std::vector<std::byte> place_;
 };
 
-/// The victim's listener; it tells the honest client by its address.
+/// The victim's listener; it recognizes the honest client by its address.
 class Accepting : public Acceptor {
  public:
   ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
@@ -215,7 +216,7 @@ class Accepting : public Acceptor {
   std::vector<std::unique_ptr<Fickle>> hostile;
 };
 
-/// Sends one frame after another; each must come back unchanged.
+/// The honest client. It sends one frame after another; each must come back unchanged.
 class Asking : public ChannelHandler {
  public:
   Placement on_header(Channel&, const FrameHeader& header) override {
@@ -269,7 +270,7 @@ class World {
     asking_.channel = honest_.connect(listener_->local(), asking_, 10s);
     ask();
   }
-  /// Sends an honest frame, which must come back whatever the others do meanwhile.
+  /// Sends an honest frame, which must come back whatever the hostile side does meanwhile.
   void ask() {
     const std::uint64_t before = asking_.answers;
     asking_.ask();
@@ -282,7 +283,7 @@ class World {
       case 0:  // the hostile client comes (again)
         client_.channel = hostile_.connect(listener_->local(), client_, 2s);
         break;
-      case 1:  // the victim calls the hostile server
+      case 1:  // the victim connects to the hostile server
         if (calling_.size() >= 8) break;
         calling_.push_back(std::make_unique<Fickle>());
         calling_.back()->channel = victim_.connect(hostile_listener_->local(), *calling_.back(), 2s);
@@ -330,7 +331,7 @@ class World {
     };
   }
 
-  /// The hostile side's own ends: they take every frame, and check nothing, because they get the victim's answers to
+  /// The hostile side's own ends. They accept every frame without a check, because they get the victim's answers to
   /// nonsense.
   class Deaf : public ChannelHandler {
    public:

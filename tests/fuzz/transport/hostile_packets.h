@@ -1,7 +1,7 @@
 #pragma once
-// A peer that speaks the packet protocol, cookies and all, but changes, loses, repeats and holds back its datagrams on
-// their way out, and makes their checksums and seals right again. It acts as a client of the victim and as a server of
-// the victim's connections. The victim must neither crash nor hang, and an honest client's frames must come back right
+// A peer that speaks the packet protocol, with right cookies, but changes, loses, repeats and delays its datagrams on
+// their way out, and then corrects their checksums and seals. It acts as a client of the victim and as a server of the
+// victim's connections. The victim must neither crash nor hang, and an honest client's frames must come back right
 // to the end.
 #include <cstdint>
 #include <span>
@@ -12,7 +12,7 @@ namespace tributary::fuzz {
 
 struct PacketWorldSettings {
   bool short_ways = true;
-  PacketSecurity victim = PacketSecurity::off;  // also the honest client's
+  PacketSecurity victim = PacketSecurity::off;  // security of the victim and of the honest client
   PacketSecurity hostile = PacketSecurity::off;
   bool same_secret = true;  // the hostile side knows the honest side's secret
 };

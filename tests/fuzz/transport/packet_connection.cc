@@ -1,5 +1,5 @@
-// A hostile peer of a packet transport whose packets go in clear. Each input runs twice, with and without the short
-// ways of whole frames: both runs must send the same datagrams.
+// A hostile peer of a packet transport whose packets are not sealed. Each input runs twice, with and without the short
+// ways for packets of one frame: both runs must send the same datagrams.
 #include <algorithm>
 #include <cstdlib>
 

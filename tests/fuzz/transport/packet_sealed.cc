@@ -1,4 +1,4 @@
-// A hostile peer of a packet transport whose packets are sealed. The peer knows the secret or does not; it seals the
+// A hostile peer of a packet transport whose packets are sealed. The peer may know the secret or not; it seals the
 // packets that it changes again. The first byte chooses the security of each side.
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// The header of every packet: a header that decodes must encode to the same bytes. A packet with a right checksum or
-// seal must be believed; a packet that differs from it in one byte must not.
+// The header of every packet: a header that decodes must encode to the same bytes. The receiver must believe a packet
+// with a right checksum or seal, and must not believe a packet that differs from it in one byte.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -37,7 +37,7 @@ void one_byte_is_noticed(std::vector<std::byte> datagram, std::size_t where, std
   if (decode_packet(datagram)) std::abort();
 }
 
-/// Makes the input's length and checksum right, with its payload in two parts; the packet must then be believed.
+/// Corrects the input's length and checksum, with its payload in two parts; the receiver must then believe the packet.
 void made_right_is_believed(std::span<const std::byte> bytes) {
   const auto header = decode_quoted(bytes);
   if (!header || bytes.size() - kPacketHeaderBytes > UINT16_MAX) return;
@@ -55,7 +55,8 @@ void made_right_is_believed(std::span<const std::byte> bytes) {
   one_byte_is_noticed(std::move(datagram), header->connection, static_cast<std::byte>(header->bitmap));
 }
 
-/// Seals the input's header and payload: the packet is believed once, and never after a change or a second time.
+/// Seals the input's header and payload: the receiver must believe the packet once, but not a second time, and not
+/// after a change.
 void sealed_is_believed_once(std::span<const std::byte> bytes) {
   if (bytes.size() < kPacketHeaderBytes || bytes.size() - kPacketHeaderBytes > 2048) return;
   const auto level = (std::to_integer<unsigned>(bytes[8]) & 1U) != 0 ? tributary::PacketSecurity::encrypt

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kSealedHeadBytes = kPacketHeaderBytes + kSealTagBytes;
 
-/// Returns the header of a sealed datagram that has room for its authenticator; nullopt for any other.
+/// Returns the header of a sealed datagram that has room for its authenticator; nullopt for any other datagram.
 std::optional<PacketHeader> sealed_header(std::span<const std::byte> datagram) {
   if (datagram.size() < kSealedHeadBytes) return std::nullopt;
   PacketHeader header;
@@ -45,7 +45,7 @@ void Resealing::note(std::span<const std::byte> datagram, bool ours) {
   }
 }
 
-/// Finds a packet's keys. If its name was changed, any connection's keys will do.
+/// Finds a packet's keys. If the input has changed the packet's name, the keys of any connection serve.
 Resealing::Link* Resealing::link_of(std::uint64_t connection) {
   if (links_.empty()) return nullptr;
   const auto at = links_.find(connection);

@@ -1,6 +1,6 @@
 #pragma once
-// An attacker who has the secret, and reads, changes and reseals packets of his own. A connection's keys follow from
-// the secret and from its handshake, which he watches in both directions.
+// An attacker that has the secret, and reads, changes and reseals its own packets. A connection's keys follow from the
+// secret and from the handshake, whose packets the attacker sees in both directions.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,11 +15,11 @@ namespace tributary::fuzz {
 class Resealing {
  public:
   explicit Resealing(std::shared_ptr<transport::LinkKeys> keys) : keys_(std::move(keys)) {}
-  /// Notes a datagram that has arrived, as it arrived.
+  /// Reads the handshake in a datagram that has arrived, before any change.
   void heard(std::span<const std::byte> datagram) { note(datagram, false); }
-  /// Notes a datagram before it is sent, and decrypts its payload in place.
+  /// Reads the handshake in a datagram before it is sent, and decrypts the payload in place.
   void unseal(std::vector<std::byte>& datagram);
-  /// Makes length, authenticator and checksum right after a change.
+  /// Corrects length, authenticator and checksum after a change.
   void seal(std::vector<std::byte>& datagram);
 
  private:
@@ -36,7 +36,7 @@ class Resealing {
 
   std::shared_ptr<transport::LinkKeys> keys_;
   std::map<std::uint64_t, Asked> asked_;  // by the client's name of the connection
-  std::map<std::uint64_t, Link> links_;   // by the other side's name of it
+  std::map<std::uint64_t, Link> links_;   // by the other side's name of the connection
 };
 
 }  // namespace tributary::fuzz

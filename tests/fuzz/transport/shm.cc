@@ -1,6 +1,6 @@
-// A process that was let in to shared memory and writes any bytes there, at any time between two turns of the victim:
-// positions, headers, payloads, and fields that only the victim may write. The victim must neither crash nor hang, and
-// an honest process's frames must come back right to the end.
+// A process that the victim has let in to shared memory writes any bytes there, at any time between two turns of the
+// victim: positions, headers, payloads, and fields that only the victim may write. The victim must neither crash nor
+// hang, and an honest process's frames must come back right to the end.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint32_t kRingBytes = 32768;  // half of it is room for payloads taken in place
-/// Keeps the victim and an honest process for all inputs; each input is a stranger.
+constexpr std::uint32_t kRingBytes = 32768;  // half of it is room for payloads that a handler takes without a copy
+/// The victim and an honest process, which stay for all inputs; each input is a stranger.
 class World {
  public:
   World() {
@@ -45,7 +45,7 @@ class World {
   }
   void turn() { victim_.poll({}); }
   Victim& newest() { return *accepting_.ends.back(); }
-  /// Drops every connection but the honest one.
+  /// Drops every connection except that of the honest process.
   void forget() {
     if (accepting_.ends.size() > 1) accepting_.ends.resize(1);
     if (victim_.statistics().connections > 8) std::abort();
@@ -69,7 +69,7 @@ class World {
   std::unique_ptr<Listener> listener_;
 };
 
-/// Writes as the other side would, at places that the script chooses.
+/// The stranger. It writes like the other side, at places that the script chooses.
 class Scribbler {
  public:
   Scribbler(ShmStranger& stranger, Script& script) : stranger_(stranger), script_(script) {}
@@ -86,7 +86,7 @@ class Scribbler {
     written_ += kFrameHeaderBytes + whole_lines(header.payload_bytes);
     mine().written.store(written_);
   }
-  /// Takes back a part of the bytes that frame() announced, or announces more.
+  /// Withdraws a part of the bytes that frame() announced, or announces more.
   void position() {
     const std::uint64_t by = script_.number(2);
     switch (script_.byte() % 4) {

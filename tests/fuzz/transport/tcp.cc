@@ -1,6 +1,6 @@
-// A stranger on a TCP connection: frames and nonsense, cut anywhere, with urgent bytes, ends and resets between them,
-// at any time between two turns of the victim. The victim must neither crash nor hang, and an honest client's frames
-// must come back right to the end.
+// A stranger on a TCP connection sends frames and nonsense, cut anywhere, with urgent bytes, ends and resets between
+// them, at any time between two turns of the victim. The victim must neither crash nor hang, and an honest client's
+// frames must come back right to the end.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -33,7 +33,7 @@ class Stranger {
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     to.sin_port = htons(port);
     constexpr int kOn = 1;
-    // End with a reset, so that no address stays in TIME_WAIT.
+    // Close with a reset, so that no address stays in TIME_WAIT.
     constexpr linger kAtOnce{.l_onoff = 1, .l_linger = 0};
     if (socket_ < 0 || ::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) std::abort();
     ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof kOn);
@@ -80,7 +80,7 @@ class Stranger {
   std::vector<std::byte> waiting_;
 };
 
-/// Keeps the victim and an honest client for all inputs; each input is a stranger.
+/// The victim and an honest client, which stay for all inputs; each input is a stranger.
 class World {
  public:
   World() {
@@ -100,7 +100,7 @@ class World {
   }
   void turn() { victim_.poll({}); }
   Victim& newest() { return *accepting_.ends.back(); }
-  /// Drops every connection but the honest one.
+  /// Drops every connection except that of the honest client.
   void forget() {
     if (accepting_.ends.size() > 1) accepting_.ends.resize(1);
     turn();

@@ -1,6 +1,6 @@
-// Messages of an RDMA peer in any order: greetings, messages with records, immediates, and with them the places where
-// the peer claims to have written. No device is needed: this program defines the registration calls itself. Each place
-// that the receiver believes lies within its offer, and is believed once.
+// An RDMA peer sends greetings, messages with records, and immediate values in any order, and claims that it has
+// written to places. The program needs no device: it defines the registration calls itself. The receiver must believe
+// only places within its offers, and each only once.
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ void greeting(Script& script) {
       read.message_bytes() > message_bytes_for(kEagerBytesMax)) {
     std::abort();
   }
-  // A proof holds for this secret, this greeting and this place alone.
+  // A proof is valid only for this secret, this greeting and this place.
   sockaddr_in from{};
   from.sin_family = AF_INET;
   from.sin_addr.s_addr = static_cast<std::uint32_t>(script.number(4));
@@ -86,7 +86,7 @@ void greeting(Script& script) {
   if (same_proof(read.proof, proof_of_request(secret, read, place))) std::abort();
 }
 
-/// One connection: the part of it that depends only on the peer's messages.
+/// The part of one connection that depends only on the peer's messages.
 class Peer {
  public:
   Peer() {
@@ -102,7 +102,7 @@ class Peer {
     std::vector<std::byte> bytes(script.byte() % 32 == 0 ? 8 : sizeof(MessagePrefix));
     for (std::uint8_t records = script.byte() % 4; records > 0; --records) add_record(bytes, script);
     if (script.byte() % 8 == 0) bytes.resize(bytes.size() - std::min<std::size_t>(bytes.size(), script.byte()));
-    // Copy into a vector of exact length, so that a sanitizer sees a read past its end.
+    // Copy into a vector of exact length, so that a sanitizer detects a read past its end.
     const std::vector<std::byte> exact(bytes);
     walk(exact, script.byte() % kQueuePairsMax);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The two honest parties while a stranger writes anything to a transport: a victim that lets everybody in and treats
-// each frame as its numbers say, and an honest client whose frames must come back right.
+// The two honest parties while a stranger writes any bytes to a transport: a victim that lets everybody in and decides
+// by each frame's numbers how to handle it, and an honest client whose frames must come back unchanged.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -22,7 +22,8 @@ inline FrameHeader header_of(std::uint64_t group, std::uint64_t sequence) {
   return header;
 }
 
-/// Sends frames of the honest group back unchanged; treats all others as their numbers say.
+/// The victim's handler. It sends frames of the honest group back unchanged, and handles all other frames by their
+/// numbers.
 class Victim : public transport::ChannelHandler {
  public:
   transport::Placement on_header(transport::Channel& from, const FrameHeader& header) override {

@@ -9,17 +9,17 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-// The name of a rank that made itself late stands before this, whatever the text says about others.
+// The name of a rank that was late by its own fault stands before this text, whatever follows about other ranks.
 constexpr auto kItself = " stood still for "sv;
-// The names of the ranks to blame stand before one of these,
+// The names of the ranks to blame stand before one of these texts.
 constexpr std::array kVerbs{
     ": no answer"sv, ": did not call "sv,     ": furthest behind"sv,        ": did not finalize"sv,
     " is gone: "sv,  " did not answer at "sv, " did not say how to begin"sv};
-// or after one of these.
+// Otherwise the names stand after one of these texts.
 constexpr std::array kIntroductions{" lost its connection to "sv, "these ranks did not come: "sv,
                                     "no answer came from "sv};
 
-/// "rank 3 on host g0r3, rank 4".
+/// Returns the ranks in a text such as "rank 3 on host g0r3, rank 4".
 std::vector<std::uint32_t> ranks_in(std::string_view text) {
   constexpr auto kRank = "rank "sv;
   std::vector<std::uint32_t> ranks;

@@ -4,10 +4,10 @@
 //   simulation_chaos --seeds 2000          runs seeds 1 to 2000
 //   simulation_chaos --first 77 --seeds 1  replays one; --verbose tells what happens
 //
-// Every result is checked element by element; every buffer is overwritten as soon as it is given back. A group whose
-// ranks all live, and in sum stand still for less than about the time-out, must end without an error, whatever happens
-// to aggregators and manager. If one of its ranks dies, or its ranks stand still for longer, the others may end with an
-// error that blames one of these, and no other rank.
+// The program checks every element of every result, and overwrites every buffer when the library gives it back. If
+// all ranks of a group live, and their pauses together are shorter than about the time-out, the group must end without
+// an error, whatever happens to aggregators and manager. If a rank dies, or the pauses are longer, the other ranks may
+// end with an error that blames such a rank, and no other rank.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -21,16 +21,16 @@ namespace {
 using namespace std::chrono_literals;
 using transport::Duration;
 
-/// How long the ranks of one group may stand still in sum without an error; a second is left for everything else that
-/// takes time.
+/// The time that all pauses of one group's ranks together may take without an error; one second is left for all other
+/// delays.
 Duration harmless_pause(Duration timeout) {
   return timeout - 1s;
 }
 
-/// A shorter pause is never blamed.
+/// An error may not blame a rank for a shorter pause.
 constexpr Duration kNoticed = 1s;
 
-/// Sends frames that no peer should send: without a token, with every field wrong.
+/// A process that sends frames that no peer should send: without a token, with every field wrong.
 class Attacker final : public transport::ChannelHandler {
  public:
   Attacker(Cluster& cluster, std::string name) : cluster_(cluster), name_(std::move(name)) {}
@@ -85,7 +85,7 @@ struct Life {
   std::unique_ptr<Attacker> attacker;
   std::unique_ptr<Misfortunes> misfortunes;
   std::uint32_t lost_group = UINT32_MAX;  // the group of the lost rank
-  std::uint32_t lost_rank = UINT32_MAX;   // the rank that was killed, or stood still until it was
+  std::uint32_t lost_rank = UINT32_MAX;   // the rank that was killed, perhaps after it had stood still
   std::uint64_t failovers = 0, returns = 0, longest_pause_us = 0, errors = 0;
 
   std::uint64_t below(std::uint64_t bound) { return random() % bound; }
@@ -115,7 +115,7 @@ struct Life {
   std::string judge();
 };
 
-/// Random rules: operations change between trees and ranks, and between algorithms, by their size.
+/// Random rules, by which operations of different sizes use trees or ranks, and different algorithms.
 tuning::Table Life::some_table() {
   tuning::Table table;
   for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
@@ -139,8 +139,8 @@ tuning::Table Life::some_table() {
   return table;
 }
 
-/// A random step for random sizes. One in five operations of rank 0 asks for one, so that amendments, losses of trees
-/// and moves to others meet.
+/// A random step for random sizes. One in five operations of rank 0 asks for such an amendment, so that amendments,
+/// losses of trees and moves to other trees happen at the same time.
 std::optional<tuning::Amendment> Life::some_amendment() {
   if (amendments() % 5 != 0) return std::nullopt;
   constexpr Collective kCarried[] = {Collective::all_reduce,     Collective::reduce,     Collective::broadcast,
@@ -171,11 +171,11 @@ void Life::build() {
     const std::uint64_t links = 1'000'000'000 * (1 + below(10));
     s.rates = {.links = links, .trees = links * (1 + below(16)) / 8, .ranks = links};
   }
-  // Half of the lives have lanes of different weights; some of these weights are far apart.
+  // In half of the runs lanes have different weights; some of these weights are far apart.
   constexpr std::uint32_t kWeightsMax[] = {1, 4, 1, kLaneWeightMax};
   s.weight_max = kWeightsMax[seed / 2 % std::size(kWeightsMax)];
   if (seed % 2 == 0) s.amendments = [this] { return some_amendment(); };
-  s.automatic = seed % 4 == 1;  // trials of paths and shares, by the times of this life
+  s.automatic = seed % 4 == 1;  // trials of paths and shares, by the times in this run
   s.lease_seconds = 1;
   s.advice_percent = static_cast<std::uint32_t>(below(3) * 50);
   cluster = std::make_unique<Cluster>(s);
@@ -190,13 +190,13 @@ void Life::build() {
     for (auto& r : ranks) {
       r->outstanding_max = static_cast<std::uint32_t>(1 + below(6));
       if (below(3) == 0) r->think_max = within(3ms);
-      // Drawn from the seed itself, so that the run's other numbers stay the same as before there was GPU memory.
+      // Draw from the seed itself, so that the other random numbers of the run do not change.
       if ((seed + static_cast<std::uint64_t>(&r - ranks.data())) % 3 == 0) r->arriving_bytes_max = 1 + seed * 37 % 2000;
       if ((seed + static_cast<std::uint64_t>(&r - ranks.data())) % 3 == 1) r->use_distant_memory(seed % 11 == 0);
     }
   }
   attacker = std::make_unique<Attacker>(*cluster, "attacker");
-  // The misfortunes have random numbers of their own, too.
+  // The misfortunes also have random numbers of their own.
   misfortunes = std::make_unique<Misfortunes>(*cluster, seed, kinds, [this](const std::string& text) { say(text); });
 }
 
@@ -256,7 +256,7 @@ void Life::misfortune(Duration horizon) {
     }
     case 6: {
       auto& a = some_aggregator();
-      const auto back = at + 1ms + within(30s);  // hung for longer than any rank should wait
+      const auto back = at + 1ms + within(30s);  // it hangs for longer than any rank should wait
       net.call_at(at, [this, &a] {
         if (a.alive()) {
           say("hang " + a.name());
@@ -323,11 +323,11 @@ std::string Life::judge() {
     }
   }
   bad += misfortunes->judge();
-  // The manager must get back everything that the groups held.
+  // The manager must get back all that the groups held.
   for (auto& ranks : cluster->groups()) {
     for (auto& r : ranks) r->kill();
   }
-  cluster->network().run_for(1s);  // the last of them may still arrive
+  cluster->network().run_for(1s);  // the last requests may still arrive
   misfortunes->send_strangers_away();
   cluster->network().run_for(40s);
   for (auto& a : cluster->aggregators()) {
@@ -345,7 +345,7 @@ std::string Life::run() {
   if (below(10) == 0) lose_a_rank(horizon);
   misfortunes->draw(horizon);
   const auto started = cluster->network().now();
-  // Each wait has the time-out for its limit, or less, and does not count time in which its process stood still.
+  // The limit of each wait is the time-out or less, and does not count time in which the waiting process stood still.
   while (!cluster->run(60s)) {
     const auto over = cluster->network().now() - started;
     if (!cluster->violations().empty() || over > 60s + 2 * misfortunes->stood()) break;

@@ -25,10 +25,10 @@ class Cluster {
 
   /// Adds a group of nranks ranks that all make the same calls.
   void add_group(std::uint32_t nranks, std::uint32_t lanes, const WorkloadSettings& workload);
-  /// Runs until every rank is done, or for `limit` of virtual time; then returns false. Checks the invariants after
-  /// every step.
+  /// Runs until every rank is done, or for `limit` of virtual time; then returns false. The function checks the
+  /// invariants after every step.
   bool run(transport::Duration limit);
-  /// Reports a broken invariant, found while running.
+  /// Reports a broken invariant, which a part of the cluster has found during the run.
   void violation(const std::string& what);
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
   [[nodiscard]] std::string describe() const;
@@ -45,7 +45,8 @@ class Cluster {
     transport::Transport* const instead = settings_.in_between ? settings_.in_between(host, network) : nullptr;
     return instead != nullptr ? *instead : network;
   }
-  /// The time of this process's wall clock. Everything except tokens uses steady time, which is the network's.
+  /// The time of this process's wall clock. Only tokens use it. All other code uses steady time, which is the network's
+  /// time.
   [[nodiscard]] std::int64_t unix_seconds(const std::string& process) const;
   /// Sets the process's clock forward or back.
   void step_clock(const std::string& process, std::chrono::seconds by) { clock_steps_[process] += by; }

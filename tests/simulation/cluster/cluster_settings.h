@@ -25,19 +25,19 @@ struct ClusterSettings {
   std::uint32_t weight_max = 1;
   transport::Duration timeout = std::chrono::seconds(20);
   std::uint32_t lease_seconds = 15;
-  std::uint32_t advice_percent = 0;  // percent of a lease's renewals at which the manager advises better trees
+  std::uint32_t advice_percent = 0;  // percentage of renewals at which the manager advises better trees
   transport::SimSettings network;
-  PathRates rates{};                    // rates that the manager tells with its trees
+  PathRates rates{};                    // rates that the manager gives with its trees
   std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever there is one
   bool automatic =
       false;  // without a table, every rank 0 has the cost model's choice, and corrects it by measured times
-  /// For every rank 0: asked for an amendment of the policy after each operation.
+  /// Every rank 0 asks this function for an amendment of the policy after each operation.
   std::function<std::optional<tuning::Amendment>()> amendments;
   bool devices = false;  // each rank has a device, and a second way
   client::PathMode path = client::PathMode::automatic;
   bool require_trees = false;
-  /// Returns the transport that a host uses in place of its own, which it is given: for a host that breaks the
-  /// protocol. If this is empty, or returns null, the host uses its own.
+  /// Gets the transport of a host, and returns the transport that the host uses instead, for a host that breaks the
+  /// protocol. If this function is empty, or returns null, the host uses its own transport.
   std::function<transport::Transport*(const std::string& host, transport::Transport& network)> in_between;
 };
 

@@ -1,4 +1,4 @@
-// Ranks whose network devices fail in mid-operation while their hosts live on get the same bits, and no error.
+// If a rank's network device fails in mid-operation and its host lives on, the ranks get the same bits, and no error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ TEST(Devices, AreUsedAsLongAsTheyAreThere) {
   for (auto& rank : cluster.groups()[0]) EXPECT_TRUE(rank->has_device());
 }
 
-// The device fails after each number of events of the same run: between frames and within frames.
+// Repeat one run; each time the device fails one event later, between frames and within frames.
 TEST(Devices, FailAfterEveryEventOfARunWithoutTrees) {
   constexpr std::uint32_t kRanks = 3;
   const auto live = [](std::uint64_t after, std::uint32_t whose, bool& ended_before) {
@@ -77,7 +77,7 @@ TEST(Devices, FailInRunsWithTreesAndWithout) {
           cluster.network().now() + transport::Duration(static_cast<std::int64_t>(cluster.below(20'000'000))),
           [&rank, silent] { rank.lose_device(silent); });
     }
-    // Break a connection between two devices of which neither is lost, too.
+    // Break a connection between two devices that both live, too.
     const auto a = cluster.below(nranks), b = cluster.below(nranks);
     if (a != b) {
       cluster.network().call_at(
@@ -130,7 +130,7 @@ TEST(Devices, FailWhileATreeIsRepaired) {
   EXPECT_GT(failovers, 100U);
 }
 
-// A lost device is not taken for a lost rank, nor a lost rank for a lost device.
+// Ranks must not mistake a lost device for a lost rank, nor a lost rank for a lost device.
 TEST(Devices, FailBeforeARankIsKilledAndNamed) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Cluster cluster(settings_of(seed, client::PathMode::fallback));

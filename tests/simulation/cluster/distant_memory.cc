@@ -124,7 +124,7 @@ Result<client::DirectMemory::InHostMemory> DistantCall::materialize(bool with_re
   staged_ = std::make_shared<Staged>();
   promises_.clear();
   device_->left_in_the_middle += with_results ? 1 : 0;
-  // Before the call begins, read the input alone: results may be written beside it while it is still arriving.
+  // Before the call begins, read only the input: results may be written beside the input while it is still arriving.
   const auto image = [&](std::vector<std::byte>& of, std::vector<std::byte>& host, std::span<const std::byte> down) {
     host.assign(of.size(), std::byte{0xCC});
     if (!down.empty()) device_->copy(host.data() + (down.data() - of.data()), down.data(), down.size(), nullptr);

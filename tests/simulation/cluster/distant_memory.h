@@ -1,7 +1,7 @@
 #pragma once
-// Memory that the network's devices reach and the processor does not, as a GPU's: its content is kept in another form,
-// so that code which reads or writes it as the processor's memory gets wrong bits. Copies keep their order, and take
-// time.
+// Memory that the network's devices can access and the processor cannot, like a GPU's memory. It keeps its content in
+// another form, so that code which reads or writes it like the processor's memory gets wrong bits. Copies keep their
+// order, and take time.
 #include <deque>
 #include <functional>
 #include <map>
@@ -25,23 +25,24 @@ class DistantDevice final : public client::DirectDevice,
  public:
   struct Settings {
     std::function<void()> wake;
-    bool refuses = false;  // the network's devices do not reach it
+    bool refuses = false;  // true: the network's devices cannot access it
   };
   explicit DistantDevice(Settings settings) : settings_(std::move(settings)) {}
 
-  /// Makes this memory the device's, or the host's again; its content stays.
+  /// Makes this memory belong to the device, or to the host again; its content stays.
   void take(std::span<std::byte> memory);
   void give_back(std::span<std::byte> memory);
   [[nodiscard]] bool idle() const { return works_.empty(); }
-  /// Does this many copies.
+  /// Completes this many copies.
   void advance(std::size_t works);
-  /// Drops copies under way, which never end because the host is gone. They hold this device, and it holds them.
+  /// Drops the copies under way, which never end because the host is gone. The copies refer to this device and the
+  /// device to them.
   void abandon() { const auto works = std::exchange(works_, {}); }
   void after_all(std::function<void()> done) { works_.push_back({.done = std::move(done)}); }
   [[nodiscard]] bool refuses() const { return settings_.refuses; }
   [[nodiscard]] std::uint64_t copies() const { return copies_; }
   std::uint64_t left_in_the_middle = 0;    // calls that went on in host memory after they had begun
-  std::uint64_t copies_out_of_blocks = 0;  // copies to the host of data that the client had kept here
+  std::uint64_t copies_out_of_blocks = 0;  // copies to the host of data that the client had kept in this memory
 
   Result<std::shared_ptr<client::DirectBlock>> allocate(transport::Transport& transport, std::size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) override;
@@ -70,12 +71,13 @@ class DistantDevice final : public client::DirectDevice,
   std::uint64_t copies_ = 0;
 };
 
-/// A call whose buffers lie in such memory until it has ended.
+/// A call whose buffers lie in such memory until the call has ended.
 class DistantCall final : public client::DirectMemory {
  public:
   DistantCall(std::shared_ptr<DistantDevice> device, Buffers& buffers, client::Operation& operation,
               std::size_t input_bytes);
-  /// The operation has ended. Calls `done` when the buffers are as they were before, with the result.
+  /// Call this when the operation has ended. It calls `done` when the buffers are host memory again and hold the
+  /// result.
   void finish(bool good, std::function<void()> done);
   [[nodiscard]] bool materialized() const { return staged_ != nullptr; }
 

@@ -15,7 +15,7 @@ namespace {
 using Ranks = std::vector<std::unique_ptr<SimRank>>;
 using LaneOfEpoch = std::tuple<std::uint64_t, std::uint32_t, std::size_t>;  // group, epoch, lane
 
-/// How far the ranks of one lane are.
+/// The progress of the ranks of one lane.
 struct Progress {
   std::uint64_t results_min = UINT64_MAX;
   std::uint64_t results_max = 0;

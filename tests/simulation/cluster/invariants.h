@@ -5,12 +5,12 @@ namespace tributary::simulation {
 
 class Cluster;
 
-/// Checks for every lane of one epoch, with the number of results that a rank has from the first on without a gap, and
-/// the number of segments that it has contributed:
-///   - no rank has a result to which some rank has not contributed (invariant 1);
-///   - no rank is more than a window ahead of any other (invariant 4: so a window of results kept is enough);
-///   - no rank contributes beyond its window.
-/// No aggregator may promise more memory than it has. Reports what is broken to the cluster.
+/// Checks every lane of one epoch. A rank's results count from the first on, up to the first gap; its contributions are
+/// the segments that it has contributed.
+///   - No rank has a result to which some rank has not contributed (invariant 1).
+///   - No rank is more than a window ahead of another rank (invariant 4: so it is enough to keep a window of results).
+///   - No rank contributes beyond its window.
+/// No aggregator may promise more memory than it has. Reports each broken invariant to the cluster.
 void check_invariants(Cluster& cluster);
 
 }  // namespace tributary::simulation

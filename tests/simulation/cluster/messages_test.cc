@@ -1,5 +1,5 @@
-// Messages between the ranks of a cluster: tags in any order, receives from any rank, and their outcome when a rank or
-// its device goes.
+// Messages between the ranks of a cluster: tags in any order, receives from any rank, and the outcome when a rank or
+// its device is lost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,18 +16,18 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint32_t kTags = 6;  // from 0 on
-constexpr std::uint64_t kEach = 3;  // messages of each pair with each tag
+constexpr std::uint64_t kEach = 3;  // number of messages of each pair of ranks with each tag
 
 std::byte byte_of(std::uint32_t from, std::uint32_t to, std::uint32_t tag, std::uint64_t number, std::size_t at) {
   return static_cast<std::byte>(from * 101 + to * 37 + tag * 59 + number * 31 + at * 7 + at / 251);
 }
 
-/// Every rank sends to every rank, itself included, with every tag; sends and receives are called in an order, and at
-/// times, that come from the seed. Receives with some tags are from any rank.
+/// Every rank sends to every rank, itself included, with every tag. The order and the times of sends and receives come
+/// from the seed. Receives with some tags are from any rank.
 class Exchange {
  public:
   Exchange(Cluster& cluster, std::uint32_t any_tags) : cluster_(cluster), any_tags_(any_tags) {
-    // No rank makes its calls before all messages have begun: after its last call it would take leave.
+    // No rank makes its collective calls before all messages have begun, because it finalizes after its last call.
     for (auto& rank : ranks()) rank->outstanding_max = 0;
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       std::vector<Step> steps;
@@ -87,7 +87,7 @@ class Exchange {
                     .tag = step.tag,
                     .on_done = [this, &memory](const Status& status) {
                       end(status);
-                      std::ranges::fill(memory, std::byte{0xA5});  // whoever reads this memory later reads wrong data
+                      std::ranges::fill(memory, std::byte{0xA5});  // a later read of this memory gets wrong data
                     }});
   }
   void receive(std::uint32_t rank, const Step& step) {
@@ -114,7 +114,7 @@ class Exchange {
                  wrong_ = "rank " + std::to_string(rank) + " with tag " + std::to_string(step.tag) + ", message " +
                           std::to_string(call->number) + " of rank " + std::to_string(call->from);
              },
-         // Messages of one pair and tag are matched in the order of the sends.
+         // Receives get the messages of one pair and tag in the order of the sends.
          .on_source =
              [this, rank, step, call](std::uint32_t from) {
                call->from = from;
@@ -127,7 +127,7 @@ class Exchange {
   }
 
   Cluster& cluster_;
-  const std::uint32_t any_tags_;  // bit t is set: receives with tag t are from any rank
+  const std::uint32_t any_tags_;  // if bit t is set, receives with tag t are from any rank
   std::deque<std::vector<std::byte>> memory_;
   std::map<Pair, std::uint64_t> sent_, received_;
   std::uint64_t called_ = 0, ended_ = 0, failed_ = 0;
@@ -226,8 +226,8 @@ TEST(Messages, TimeOutIfNoRankSendsThem) {
   }
 }
 
-// In a group of this size a rank knows only a few addresses beforehand. The higher of two ranks connects, whichever
-// sends.
+// In a group of this size a rank knows only a few addresses at the start. The higher of two ranks connects, even if the
+// lower rank sends.
 TEST(Messages, ArriveFromEachOfManyRanksAtAReceiverOfAnyRank) {
   constexpr std::uint32_t kMany = 70;
   for (const std::uint32_t to : {0U, 35U, kMany - 1}) {

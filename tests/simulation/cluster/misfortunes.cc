@@ -31,7 +31,7 @@ Duration Misfortunes::within(Duration limit) {
 
 void Misfortunes::draw(Duration horizon) {
   using Kind = void (Misfortunes::*)(TimePoint);
-  std::vector<Kind> kinds;  // one that stands here twice comes twice as often
+  std::vector<Kind> kinds;  // a kind that is twice in the list comes twice as often
   const auto add = [&kinds](Kind kind, int times) {
     for (int i = 0; i < times; ++i) kinds.push_back(kind);
   };
@@ -102,11 +102,11 @@ Duration Misfortunes::stood() const {
   return sum;
 }
 
-/// Pauses mostly at once, so that other misfortunes come at the same time; otherwise when the group may be at its end,
-/// or busy with the consequences of an earlier pause.
+/// Begin most pauses at once, so that other misfortunes come at the same time. Begin the other pauses when the group
+/// may be ending, or busy with the consequences of an earlier pause.
 void Misfortunes::pause_a_rank(TimePoint at) {
   auto& ranks = cluster_.groups()[below(cluster_.groups().size())];
-  const SimRank& rank = *ranks[below(3) == 0 ? 0 : below(ranks.size())];  // rank 0 in particular
+  const SimRank& rank = *ranks[below(3) == 0 ? 0 : below(ranks.size())];  // choose rank 0 more often
   const Duration timeout = cluster_.settings().timeout;
   const Duration longest[] = {2s, 2s, timeout, 2 * timeout};
   const Duration time = 1us + within(longest[below(std::size(longest))]);

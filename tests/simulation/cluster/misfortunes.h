@@ -1,7 +1,8 @@
 #pragma once
 // Misfortunes that come from outside a cluster's protocols: strangers at every listener, processes that stand still for
-// a while, clocks that are set, connections that are refused. None may cost a group an error, with one exception: ranks
-// that in sum stand still for about the time-out are lost to the others, whose error names them.
+// some time, clocks that are set, connections that are refused. They may cause no error in a group, with one exception:
+// if the pauses of ranks together take about the time-out, the other ranks may give these ranks up, with an error that
+// names them.
 #include <functional>
 #include <map>
 #include <optional>
@@ -27,16 +28,16 @@ class Misfortunes {
   Misfortunes(Cluster& cluster, std::uint64_t seed, const MisfortuneKinds& kinds,
               std::function<void(const std::string&)> say);
 
-  /// Draws a few that begin between now and `horizon` later.
+  /// Draws a few misfortunes that begin between now and `horizon` later.
   void draw(transport::Duration horizon);
-  /// Stops a process, if it exists then.
+  /// Stops a process, if it exists at that time.
   void stop(const std::string& host, transport::TimePoint at, transport::Duration time);
-  /// Returns how long it was stopped so far while it had work to do.
+  /// Returns the time for which the process was stopped so far while it had work to do.
   [[nodiscard]] transport::Duration stood(const std::string& host) const;
-  /// Returns the sum over the ranks of a group, or of all groups.
+  /// Returns the sum of these times over the ranks of a group, or of all groups.
   [[nodiscard]] transport::Duration stood(std::uint32_t group) const;
   [[nodiscard]] transport::Duration stood() const;
-  /// Returns an empty text, or what must never happen: a stranger that was served.
+  /// Returns an empty text, or a text that says that a process has served a stranger, which must never happen.
   [[nodiscard]] std::string judge() const;
   /// Ends all strangers: one that has repeated a token may hold a place on an aggregator for as long as it stays.
   void send_strangers_away() { strangers_.leave(); }
@@ -56,7 +57,7 @@ class Misfortunes {
   std::mt19937_64 random_;
   const MisfortuneKinds kinds_;
   const std::function<void(const std::string&)> say_;
-  std::map<std::string, transport::Duration> stood_;  // by host: how long it stood still
+  std::map<std::string, transport::Duration> stood_;  // by host: the time for which it stood still
   Strangers strangers_;
 };
 

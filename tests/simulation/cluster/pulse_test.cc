@@ -1,4 +1,5 @@
-// Aggregators that hang, ranks that are slow, managers that do not answer: which of them are found out, and how soon.
+// Aggregators that hang, ranks that are slow, managers that do not answer: which of these cases the ranks detect, and
+// how soon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +23,8 @@ std::uint64_t failovers(Cluster& cluster) {
   return sum;
 }
 
-// Runs until the first group uses its trees. Its calls take time, so that it is in mid-operation then, and still when
-// it has new trees.
+// Runs until the first group uses its trees. Its calls take so long that the group is in mid-operation at this time,
+// and also when it has new trees.
 [[nodiscard]] bool run_until_in_network(Cluster& cluster) {
   auto& ranks = cluster.groups()[0];
   for (auto& rank : ranks) rank->think_max = 2ms;
@@ -34,7 +35,7 @@ std::uint64_t failovers(Cluster& cluster) {
           },
           network.now() + 10s))
     return false;
-  network.run_until([] { return false; }, network.now() + 10ms);  // operations begun between the ranks end
+  network.run_until([] { return false; }, network.now() + 10ms);  // operations that began between the ranks end
   return true;
 }
 
@@ -45,8 +46,8 @@ void expect_well(Cluster& cluster) {
   }
 }
 
-// Whichever aggregator of a tree of two levels hangs, leaf or root: all ranks go on within a second, the manager is
-// told its name and no other, and the next trees do not hold it.
+// Any aggregator of a tree of two levels hangs, leaf or root: all ranks go on within a second, the manager gets only
+// the name of this aggregator, and the next trees do not contain it.
 TEST(Pulse, AHungAggregatorIsFoundByNameWithinASecond) {
   std::uint64_t found = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
@@ -70,7 +71,7 @@ TEST(Pulse, AHungAggregatorIsFoundByNameWithinASecond) {
   EXPECT_GT(found, 12U) << "the run did not reach the situation under test";
 }
 
-// The aggregators answer for themselves while they wait for a rank, so no aggregator is given up for it.
+// The aggregators answer while they wait for a rank, so the ranks give up no aggregator because of it.
 TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -94,8 +95,8 @@ TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
   }
 }
 
-// An aggregator is killed instead of hung: the first trees that are asked for afterwards do not hold it, at whichever
-// level it was.
+// The test kills an aggregator of any level, instead of letting it hang: the next trees that rank 0 asks for do not
+// contain it.
 TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
   std::uint64_t kills = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
@@ -110,7 +111,7 @@ TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
     cluster.aggregators()[seed % 5]->kill();
     ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
     expect_well(cluster);
-    if (failovers(cluster) == 0) continue;  // it was in no tree
+    if (failovers(cluster) == 0) continue;  // the aggregator was in no tree
     ++kills;
     ASSERT_GT(told.size(), before);
     EXPECT_THAT(told[before], ElementsAre(dead));

@@ -9,8 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Runs one group several times; its trees are lost a little later each time. Returns how many frames repaired
-/// something.
+/// Runs one group several times; its trees are lost a little later each time. Returns the number of repair frames.
 std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t lives, std::uint32_t calls = 24) {
   std::uint64_t frames = 0;
   for (std::uint64_t seed = 1; seed <= lives; ++seed) {
@@ -18,7 +17,7 @@ std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t 
     settings.network.link = {.latency = 20us, .jitter = 400us, .bytes_per_second = 200'000'000};
     Cluster cluster(settings);
     cluster.manager().fan_out = 64;
-    // A third of the ranks is far from the aggregators, and so behind the others.
+    // A third of the ranks is far from the aggregators, and so gets results later than the other ranks.
     for (auto rank = static_cast<std::uint32_t>(seed % 3); rank < ranks; rank += 3) {
       for (auto& a : cluster.aggregators())
         cluster.network().set_link(a->name(), "g0r" + std::to_string(rank), {.latency = 1ms, .jitter = 1ms});
@@ -69,7 +68,7 @@ TEST(ManyRanks, NameTheHostOfALostRank) {
   cluster.add_group(70, 1, {.calls = 400, .count_max = 20, .only = Collective::all_reduce});
   auto& ranks = cluster.groups()[0];
   cluster.network().call_at(cluster.network().now() + 4ms, [&] {
-    for (std::uint32_t r = 0; r < 70; ++r) {  // not from rank 0, which would know first
+    for (std::uint32_t r = 0; r < 70; ++r) {  // not from rank 0, which would know the loss first
       if (r != 0 && r != 40) cluster.network().cut(ranks[40]->host(), ranks[r]->host());
     }
   });

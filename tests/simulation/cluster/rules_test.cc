@@ -1,5 +1,5 @@
-// Rules that hold at every moment, whatever the timing: which operations run beside each other, and which rank is named
-// when rank 0 is the one that hangs.
+// Rules that hold at every time: which operations run at the same time, and which rank the error names when rank 0
+// itself hangs.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -51,7 +51,7 @@ TEST(Rules, NoOperationGoesThroughTheTreeBesideOneBetweenTheRanks) {
   EXPECT_GT(met, 1000U) << "the run did not reach the situation under test";
 }
 
-/// No rank tells the others: each finds out by itself, within its time-out.
+/// No rank tells the other ranks: each rank detects this by itself, within its time-out.
 TEST(Rules, ARankZeroThatHangsIsNamedByEveryOtherWithinTheTimeOut) {
   for (const bool trees : {false, true}) {
     for (const bool finalizing : {false, true}) {
