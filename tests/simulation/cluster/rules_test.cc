@@ -67,8 +67,8 @@ TEST(Rules, ARankZeroThatHangsIsNamedByEveryOtherWithinTheTimeOut) {
       network.pause(ranks[0]->host());
       const auto hangs_at = network.now();
       const auto told = [&] { return ranks[1]->failure() && ranks[2]->failure() && ranks[3]->failure(); };
-      // At the end rank 0 would name the ranks that do not come, so it has a twentieth more. Half a second is left for
-      // the last steps between the ranks, and for the tick that looks.
+      // At the end rank 0 would name the ranks that do not come, so its limit is longer by a twentieth. Half a second
+      // is left for the last steps between the ranks, and for the tick that checks the limit.
       const auto limit = cluster.settings().timeout * (finalizing ? 21 : 20) / 20;
       ASSERT_TRUE(network.run_until(told, hangs_at + limit + 500ms)) << cluster.describe();
       for (std::size_t r = 1; r < ranks.size(); ++r) {
@@ -80,8 +80,8 @@ TEST(Rules, ARankZeroThatHangsIsNamedByEveryOtherWithinTheTimeOut) {
   }
 }
 
-/// Rank 0 goes on after the others have given it up at different moments, and learns that they are gone. Neither they
-/// nor rank 0 may blame one of them.
+/// Rank 0 goes on after the other ranks have given it up at different times, and learns that they are gone. No rank may
+/// blame one of these ranks.
 TEST(Rules, ARankZeroThatStoodStillForTooLongIsTheOnlyOneBlamed) {
   std::uint64_t said_itself = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -104,7 +104,7 @@ TEST(Rules, ARankZeroThatStoodStillForTooLongIsTheOnlyOneBlamed) {
   EXPECT_GT(said_itself, 20U) << "the run did not reach the situation under test";
 }
 
-/// The rank stands still for longer than a listener waits for a proof. When it goes on, it takes the connection as
+/// The rank stands still for longer than a listener waits for a proof. When it goes on, it treats the connection as
 /// made.
 TEST(Rules, ARankThatStandsStillWhileRanksConnectCostsNoError) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -146,7 +146,7 @@ TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
   }
 }
 
-/// Rank 0 stands still while others come, and then gives up. It must not say that they did not come.
+/// Rank 0 stands still while other ranks come, and then gives up. It must not say that these ranks did not come.
 TEST(Rules, ARankThatStoodStillWhileTheRanksMetSaysSo) {
   for (const std::uint32_t still : {0U, 2U}) {
     Cluster cluster({.seed = 5});
@@ -174,10 +174,10 @@ TEST(Rules, ARankThatCannotReachAnotherSaysSoAndWhy) {
       << ranks[2]->failure()->message;
 }
 
-/// Rank 0 refuses connections, and then every process stands still for long. The first thing that a rank finds
-/// afterwards is the refusal, and by then its clock says that the time-out has passed.
+/// Rank 0 refuses connections, and then every process stands still for a long time. A rank first reads the refusal when
+/// it goes on, and at this time its clock says that the time-out is over.
 TEST(Rules, ARefusedConnectionIsTriedAgainAfterAllHaveStoodStillForLong) {
-  for (std::uint64_t seed = 1; seed <= 16; ++seed) {  // an attempt takes 0.2 s, and the next comes a second later
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {  // an attempt takes 0.2 s, and the next one begins a second later
     ClusterSettings settings{.seed = seed};
     settings.network.link.latency = 100ms;
     Cluster cluster(settings);

@@ -1,5 +1,5 @@
-// Groups of many ranks: the cost of meeting, of getting trees, of losing an aggregator in mid-operation, of going on,
-// and of ending. Bytes count whole frames, headers included, by type.
+// The costs of groups of many ranks: to meet, to get trees, to lose an aggregator in mid-operation, to go on, and to
+// end. Bytes count whole frames, headers included, by type.
 #include <CLI/CLI.hpp>
 #include <bit>
 #include <chrono>
@@ -30,7 +30,7 @@ std::size_t resident_bytes() {
 std::uint32_t aggregators_for(std::uint32_t ranks) {
   std::uint32_t all = 0;
   for (std::uint32_t width = ranks; width > 1 || all == 0;) all += width = (width + kFanOut - 1) / kFanOut;
-  return all + 1;  // one more, to replace a lost one
+  return all + 1;  // one more aggregator, to replace a lost one
 }
 
 bool is_control(std::size_t type) {
@@ -138,7 +138,7 @@ class Life {
   std::size_t bytes_per_rank_ = 0;
 };
 
-/// The bytes of the control star, divided by N log2 N: must not grow with the number of ranks.
+/// The bytes of the control star, divided by N log2 N. This value must not grow with the number of ranks.
 double share(const Phase& phase, std::uint32_t ranks) {
   return static_cast<double>(phase.control_bytes()) / (ranks * static_cast<double>(std::bit_width(ranks) - 1));
 }

@@ -31,7 +31,7 @@ void SimManager::pause() {
   paused_at_ = cluster_.network().now();
 }
 
-/// Groups could not renew meanwhile, so their leases begin anew.
+/// Groups could not renew during the pause, so their leases begin again.
 void SimManager::resume() {
   if (!paused_) return;
   paused_ = false;
@@ -49,7 +49,7 @@ void SimManager::renew_lease(std::uint64_t group) {
   leases_[group] = cluster_.network().now() + std::chrono::seconds(cluster_.settings().lease_seconds);
 }
 
-/// Draws a tree: the first node is the root, and each further one hangs below a random node of the level above.
+/// Draws a tree: the first node is the root, and each further node is below a random node of the level above.
 SimManager::Shape SimManager::draw(std::uint32_t nranks, const std::vector<std::uint32_t>& usable) {
   Shape shape;
   shape.levels = static_cast<std::uint32_t>(levels.value_or(1 + random_() % 3));
@@ -178,7 +178,7 @@ Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoc
   told_failed.push_back(failed);
   std::vector<std::uint32_t> usable;
   for (std::uint32_t i = 0; i < cluster_.aggregators().size(); ++i) {
-    // Like the real manager, it learns of a death late: now and then it plans with a dead aggregator.
+    // Like the real manager, it learns late that an aggregator is dead: sometimes it plans with a dead aggregator.
     if (std::ranges::find(failed, cluster_.aggregators()[i]->name()) != failed.end()) continue;
     if (cluster_.aggregators()[i]->alive() || (!fan_out && random_() % 8 == 0)) usable.push_back(i);
   }

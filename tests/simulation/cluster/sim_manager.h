@@ -17,11 +17,11 @@ namespace tributary::simulation {
 class Cluster;
 
 /// Plans trees of 1 to 3 levels over the aggregators that are alive, signs their tokens, and forgets groups that do not
-/// renew their lease. Like any process it may stand still, and then answers the requests afterwards.
+/// renew their lease. Like any process it may stand still; it then answers the requests afterwards.
 class SimManager {
  public:
   SimManager(Cluster& cluster, std::uint64_t seed);
-  /// Runs a request: now, or when the process goes on.
+  /// Runs a request at once, or, if the process stands still, when it goes on.
   void when_there(std::function<void()> request);
   void pause();
   void resume();
@@ -34,16 +34,16 @@ class SimManager {
                                              std::uint32_t lanes, const std::vector<std::string>& failed);
   [[nodiscard]] const TokenVerifier& verifier() const { return verifier_; }
   bool reachable = true;
-  bool silent = false;                                  // takes requests, but answers none
-  std::vector<std::vector<std::string>> told_failed{};  // by plan: the failed aggregators in the request
+  bool silent = false;                                  // true: it takes requests, but answers none
+  std::vector<std::vector<std::string>> told_failed{};  // for each plan: the failed aggregators in its request
   std::uint32_t refuse_percent = 0;                     // percent of the requests to refuse
-  std::optional<std::uint32_t> levels;                  // nullopt: drawn
-  /// Plans whole trees, in which each aggregator has at most this many children, over the first aggregators that live;
-  /// nullopt: drawn, with `levels`.
+  std::optional<std::uint32_t> levels;                  // levels of each tree; nullopt: random
+  /// The most children of an aggregator, in trees over the first aggregators that live; nullopt: random trees with
+  /// `levels` levels.
   std::optional<std::uint32_t> fan_out;
   std::uint64_t next_group = 1;
   std::uint64_t plans = 0;      // requests for a plan
-  std::uint64_t moves = 0;      // how many of `plans` came from groups that had trees
+  std::uint64_t moves = 0;      // number of `plans` for groups that had trees
   std::uint64_t forgotten = 0;  // requests for groups that it did not know
 
  private:
@@ -62,7 +62,7 @@ class SimManager {
     std::vector<std::size_t> leaf_of;    // by rank
     std::vector<std::uint32_t> seat_of;  // by rank: its child number at its leaf
   };
-  /// One lane while it is planned.
+  /// One lane during the planning.
   struct Draft {
     std::uint64_t group;
     std::uint32_t epoch, lane, nranks, window;
@@ -79,7 +79,7 @@ class SimManager {
 
   Cluster& cluster_;
   std::mt19937_64 random_;
-  std::mt19937_64 lanes_;  // weights and windows have random numbers of their own
+  std::mt19937_64 lanes_;  // random numbers for weights and windows
   SigningKey key_;
   TokenVerifier verifier_;
   std::map<std::uint64_t, transport::TimePoint> leases_;  // by group: the end of its lease

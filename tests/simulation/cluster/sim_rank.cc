@@ -71,7 +71,7 @@ client::CommunicatorSettings SimRank::communicator_settings(const client::Unique
   settings.path = cluster_.settings().path;
   settings.require_trees = cluster_.settings().require_trees;
   settings.timeout = cluster_.settings().timeout;
-  if (cluster_.settings().tuning && rank_ == 0) {  // the other ranks must learn it from rank 0
+  if (cluster_.settings().tuning && rank_ == 0) {  // the other ranks must learn the tuning from rank 0
     settings.tuning = client::TuningMode::table;
     settings.tuning_table = *cluster_.settings().tuning;
   } else if (cluster_.settings().automatic && rank_ == 0) {
@@ -234,7 +234,7 @@ void SimRank::on_result(std::size_t index, const Status& status) {
   if (const auto wrong = slow ? slow.mapped()->check() : std::string(); !wrong.empty())
     cluster_.violation(name + "): " + wrong);
   ++completed_;
-  // The buffers are the caller's again: overwrite them, so that later reads and writes are found out.
+  // The buffers belong to the caller again: overwrite them, so that the run detects later reads and writes.
   for (auto* buffer : {&buffers_[index]->send, &buffers_[index]->recv})
     std::fill(buffer->begin(), buffer->end(), std::byte{0xA5});
 }

@@ -19,7 +19,7 @@ namespace tributary::simulation {
 class Cluster;
 class SimGroupService;
 
-/// One rank process: makes its calls, a few outstanding at a time, and checks each result as it arrives.
+/// One rank process. It makes its calls, of which a few run at a time, and checks each result when it arrives.
 class SimRank {
  public:
   SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes,
@@ -36,17 +36,19 @@ class SimRank {
   [[nodiscard]] const std::string& host() const { return host_; }
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
   [[nodiscard]] std::string state() const;
-  /// At most this many calls under way; 0 stops calling.
+  /// Sets how many calls may run at a time; 0: the rank makes no more calls.
   std::uint32_t outstanding_max = 4;
   transport::Duration think_max{};
-  /// At most this many bytes of a call's input arrive at once, as from a GPU; 0: all are there from the start.
+  /// Sets how many bytes of a call's input arrive at once at most, as from a GPU; 0: the whole input exists from the
+  /// start.
   std::size_t arriving_bytes_max = 0;
-  /// Puts its buffers into memory that the processor does not reach; `refuses`: the network's devices do not reach it
-  /// either.
+  /// Puts the rank's buffers into memory that the processor cannot access; `refuses`: the network's devices also
+  /// cannot.
   void use_distant_memory(bool refuses);
   [[nodiscard]] const std::shared_ptr<DistantDevice>& distant() const { return distant_; }
-  transport::Duration distant_pause_max = std::chrono::microseconds(50);  // between a few of its copies and the next
-  /// Counts its calls that went through trees in place, and those that became staged before they ended.
+  transport::Duration distant_pause_max = std::chrono::microseconds(50);  // longest pause between a few of its copies
+                                                                          // and the next copies
+  /// Counts the rank's calls that went through trees in place, and its calls that the library staged before they ended.
   std::uint64_t went_direct = 0, materialized = 0;
   /// Replaces the n-th call that this rank makes.
   std::map<std::size_t, Call> other_calls;
@@ -62,9 +64,9 @@ class SimRank {
   void call_next();
   [[nodiscard]] const Call& call_of(std::size_t index) const;
   [[nodiscard]] std::uint64_t salt_of(std::size_t index) const;
-  /// Points send and recv into one buffer, by the rules of calls in place.
+  /// Sets send and recv to addresses in one buffer, by the rules of calls in place.
   void put_in_place(client::Operation& operation, Buffers& buffers) const;
-  /// Lets the input arrive in parts, or puts the buffers into distant memory, if the settings say so.
+  /// If the settings say so, lets the input arrive in parts, or puts the buffers into distant memory.
   void place_memory(client::Operation& operation, const Call& call, std::size_t index);
   void let_input_arrive();
   void on_result(std::size_t index, const Status& status);
@@ -79,7 +81,7 @@ class SimRank {
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<client::Communicator> communicator_;
   std::vector<std::unique_ptr<Buffers>> buffers_;
-  std::map<std::size_t, std::shared_ptr<SlowMemory>> slow_;  // by call, for those under way
+  std::map<std::size_t, std::shared_ptr<SlowMemory>> slow_;  // for each call under way, by number
   std::shared_ptr<DistantDevice> distant_;
   transport::TimePoint distant_at_{};
   std::size_t next_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// An operation's buffers as those of a GPU: the input arrives bit by bit, and holds garbage until then; results may
-// leave as soon as they are said to be final, and must not change afterwards.
+// An operation's buffers like a GPU's buffers. The input arrives part by part, and a part holds garbage until it
+// arrives. Results may leave as soon as the operation says that they are final, and must not change afterwards.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -14,7 +14,7 @@ namespace tributary::simulation {
 
 class SlowMemory final : public client::StagedMemory {
  public:
-  /// `input` holds the input; it is overwritten until it arrives again.
+  /// `input` holds the input; the constructor overwrites it, and then its parts arrive again.
   explicit SlowMemory(std::span<std::byte> input) : input_(input), original_(input.begin(), input.end()) {
     std::fill(input.begin(), input.end(), std::byte{0xEE});
   }
@@ -28,7 +28,7 @@ class SlowMemory final : public client::StagedMemory {
   void result_landed(std::span<const std::byte> part) override {
     landed_.push_back({part, {part.begin(), part.end()}});
   }
-  /// Returns an empty text, or what is wrong at the end.
+  /// Returns an empty text, or a sentence about the fault that remains at the end.
   [[nodiscard]] std::string check() const {
     for (const auto& [part, taken] : landed_) {
       if (std::memcmp(part.data(), taken.data(), taken.size()) != 0) return "a result changed after it was final";

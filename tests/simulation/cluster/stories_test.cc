@@ -1,5 +1,5 @@
-// A quiet cluster, the failure of one aggregator, the death of one rank: the stories that docs/protocol.md tells, one
-// at a time.
+// The stories that docs/protocol.md tells, one at a time: a quiet cluster, the failure of one aggregator, the death of
+// one rank.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -44,8 +44,9 @@ TEST(Cluster, GoesOnWhenAnAggregatorIsKilledInMidOperation) {
   }
 }
 
-// Invariant 3. The aggregator dies while it sends results down, a little later in each run: some ranks are left with
-// half a payload. In place, the result's destination is the input, so a result must not touch it before it is whole.
+// Invariant 3. The aggregator dies while it sends results down, a little later in each run, so that some ranks have
+// only half a payload. In place, the result's destination is the input, so a result must not change it before it is
+// complete.
 TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
   std::uint64_t half_written = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -63,7 +64,7 @@ TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
   EXPECT_GT(half_written, 10U) << "the run did not reach the situation under test";
 }
 
-// Buffers that the processor does not reach go through the tree in place, wherever the other ranks have theirs.
+// Buffers that the processor cannot access go through the tree in place, wherever the buffers of the other ranks are.
 TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
   for (const bool refuses : {false, true}) {
     Cluster cluster({.seed = 21});
@@ -90,11 +91,11 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
   std::map<std::string, Met> met;  // by the circumstances that the runs share
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     ClusterSettings settings{.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024};
-    // Slow links, so that many operations are under way; unequal ones, so that some ranks have results that others
-    // still need.
+    // The links are slow, so that many operations are under way, and unequal, so that some ranks have results that
+    // other ranks still need.
     settings.network.link = {.latency = 20us, .jitter = 200us, .bytes_per_second = 100'000'000};
-    // Lengths of a segment or two, so that operations which others need have ended here; or longer than the kept
-    // window, so that none has.
+    // Operations have one or two segments, so that an operation which other ranks need may have ended on this rank; or
+    // they are longer than the kept window, so that none has ended.
     static constexpr std::uint32_t kCountsMax[] = {200, 8000, 60'000};
     Cluster cluster(settings);
     cluster.manager().levels = 1;
@@ -106,7 +107,7 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     auto& ranks = cluster.groups()[0];
     for (auto& rank : ranks) {
       rank->use_distant_memory(false);
-      if (seed % 2 == 0) rank->distant_pause_max = 1ms;  // slower than the ranks agree on recovery
+      if (seed % 2 == 0) rank->distant_pause_max = 1ms;  // copies take longer than the agreement on recovery
     }
     cluster.network().call_at(cluster.network().now() + 2ms + 60us * seed, [&] { cluster.aggregators()[0]->kill(); });
     ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
@@ -128,7 +129,7 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     sum.in_the_middle += here.in_the_middle;
     sum.brought_down += here.brought_down;
   }
-  // Demand three fifths of the cases met today, so that the timing may change a little.
+  // Demand three fifths of the number of cases in the present code, so that the timing may change a little.
   EXPECT_EQ(met.size(), 6U);
   EXPECT_GT(sum.materialized, 8'900U) << "the run did not reach the situation under test";
   EXPECT_GT(sum.went_direct, 1'900U);
@@ -155,14 +156,15 @@ TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
   }
 }
 
-// Groups that went on without an aggregator use it again when it is back, also if another one dies just then.
+// Groups that went on without an aggregator use it again when it is back, also if another aggregator dies at the same
+// time.
 TEST(Cluster, MovesToBetterTreesWhileItRuns) {
   std::uint64_t moves = 0, moved = 0, lost_besides = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Cluster cluster({.seed = seed, .lease_seconds = 1, .advice_percent = 100});
     cluster.add_group(4, 1 + seed % 2, {.calls = 150, .count_max = 3000});
     for (auto& rank : cluster.groups()[0]) rank->think_max = 6ms;
-    if (seed % 2 == 0) {  // when leases are renewed, and in the milliseconds that moving takes
+    if (seed % 2 == 0) {  // when ranks renew leases, and in the milliseconds of the move
       cluster.network().call_at(cluster.network().now() + 334ms + 100us * seed,
                                 [&] { cluster.aggregators()[cluster.below(4)]->kill(); });
     }
@@ -251,14 +253,14 @@ TEST(Cluster, RunsLongRingsBetweenTheRanksWithJitterAndWithTheRemainderOfATree) 
   }
 }
 
-/// At the time-out ranks say that they wait. Rank 0 then asks all once more, and waits a fiftieth of the time-out for
-/// those that were silent before; a tenth of a second is left for the ticks that look.
+/// At the time-out ranks report that they wait. Rank 0 then asks all ranks once more, and waits a fiftieth of the
+/// time-out for ranks that were silent before; a tenth of a second is left for the ticks that check the limits.
 transport::Duration named_within(transport::Duration timeout) {
   return timeout * 51 / 50 + 100ms;
 }
 
-// Invariant 7: a rank that is lost, or hangs, is an error on every other rank within the time-out, with its name, the
-// operation and the segment.
+// Invariant 7: if a rank is lost or hangs, every other rank gets an error within the time-out, with the rank's name,
+// the operation and the segment.
 TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
   for (const bool hangs : {false, true}) {
     for (const bool trees : {false, true}) {
@@ -300,8 +302,8 @@ TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
   }
 }
 
-// Invariant 7 again: messages between other ranks are no sign of life of a rank that hangs; nor is progress of an
-// operation a sign of life for a message.
+// Invariant 7 again: messages between other ranks do not prove that a rank lives, and the progress of an operation does
+// not prove that a message moves.
 TEST(Cluster, NamesAHungRankThoughOthersExchangeMessages) {
   for (const bool trees : {false, true}) {
     Cluster cluster({.seed = 6});
@@ -343,9 +345,9 @@ TEST(Cluster, NamesAHungRankThoughOthersExchangeMessages) {
   }
 }
 
-// A machine that stops with all its processes for longer than the time-out, and goes on, costs no error: a process that
-// was away cannot tell which rank was late. This holds at any moment: while ranks meet, in operations, and while they
-// finalize.
+// A machine that stops with all its processes for longer than the time-out, and goes on, causes no error: a process
+// that stood still cannot know which rank was late. This is so at any time: while ranks meet, in operations, and while
+// they finalize.
 TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
   for (const bool trees : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 160; ++seed) {
@@ -374,8 +376,8 @@ TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
   }
 }
 
-// Ranks that disagree get an error that says which rank asked for what, in the tree and without one, whatever the
-// difference is.
+// Ranks that disagree get an error that says which rank called what, with a tree and without one, for every kind of
+// difference.
 TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
   const Signature base{
       .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 700};
@@ -403,7 +405,7 @@ TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
   }
 }
 
-/// Small operations run between the ranks, the others through the tree.
+/// Small operations run between the ranks, large ones through the tree.
 tuning::Table mixing_table() {
   tuning::Table table;
   for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::broadcast,
@@ -415,7 +417,7 @@ tuning::Table mixing_table() {
   return table;
 }
 
-// Only rank 0 has the table: the others follow it, whatever size an operation has.
+// Only rank 0 has the table: the other ranks follow it, for operations of every size.
 TEST(Cluster, RunsSmallOperationsBetweenTheRanksBesideATreeThatCarriesTheLargeOnes) {
   Cluster cluster({.seed = 21, .tuning = mixing_table()});
   cluster.manager().levels = 2;
@@ -447,7 +449,7 @@ TEST(Cluster, GoesOnWhenATreeIsLostBetweenOperationsOfBothPaths) {
   }
 }
 
-/// Operations of more than a segment go by the trees and between the ranks at once.
+/// Operations of more than one segment go by the trees and between the ranks at the same time.
 tuning::Table splitting_table() {
   tuning::Table table;
   for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::broadcast}) {
@@ -476,7 +478,7 @@ TEST(Cluster, CarriesOneOperationByTreesAndBetweenTheRanksAtOnce) {
   }
 }
 
-// The manager knows the links' rates and says that trees are quickest, but the aggregators take long to answer.
+// The manager knows the links' rates, by which trees are quickest, but the aggregators answer slowly.
 TEST(Cluster, LeavesTreesThatAreSlowerThanTheirRatesSay) {
   Cluster cluster({.seed = 21,
                    .aggregators = 1,
@@ -498,7 +500,7 @@ TEST(Cluster, LeavesTreesThatAreSlowerThanTheirRatesSay) {
   }
 }
 
-// A lane that begins with half of its window uses all of it where the way is long.
+// A lane begins with half of its window, and uses the whole window if the way to the aggregator takes long.
 TEST(Cluster, HasAsMuchInFlightAsTheRoundTripAsksFor) {
   const auto seconds = [](std::uint32_t window, std::uint32_t calls) {
     Cluster cluster({.seed = 3,
@@ -518,8 +520,8 @@ TEST(Cluster, HasAsMuchInFlightAsTheRoundTripAsksFor) {
   EXPECT_GT(of_calls(8), 1.5 * enough) << "a reservation of 128 KiB is less than this way holds";
 }
 
-// Lanes of unequal weights and windows are at different places of an operation when they are lost. Without unequal
-// shares of what is left, segments would be reduced twice, or not at all.
+// When lanes of unequal weights and windows are lost, they are at different places of an operation. If the rest were
+// not dealt by the same weights, some segments would be reduced twice, or not at all.
 TEST(Cluster, GoesOnWhenLanesOfDifferentWeightsAreLost) {
   std::uint64_t lost = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -554,8 +556,8 @@ TEST(Cluster, LosesOnlyTheTreesPartOfASplitOperation) {
   EXPECT_GT(lost, 60U) << "in most runs trees were in use when they were lost";
 }
 
-// Ranks that disagree about the size may disagree about the path: neither sees the other's frames. The inquiry finds
-// out.
+// Ranks that disagree about the size may disagree about the path: neither rank then gets the other's frames. The
+// inquiry finds the difference.
 TEST(Cluster, TellsWhoCalledSomethingElseThatTakesTheOtherPath) {
   const Signature small{
       .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 100};

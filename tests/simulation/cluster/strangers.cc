@@ -118,7 +118,7 @@ void Strangers::say_garbage(transport::Channel& channel) {
   }
 }
 
-/// Repeats frames, mostly ones that were sent to this very listener.
+/// Repeats frames, mostly frames that were sent to the same listener.
 void Strangers::say_replayed(transport::Channel& channel, const Endpoint& target) {
   std::vector<const Words*> fitting;
   for (const auto& [to, words] : overheard_) {

@@ -1,6 +1,6 @@
 #pragma once
-// Processes that belong to no group and know no secret, but reach every listener and overhear the first frames of all
-// others: a port scan, a broken program, or an attacker.
+// Processes that belong to no group and know no secret, but can connect to every listener and overhear the first frames
+// of all other processes: a port scan, a broken program, or an attacker.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -18,7 +18,7 @@ class Strangers {
   enum class Kind : std::uint8_t { silent, garbage, replay, mixed };
   static constexpr Kind kKinds[] = {Kind::silent, Kind::garbage, Kind::replay, Kind::mixed};
 
-  /// Overhears the network from now on.
+  /// Begins to overhear the network.
   Strangers(transport::SimNetwork& network, std::uint64_t seed);
   ~Strangers();
   Strangers(const Strangers&) = delete;
@@ -27,14 +27,14 @@ class Strangers {
   /// Opens this many connections to one listener at once, from one of several addresses. They stay until they are
   /// closed, or until leave().
   void come(const Endpoint& target, Kind kind, std::uint32_t connections);
-  /// Closes all connections that are left.
+  /// Closes all connections that are still open.
   void leave();
-  /// The endpoints to which others have connected.
+  /// The endpoints to which other processes have connected.
   [[nodiscard]] const std::vector<Endpoint>& heard_of() const { return heard_of_; }
   [[nodiscard]] std::uint64_t connections() const { return connections_; }
   [[nodiscard]] std::uint64_t replayed() const { return replayed_; }
-  /// Counts the answers of ranks other than a challenge, which every stranger gets, or a refusal. (A stranger that
-  /// repeats a token to an aggregator that has not seen it yet is served: a token serves everybody who has it.)
+  /// Counts the ranks' answers that are neither a challenge, which every stranger gets, nor a refusal. (An aggregator
+  /// serves a stranger that repeats a token which it has not seen yet: a token serves every process that has it.)
   [[nodiscard]] std::uint64_t served() const { return served_; }
 
  private:

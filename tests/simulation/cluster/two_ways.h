@@ -1,6 +1,6 @@
 #pragma once
-// A simulated host with a network device that it can lose, and a second way that stays: two hosts of the network, "h"
-// and "h+device", with one transport.
+// A simulated host with a network device that it can lose, and with a second way that stays. It consists of two hosts
+// of the network, "h" and "h+device", with one transport.
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,15 +17,16 @@ namespace tributary::simulation {
 
 class TwoWays final : public transport::Transport, public transport::HasSecondWay {
  public:
-  /// `early_bytes_max` is HasSecondWay's; it covers all payloads that the network's settings report as sent early.
+  /// `early_bytes_max` is the value that HasSecondWay returns; it must cover all payloads that the network reports as
+  /// sent early.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max)
       : TwoWays(network, host, early_bytes_max, network.transport(device_of(host)), network.transport(host)) {}
-  /// Uses these two transports: the two hosts', or transports that wrap those.
+  /// Uses these two transports: those of the two hosts, or transports that wrap them.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max,
           transport::Transport& first, transport::Transport& second)
       : network_(network), host_(host), first_(first), second_(second), early_bytes_max_(early_bytes_max) {}
 
-  /// Breaks its connections; new ones are refused, or not answered if `silent`.
+  /// Breaks the device's connections. New connections are refused, or get no answer if `silent`.
   void lose_device(const std::vector<std::string>& devices_of_others, bool silent) {
     lost_ = true;
     *listening_ = nullptr;

@@ -6,8 +6,8 @@
 namespace tributary::simulation {
 namespace {
 
-// Small integers: every sum, product and average over a few ranks is exact in every dtype used here, in any order; so a
-// wrong contribution (missing, doubled, of another segment) cannot hide behind rounding.
+// Values are small integers: every sum, product and average over a few ranks is exact in every dtype used here, in any
+// order. So rounding cannot hide a wrong contribution (missing, doubled, or of another segment).
 constexpr DType kDTypes[] = {DType::int32,    DType::float32, DType::int64, DType::float64,
                              DType::bfloat16, DType::float16, DType::uint8};
 
@@ -148,7 +148,7 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     if (below(3) == 0) s.collective = Collective::all_reduce;
     if (settings.only) s.collective = *settings.only;
     s.dtype = kDTypes[below(std::size(kDTypes))];
-    // A sum over many ranks has more bits than these types keep.
+    // A sum over many ranks needs more bits than these types have.
     if (nranks > kRanksForNarrowFloats && (s.dtype == DType::bfloat16 || s.dtype == DType::float16))
       s.dtype = DType::float32;
     const bool narrow = s.dtype == DType::float16 || s.dtype == DType::bfloat16 || s.dtype == DType::uint8;
@@ -179,8 +179,8 @@ Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, s
   const Shape shape = shape_of(s, rank, nranks);
   const std::size_t size = size_of(s.dtype);
   Buffers b;
-  // With both buffers, in place means one buffer as long as the longer; reduce_scatter's result lies at rank * count in
-  // it.
+  // In place, the two buffers become one buffer, as long as the longer of the two; in it, the result of reduce_scatter
+  // lies at rank * count.
   const bool in_place = call.in_place && shape.send > 0 && shape.recv > 0;
   b.recv.assign((in_place ? std::max(shape.send, shape.recv) : shape.recv) * size, std::byte{0xEE});
   if (!in_place) b.send.resize(shape.send * size);

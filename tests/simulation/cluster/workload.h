@@ -20,7 +20,7 @@ struct Call {
 struct WorkloadSettings {
   std::uint32_t calls = 20;
   std::uint64_t count_max = 3000;
-  bool direct = true;  // also draws all_to_all, gather and scatter
+  bool direct = true;  // true: the list also has all_to_all, gather and scatter
   std::optional<Collective> only;
   bool always_in_place = false;
 };
@@ -31,13 +31,13 @@ struct WorkloadSettings {
 /// The buffers of one rank in one call.
 struct Buffers {
   std::vector<std::byte> send, recv;  // in place: send is empty and the input lies in recv
-  std::size_t in_place_offset = 0;    // bytes: where the input begins within recv
+  std::size_t in_place_offset = 0;    // place within recv where the input begins, in bytes
 };
 
 [[nodiscard]] Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks);
-/// The number of elements of this rank's input.
+/// Returns the number of elements of this rank's input.
 [[nodiscard]] std::uint64_t input_elements(const Call& call, std::uint32_t rank, std::uint32_t nranks);
-/// Returns an empty text if `buffers` are right after the call; else what is wrong.
+/// Returns an empty text if `buffers` are right after the call; else a sentence about the fault.
 [[nodiscard]] std::string check(const Call& call, const Buffers& buffers, std::uint64_t salt, std::uint32_t rank,
                                 std::uint32_t nranks);
 

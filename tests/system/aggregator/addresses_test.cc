@@ -32,7 +32,7 @@ class DaemonAtSeveralAddresses : public DaemonTest {
       list.push_back(*parse_endpoint(more.get<std::string>()));
     return list;
   }
-  /// Sums over one lane whose children connect to one address each: all of them must be in the same lane.
+  /// Sums over one lane whose children each connect to another address: all children must get into the same lane.
   void expect_sum(const DaemonProcess& daemon, const std::vector<Endpoint>& by) {
     ++epoch_;
     std::vector<Child*> ranks;
@@ -103,7 +103,7 @@ class DaemonWhoseAddressGoes : public DaemonAtSeveralAddresses {
 };
 
 TEST_F(DaemonWhoseAddressGoes, TheManagerIsToldAndToldAgainWhenItIsBack) {
-  // A long lease: no message is sent because a renewal was due.
+  // The lease is long, so that the aggregator sends no message because of a due renewal.
   manager_.set_lease_seconds(3600);
   DaemonProcess& daemon = listens_at("10.77.0.1:7471,10.77.0.2:7471");
   const auto places = registered();

@@ -17,7 +17,7 @@ namespace tributary::aggregator::test {
 /// One tributary-aggregator process.
 class DaemonProcess {
  public:
-  /// Starts the process, and waits until it takes connections.
+  /// Starts the process, and waits until it accepts connections.
   DaemonProcess(const TemporaryFolder& folder, std::string name, std::vector<std::string> arguments,
                 const std::vector<std::string>& environment = {});
 
@@ -29,7 +29,7 @@ class DaemonProcess {
   [[nodiscard]] Endpoint endpoint() const { return {"127.0.0.1", data_port}; }
   [[nodiscard]] nlohmann::json health() const;
   [[nodiscard]] nlohmann::json lanes() const;
-  /// Returns the sum of all samples of tributary_aggregator_<name>, or of those that carry `label`.
+  /// Returns the sum of all samples of tributary_aggregator_<name>, or only of the samples with `label`.
   [[nodiscard]] double metric(const std::string& metric_name, const std::string& label = {}) const;
   [[nodiscard]] bool takes_joins() const;
   [[nodiscard]] std::uint64_t memory_reserved() const;

@@ -39,7 +39,7 @@ TEST_F(DaemonDrain, AChildThatDoesNotReadIsWaitedForNoLongerThanTheLimit) {
   DaemonProcess& root = aggregator("root", {"--config", file});
   const auto ranks = lane_of(root, 2);
   const auto begin = std::chrono::steady_clock::now();
-  // The ranks cannot answer meanwhile: this thread, which polls their transport, waits here.
+  // The ranks cannot answer during this call: this thread, which polls their transport, waits here.
   EXPECT_EQ(root.terminate(), 0) << root.process.output();
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took, std::chrono::milliseconds(1500));
@@ -61,7 +61,7 @@ TEST_F(DaemonDrain, ASecondSignalEndsAtOnce) {
 TEST_F(DaemonDrain, WhileItDrainsNewcomersAreToldSo) {
   const std::string file = folder_.write("a.yaml", "drain_limit: 5min\nflush_limit: 5min\n");
   DaemonProcess& root = aggregator("root", {"--config", file});
-  // A child that never takes the last words keeps the process draining: here a rank that was stopped by a signal.
+  // A child that never reads the last frames delays the end of the drain: here a rank that a signal has stopped.
   ++epoch_;
   const auto stopped = rank_process(root, 0, 2);
   Child& rank = child(root.endpoint(), join_of({claims_of("root", 1, 2)}));

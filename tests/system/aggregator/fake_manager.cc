@@ -30,8 +30,8 @@ struct FakeManager::Known {
 /// Serves one request after another on one thread.
 struct FakeManager::Server {
   Server(FakeManager& manager, std::uint16_t port) : owner(manager), acceptor(io) {
-    // Take a port below the range that the system gives to connecting sockets: while nobody listens on it, such a
-    // socket could otherwise be given the very port that it connects to, and keep it.
+    // Use a port below the range from which the system gives ports to connecting sockets. Otherwise, while no process
+    // listens on the port, a socket that connects to it could itself get this port, and keep it.
     error_code error = listen_at(port != 0 ? port : static_cast<std::uint16_t>(20'000 + ::getpid() % 10'000));
     for (std::uint16_t next = 20'000; port == 0 && error && next < 32'000; ++next) error = listen_at(next);
     if (error) throw boost::system::system_error(error);
@@ -46,7 +46,7 @@ struct FakeManager::Server {
     error_code error;
     acceptor = Tcp::acceptor(io);
     (void)acceptor.open(Tcp::v4(), error);
-    ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);  // aggregators that are started must not keep it open
+    ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);  // aggregators that the test starts must not keep it open
     (void)acceptor.set_option(asio::socket_base::reuse_address(true), error);
     (void)acceptor.bind({asio::ip::address_v4::loopback(), port}, error);
     if (!error) (void)acceptor.listen(asio::socket_base::max_listen_connections, error);

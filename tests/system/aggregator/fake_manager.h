@@ -1,5 +1,5 @@
 #pragma once
-// A manager that knows only aggregators, answers as the test says, and remembers the requests.
+// A manager that knows only aggregators, answers as the test says, and records the requests.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,12 +22,13 @@ class FakeManager {
   FakeManager& operator=(const FakeManager&) = delete;
 
   [[nodiscard]] std::string url() const;
-  /// Stop listening, and listen again on the same port.
+  /// The first stops listening, the second listens again on the same port.
   void stop();
   void start();
 
   [[nodiscard]] const SigningKey& key() const { return *key_; }
-  /// Acts as another manager that has taken over: it does not know the registrations, and has a new key.
+  /// From now on this object acts as another manager that has taken over: it does not know the registrations, and has a
+  /// new key.
   void replace();
   void set_draining(bool draining);
   void set_lease_seconds(std::uint32_t seconds);
@@ -38,7 +39,7 @@ class FakeManager {
   /// Returns the last registration that aggregator `name` sent; JSON null if it is not registered.
   [[nodiscard]] nlohmann::json registration_of(const std::string& name) const;
   [[nodiscard]] nlohmann::json last_load_of(const std::string& name) const;
-  /// Returns the addresses that its last renewal reported as dead; null if it reported none.
+  /// Returns the addresses that the aggregator's last renewal reported as dead; null if it reported none.
   [[nodiscard]] nlohmann::json last_down_of(const std::string& name) const;
   [[nodiscard]] std::uint64_t registrations() const;
   [[nodiscard]] std::uint64_t renewals() const;

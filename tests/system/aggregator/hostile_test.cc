@@ -1,5 +1,5 @@
-// Strangers on the data port: floods, garbage, silence. Honest groups do not notice, and the strangers leave nothing in
-// memory.
+// Strangers on the data port send floods or garbage, or are silent. Honest groups do not notice it, and no memory stays
+// used.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -195,7 +195,7 @@ class JoinFlood {
   void run(const std::stop_token& stop) {
     auto due = std::chrono::steady_clock::now();
     while (!stop.stop_requested()) {
-      std::this_thread::sleep_until(due += period_);  // keeps the rate; it synchronizes nothing
+      std::this_thread::sleep_until(due += period_);  // keeps the rate; no step waits for this sleep
       const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
       sockaddr_in from{}, to{};
       from.sin_family = to.sin_family = AF_INET;
@@ -225,11 +225,11 @@ class JoinFlood {
 };
 
 TEST_F(DaemonHostile, AFloodOfForgedJoinsHoldsNobodyUp) {
-  // Joins per second; set for measurements.
+  // Joins per second; the variable sets another number for measurements.
   const char* const rates = std::getenv("TRIBUTARY_FORGED_JOINS");
   const std::uint64_t rate = rates == nullptr ? 700 : std::strtoull(rates, nullptr, 10);
   Bytes join = join_of({claims_of("root", 0, 1)});
-  // Change the signature alone.
+  // Change only the signature.
   join.back() ^= std::byte{0x40};
   FrameHeader header;
   header.type = FrameType::join;
@@ -303,16 +303,16 @@ TEST_F(DaemonHostile, GarbageInTheSharedMemoryAfterAValidJoinEndsThatLaneAndNoOt
       case 1:
         hostile.memory->mine().written.store((std::uint64_t{random()} << 32U) + random());
         break;
-      case 2:  // the aggregator takes it in place, and it is never whole
+      case 2:  // the aggregator reads it in place, and it is never complete
         hostile.write_frame(header, random_bytes(16384, random), 3);
         hostile.socket.reset();
         break;
-      case 3:  // the aggregator takes it in place and keeps it; the sender changes it, and goes
+      case 3:  // the aggregator reads it in place and keeps it; the sender changes it, and goes
         hostile.write_frame(header, random_bytes(16384, random));
         settles([&] { return hostile.memory->theirs().read.load() > 0; });
         hostile.write_garbage(1, 0);
         break;
-      default:  // positions of the other side, which it does not believe; and a frame beyond the window
+      default:  // positions of the other side, which the aggregator does not believe; and a frame beyond the window
         hostile.their_side().read.store(random());
         hostile.their_side().written.store(random());
         header.sequence = 1000;

@@ -1,4 +1,5 @@
-// An aggregator and its manager: absent, late, restarted without its store, replaced, draining.
+// An aggregator and its manager: the manager is absent, late, restarted without its store, or replaced, or it drains
+// the aggregator.
 #include <gmock/gmock.h>
 
 #include <csignal>

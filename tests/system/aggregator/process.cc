@@ -29,7 +29,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 
 Process::Process(const std::vector<std::string>& command, std::string log, const std::vector<std::string>& environment)
     : pid_(-1), log_(std::move(log)) {
-  // The system kills the process if the test is killed.
+  // The system kills the process if the test process dies.
   std::vector<std::string> arguments{"/usr/bin/setpriv", "--pdeathsig", "KILL"};
   arguments.insert(arguments.end(), command.begin(), command.end());
   std::vector<std::string> variables = environment;

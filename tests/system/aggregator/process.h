@@ -13,7 +13,7 @@ namespace tributary::aggregator::test {
 
 class Process {
  public:
-  /// Writes output and errors to the file `log`. `environment` is added to this process's own.
+  /// Writes output and errors to the file `log`. The program gets this process's environment and `environment`.
   Process(const std::vector<std::string>& command, std::string log, const std::vector<std::string>& environment = {});
   /// Kills the process if it still runs.
   ~Process();
@@ -39,7 +39,7 @@ class Process {
 [[nodiscard]] bool eventually(const std::function<bool()>& done,
                               std::chrono::milliseconds limit = std::chrono::seconds(15));
 
-/// Makes a folder of its own, and deletes it in the destructor.
+/// A new folder, which the destructor deletes.
 class TemporaryFolder {
  public:
   TemporaryFolder();

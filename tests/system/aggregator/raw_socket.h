@@ -11,7 +11,7 @@ namespace tributary::aggregator::test {
 
 class RawSocket {
  public:
-  /// Connects to 127.0.0.1; connected() says whether it worked.
+  /// Connects to 127.0.0.1; connected() tells whether this has succeeded.
   explicit RawSocket(std::uint16_t port);
   ~RawSocket();
   RawSocket(RawSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -37,10 +37,10 @@ struct HttpReply {
   unsigned status = 0;
   std::string body;
 };
-/// Sends "GET /path" to 127.0.0.1; the status is 0 if the answer makes no sense.
+/// Sends "GET /path" to 127.0.0.1; the status is 0 if the answer is not HTTP.
 [[nodiscard]] HttpReply http_get(std::uint16_t port, const std::string& path);
 
-/// Raises this process's limit of descriptors: every connection of a test takes one here, too.
+/// Raises this process's limit of descriptors: every connection of a test also needs a descriptor in this process.
 void raise_descriptor_limit();
 
 }  // namespace tributary::aggregator::test

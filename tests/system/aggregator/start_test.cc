@@ -48,7 +48,7 @@ TEST_F(DaemonStart, HelpAndVersionEndWith0) {
 }
 
 TEST_F(DaemonStart, ATransportWithoutItsModuleEndsWith78AndNamesThePackage) {
-  const std::string alone = folder_.file("tributary-aggregator");  // a copy, beside which there is no module
+  const std::string alone = folder_.file("tributary-aggregator");  // a copy of the program, without a module beside it
   std::filesystem::copy_file(aggregator_program(), alone);
   for (const std::string transport : {"verbs", "dpdk"}) {
     const std::string file =
@@ -126,7 +126,7 @@ TEST_F(DaemonStart, APortInUseEndsWith1AndSaysWhatToDo) {
   for (const auto& [flag, port] : {std::pair{"--listen", first.data_port}, {"--http", first.http_port}}) {
     std::vector<std::string> arguments = arguments_of("second");
     arguments.insert(arguments.end(), {flag, "127.0.0.1:" + std::to_string(port)});
-    // The later flag of two is an error, so the one from arguments_of() goes.
+    // A repeated flag is an error, so remove the flag that arguments_of() has added.
     const auto at = std::find(arguments.begin(), arguments.end(), flag);
     arguments.erase(at, at + 2);
     const Ended ended = run(arguments);

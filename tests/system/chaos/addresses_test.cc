@@ -1,6 +1,7 @@
-// Aggregators that listen at two addresses each: every lane uses its own, for the ranks' connections and the
-// aggregators' alike. Over RDMA (in a virtual machine, whose devices are ours) an address is a device: the test counts
-// the traffic of each, and takes one away under the ranks, which go on, and return to their trees over the other.
+// Aggregators listen at two addresses each: every lane uses its own address, for connections of ranks and of
+// aggregators. Over RDMA an address is a device (the test runs in a virtual machine, where it may change devices). The
+// test counts the traffic of each device, and removes one device while the ranks work. The ranks go on, and return to
+// their trees over the other device.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -24,15 +25,15 @@ bool run(const std::string& command) {
 class TwoAddresses : public WatchedCluster {
  protected:
   void start(const cli::ClusterShape& shape) {
-    // On a busy machine a virtual one stands still for longer than RDMA waits: do not avoid an aggregator for long
-    // whose tree was lost for that reason.
+    // On a busy machine a virtual machine stands still for longer than RDMA waits. If a tree is lost for this reason,
+    // do not avoid its aggregator for long.
     cluster_ = workshop_.start_cluster(shape, 2, 2, "failed_exclusion: 2s\n");
     cli::Environment environment{{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOG", "debug"}, {"TRIBUTARY_LOCAL", "off"}};
-    if (is_ours()) environment["TRIBUTARY_RDMA_DEVICES"] = "rxe2,rxe3";  // the ranks' own two
+    if (is_ours()) environment["TRIBUTARY_RDMA_DEVICES"] = "rxe2,rxe3";  // the two devices of the ranks
     ASSERT_NO_FATAL_FAILURE(start_ranks("7", environment));
     until([this] { return rounds() >= 1 && fleet_->all_in_network(); }, "no group moves to its tree");
   }
-  /// The addresses of the aggregator, as "host:port".
+  /// The addresses of the aggregator, in the form "host:port".
   std::vector<std::string> addresses_of(const std::string& name) const {
     std::vector<std::string> list;
     const json aggregator = ask("/v1/aggregators/" + name);
@@ -45,7 +46,8 @@ class TwoAddresses : public WatchedCluster {
     for (const json& one : aggregator.at("addresses")) list.push_back(one.at("live"));
     return list;
   }
-  /// Counts the trees that groups left: lost ones, and those replaced by the manager's advice before they were lost.
+  /// Counts the trees that groups left: trees that they lost, and trees that they replaced by the manager's advice
+  /// before they were lost.
   std::uint64_t left() const { return sum(&GroupReport::failovers) + sum(&GroupReport::returns); }
   /// Returns whether every tree of the manager uses this address.
   bool all_at(const std::string& address) const {
@@ -62,7 +64,7 @@ class TwoAddresses : public WatchedCluster {
     in >> count;
     return count;
   }
-  /// Takes the device of agg-0's second address away during operations, by calling `away`.
+  /// Removes the device of agg-0's second address during operations, by calling `away`.
   void lose_second(const std::string& away) {
     start({.ranks = kRanks, .aggregators = 1, .levels = 1});
     const std::string name = cluster_->name_of(0);
@@ -90,7 +92,7 @@ TEST_F(TwoAddresses, EveryLaneGoesByItsOwnUpToTheRoot) {
     });
     EXPECT_EQ(lanes.size(), 2U);
   }
-  constexpr std::uint64_t kMany = 200;  // connecting takes fewer
+  constexpr std::uint64_t kMany = 200;  // connecting takes fewer packets
   const auto by_both = [&] {
     return !is_ours() || (packets_to("rxe0") > first + kMany && packets_to("rxe1") > second + kMany);
   };
@@ -114,7 +116,7 @@ TEST_F(TwoAddresses, APortThatGoesDownCostsAPauseAndComesBack) {
 
 TEST_F(TwoAddresses, ADeviceThatIsDeletedCostsAPause) {
   if (!is_ours()) GTEST_SKIP() << "this machine's devices are not ours to take away";
-  // It returns when all processes that have opened the device have ended.
+  // The command returns when all processes that have opened the device have ended.
   lose_second("rdma link delete rxe1 >/dev/null 2>&1 &");
   end();
 }

@@ -2,9 +2,9 @@
 //
 //   tributary_chaos_rank --stop-file FILE [--seed N] [--bytes-max N] [--rounds-per-life N] [--world-only]
 //
-// Groups of n ranks: all of them; two halves; and odd and even ones, with two lanes each. With --rounds-per-life the
-// smaller groups are made anew after that many rounds; with --world-only there are none. It reports on standard output,
-// one line each:
+// The groups of n ranks are: all ranks; two halves; and the odd and the even ranks, with two lanes each. With
+// --rounds-per-life the ranks make the smaller groups again after that many rounds; with --world-only they make none.
+// The program reports on standard output, one line each:
 //   ready
 //   round NUMBER END_US GAP_US { NAME PATH EPOCH FAILOVERS RETURNS LONGEST_PAUSE_US DIGEST }...
 //   done OPERATIONS BYTES_IN_NETWORK BYTES_FALLBACK
@@ -36,7 +36,7 @@ struct Options {
   std::string stop_file;
   std::uint64_t seed = 1;
   std::size_t bytes_max = 1U << 20;
-  std::uint64_t rounds_per_life = 0;  // 0: for ever
+  std::uint64_t rounds_per_life = 0;  // rounds after which the smaller groups are made again; 0: never
   bool world_only = false;
 };
 
@@ -51,7 +51,8 @@ Error library_error(tributary_status status, const tributary_comm* comm, const c
           std::string(what) + ": " + tributary_status_string(status) + ": " + tributary_last_error(comm)};
 }
 
-/// One communicator and its part of the rounds. end() ends it in an orderly way; if it is dropped, it is aborted.
+/// One communicator and its part of the rounds. end() ends it in an orderly way; the destructor without end() aborts
+/// it.
 class Group {
  public:
   Group(std::string name, tributary_comm* comm, std::uint32_t rank, std::uint32_t ranks, const Options& options)
@@ -148,7 +149,7 @@ class Rank {
     return {};
   }
 
-  /// The first rank of each new group makes its id; the world's communicator carries the ids to the others.
+  /// The first rank of each new group makes its id; the communicator of all ranks carries the ids to the other ranks.
   Status make_smaller_groups() {
     const std::uint32_t n = launch_.ranks, me = launch_.rank;
     const std::uint32_t half = n / 2;

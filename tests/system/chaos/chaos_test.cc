@@ -1,11 +1,11 @@
-// Kills a random aggregator at a random moment, again and again, under ranks that run mixed collectives in several
-// groups; now and then the manager, too. No rank may see an error, wait for ever, or have other bits than the others.
+// Kills a random aggregator at a random time, again and again, while ranks run mixed collectives in several groups;
+// sometimes it also kills the manager. No rank may get an error, wait for ever, or get other bits than the other ranks.
 //
-// Most kills are aimed at an aggregator of a tree that its ranks say they use, and the next one waits until they have
-// noticed, however slow the network or the machine may be; the other kills are random.
+// Most kills hit an aggregator of a tree that its ranks say they use. The next kill waits until these ranks have
+// noticed, also on a slow network or machine. The other kills are random.
 //
-// TRIBUTARY_CHAOS_KILLS (100), TRIBUTARY_CHAOS_SECONDS (160: the time in which the kills wait for all groups to be back
-// on trees; after that, one such group is enough), TRIBUTARY_CHAOS_SEED.
+// Variables: TRIBUTARY_CHAOS_KILLS (100), TRIBUTARY_CHAOS_SECONDS (160: in this time the kills wait until all groups
+// are back on trees; after that, one such group is enough), TRIBUTARY_CHAOS_SEED.
 #include <algorithm>
 #include <fstream>
 #include <random>
@@ -27,12 +27,13 @@ constexpr milliseconds kSilenceMax{45'000};
 constexpr milliseconds kReturnLimit{20'000};
 // Time for the groups on a killed aggregator to lose their tree, and to report it.
 constexpr milliseconds kNoticeLimit{20'000};
-constexpr milliseconds kStrayLimit{200};  // how long a kill that perhaps no group notices waits for one that does
+constexpr milliseconds kStrayLimit{200};  // the time for which a kill that perhaps no group notices waits for a group
+                                          // that does
 
 /// One run: the cluster, the ranks, and the observations.
 class ChaosRun {
  public:
-  /// `ranks_per_host` ranks are on each host.
+  /// Puts `ranks_per_host` ranks on each host.
   ChaosRun(std::uint64_t seed, std::uint64_t kills, std::uint64_t seconds, std::uint32_t ranks_per_host = 1)
       : random_(seed), kills_(kills), end_us_(now_us() + seconds * 1'000'000) {
     cluster_ = workshop_.start_cluster({.ranks = kRanks, .aggregators = kAggregators, .levels = 2}, 2);
@@ -114,10 +115,10 @@ class ChaosRun {
     fleet_->listen(milliseconds(from_ms + draw(to_ms - from_ms + 1)));
   }
 
-  /// A run with fewer kills that a group noticed would show little.
+  /// A run in which groups noticed fewer kills would prove little.
   [[nodiscard]] std::uint64_t needed() const noexcept { return (kills_ + 1) / 2; }
 
-  /// Waits until all trees are in use, because a kill shows most then. The wait has a limit.
+  /// Waits until all trees are in use, because a kill then tests most. The wait has a limit.
   void wait_for_trees(std::uint64_t number) {
     const std::uint64_t now = now_us();
     const std::uint64_t left = end_us_ > now && number <= kills_ ? (end_us_ - now) / 1000 / (kills_ - number + 1) : 0;
@@ -127,11 +128,10 @@ class ChaosRun {
 
   struct Target {
     std::size_t aggregator = 0;
-    std::set<std::string> groups;  // the groups that use it; empty: unknown
+    std::set<std::string> groups;  // the groups that use the aggregator; empty: unknown
   };
 
-  /// Aims at an aggregator that carries a tree in use: groups that were driven off an aggregator do without it from
-  /// then on.
+  /// Chooses an aggregator that carries a tree in use, because groups that have left an aggregator do not use it again.
   void aim(Target& target) {
     std::map<std::size_t, std::set<std::string>> choices;
     fleet_->listen(kReturnLimit, [&] {
@@ -165,12 +165,12 @@ class ChaosRun {
     note_kill(target, manager_too, noticed);
   }
 
-  /// A group that was given another tree just before the kill does not notice it; that is rare, and another kill makes
-  /// up for it.
+  /// A group that got another tree immediately before the kill does not notice the kill. This is rare, and another kill
+  /// replaces it.
   void wait_for_notice(const Target& target, std::uint64_t failovers_before) {
     fleet_->listen(target.groups.empty() ? kStrayLimit : kNoticeLimit,
                    [&] { return failovers(target) > failovers_before || troubled(); });
-    fleet_->listen(milliseconds(100));  // the round with the pause is reported when it ends
+    fleet_->listen(milliseconds(100));  // the ranks report the round with the pause when it ends
   }
 
   void note_kill(const Target& target, bool manager_too, bool noticed) {
@@ -197,7 +197,7 @@ class ChaosRun {
       longest_library_pause_us_ = std::max(longest_library_pause_us_, group.longest_pause_us);
   }
 
-  /// Counts the failovers of its groups; of all groups if it is unknown whom the kill hits.
+  /// Counts the failovers of the groups that the kill hits; of all groups if these are unknown.
   [[nodiscard]] std::uint64_t failovers(const Target& target) const {
     static const std::set<std::string> kAll{"world", "lower", "upper", "odd", "even"};
     return failovers_of(target.groups.empty() ? kAll : target.groups, *fleet_);
@@ -237,7 +237,8 @@ TEST(Chaos, KilledAggregatorsCostAPauseAndNothingElse) {
   if (!HasFatalFailure()) run.end();
 }
 
-// The world is four hosts of two ranks, and each half two of these; odd and even ranks are alone on their hosts.
+// All ranks together are on four hosts of two ranks, each half on two of these hosts. In the groups of odd and of even
+// ranks, each host has one rank.
 TEST(Chaos, KilledAggregatorsUnderHostsOfTwoRanksCostNoMore) {
   const std::uint64_t seed = number_from_environment("TRIBUTARY_CHAOS_SEED", std::random_device{}());
   std::printf("seed %llu (TRIBUTARY_CHAOS_SEED)\n", static_cast<unsigned long long>(seed));

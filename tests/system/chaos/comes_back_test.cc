@@ -1,5 +1,5 @@
-// An aggregator that was killed, and whose groups have found other trees meanwhile, is used again when it is back: the
-// manager tells groups when they renew leases, and they move while they work.
+// Groups use an aggregator again when it is back after a kill, although they have found other trees: the manager tells
+// groups when they renew leases, and they move while they work.
 #include <set>
 
 #include "tests/system/chaos/faults_seen.h"
@@ -15,7 +15,7 @@ class ComesBack : public WatchedCluster {
     ASSERT_NO_FATAL_FAILURE(start_ranks("11", {{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOCAL", "off"}}));
     until([this] { return fleet_->all_in_network(); }, "no group moves to its tree");
   }
-  /// The aggregators of the trees that would be planned now.
+  /// The aggregators of the trees that the manager would plan now.
   std::set<std::string> aggregators_used() const {
     std::set<std::string> names;
     each_node([&](std::size_t, const nlohmann::json& node) { names.insert(node.at("aggregator")); });

@@ -1,5 +1,5 @@
-// A rank that is killed or hangs while its peers wait is an error on every other rank, and the error names it. An
-// aggregator that hangs is no error.
+// If a rank is killed or hangs while its peers wait, every other rank gets an error that names it. An aggregator that
+// hangs causes no error.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint64_t kRoundsBefore = 10;
 constexpr int kExitError = 3;  // exit code of chaos_rank
-/// The ranks' time-out, also for meeting each other: a slow machine needs more.
+/// The ranks' time-out, also for their meeting: a slow machine needs more time.
 constexpr std::uint64_t kTimeoutSeconds = 4;
 std::uint64_t timeout_seconds() {
   return number_from_environment("TRIBUTARY_LOST_RANK_TIMEOUT", kTimeoutSeconds);
@@ -31,7 +31,8 @@ milliseconds patience(milliseconds usual) {
   return usual * std::max(timeout_seconds(), kTimeoutSeconds) / kTimeoutSeconds;
 }
 
-/// How the ranks share hosts: not at all, or as two hosts of two ranks: leaders 0 and 2, and one more rank each.
+/// The hosts of the ranks: each rank has a host of its own, or two hosts have two ranks each: the leaders 0 and 2, and
+/// one more rank each.
 enum class Together : std::uint8_t { not_at_all, two_by_two };
 
 class LostRank : public testing::TestWithParam<Together> {
@@ -129,7 +130,7 @@ TEST_P(LostRank, HungIsAnErrorWithinTheTimeOut) {
 }
 
 TEST_P(LostRank, HungAggregatorIsNoErrorAndAShortPause) {
-  // Neither the time-out nor a part of it can be what ends the wait.
+  // The wait must end before the time-out, and before the limits that are a part of it.
   ASSERT_NO_FATAL_FAILURE(start(true, 60));
   std::map<std::size_t, std::set<std::string>> targets;
   fleet_->listen(patience(milliseconds(20'000)), [&] {

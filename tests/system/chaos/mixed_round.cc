@@ -10,13 +10,13 @@ namespace {
 using cli::PerfCollective;
 
 constexpr std::int64_t kWaitNanoseconds = 60'000'000'000;  // a longer wait counts as a hang
-constexpr std::size_t kRoundedElementsMax = 16384;         // checking them costs a sum over all ranks
+constexpr std::size_t kRoundedElementsMax = 16384;         // to check a result, the test needs a sum over all ranks
 
 std::uint64_t draw_number(std::mt19937_64& random, std::uint64_t below) {
   return random() % below;  // the same on every rank and every system, unlike std::uniform_int_distribution
 }
 
-/// Returns nothing, one element, or a size spread evenly over the orders of magnitude.
+/// Returns 0, 1, or a size that is spread evenly over the orders of magnitude.
 std::size_t draw_bytes(std::mt19937_64& random, std::size_t most) {
   const std::uint64_t kind = draw_number(random, 16);
   if (kind == 0) return 0;
@@ -40,7 +40,7 @@ bool is_seen_by_all(PerfCollective collective) {
          collective == PerfCollective::all_gather;
 }
 
-/// Returns a float of a magnitude within some orders, so that the order of summing shows in the bits.
+/// Returns a float whose magnitude varies by several orders, so that the bits of a sum depend on the order of summing.
 float rounded_value(std::uint64_t salt, std::uint32_t rank, std::size_t i) {
   std::uint64_t x = salt + rank * 0x9E3779B97F4A7C15ULL + i * 0xC2B2AE3D27D4EB4FULL;
   x = (x ^ (x >> 31)) * 0xBF58476D1CE4E5B9ULL;

@@ -1,6 +1,6 @@
 #pragma once
-// One round of mixed collectives on one communicator: drawn from a seed that every rank has, started together, checked
-// element by element.
+// One round of mixed collectives on one communicator. All ranks draw it from the same seed, start its operations
+// together, and check every element.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace tributary::chaos {
 
-/// The results that all ranks of a group share, as one number: equal bits make equal numbers.
+/// A number for the results that all ranks of a group share: equal bits give equal numbers.
 using Digest = std::uint64_t;
 
 struct GroupPlace {
@@ -23,7 +23,7 @@ struct GroupPlace {
   std::uint32_t ranks = 1;
 };
 
-/// Reused from round to round, because the tables and the buffers are expensive. One thread.
+/// The same object serves all rounds, because the tables and the buffers are expensive. One thread uses it.
 class MixedRound {
  public:
   MixedRound(GroupPlace place, std::uint64_t seed, std::size_t bytes_max);
@@ -32,7 +32,8 @@ class MixedRound {
 
   /// Queues one to three operations.
   [[nodiscard]] Status start(std::uint64_t round);
-  /// Waits for each in turn and checks it; Errc::corrupt is a wrong result. `ended` is called after each.
+  /// Waits for each operation in turn and checks it; Errc::corrupt means a wrong result. Calls `ended` after each
+  /// operation.
   template <class Ended>
   [[nodiscard]] Status finish(Ended ended) {
     for (std::size_t i = 0; i < calls_; ++i) {
@@ -47,7 +48,8 @@ class MixedRound {
 
  private:
   static constexpr std::size_t kCallsMax = 3;
-  // Bounds the tables that are kept: thousands are possible, but the soak test watches this process's memory.
+  // Bounds the number of tables that this object keeps: thousands are possible, but the soak test measures this
+  // process's memory.
   static constexpr std::size_t kTablesMax = 128;
   struct Call {
     std::shared_ptr<cli::CheckedCall> exact;  // nullptr: a sum of floats that are rounded

@@ -65,7 +65,7 @@ std::string RankFleet::log_of(std::size_t index) const {
 
 Status RankFleet::start_rank(std::uint32_t index, std::uint16_t port) {
   cli::Environment environment = cli::current_environment();
-  environment["TRIBUTARY_TUNING"] = "off";  // these tests are about trees, so every operation must take them
+  environment["TRIBUTARY_TUNING"] = "off";  // these tests are about trees, so every operation must use them
   for (const auto& [name, value] : settings_.environment) environment[name] = value;
   environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(index);
   environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(settings_.ranks);
@@ -94,10 +94,10 @@ void RankFleet::listen(milliseconds time, const std::function<bool()>& stop) {
   do {
     if (stop && stop()) return;
     std::vector<pollfd> list;
-    for (const RankState& rank : ranks_) list.push_back({rank.output, POLLIN, 0});  // -1 is ignored
+    for (const RankState& rank : ranks_) list.push_back({rank.output, POLLIN, 0});  // poll() ignores -1
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
     poll(list.data(), list.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 50)));
-    // If this process was stopped together with the ranks, it must not call them silent.
+    // If this process was stopped together with the ranks, it must not report the ranks as silent.
     const auto absence = absences_.look(steady_clock::now());
     deadline += absence;
     for (RankState& rank : ranks_) rank.heard_us += static_cast<std::uint64_t>(ceil<microseconds>(absence).count());

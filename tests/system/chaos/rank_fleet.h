@@ -1,5 +1,5 @@
 #pragma once
-// All ranks of a chaos run as the driver sees them: their reports, whether they agree, how they end.
+// The driver's view of all ranks of a chaos run: their reports, whether they agree, and how they end.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -31,7 +31,7 @@ struct RoundReport {
   std::uint64_t number = 0;
   std::uint64_t end_us = 0;
   std::uint64_t gap_us = 0;
-  std::vector<GroupReport> groups;  // the world's first
+  std::vector<GroupReport> groups;  // the group of all ranks is the first
 };
 
 struct RankState {
@@ -39,9 +39,9 @@ struct RankState {
   int output = -1;
   std::string pending;
   bool ready = false;
-  std::uint64_t heard_us = 0;  // when the last line came
+  std::uint64_t heard_us = 0;  // time when the last line came
   RoundReport last;
-  std::string trouble;                                                     // an "error" or a "wrong" line
+  std::string trouble;                                                     // its "error" or "wrong" line
   std::uint64_t operations = 0, bytes_in_network = 0, bytes_fallback = 0;  // from its "done" line
   bool done = false;
 };
@@ -50,18 +50,18 @@ struct FleetSettings {
   std::uint32_t ranks = 8;
   std::vector<std::string> command;
   std::string folder;                          // logs go there
-  const cli::LocalCluster* cluster = nullptr;  // nullptr: fallback alone
+  const cli::LocalCluster* cluster = nullptr;  // nullptr: the ranks use only the fallback
   cli::Environment environment;                // added to this process's own
-  std::vector<std::string> host_ids;           // by rank: the hosts, if the cluster does not set them
+  std::vector<std::string> host_ids;           // hosts by rank, if the cluster does not set them
 };
 
 class RankFleet {
  public:
-  /// Errors are those of ChildProcess::spawn.
+  /// Returns the errors of ChildProcess::spawn.
   [[nodiscard]] static Result<std::unique_ptr<RankFleet>> start(FleetSettings settings);
   ~RankFleet();
 
-  /// Reads the ranks' output for `time`, or until `stop` returns true; it is called after every line.
+  /// Reads the ranks' output for `time`, or until `stop`, which it calls after every line, returns true.
   void listen(std::chrono::milliseconds time, const std::function<bool()>& stop = {});
   [[nodiscard]] RankState& rank(std::size_t index) noexcept { return ranks_[index]; }
   [[nodiscard]] const std::vector<RankState>& ranks() const noexcept { return ranks_; }
@@ -70,11 +70,11 @@ class RankFleet {
   /// True if every rank last reported all its groups on their trees.
   [[nodiscard]] bool all_in_network() const;
 
-  /// Called for every round of every rank.
+  /// This object calls it for every round of every rank.
   std::function<void(std::size_t rank, const RoundReport&)> on_round;
 
   /// Returns the first error so far, with the logs that may explain it; empty while there is none. A rank that has been
-  /// silent for `silence_max` counts as hung.
+  /// silent for `silence_max` counts as a rank that hangs.
   [[nodiscard]] std::string trouble(std::chrono::milliseconds silence_max);
 
  private:
@@ -88,7 +88,7 @@ class RankFleet {
   const FleetSettings settings_;
   client::Absences absences_;
   std::vector<RankState> ranks_;
-  // By group and round, from the rank that reported first.
+  // Digests by group and round, from the rank that reported first.
   std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> digests_;
   std::string disagreement_;
 };

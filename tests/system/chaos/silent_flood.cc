@@ -17,7 +17,7 @@
 namespace tributary::chaos {
 namespace {
 
-/// Returns "socket:[12345]" for each socket.
+/// Returns a text such as "socket:[12345]" for each socket.
 std::set<std::string> sockets_of(const std::vector<pid_t>& processes) {
   std::set<std::string> sockets;
   for (const pid_t process : processes) {

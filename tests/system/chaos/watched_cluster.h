@@ -21,7 +21,7 @@ class WatchedCluster : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kRanks = 4;
 
-  /// Starts the ranks in `cluster_`, which must have been started.
+  /// Starts the ranks in `cluster_`, which must run already.
   void start_ranks(const std::string& seed, const cli::Environment& environment) {
     stop_file_ = workshop_.folder() + "/stop";
     auto fleet = RankFleet::start(
@@ -52,7 +52,7 @@ class WatchedCluster : public ::testing::Test {
     auto answer = client->get(path);
     return answer ? *answer : nlohmann::json(answer.error().message);
   }
-  /// Visits every node of every tree by its lane; none while the manager does not answer.
+  /// Visits every node of every tree, with its lane; visits none while the manager does not answer.
   void each_node(const std::function<void(std::size_t lane, const nlohmann::json& node)>& see) const {
     const std::function<void(std::size_t, const nlohmann::json&)> walk = [&](std::size_t lane,
                                                                              const nlohmann::json& node) {

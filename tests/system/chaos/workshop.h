@@ -1,5 +1,5 @@
 #pragma once
-// The tools of every test with a whole cluster: a temporary folder, a guardian, the programs' paths.
+// Tools for every test with a whole cluster: a temporary folder, a guardian, the programs' paths.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -74,7 +74,7 @@ class Workshop {
   std::optional<cli::Guardian> guardian_;
 };
 
-/// Reads a number from the environment, to make a test longer, shorter, or repeat it.
+/// Reads a number from the environment, which makes a test longer or shorter, or repeats a run.
 inline std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);

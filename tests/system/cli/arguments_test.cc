@@ -1,4 +1,4 @@
-// Every wrong way to call `tributary` is a usage error, says what is wrong, and starts nothing.
+// Every wrong call of `tributary` ends with a usage error that says what is wrong, and starts no process.
 #include <gmock/gmock.h>
 
 #include "tests/system/cli/command.h"

@@ -28,7 +28,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// True if the process was killed, and needs a processor only to end.
+/// True if the process was killed, and waits only for a processor in order to end.
 bool is_dying(const std::filesystem::path& process) {
   constexpr unsigned long kKilled = 1UL << (SIGKILL - 1);
   std::istringstream status(read_file(process / "status"));
@@ -48,7 +48,7 @@ Workplace::Workplace() {
   folder_ = *folder;
   temporary_ = folder_ + "/tmp";
   std::filesystem::create_directory(temporary_);
-  // Variables that the user has set, or that the test's launcher has set, must not matter.
+  // Variables that the user or the test's launcher has set must have no effect.
   variables = cli::current_environment();
   std::erase_if(variables, [](const auto& entry) {
     return entry.first.starts_with("TRIBUTARY_") || entry.first.starts_with("SLURM_") || entry.first == "RANK" ||

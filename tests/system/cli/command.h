@@ -1,5 +1,5 @@
 #pragma once
-// Runs `tributary` as a user does, and looks for processes and files that it leaves behind.
+// Runs `tributary` like a user, and looks for processes and files that it leaves behind.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -10,12 +10,12 @@
 namespace tributary::cli_test {
 
 struct Outcome {
-  int code = -1;  // as a shell shows it
+  int code = -1;  // exit code, as a shell shows it
   std::string output;
   std::string error;
 };
 
-/// A folder of its own, which holds everything that the command writes: it is also the command's TMPDIR.
+/// A new folder for all files that the command writes: it is also the command's TMPDIR.
 class Workplace {
  public:
   Workplace();
@@ -24,19 +24,19 @@ class Workplace {
   ~Workplace();
 
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  /// Added to this process's environment, for all commands from now on.
+  /// Adds variables to this process's environment, for all commands from now on.
   cli::Environment variables;
 
-  /// Runs `tributary` with these arguments; kills it when it takes longer than the limit.
+  /// Runs `tributary` with these arguments; kills the process when it runs longer than the limit.
   Outcome tributary(const std::vector<std::string>& arguments,
                     std::chrono::seconds limit = std::chrono::seconds(120)) const;
-  /// The same in two parts, for tests that do something in between.
+  /// Does the same in two parts, for tests that act in between.
   [[nodiscard]] cli::ChildProcess start(const std::vector<std::string>& arguments) const;
   Outcome finish(cli::ChildProcess process, std::chrono::seconds limit = std::chrono::seconds(120)) const;
 
-  /// Returns processes that a command has left, by name, and files in its TMPDIR; empty if it left none.
+  /// Returns the names of processes that a command has left behind, and the files in its TMPDIR; empty if it left none.
   [[nodiscard]] std::string left_behind() const;
-  /// Waits until nothing is left behind, at most for the limit, and returns what is left then.
+  /// Waits until no process or file is left behind, at most for the limit; then returns those that are left.
   [[nodiscard]] std::string left_behind_after(std::chrono::seconds limit) const;
 
  private:
@@ -44,7 +44,7 @@ class Workplace {
   std::string temporary_;  // TMPDIR
 };
 
-/// Waits until the condition is true; returns false when that takes too long.
+/// Waits until the condition is true; returns false when the wait takes too long.
 template <class Condition>
 [[nodiscard]] bool eventually(Condition condition, std::chrono::seconds limit = std::chrono::seconds(30));
 

@@ -1,4 +1,5 @@
-// `tributary run --hosts`: hosts with links of a rate, a comparison on them, and nothing left however it ends.
+// `tributary run --hosts` makes hosts with links of a rate, runs a comparison on them, and leaves no host behind,
+// however it ends.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -47,7 +48,7 @@ Namespaces held_by(const std::filesystem::path& process) {
   return found;
 }
 
-/// Returns those that some process is in or holds.
+/// Returns those of the namespaces that some process is in or holds.
 Namespaces in_use(const Namespaces& wanted) {
   Namespaces found;
   const auto add = [&](const std::string& one) {
@@ -76,7 +77,7 @@ class RunHosts : public testing::Test {
     all.insert(all.end(), {"--", "sh", "-c", script});
     return work_.start(all);
   }
-  /// Starts ranks that wait, and returns when all have said so.
+  /// Starts ranks that wait, and returns when all ranks have reported that they wait.
   [[nodiscard]] cli::ChildProcess start_waiting(const std::vector<std::string>& options) {
     cli::ChildProcess process = start(options, "echo here; sleep 1000 & sleep 1000");
     EXPECT_TRUE(eventually([&] { return lines_of(read_file(work_.path("output"))).size() >= 2; }));

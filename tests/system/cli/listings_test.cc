@@ -211,7 +211,7 @@ TEST_F(Listings, DrainNeedsTheAggregatorTokenAndCanBeUndone) {
   EXPECT_EQ(waited.code, 1) << waited.output;
   EXPECT_THAT(waited.error, HasSubstr("aggregator-0 still has 0 lanes, and ")) << "the listed group holds it";
   EXPECT_THAT(good({"drain", "aggregator-0", "--undo", "--token-file", token}).output, HasSubstr("again"));
-  // "resuming" until the aggregator knows it.
+  // The manager lists the state "resuming" until the aggregator knows that the drain has ended.
   EXPECT_THAT(json_of({"aggregators", "aggregator-0"}).at("state").get<std::string>(), AnyOf("resuming", "active"));
   const Outcome wrong = work_.tributary({"drain", "aggregator-0", "--token-file", cluster_->job_token_file()});
   EXPECT_EQ(wrong.code, 1);

@@ -1,4 +1,4 @@
-// `tributary run -- tributary perf`: every collective, over one and two levels and without a service, checked.
+// `tributary run -- tributary perf` checks every collective, over trees of one and two levels and without a service.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ constexpr const char* kDirect[] = {"all_to_all", "gather", "scatter", "sendrecv"
 
 class Perf : public testing::Test {
  protected:
-  /// Makes every operation take the tree, if there is one.
+  /// Makes every operation use the tree, if the group has one.
   Perf() {
     work_.variables["TRIBUTARY_TUNING"] = "off";
     work_.variables["TRIBUTARY_LOCAL"] = "off";
@@ -86,7 +86,7 @@ TEST_F(Perf, IsRightForEveryTypeAndOperator) {
   for (const char* dtype :
        {"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64"}) {
     for (const char* op : {"sum", "prod", "min", "max", "avg"}) {
-      // Use both paths in turn: the pattern allows one result only.
+      // Use both paths in turn: only one result fits the pattern.
       const bool service = (dtype[0] + op[1]) % 2 == 0;
       const json report = perf({"--ranks", "3", "--aggregators", service ? "1" : "0"},
                                {"all_reduce", "-b", "100K", "-e", "100K", "-d", dtype, "-o", op});
@@ -177,7 +177,7 @@ TEST_F(Perf, FailsWhenAValueIsWrong) {
                                            "all_reduce", "-b", "64K", "-e", "64K", "-n", "1", "-w", "0"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.output, HasSubstr("FAILED"));
-  // One in place and one out of place, on rank 1.
+  // Expect one wrong sum in place and one out of place, on rank 1.
   EXPECT_THAT(outcome.output, testing::ContainsRegex("# Out of bounds values : 2 "));
 }
 #endif

@@ -1,4 +1,5 @@
-// `tributary run`: the ranks' environment, its exit codes, and that it leaves nothing behind however it ends.
+// `tributary run`: the ranks' environment, the exit codes, and the end: however the command ends, it leaves no process
+// or file behind.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -122,7 +123,7 @@ TEST_F(RunCommand, SaysThatThereIsNoSuchCommand) {
 TEST_F(RunCommand, StopsEverythingWhenItIsAskedTo) {
   cli::ChildProcess process = start({"--ranks", "2", "--aggregators", "2"}, "echo here; exec sleep 1000");
   ASSERT_TRUE(wait_for_lines(2));
-  kill(process.pid(), SIGTERM);  // the process alone, not its group
+  kill(process.pid(), SIGTERM);  // only the process, not its process group
   const Outcome outcome = work_.finish(std::move(process), seconds(60));
   EXPECT_EQ(outcome.code, 128 + SIGTERM) << outcome.error;
   EXPECT_EQ(work_.left_behind(), "");

@@ -3,7 +3,7 @@
 
     top_test.py TRIBUTARY MANAGER AGGREGATOR
 
-tmux is the terminal: its own server, on a socket in the test's folder.
+tmux is the terminal. It runs as a separate server, on a socket in the test's folder.
 """
 
 import json
@@ -49,7 +49,7 @@ class Top(unittest.TestCase):
         end = time.monotonic() + LIMIT_SECONDS
         while not condition():
             self.assertLess(time.monotonic(), end, what)
-            time.sleep(0.05)  # how often to look; nothing depends on it
+            time.sleep(0.05)  # how often to look; no result depends on it
 
     def tmux(self, *arguments: str) -> str:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("TMUX", "TRIBUTARY_"))}

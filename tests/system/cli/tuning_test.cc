@@ -1,4 +1,4 @@
-// `tributary explain` and `tributary perf --tune`, and the table that one writes and the other reads.
+// `tributary explain` and `tributary perf --tune`, and the table that the second writes and the first reads.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -143,11 +143,11 @@ TEST_F(Tuning, TuneMeasuresEveryWayAndWritesATableThatIsFollowed) {
   EXPECT_THAT(outcome.output, testing::ContainsRegex("tree +ring +recursive-doubling +halving-doubling"));
   json table = json::parse(read_file(file), nullptr, false);
   ASSERT_FALSE(table.is_discarded()) << read_file(file);
-  EXPECT_EQ(table.at("measured").size(), 8U);  // 2 sizes, 4 ways
+  EXPECT_EQ(table.at("measured").size(), 8U);  // 2 sizes, 4 ways to run each
   ASSERT_FALSE(table.at("rules").empty());
   EXPECT_EQ(table.at("rules").back().at("bytes_max"), nullptr);
 
-  // Add another collective; without a service there are only the ranks.
+  // Add another collective. Without a service, only the algorithms between the ranks are measured.
   const Outcome other = tune("all_gather", "0");
   ASSERT_EQ(other.code, 0) << other.output << other.error;
   EXPECT_THAT(other.output, HasSubstr("# no tree: "));

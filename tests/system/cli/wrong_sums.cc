@@ -1,4 +1,4 @@
-// A library to preload: makes one element of rank 1's sums wrong.
+// A library for LD_PRELOAD. It makes one element of rank 1's sums wrong.
 #include <dlfcn.h>
 
 #include <cstring>

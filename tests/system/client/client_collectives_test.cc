@@ -1,4 +1,4 @@
-// Every collective, dtype, op and form, between 1 to 5 ranks, against exact values.
+// Every collective, dtype, op and form, with 1 to 5 ranks, against exact values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ Bytes input(const Shape& s, int rank, int nranks) {
   return any_bytes(elements * size_of(s.dtype), rank, static_cast<int>(s.collective));
 }
 
-/// Returns the bytes that `rank` must have in recv afterwards; empty if it does not use recv.
+/// Returns the bytes that `rank` must have in recv after the call; empty if it does not use recv.
 Bytes expected(const Shape& s, int rank, int nranks) {
   std::vector<Bytes> inputs;
   for (int r = 0; r < nranks; ++r) inputs.push_back(input(s, r, nranks));
@@ -72,7 +72,7 @@ Bytes expected(const Shape& s, int rank, int nranks) {
   return {};
 }
 
-/// Holds the buffers of one rank's call: apart, or one within the other by the rules of tributary.h.
+/// The buffers of one rank's call. They are separate, or one lies within the other by the rules of tributary.h.
 struct Buffers {
   Buffers(const Shape& s, int rank, int nranks) {
     const Bytes data = input(s, rank, nranks);

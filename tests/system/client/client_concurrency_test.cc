@@ -97,7 +97,7 @@ TEST(Concurrency, SeveralThreadsMaySubmitToOneCommunicatorAndWaitAtTheSameTime) 
   run_ranks(2, [](tributary_comm* comm, int rank) {
     constexpr int kThreads = 4, kMessages = 200;
     const int peer = 1 - rank;
-    // The order between threads is not fixed, so every message is alike.
+    // The order between threads is not fixed, so all messages are equal.
     in_threads(kThreads, [&](int) {
       for (int i = 0; i < kMessages; ++i) {
         const std::uint64_t sent = 0x0123456789abcdefULL;

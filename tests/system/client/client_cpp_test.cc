@@ -1,4 +1,4 @@
-// The C++ wrapper does the same as the C API, with types, owners and exceptions.
+// The C++ wrapper gives the same results as the C API, with types, owning objects and exceptions.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -128,7 +128,7 @@ TEST(Cpp, WaitForTellsItsOwnTimeOutFromTheOperations) {
   run(
       2,
       [&](Communicator& comm) {
-        if (comm.rank() == 1) {  // this rank never sends, and leaves only when told
+        if (comm.rank() == 1) {  // this rank never sends, and leaves only when the test says so
           std::vector<float> nothing(1);
           EXPECT_THROW(comm.recv(nothing, 0), Error);
           return;
@@ -152,7 +152,7 @@ TEST(Cpp, WaitForTellsItsOwnTimeOutFromTheOperations) {
 TEST(Cpp, AbortEndsTheOthersOperations) {
   run(2, [](Communicator& comm) {
     try {
-      comm.barrier();  // an abort while rank 1 still comes in would end its init
+      comm.barrier();  // an abort while rank 1 still joins would make its init fail
       if (comm.rank() == 0) return comm.abort();
       comm.barrier();
       ADD_FAILURE() << "rank 0 did not come";

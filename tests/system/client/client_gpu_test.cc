@@ -1,5 +1,5 @@
-// Calls with GPU memory, over a fake driver (tests/fakes/cuda/fake_cuda.h): the same bits as with host memory,
-// whichever rank uses which; errors of the driver; nothing left behind.
+// Calls with GPU memory, over a fake driver (tests/fakes/cuda/fake_cuda.h): the same bits as with host memory, for
+// every choice of ranks with GPU memory; errors of the driver; no memory is left behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Bytes in host memory or in a GPU's.
+/// Bytes in host memory or in a GPU's memory.
 class Memory {
  public:
   Memory(bool on_gpu, const Bytes& content) {
@@ -79,7 +79,8 @@ tributary_status call(const Case& c, const void* send, void* recv, std::size_t c
   return TRIBUTARY_ERROR_INTERNAL;
 }
 
-/// Returns the contents of both buffers after the call; `send_on_gpu` and `recv_on_gpu` say which lie in a GPU.
+/// Returns the contents of both buffers after the call; `send_on_gpu` and `recv_on_gpu` say which buffers lie in a
+/// GPU's memory.
 std::pair<Bytes, Bytes> outcome(const Case& c, std::size_t count, int rank, int nranks, bool send_on_gpu,
                                 bool recv_on_gpu, bool blocking, tributary_comm* comm) {
   const auto ranks = static_cast<std::size_t>(nranks), own = static_cast<std::size_t>(rank);
@@ -114,7 +115,7 @@ class GpuCollectives : public Gpu, public testing::WithParamInterface<Case> {};
 TEST_P(GpuCollectives, GiveTheBitsOfHostMemory) {
   constexpr int kRanks = 3;
   for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{700'001}}) {
-    // ranks with GPU memory: all; one of them; and one for its input alone
+    // ranks with GPU memory: all ranks; one rank; and one rank only for its input
     run_ranks(kRanks, [&](tributary_comm* comm, int rank) {
       const auto with = [&](bool send, bool recv, bool blocking) {
         return outcome(GetParam(), count, rank, kRanks, send, recv, blocking, comm);
@@ -192,7 +193,7 @@ TEST_F(Gpu, RegisteringSaysWhatTheMemoryIs) {
     Memory gpu(true, Bytes(8192)), host(false, Bytes(8192));
     tributary_mem* mem = nullptr;
     ASSERT_EQ(tributary_mem_register(comm, gpu.data(), 8192, TRIBUTARY_MEM_CUDA, &mem), TRIBUTARY_OK) << last_error();
-    EXPECT_EQ(fake_cuda::counts().streams, 2);  // made in advance
+    EXPECT_EQ(fake_cuda::counts().streams, 2);  // the library has made them in advance
     EXPECT_EQ(tributary_mem_deregister(comm, mem), TRIBUTARY_OK);
     EXPECT_EQ(tributary_mem_register(comm, gpu.data(), 8192, TRIBUTARY_MEM_HOST, &mem), TRIBUTARY_ERROR_BAD_ARGUMENT);
     EXPECT_THAT(last_error(), HasSubstr("ptr is memory of GPU 0"));
@@ -213,7 +214,7 @@ TEST_F(Gpu, NoPinnedMemoryIsAnErrorOfTheCallAlone) {
     EXPECT_EQ(tributary_all_reduce(large.data(), large.data(), 2 << 20, TRIBUTARY_UINT8, TRIBUTARY_SUM, comm, nullptr),
               TRIBUTARY_ERROR_EXHAUSTED);
     EXPECT_THAT(last_error(), HasSubstr("pinning 2097152 bytes of host memory for data of GPU 0"));
-    // No call was begun, and every rank knows it, so the communicator goes on.
+    // No rank has begun the call, and every rank knows this, so the communicator goes on.
     EXPECT_EQ(tributary_all_reduce(small.data(), small.data(), 1, TRIBUTARY_INT32, TRIBUTARY_SUM, comm, nullptr),
               TRIBUTARY_OK)
         << last_error();

@@ -1,4 +1,4 @@
-// How communicators begin and end, with success and with errors.
+// The beginning and the end of communicators, with success and with errors.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -65,7 +65,7 @@ TEST(Lifecycle, NothingLeaks) {
       EXPECT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << last_error();
     });
   };
-  once();  // make the objects that exist once per process
+  once();  // the first call makes the objects that exist once per process
   const std::size_t threads = threads_now(), descriptors = descriptors_now();
   for (int i = 0; i < 10; ++i) once();
   EXPECT_EQ(threads_now(), threads);
@@ -76,7 +76,7 @@ TEST(Lifecycle, AnIdWithAnotherSecretIsDenied) {
   const auto timeout = patience(Milliseconds(1500));
   const tributary_unique_id id = make_id();
   tributary_unique_id other = id;
-  other.bytes[20] = static_cast<unsigned char>(other.bytes[20] ^ 1U);  // one bit of the secret
+  other.bytes[20] = static_cast<unsigned char>(other.bytes[20] ^ 1U);  // changes one bit of the secret
   in_threads(2, [&](int rank) {
     tributary_comm* comm = nullptr;
     const auto status = init(&comm, 2, rank == 0 ? id : other, rank, timeout);
@@ -128,7 +128,7 @@ TEST(Lifecycle, TwoProcessesWithOneRankAreToldApart) {
   std::promise<void> over;
   const auto both_answered = over.get_future().share();
   in_threads(4, [&](int index) {
-    // Two processes claim to be rank 2; rank 1 waits until one of them was turned away.
+    // Two processes claim to be rank 2; rank 1 waits until rank 0 has refused one of them.
     const int rank = std::min(index, 2);
     if (rank == 1) both_answered.wait();
     tributary_comm* comm = nullptr;
@@ -162,7 +162,7 @@ TEST(Lifecycle, RanksThatDisagreeOnTheirNumberAreDenied) {
 }
 
 TEST(Lifecycle, ARankWithoutRank0TimesOut) {
-  // This process listens for the id, but no communicator takes it.
+  // This process listens at the id's address, but no communicator uses the id.
   const tributary_unique_id id = make_id();
   tributary_comm* comm = nullptr;
   const auto begin = Clock::now();
@@ -241,7 +241,8 @@ TEST(Lifecycle, AbortEndsWhatIsOutstandingHereAndElsewhere) {
         EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_ERROR_ABORTED) << last_error();
       });
       while (waiting < 3) std::this_thread::yield();
-      std::this_thread::sleep_for(patience(Milliseconds(20)));  // by then the waiter has looked its request up
+      std::this_thread::sleep_for(patience(Milliseconds(20)));  // after this sleep the waiting thread has found its
+                                                                // request
       EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK) << last_error();
       waiter.join();
       EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);

@@ -1,4 +1,4 @@
-// Memory of the library's own allocator, and registered memory: the same results as with any other, without copies
+// Memory of the library's own allocator, and registered memory, give the same results as other memory, without copies
 // between ranks of one host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,7 +74,8 @@ TEST(Memory, RegisteredBuffersGiveTheSameSumsWithoutCopies) {
     if (shared) {
       EXPECT_EQ(details.shared, 1) << details.reason;
     } else {
-      // The memory is lent to connections in shared memory that exist already; connections are made when first needed.
+      // The library lends the memory only to shared-memory connections that exist already, and it makes a connection
+      // when a rank first needs it.
       EXPECT_NE(details.shared == 1, details.reason[0] != '\0') << details.reason;
     }
     for (int round = 0; round < 20; ++round) {
@@ -85,7 +86,7 @@ TEST(Memory, RegisteredBuffersGiveTheSameSumsWithoutCopies) {
           << last_error();
       used.expect_sum(kRanks);
     }
-    // Now that the ranks have met, memory is lent to them on every path.
+    // The ranks now have connections, so the library lends them memory on every path.
     Buffer later(comm, kCount, true);
     EXPECT_EQ(details_of(later.mem()).shared, 1) << details_of(later.mem()).reason;
     later.fill(rank);
@@ -118,7 +119,7 @@ TEST(Memory, RangesAreRegisteredAndDeregistered) {
             << last_error();
         buffer.expect_sum(kRanks);
       }
-      // no rank frees memory that another still uses: the end of the call says that all have finished
+      // no rank frees memory that another rank still uses: when the call ends, all ranks have finished
     }
   });
 }

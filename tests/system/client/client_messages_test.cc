@@ -63,7 +63,7 @@ TEST(ClientMessages, AreReceivedFromAnyRankThatIsNamedAfterwards) {
       std::vector<Numbers> sent;
       std::vector<tributary_request*> requests;
       for (int peer = 0; peer < kRanks; ++peer) sent.push_back(numbers(50, rank, peer, tag));
-      for (int peer = 0; peer < kRanks; ++peer)  // to this rank itself, too
+      for (int peer = 0; peer < kRanks; ++peer)  // also to this rank itself
         ASSERT_GOOD(send(comm, sent[static_cast<std::size_t>(peer)], peer, tag, &requests.emplace_back()));
       std::set<int> sources;
       for (int i = 0; i < kRanks; ++i) {
@@ -126,7 +126,7 @@ struct Ends {
   std::vector<Outcome> outcomes;
 };
 
-// No thread waits for them in the library: they end all the same, in the order in which they finish.
+// No thread waits in the library for these requests: they end nevertheless, in the order in which they finish.
 TEST(ClientMessages, TellWhenTheyAreDone) {
   run_ranks(2, [](tributary_comm* comm, int rank) {
     Numbers first(10), second(10);
@@ -162,7 +162,7 @@ TEST(ClientMessages, TellWhenTheyAreDone) {
 }
 
 TEST(ClientMessages, TellOfTheCommunicatorsEnd) {
-  // An abort before both have begun would fail the other rank's start.
+  // An abort before both ranks have begun would make the other rank's start fail.
   std::latch both_have_begun(2);
   run_ranks_without_end(2, [&](tributary_comm* comm, int rank) {
     both_have_begun.arrive_and_wait();
@@ -198,7 +198,7 @@ TEST(ClientMessages, RefuseWrongArguments) {
               TRIBUTARY_ERROR_BAD_ARGUMENT);
     EXPECT_EQ(tributary_when_done(nullptr, &Ends::done, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
     EXPECT_EQ(tributary_when_done(nullptr, nullptr, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
-    // None of these messages was sent.
+    // The library has sent none of these messages.
     values = numbers(4, rank, 1 - rank, 1);
     Numbers received(4);
     tributary_request* request = nullptr;

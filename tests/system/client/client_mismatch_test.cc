@@ -1,4 +1,4 @@
-// Ranks whose calls differ: an error on every rank that says which rank asked for what.
+// If the calls of ranks differ, every rank gets an error that says which rank called what.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -15,7 +15,7 @@ struct Outcome {
   std::string sentence;
 };
 
-/// Every rank makes its call; returns the outcomes.
+/// Lets every rank make its call; returns the outcomes.
 std::vector<Outcome> outcomes(const std::vector<Call>& calls) {
   std::vector<Outcome> result(calls.size());
   run_ranks_without_end(static_cast<int>(calls.size()),
@@ -25,8 +25,7 @@ std::vector<Outcome> outcomes(const std::vector<Call>& calls) {
                           mine.status = calls[static_cast<std::size_t>(rank)](comm, send.data(), recv.data());
                           mine.sentence = last_error();
                           EXPECT_EQ(mine.sentence, tributary_last_error(comm));
-                          // Every call after a mismatch ends with the same error: the communicator cannot be used any
-                          // more.
+                          // Every call after a mismatch ends with the same error: the communicator is no longer usable.
                           EXPECT_EQ(tributary_barrier(comm, nullptr), mine.status);
                           tributary_comm_destroy(comm);
                         },
@@ -79,8 +78,8 @@ TEST(Mismatch, OfOperatorsIsSaidOnEveryRank) {
                          {"max", "sum", "rank 0", "rank 1"});
 }
 
-// Both roots have sent their data, and their calls have ended, before the mismatch can be known: the next call reports
-// it.
+// Both roots have sent their data, and their calls have ended, before a rank can know of the mismatch. The next call
+// reports it.
 TEST(Mismatch, OfRootsIsSaidOnEveryRankAtTheNextCallAtTheLatest) {
   const auto broadcasts = [](int root) { return then_barrier(broadcast(1000, root)); };
   expect_mismatch_on_all({broadcasts(0), broadcasts(1), broadcasts(0)},
@@ -91,7 +90,7 @@ TEST(Mismatch, IsFoundEvenWhenNobodyCallsAnythingAfterwards) {
   run_ranks_without_end(2,
                         [](tributary_comm* comm, int rank) {
                           float value = 1;  // each rank believes that it is the root, so both only send
-                          // In shared memory, before a call ends, it compares the calls of all ranks.
+                          // In shared memory, each call compares the calls of all ranks before it ends.
                           ASSERT_EQ(tributary_broadcast(&value, &value, 1, TRIBUTARY_FLOAT32, rank, comm, nullptr),
                                     shares_memory() ? TRIBUTARY_ERROR_MISMATCH : TRIBUTARY_OK);
                           tributary_info info{};
@@ -133,7 +132,7 @@ TEST(Mismatch, OfMessagesIsSaidOnBothSides) {
   const Call receives = [](tributary_comm* comm, float*, float* recv) {
     return tributary_recv(recv, 11, TRIBUTARY_FLOAT32, 0, comm, nullptr);
   };
-  // The sender's call may have ended before; then its next call reports the error.
+  // The sender's call may have ended before the error; then its next call reports it.
   const auto all = outcomes({[&](tributary_comm* comm, float* send, float* recv) {
                                const auto status = sends(comm, send, recv);
                                return status != TRIBUTARY_OK ? status : tributary_barrier(comm, nullptr);
@@ -166,7 +165,7 @@ TEST(Mismatch, ARankThatDoesNotCallIsNamedWithinTheTimeOut) {
                           Outcome mine;
                           const auto begin = std::chrono::steady_clock::now();
                           if (rank == 1) {
-                            float value = 0;  // waits for a message that never comes, instead of taking part
+                            float value = 0;  // this rank waits for a message that never comes, and does not take part
                             mine.status = tributary_recv(&value, 1, TRIBUTARY_FLOAT32, 0, comm, nullptr);
                           } else {
                             mine.status = tributary_barrier(comm, nullptr);

@@ -1,4 +1,4 @@
-// Ranks as processes: one is killed, or hangs, and every other one gets an error in time that names it.
+// Ranks as processes: one rank is killed, or hangs, and every other rank gets in time an error that names it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A child of this process, which prints lines for the test. It is killed and waited for at the end.
+/// A child of this process, which prints lines for the test. The destructor kills it and waits for its end.
 class RankProcess {
  public:
   RankProcess(int rank, int nranks, Milliseconds timeout, const std::string& scenario, const std::string& id) {
@@ -51,7 +51,7 @@ class RankProcess {
   RankProcess& operator=(const RankProcess&) = delete;
 
   void signal(int number) const { kill(pid_, number); }
-  /// Returns the rest of the next line that begins with `word`; nullopt at the end of its output.
+  /// Returns the rest of the child's next line that begins with `word`; nullopt at the end of its output.
   [[nodiscard]] std::optional<std::string> next(const std::string& word) {
     char line[4096];
     while (out_ != nullptr && std::fgets(line, sizeof line, out_) != nullptr) {
@@ -76,7 +76,7 @@ struct Plan {
   std::string victims_scenario = "reduce";
 };
 
-/// Runs the plan, and checks what the other ranks report, and when.
+/// Runs the plan, and checks the reports of the other ranks and their times.
 void expect_error_on_all_others(const Plan& plan, tributary_status expected) {
   const Milliseconds timeout = patience(Milliseconds(3000));
   std::vector<std::unique_ptr<RankProcess>> ranks;
@@ -121,7 +121,8 @@ TEST(Processes, Rank0HangingIsNamedWithinTheTimeOut) {
   expect_error_on_all_others({.victim = 0, .signal = SIGSTOP}, TRIBUTARY_ERROR_TIMED_OUT);
 }
 
-// The transport's own time-outs must not matter: over packets, five seconds of silence once ended the connection.
+// The transport's own time-outs must have no effect: in an earlier version, five seconds of silence ended a connection
+// over packets.
 TEST(Processes, ARankThatStandsStillForLessThanTheTimeOutIsNoError) {
   constexpr int kNranks = 3, kStopped = 1;
   std::vector<std::unique_ptr<RankProcess>> ranks;

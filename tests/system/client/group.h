@@ -13,7 +13,7 @@ using Milliseconds = std::chrono::milliseconds;
 
 struct GroupOptions {
   Milliseconds timeout{20'000};
-  std::function<void(int rank, tributary_config&)> configure;  // called after the time-out was set
+  std::function<void(int rank, tributary_config&)> configure;  // the function calls it after it has set the time-out
 };
 
 using RankBody = std::function<void(tributary_comm* comm, int rank)>;
@@ -22,7 +22,7 @@ using RankBody = std::function<void(tributary_comm* comm, int rank)>;
 /// made or destroyed.
 void run_ranks(int nranks, const RankBody& body, const GroupOptions& options = {});
 
-/// The same without destroying: the body must end the communicator.
+/// Does the same, but does not destroy the communicator: the body must end it.
 void run_ranks_without_end(int nranks, const RankBody& body, const GroupOptions& options = {});
 
 /// Runs `body` for 0 to count - 1 in threads of their own, and waits for all.
@@ -33,14 +33,14 @@ void in_threads(int count, const std::function<void(int index)>& body);
 /// Returns the last error of this thread.
 [[nodiscard]] std::string last_error();
 
-/// Returns the host of a rank if TRIBUTARY_TEST_HOSTS puts the ranks on several hosts; else an empty text. 2: two
-/// hosts, the first with the first half; -2: two hosts in turns.
+/// Returns the host of a rank if TRIBUTARY_TEST_HOSTS puts the ranks on several hosts; else an empty text. 2 means two
+/// hosts, of which the first has the first half of the ranks; -2 means two hosts in turns.
 [[nodiscard]] std::string host_of(int rank, int nranks);
 
 /// True if all ranks are on one host and use its memory: TRIBUTARY_LOCAL is not off.
 [[nodiscard]] bool shares_memory();
 
-/// Lengthens time-outs that a test waits for, several times under a sanitizer.
+/// Returns a longer time for time-outs that a test waits for; under a sanitizer several times as long.
 [[nodiscard]] Milliseconds patience(Milliseconds normal);
 
 }  // namespace tributary::test

@@ -31,7 +31,7 @@ if ! command -v pkg-config >/dev/null; then
 fi
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 flags=$(pkg-config --cflags --libs tributary)
-# The words of $flags are meant to be split.
+# The shell must split the words of $flags.
 ${CC:-cc} -std=c99 -Wall -Wextra -pedantic -Werror "$sources/consumer.c" $flags -o "$work/c"
 ${CXX:-c++} -std=c++17 -Wall -Wextra -pedantic -Werror "$sources/consumer.cpp" $flags -o "$work/cpp"
 "$work/c"

@@ -1,7 +1,7 @@
 // One rank as a process of its own, for tests that kill it or stop it.
 //   client_rank_process RANK NRANKS TIMEOUT_MS SCENARIO [ID]
-// Rank 0 makes the unique id and prints it; the others take it as an argument. Prints "ready" when the ranks have met,
-// and then the end of the scenario: "end STATUS SENTENCE".
+// Rank 0 makes the unique id and prints it; the other ranks get it as an argument. Prints "ready" when the ranks have
+// met, and then the end of the scenario: "end STATUS SENTENCE".
 //   reduce  all_reduces of 4 MiB until one fails
 //   barrier one barrier
 //   late    one barrier, once it was stopped and goes on (SIGCONT)
@@ -51,8 +51,8 @@ void need(tributary_status status, const char* what) {
   if (status != TRIBUTARY_OK) fail(what);
 }
 
-/// Starts an all_reduce without waiting, passes a message around the ring, then waits: the receiver of the message must
-/// not keep the others from their sum.
+/// Starts an all_reduce without waiting, passes a message around the ring, then waits: a rank that receives must not
+/// prevent the other ranks from getting their sum.
 void mix(tributary_comm* comm, int rank, int nranks, int rounds) {
   std::vector<float> mine(70'000), sum(mine.size());
   for (int round = 0; round < rounds; ++round) {
@@ -65,7 +65,7 @@ void mix(tributary_comm* comm, int rank, int nranks, int rounds) {
     if (rank != 0) {
       need(tributary_recv(&heard, 1, TRIBUTARY_INT32, rank - 1, comm, nullptr), "tributary_recv");
     } else {
-      need(tributary_wait(request, -1), "tributary_wait");  // the others are in their recv() meanwhile
+      need(tributary_wait(request, -1), "tributary_wait");  // the other ranks are in their recv() at this time
     }
     need(tributary_send(&said, 1, TRIBUTARY_INT32, (rank + 1) % nranks, comm, nullptr), "tributary_send");
     if (rank == 0) {
@@ -144,7 +144,8 @@ tributary_status play(const std::string& scenario, tributary_comm* comm) {
 int main(int argc, char** argv) {
   if (argc < 5) return 64;
   const sigset_t continued = only_sigcont();
-  pthread_sigmask(SIG_BLOCK, &continued, nullptr);  // in all threads, so that the one that waits for it gets it
+  pthread_sigmask(SIG_BLOCK, &continued, nullptr);  // blocked in all threads, so that the waiting thread gets the
+                                                    // signal
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   const int rank = std::atoi(argv[1]), nranks = std::atoi(argv[2]);
   tributary_unique_id id{};

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fails when libtributary.so defines a dynamic symbol that is not of its API, or lacks one that tributary.h declares.
+# Fails when libtributary.so defines a dynamic symbol outside of its API, or lacks a symbol that tributary.h declares.
 #   symbols_test.sh LIBRARY HEADER
 set -eu
 library=$1 header=$2
