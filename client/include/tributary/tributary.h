@@ -1,26 +1,26 @@
-/* Tributary: collectives whose sums are made in the network.
+/* Tributary: collectives that are reduced in the network.
  *
- * Every rank sends its tensor once to a tree of aggregators and gets the result once. Where no aggregator is available,
- * or one dies in mid-operation, the same call ends by ring or tree between the ranks.
+ * Every rank sends its tensor once to a tree of aggregators, and gets the result once. If no aggregator is available,
+ * or an aggregator dies in mid-operation, the same call goes on between the ranks, by a ring or a tree of ranks.
  *
- * Rules; where they say nothing, NCCL's hold:
+ * Rules; where these rules say nothing, NCCL's rules hold:
  *   - Every rank of a communicator makes the same collective calls in the same order, with the same count, dtype, op
- *     and root. If the ranks differ, every rank gets TRIBUTARY_ERROR_MISMATCH, and tributary_last_error says which rank
- *     asked for what.
- *   - Calls are asynchronous: they return once queued, and the buffers belong to the library until the request is done.
- *     With request == NULL a call blocks until it is done, or fails after the communicator's time-out.
+ *     and root. If the ranks differ, every rank gets TRIBUTARY_ERROR_MISMATCH, and tributary_last_error names two ranks
+ *     and their calls.
+ *   - Calls are asynchronous: they queue an operation and return; the buffers belong to the library until the request
+ *     is done. With request == NULL a call blocks until the operation ends, or fails after the communicator's time-out.
  *   - In place: send == recv (reduce_scatter: recv == send + rank * recvcount; all_gather: send == recv + rank *
- *     sendcount; gather and scatter likewise at the root). Any other overlap is TRIBUTARY_ERROR_BAD_ARGUMENT.
- *   - Counts are elements, not bytes; 0 is allowed. A buffer may be NULL only if it holds no element.
- *   - Buffers lie in host memory or in the memory of CUDA GPUs (device pointers). Each rank may choose for each of its
- *     two buffers. There is no stream argument: a GPU's input must be written before the call (synchronize with the
- *     stream that writes it), and its result may be read, on any stream, once the request is done.
+ *     sendcount; gather and scatter likewise at the root). Any other overlap gives TRIBUTARY_ERROR_BAD_ARGUMENT.
+ *   - Counts are elements, not bytes; 0 is allowed. A buffer may be NULL only if it has no element.
+ *   - Buffers lie in host memory or in the memory of CUDA GPUs (device pointers). Each rank may choose this for each of
+ *     its two buffers. Calls have no stream argument: write a GPU's input before the call (synchronize with the stream
+ *     that writes it), and read its result, on any stream, after the request is done.
  *   - Threads: different communicators are independent. Calls on one communicator may come from any thread, but the
  *     caller fixes their order. tributary_test and tributary_wait of different requests may run at the same time.
- *   - Handles (comm, request, mem) are checked: a handle that was freed, or never was one, is
+ *   - The library checks handles (comm, request, mem): a handle that was freed, or never was a handle, gives
  *     TRIBUTARY_ERROR_BAD_ARGUMENT.
- *   - After fork() the child may make communicators of its own. It cannot use those of its parent, nor ids made by its
- *     parent.
+ *   - After fork() the child may make communicators of its own. It cannot use communicators or ids that its parent has
+ *     made.
  *   - The library prints nothing except the log on standard error (TRIBUTARY_LOG). It ends the process only if one of
  *     its own assertions fails.
  */
@@ -53,19 +53,19 @@ typedef struct tributary_unique_id {
   unsigned char bytes[TRIBUTARY_UNIQUE_ID_BYTES];
 } tributary_unique_id;
 
-/* Stable numbers: append only. */
+/* The numbers are stable: only append new ones. */
 typedef enum tributary_status {
   TRIBUTARY_OK = 0,
-  TRIBUTARY_ERROR_BAD_ARGUMENT = -1, /* the call was wrong; nothing was done */
-  TRIBUTARY_ERROR_BAD_CONFIG = -2,   /* configuration file or environment variable */
+  TRIBUTARY_ERROR_BAD_ARGUMENT = -1, /* the call was wrong and had no effect */
+  TRIBUTARY_ERROR_BAD_CONFIG = -2,   /* a configuration file or an environment variable is wrong */
   TRIBUTARY_ERROR_TIMED_OUT = -3,    /* a rank did not take part in time, or tributary_wait's own time-out passed */
   TRIBUTARY_ERROR_PEER_GONE = -4,    /* a rank died or was cut off */
   TRIBUTARY_ERROR_MISMATCH = -5,     /* ranks called different operations */
-  TRIBUTARY_ERROR_EXHAUSTED = -6,    /* out of memory or of a bounded resource */
-  TRIBUTARY_ERROR_UNSUPPORTED = -7,  /* valid, but not built or not possible here */
+  TRIBUTARY_ERROR_EXHAUSTED = -6,    /* no memory, or nothing of a limited resource, is left */
+  TRIBUTARY_ERROR_UNSUPPORTED = -7,  /* valid, but this build or this host cannot do it */
   TRIBUTARY_ERROR_UNREACHABLE = -8,  /* rank 0's address did not answer; or TRIBUTARY_PATH=in-network, but no tree */
-  TRIBUTARY_ERROR_DENIED = -9,       /* wrong unique id or token */
-  TRIBUTARY_ERROR_ABORTED = -10,     /* the communicator was aborted, here or by another rank */
+  TRIBUTARY_ERROR_DENIED = -9,       /* the unique id or the token is wrong */
+  TRIBUTARY_ERROR_ABORTED = -10,     /* this rank or another rank aborted the communicator */
   TRIBUTARY_ERROR_SYSTEM = -11,      /* a system call failed */
   TRIBUTARY_ERROR_INTERNAL = -12
 } tributary_status;
@@ -85,20 +85,20 @@ typedef enum tributary_dtype {
   TRIBUTARY_FLOAT8_E5M2 = 11
 } tributary_dtype;
 
-/* The results of each operation are the same on every path: in the network, between the ranks, on one host, after a
+/* Each reduction has the same rules on every path: in the network, between the ranks, on one host, and after a
  * failure.
  *
  * op     too large for the type                     a NaN among the inputs   zeros
  * SUM    integers wrap; floats become infinite (1)  NaN                      -0 only if all are -0
  * PROD   integers wrap; floats become infinite (1)  NaN                      the product's sign
- * MIN    cannot be                                  NaN                      -0 is below +0
- * MAX    cannot be                                  NaN                      +0 is above -0
+ * MIN    cannot happen                              NaN                      -0 is below +0
+ * MAX    cannot happen                              NaN                      +0 is above -0
  * AVG    integers (2); floats never (3)             NaN                      -0 only if all are -0
  *
  * (1) float8 e4m3 has no infinity and becomes NaN instead. Sums and products of 8- and 16-bit floats accumulate in
  *     float32 and are rounded to their type, to nearest even, at each point of the tree, ring or host. If the result
  *     fits but a partial sum does not, the order of the ranks in the tree decides whether the result is infinite.
- * (2) The integer sum wraps, and is then divided, truncated toward zero.
+ * (2) The integer sum wraps; it is then divided and truncated toward zero.
  * (3) The average of finite values is finite, and not above the largest value of the type: partial averages travel
  *     scaled by a power of two. If the values include one infinity, the average is that infinity; if they include
  *     both, NaN. Values below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits. */
@@ -118,30 +118,30 @@ typedef enum tributary_path {
   TRIBUTARY_PATH_LOCAL = 2 /* shared memory: all ranks are on one host */
 } tributary_path;
 
-/* Explicit settings of one communicator; they win over the environment, which wins over the configuration file. Start
- * from TRIBUTARY_CONFIG_INITIALIZER; a NULL or 0 member means "not set here". */
+/* Explicit settings of one communicator. They override the environment, which overrides the configuration file. Start
+ * from TRIBUTARY_CONFIG_INITIALIZER; a member that is NULL or 0 is not set. */
 typedef struct tributary_config {
   size_t struct_bytes;        /* sizeof(tributary_config): lets the struct grow */
   const char* manager;        /* TRIBUTARY_MANAGER: "http://host:7470" */
   const char* path;           /* TRIBUTARY_PATH: "auto", "in-network", "fallback" */
   const char* transport;      /* TRIBUTARY_TRANSPORT: "tcp" */
-  const char* interface_name; /* TRIBUTARY_IFNAME: other ranks are told its address; in a list, the first counts */
+  const char* interface_name; /* TRIBUTARY_IFNAME: other ranks use its address; only the first of a list */
   const char* host_id;        /* TRIBUTARY_HOST_ID: this host's name in the topology */
   const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
   const char* job;            /* TRIBUTARY_JOB: the manager lists the group under this name */
-  /* TRIBUTARY_LANES: 1 to 16; 0: not set here. Where it is set nowhere ("auto"), the manager plans as many lanes as
-   * save time by the links' rates, or one lane if it knows no rates. */
+  /* TRIBUTARY_LANES: 1 to 16; 0: not set here. If no source sets it ("auto"), the manager plans by the links' rates as
+   * many lanes as save time, or one lane if it knows no rates. */
   int lanes;
-  int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
+  int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): time until a lost or hung rank is an error */
   const char* tuning; /* TRIBUTARY_TUNING: "auto", "model", "off" or a tuning table's path; rank 0's setting counts */
   /* While tributary_comm_init_rank_config waits for the other ranks, it calls this about ten times a second with
-   * still_wanted_context, on its caller's thread. An answer of 0 ends the wait: the call returns
-   * TRIBUTARY_ERROR_ABORTED, and nothing is left of the communicator. NULL: the call waits until the time-out. */
+   * still_wanted_context, on its caller's thread. If the function returns 0, the wait ends: the call returns
+   * TRIBUTARY_ERROR_ABORTED, and no part of the communicator is left. NULL: the call waits until the time-out. */
   int (*still_wanted)(void* still_wanted_context);
   void* still_wanted_context;
-  /* TRIBUTARY_REQUIRE: "none" or "in-network". With the latter tributary_comm_init_rank waits for trees, within the
-   * time-out, and returns TRIBUTARY_ERROR_UNREACHABLE with the reason where there are none; a communicator that loses
-   * its trees later ends on every rank. */
+  /* TRIBUTARY_REQUIRE: "none" or "in-network". With "in-network", tributary_comm_init_rank waits for trees within the
+   * time-out, and returns TRIBUTARY_ERROR_UNREACHABLE with the reason if it gets none. If the communicator loses its
+   * trees later, it ends on every rank. */
   const char* require;
 } tributary_config;
 #define TRIBUTARY_CONFIG_INITIALIZER \
@@ -149,68 +149,68 @@ typedef struct tributary_config {
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */
-  tributary_path path; /* in-network: trees are ready; the tuning says which operations take them, and the bytes
-                        * below say whether any have */
-  uint32_t epoch;      /* generation of the trees; 0 before the first */
-  uint32_t lanes;      /* 0 on fallback */
-  uint32_t levels;     /* aggregators between a rank and the result; 0 on fallback */
-  uint32_t window;     /* segments */
+  tributary_path path; /* in-network: trees are ready; the tuning says which operations use them, and the bytes
+                        * below say whether any operations did */
+  uint32_t epoch;      /* generation of the trees; 0 before the first trees */
+  uint32_t lanes;      /* number of lanes; 0 on fallback */
+  uint32_t levels;     /* number of aggregators from a rank to the root; 0 on fallback */
+  uint32_t window;     /* number of segments */
   uint32_t segment_bytes;
-  uint64_t operations;       /* collectives ended */
+  uint64_t operations;       /* collectives that have ended */
   uint64_t bytes_in_network; /* payload of ended collectives by path: this rank's input (all_gather: its output) */
   uint64_t bytes_fallback;
-  uint64_t failovers;     /* trees lost while in use */
-  uint64_t returns;       /* moves back to a tree */
-  uint64_t last_pause_us; /* from the loss of the last tree to the fallback's start */
+  uint64_t failovers;     /* how often trees were lost while in use */
+  uint64_t returns;       /* how often the ranks moved back to trees */
+  uint64_t last_pause_us; /* time from the last loss of trees to the fallback's start */
   uint64_t longest_pause_us;
-  char reason[256]; /* why this path was taken */
+  char reason[256]; /* the reason for this path */
   uint64_t bytes_local;
-  /* If not 0, the ranks of each host reduce in its memory first, and `path` runs between this many hosts. */
+  /* Number of hosts, if the ranks of each host first reduce in its memory; `path` then runs between hosts. Else 0. */
   uint32_t hosts;
-  /* Collectives (with hosts: pieces of them) in shared memory that moved data from buffers to buffers without a copy:
-   * in registered memory, or by cross-memory attach. */
+  /* Collectives in shared memory (with hosts: pieces of them) that moved data straight from buffers to buffers: in
+   * registered memory, or by cross-memory attach. */
   uint64_t direct;
-  uint32_t lanes_shared; /* how many of `lanes` use memory shared with an aggregator of this host */
-  uint32_t links;        /* open connections to other ranks: fallback, messages */
+  uint32_t lanes_shared; /* how many of `lanes` share memory with an aggregator of this host */
+  uint32_t links;        /* open connections to other ranks, for the fallback and messages */
   uint32_t links_shared; /* how many of `links` use shared memory */
-  char transport[16];    /* of the other lanes and links: "tcp", "udp", "verbs", "dpdk" */
-  /* Why ranks of this host do not read each other's memory by cross-memory attach. Empty if they do so, where it is
-   * faster, or if they have made no long call yet. */
+  char transport[16];    /* transport of the other lanes and links: "tcp", "udp", "verbs", "dpdk" */
+  /* The reason why ranks of this host do not use cross-memory attach. Empty if they use it where it is faster, or if
+   * they have made no long call yet. */
   char attach_refusal[64];
-  /* Connections that this rank closed because they did not prove in time that they belong to the group, or because too
-   * many others came first. */
+  /* The number of connections that this rank closed because they did not prove in time that they belong to the group,
+   * or because too many other connections had come. */
   uint64_t strangers_turned_away;
 } tributary_info;
 
 TRIBUTARY_API const char* tributary_status_string(tributary_status status);
-/* A whole sentence: what is wrong, where, what to do. With comm == NULL: this thread's last error. The text is valid
- * until this thread calls tributary_last_error again. */
+/* Returns a whole sentence: what is wrong, where, and what to do. With comm == NULL: this thread's last error. The text
+ * is valid until this thread calls tributary_last_error again. */
 TRIBUTARY_API const char* tributary_last_error(const tributary_comm* comm);
 TRIBUTARY_API tributary_status tributary_version(int* major, int* minor, int* patch);
 
-/* Call this in the process of rank 0, which then listens; carry the 128 bytes to the other ranks by any means. An id
- * serves one communicator. A process keeps at most 64 ids that no communicator has taken yet, and drops the oldest when
- * there are more. The address is that of the interface TRIBUTARY_IFNAME; else the loopback, if MASTER_ADDR names it;
- * else that of the first interface that is up (IPv4 before IPv6, interfaces of containers and virtual machines last);
- * else 127.0.0.1. */
+/* Makes a unique id. Call this in the process of rank 0, which then listens; send the 128 bytes to the other ranks in
+ * any way. An id serves one communicator. A process keeps at most 64 ids that no communicator has taken yet; if there
+ * are more, it drops the oldest. The address is that of the interface TRIBUTARY_IFNAME; else the loopback, if
+ * MASTER_ADDR names it; else that of the first interface that is up (IPv4 before IPv6, interfaces of containers and
+ * virtual machines last); else 127.0.0.1. */
 TRIBUTARY_API tributary_status tributary_get_unique_id(tributary_unique_id* id);
-/* The same with settings of its own: the interface_name of `config` decides the address. */
+/* Makes a unique id with settings of its own: the interface_name of `config` decides the address. */
 TRIBUTARY_API tributary_status tributary_get_unique_id_config(tributary_unique_id* id, const tributary_config* config);
 /* Gives back an id of this process that no communicator has taken, and closes its listener. Does nothing if a
  * communicator has taken the id, or if another process made it. */
 TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_unique_id* id);
-/* Asks the manager whether it is there, within two seconds. Returns TRIBUTARY_ERROR_UNREACHABLE if no manager is
- * configured or none answers, TRIBUTARY_ERROR_UNSUPPORTED if the settings forbid trees (path: fallback);
- * tributary_last_error(NULL) has the reason. No communicator needs this call: it is for callers who would rather have
- * no communicator than one that runs on the fallback. */
+/* Checks, within two seconds, whether the manager answers. Returns TRIBUTARY_ERROR_UNREACHABLE if no manager is
+ * configured or no answer comes, TRIBUTARY_ERROR_UNSUPPORTED if the settings forbid trees (path: fallback);
+ * tributary_last_error(NULL) has the reason. No communicator needs this call: it is for callers that make no
+ * communicator if it would run on the fallback. */
 TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* config);
-/* Sets *name to the transport that a communicator would run on here: the first of the list in TRIBUTARY_TRANSPORT (or
- * in the configuration file, or in `config`) that is built and works on this host. The text is a constant of the
- * library. TRIBUTARY_ERROR_UNSUPPORTED if no transport works. For callers who send messages of their own beside the
- * library's. */
+/* Sets *name to the transport that a communicator would use here: the first of the list in TRIBUTARY_TRANSPORT (or in
+ * the configuration file, or in `config`) that is built and works on this host. The text is a constant of the library.
+ * TRIBUTARY_ERROR_UNSUPPORTED: no transport works. This call is for callers that also send messages without the
+ * library. */
 TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
-/* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing
- * ranks. */
+/* Makes a communicator. Collective: returns when all nranks ranks have met. After the time-out it fails, and the
+ * error's sentence names the missing ranks. */
 TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, int nranks,
                                                         const tributary_unique_id* id, int rank);
 TRIBUTARY_API tributary_status tributary_comm_init_rank_config(tributary_comm** comm, int nranks,
@@ -221,29 +221,29 @@ TRIBUTARY_API tributary_status tributary_comm_size(const tributary_comm* comm, i
 TRIBUTARY_API tributary_status tributary_comm_info(const tributary_comm* comm, tributary_info* info);
 /* Collective: waits until every rank's operations have ended. */
 TRIBUTARY_API tributary_status tributary_comm_finalize(tributary_comm* comm);
-/* Frees the communicator. Finalizes it first, unless that was done or the communicator has failed. Requests that
- * have not ended become invalid. */
+/* Frees the communicator. First calls tributary_comm_finalize, unless that was done or the communicator has failed.
+ * Requests that have not ended become invalid. */
 TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
-/* Ends every outstanding operation with TRIBUTARY_ERROR_ABORTED, here and on the other ranks, and frees the
+/* Ends every outstanding operation on all ranks with TRIBUTARY_ERROR_ABORTED, and frees this rank's
  * communicator. */
 TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
-/* Does the same. The other ranks' error is "rank R aborted: ", then `reason`, a sentence of at most 400 bytes. */
+/* Aborts likewise. The other ranks' error is "rank R aborted: ", then `reason`, a sentence of at most 400 bytes. */
 TRIBUTARY_API tributary_status tributary_comm_abort_because(tributary_comm* comm, const char* reason);
 
 /* Allocates memory for buffers. Once it is registered, the ranks of this host reach it without copies. It is shared
- * memory, in huge pages if there are any, zeroed, fully backed from the start, aligned to a page. After fork() the
- * child has the same memory, not a copy. `bytes` is at least 1. Free the memory with tributary_mem_free, after
- * deregistering it (else TRIBUTARY_ERROR_BAD_ARGUMENT); free(NULL) does nothing. No communicator is needed. */
+ * memory, in huge pages if there are any, zeroed, aligned to a page; the system provides all of it at once. After
+ * fork() the child has the same memory, not a copy. `bytes` is at least 1. Deregister the memory before you free it
+ * with tributary_mem_free (else TRIBUTARY_ERROR_BAD_ARGUMENT). Freeing NULL does nothing. No communicator is needed. */
 TRIBUTARY_API tributary_status tributary_mem_alloc(size_t bytes, void** ptr);
 TRIBUTARY_API tributary_status tributary_mem_free(void* ptr);
-/* Registers memory that many calls will use. The library checks `kind`, which says where the memory is. If it comes
- * from tributary_mem_alloc, or is a shared mapping of a memfd that is sealed against shrinking (F_SEAL_SHRINK), the
- * communicator's other ranks of this host map it: long calls whose buffers lie in such memory on all of these ranks
- * read inputs and write results in place. If there are no such ranks, an aggregator of this host maps it for reading,
- * and sums contributions there. A communicator shares at most 32 ranges. Other memory, and further ranges, are
- * registered but not shared, and tributary_mem_info says why. The memory must stay mapped until it is deregistered or
- * the communicator is destroyed. For memory of a GPU the library makes the streams that its copies need, and logs which
- * way the data take. */
+/* Registers memory that many calls will use. The library checks `kind`, which says where the memory is. If the memory
+ * comes from tributary_mem_alloc, or is a shared mapping of a memfd with the seal F_SEAL_SHRINK, the communicator's
+ * other ranks of this host map it. If the buffers of a long call lie in such memory on all of these ranks, the call
+ * reads inputs and writes results in place. If there are no other ranks on this host, an aggregator of this host maps
+ * the memory for reading, and sums contributions there. A communicator shares at most 32 ranges. Other memory, and
+ * further ranges, are registered but not shared, and tributary_mem_info gives the reason. The memory must stay mapped
+ * until it is deregistered or the communicator is destroyed. For memory of a GPU the library makes the streams that its
+ * copies need, and logs the way of the data. */
 TRIBUTARY_API tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t bytes,
                                                       tributary_mem_kind kind, tributary_mem** mem);
 TRIBUTARY_API tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void* ptr, size_t bytes,
@@ -252,14 +252,14 @@ TRIBUTARY_API tributary_status tributary_mem_deregister(tributary_comm* comm, tr
 typedef struct tributary_mem_details {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_mem_details) */
   int shared;          /* 1: announced to the other ranks of this host, or to an aggregator of this host */
-  char reason[256];    /* why not, if shared is 0 */
+  char reason[256];    /* the reason, if shared is 0 */
 } tributary_mem_details;
 TRIBUTARY_API tributary_status tributary_mem_info(const tributary_mem* mem, tributary_mem_details* details);
 
 /* recv[i] = op over all ranks of send[i], for i in [0, count). */
 TRIBUTARY_API tributary_status tributary_all_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                     tributary_op op, tributary_comm* comm, tributary_request** request);
-/* The same at root alone. The other ranks' recv is not used. */
+/* recv[i] at root = op over all ranks of send[i]. The other ranks' recv is not used. */
 TRIBUTARY_API tributary_status tributary_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                 tributary_op op, int root, tributary_comm* comm,
                                                 tributary_request** request);
@@ -270,11 +270,11 @@ TRIBUTARY_API tributary_status tributary_broadcast(const void* send, void* recv,
 TRIBUTARY_API tributary_status tributary_reduce_scatter(const void* send, void* recv, size_t recvcount,
                                                         tributary_dtype dtype, tributary_op op, tributary_comm* comm,
                                                         tributary_request** request);
-/* recv: nranks * sendcount elements, rank r's at r * sendcount. */
+/* recv: nranks * sendcount elements; the elements of rank r start at r * sendcount. */
 TRIBUTARY_API tributary_status tributary_all_gather(const void* send, void* recv, size_t sendcount,
                                                     tributary_dtype dtype, tributary_comm* comm,
                                                     tributary_request** request);
-/* send, recv: nranks * count elements; rank i's part j goes to rank j's part i. Not in place. */
+/* send, recv: nranks * count elements; part j of rank i's send goes to part i of rank j's recv. Not in place. */
 TRIBUTARY_API tributary_status tributary_all_to_all(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                     tributary_comm* comm, tributary_request** request);
 /* recv at root: nranks * count elements. */
@@ -283,27 +283,27 @@ TRIBUTARY_API tributary_status tributary_gather(const void* send, void* recv, si
 /* send at root: nranks * count elements. */
 TRIBUTARY_API tributary_status tributary_scatter(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                  int root, tributary_comm* comm, tributary_request** request);
-/* The nth tributary_send from one rank to another pairs with the nth tributary_recv there, whatever collectives run in
- * between. Counts and dtypes must agree. The peer of tributary_recv may be TRIBUTARY_ANY_SOURCE, see below. */
+/* The nth tributary_send from one rank to another pairs with the nth tributary_recv there; collectives between these
+ * calls change nothing. Counts and dtypes must agree. The peer of tributary_recv may be TRIBUTARY_ANY_SOURCE. */
 TRIBUTARY_API tributary_status tributary_send(const void* send, size_t count, tributary_dtype dtype, int peer,
                                               tributary_comm* comm, tributary_request** request);
 TRIBUTARY_API tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype, int peer,
                                               tributary_comm* comm, tributary_request** request);
-/* Messages with tags, from 1 on: a receive takes only messages with its own tag, so messages with different tags may
- * be received in any order. Messages from one rank with one tag keep their order; tributary_send and tributary_recv
- * use tag 0. If two receives could take the same message, the one that was called first takes it.
+/* Messages with tags, from 1 on: a receive takes only messages with its own tag, so a program may receive messages with
+ * different tags in any order. Messages from one rank with one tag keep their order; tributary_send and tributary_recv
+ * use tag 0. If two receives could take the same message, the receive that was called first takes it.
  *
  * The peer of a receive, with any tag, may be TRIBUTARY_ANY_SOURCE: it takes the first message with its tag from any
- * rank, this one included. While such a receive with tag 0 waits, later receives with tag 0 wait behind it. The
- * first such receive with tag 0, and the first with another tag, connects this rank to every lower one.
+ * rank, including this rank. While such a receive with tag 0 waits, later receives with tag 0 wait behind it. The
+ * first such receive with tag 0, and the first with another tag, connects this rank to every lower rank.
  *
- * *source, unless source is NULL, gets the rank that has sent the message, from the call that returns TRIBUTARY_OK
- * for it (tributary_wait, tributary_test, or this one if request is NULL); it must stay valid until then.
+ * If source is not NULL, *source gets the rank that has sent the message, from the call that returns TRIBUTARY_OK
+ * for the receive (tributary_wait, tributary_test, or this call if request is NULL); it must stay valid until then.
  *
- * A message with a tag is sent once its receive is called: a blocking send waits for that, and each message costs a
- * round trip more than tributary_send. A rank may have 65,536 sends with tags to another rank that the other has not
- * received yet; one more ends its own request with TRIBUTARY_ERROR_EXHAUSTED, and nothing else. */
-#define TRIBUTARY_ANY_SOURCE INT32_MIN /* no sum of ranks comes near it by mistake */
+ * The data of a message with a tag travel once its receive is called: a blocking send waits for this call, and each
+ * message costs a round trip more than tributary_send. A rank may have 65,536 sends with tags to another rank that has
+ * not received them yet; the request of a further send ends with TRIBUTARY_ERROR_EXHAUSTED, without other effects. */
+#define TRIBUTARY_ANY_SOURCE INT32_MIN /* far from every sum or difference of ranks */
 TRIBUTARY_API tributary_status tributary_send_tagged(const void* send, size_t count, tributary_dtype dtype, int peer,
                                                      uint32_t tag, tributary_comm* comm, tributary_request** request);
 TRIBUTARY_API tributary_status tributary_recv_tagged(void* recv, size_t count, tributary_dtype dtype, int peer,
@@ -311,24 +311,24 @@ TRIBUTARY_API tributary_status tributary_recv_tagged(void* recv, size_t count, t
                                                      tributary_request** request);
 TRIBUTARY_API tributary_status tributary_barrier(tributary_comm* comm, tributary_request** request);
 
-/* Sets *done = 1 when the operation has ended: the return value is then its outcome, and the request is freed. Sets
- * *done = 0 while it goes on. */
+/* Sets *done = 1 if the operation has ended: the return value is then its outcome, and the request is freed. Else sets
+ * *done = 0. */
 TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* done);
-/* Waits until the operation has ended. timeout_ns == -1: no time-out (the communicator's own still ends a hang). If
- * this call's time-out passes, it returns TRIBUTARY_ERROR_TIMED_OUT, the request stays alive and the operation goes on:
- * *only* then call again. In every other case the request is freed. An operation may itself end with TIMED_OUT, so
- * after a wait with a time-out TIMED_OUT may mean either. The next call on the request shows which: it answers
- * BAD_ARGUMENT if the operation had ended. */
+/* Waits until the operation has ended. timeout_ns == -1: this call has no time-out (the communicator's time-out still
+ * ends a hang). If this call's time-out passes, it returns TRIBUTARY_ERROR_TIMED_OUT, the request stays alive and the
+ * operation goes on: *only* then call again. In every other case the request is freed. An operation may itself end with
+ * TIMED_OUT, so after a wait with a time-out TIMED_OUT has two possible meanings. The next call on the request shows
+ * which one holds: it returns BAD_ARGUMENT if the operation had ended. */
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
 typedef struct tributary_outcome {
   tributary_status status;
-  const char* sentence; /* the text of tributary_last_error; "" with TRIBUTARY_OK. Valid during the call */
+  const char* sentence; /* the text of tributary_last_error, valid during the call; "" with TRIBUTARY_OK */
   int peer;             /* the other rank of a message with TRIBUTARY_OK; else -1 */
 } tributary_outcome;
-/* Replaces tributary_test and tributary_wait for callers that wait for many requests at once: frees the request and
- * calls `done` once, when the operation has ended; at once if it has ended already. Any thread may call `done`, also
- * one that drives the communicator: it must return soon, and must not call this library. The communicator's end ends
- * the operation, too. Call it once for each request. */
+/* Replaces tributary_test and tributary_wait for callers that wait for many requests at once. When the operation has
+ * ended, the library frees the request and calls `done` once; at once if it has ended already. The library may call
+ * `done` on any thread, also on one that drives the communicator: `done` must return soon, and must not call this
+ * library. The communicator's end ends the operation, too. Call this function once for each request. */
 TRIBUTARY_API tributary_status tributary_when_done(tributary_request* request,
                                                    void (*done)(void* context, const tributary_outcome* outcome),
                                                    void* context);

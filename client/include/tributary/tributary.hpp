@@ -1,5 +1,5 @@
-// Tributary for C++17 and later: tributary.h with owners, types and exceptions. Header-only: all state is in the C
-// library.
+// Tributary for C++17 and later: tributary.h with owning classes, types and exceptions. This header is the whole C++
+// part: all state is in the C library.
 //
 //   tributary::Communicator comm(nranks, id, rank);
 //   comm.all_reduce(gradients, gradients, tributary::Op::sum);             // blocks; in place
@@ -8,8 +8,8 @@
 //   request.wait();
 //
 // Errors are exceptions of type tributary::Error, which carry the C status and the whole sentence of
-// tributary_last_error. Threads: as in tributary.h. Several threads may use a Communicator at once, but only one may
-// end it, after the others are done with it; one thread at a time may use a Request.
+// tributary_last_error. The rules for threads are those of tributary.h. Several threads may use a Communicator at
+// once, but only one may end it, after the last use by the others. One thread at a time may use a Request.
 #ifndef TRIBUTARY_TRIBUTARY_HPP_
 #define TRIBUTARY_TRIBUTARY_HPP_
 
@@ -26,9 +26,9 @@
 #include "tributary/tributary.h"
 
 namespace tributary {
-inline namespace v0 {  // keeps these names apart from names inside the library when linking
+inline namespace v0 {  // separates these names from the library's inner names for the linker
 
-/// Carries the status that a call of the C API returned instead of TRIBUTARY_OK.
+/// An error of a call of the C API: it has the status that the call returned instead of TRIBUTARY_OK.
 class Error : public std::runtime_error {
  public:
   Error(tributary_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
@@ -40,7 +40,7 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-/// Throws for anything but TRIBUTARY_OK, with the sentence of this thread's last error.
+/// Throws for every status except TRIBUTARY_OK, with the sentence of this thread's last error.
 inline void check(tributary_status status) {
   if (status == TRIBUTARY_OK) return;
   const char* sentence = tributary_last_error(nullptr);
@@ -48,14 +48,14 @@ inline void check(tributary_status status) {
 }
 
 template <class T, class = void>
-struct DTypeOf;  // no such element type: see the specialisations below
+struct DTypeOf;  // the specialisations below define the element types
 
 template <tributary_dtype dtype>
 struct DTypeIs {
   static constexpr tributary_dtype value = dtype;
 };
 
-// Chooses by size and signedness, so that long, long long and every kind of char map to their size on this machine.
+// Chooses a dtype by size and signedness, so that long, long long and every kind of char map to their size here.
 template <class T>
 struct DTypeOf<T, std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>> {
   static_assert(sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8, "Tributary has no 16-bit integers");
@@ -73,8 +73,8 @@ struct DTypeOf<double> : DTypeIs<TRIBUTARY_FLOAT64> {};
 
 }  // namespace detail
 
-/// 16- and 8-bit floating-point elements, as bits: C++17 has no types for them. A pointer to any class of the same size
-/// and format can be cast to a pointer to these.
+/// Floating-point elements of 16 and 8 bits, as bits: C++17 has no types for them. A pointer to any class of the same
+/// size and format can be cast to a pointer to these types.
 struct Float16 {
   std::uint16_t bits;
 };
@@ -112,8 +112,8 @@ enum class Op : int {
   avg = TRIBUTARY_AVG,
 };
 
-/// A view of `size` elements at `data`, which the caller owns. The functions below take as a buffer whatever std::data
-/// and std::size accept: a View, std::vector, std::array, std::span, an array.
+/// A view of `size` elements at `data`, which the caller owns. A buffer for the functions below may be any type that
+/// std::data and std::size accept: a View, std::vector, std::array, std::span, an array.
 template <class T>
 class View {
  public:
@@ -127,20 +127,20 @@ class View {
   std::size_t size_ = 0;
 };
 
-/// The 128 bytes by which ranks meet. The process of rank 0 makes them, and then listens; carry them to the other ranks
-/// by any means.
+/// The 128 bytes by which ranks meet. The process of rank 0 makes them, and then listens; send them to the other ranks
+/// in any way.
 class UniqueId {
  public:
   static constexpr std::size_t kBytes = TRIBUTARY_UNIQUE_ID_BYTES;
 
-  /// Call in rank 0's process. Errors: bad_config (TRIBUTARY_IFNAME, configuration file), system (no address to listen
-  /// at).
+  /// Makes an id; call it in rank 0's process. Errors: bad_config (TRIBUTARY_IFNAME, configuration file), system (no
+  /// address to listen at).
   [[nodiscard]] static UniqueId create() {
     UniqueId id;
     detail::check(tributary_get_unique_id(&id.id_));
     return id;
   }
-  /// Takes the kBytes bytes that bytes() gave in rank 0's process.
+  /// Makes the same id from the kBytes bytes that bytes() returned in rank 0's process.
   [[nodiscard]] static UniqueId from_bytes(const void* bytes) noexcept {
     UniqueId id;
     std::memcpy(id.id_.bytes, bytes, kBytes);
@@ -153,8 +153,8 @@ class UniqueId {
   tributary_unique_id id_{};
 };
 
-/// An operation under way. The buffers given to its call belong to the library until it has ended. The destructor waits
-/// for the end, and ignores the outcome.
+/// An operation under way. The buffers of its call belong to the library until the operation has ended. The destructor
+/// waits for the end, and ignores the outcome.
 class Request {
  public:
   Request() noexcept = default;
@@ -169,7 +169,7 @@ class Request {
   }
   ~Request() { end(); }
 
-  /// True while an operation is under way; false once its end was seen.
+  /// True while an operation is under way; false once a call has reported its end.
   [[nodiscard]] bool valid() const noexcept { return request_ != nullptr; }
 
   /// Blocks until the end; throws the operation's error. Does nothing if no operation is under way.
@@ -177,7 +177,7 @@ class Request {
     if (request_ != nullptr) detail::check(tributary_wait(std::exchange(request_, nullptr), -1));
   }
 
-  /// Returns true if the operation has ended well within `limit`, false if it goes on; throws if it has failed.
+  /// Returns true if the operation has succeeded within `limit`, false if it goes on; throws if it has failed.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds limit) {
     if (request_ == nullptr) return true;
     const auto nanoseconds = limit.count() > 0 ? static_cast<std::int64_t>(limit.count()) : 0;
@@ -198,7 +198,7 @@ class Request {
     return true;
   }
 
-  /// Returns true if the operation has ended well, false if it goes on; throws if it has failed.
+  /// Returns true if the operation has succeeded, false if it goes on; throws if it has failed.
   [[nodiscard]] bool test() {
     if (request_ == nullptr) return true;
     int done = 0;
@@ -215,20 +215,20 @@ class Request {
   tributary_request* request_ = nullptr;
 };
 
-/// Explicit settings; they win over TRIBUTARY_* variables, which win over the configuration file. An empty or 0 member
-/// is not set here.
+/// Explicit settings. They override TRIBUTARY_* variables, which override the configuration file. A member that is
+/// empty or 0 is not set.
 struct Config {
-  std::string manager;                   // "http://host:7470"
+  std::string manager;                   // such as "http://host:7470"
   std::string path;                      // "auto", "in-network", "fallback"
-  std::string transport;                 // "tcp"
-  std::string interface_name;            // other ranks are told its address
+  std::string transport;                 // such as "tcp"
+  std::string interface_name;            // other ranks use its address
   std::string host_id;                   // this host's name in the topology
-  std::string token_file;                // holds the manager's job token
+  std::string token_file;                // file with the manager's job token
   std::string job;                       // the manager lists the group under this name
-  int lanes = 0;                         // 1 to 16; 0 everywhere: as many as save time
-  std::chrono::milliseconds timeout{0};  // a lost or hung rank becomes an error within this
-  std::string tuning;                    // "auto", "model", "off" or the path of a tuning table; rank 0's counts
-  std::string require;                   // "none", or "in-network": no communicator rather than one that falls back
+  int lanes = 0;                         // 1 to 16; if no source sets it: as many as save time
+  std::chrono::milliseconds timeout{0};  // time until a lost or hung rank is an error
+  std::string tuning;                    // "auto", "model", "off" or a tuning table's path; rank 0's setting holds
+  std::string require;                   // "none", or "in-network": no communicator without trees
 };
 
 /// Registered memory; the destructor deregisters it.
@@ -260,7 +260,7 @@ inline void require(bool right, const char* sentence) {
   if (!right) throw Error(TRIBUTARY_ERROR_BAD_ARGUMENT, sentence);
 }
 
-/// The two buffers of a call, of one element type.
+/// The two buffers of a call, which have one element type.
 template <class Send, class Recv>
 struct Pair {
   using Element = std::remove_cv_t<ElementOf<Send>>;
@@ -272,16 +272,16 @@ struct Pair {
 
 }  // namespace detail
 
-/// One rank's place in a group. N below is size(). Every rank makes the same calls in the same order with the same
-/// counts, element types, ops and roots. start_x queues and returns a Request; x does the same and waits for its end.
+/// One rank's end of a group. N below is size(). Every rank makes the same calls in the same order with the same
+/// counts, element types, ops and roots. start_x queues an operation and returns a Request; x also waits for its end.
 /// In place means one array for both buffers, by the rules of tributary.h.
 ///
-/// Errors of all calls, as Error::status(): BAD_ARGUMENT (sizes that do not fit, partly overlapping buffers; nothing
-/// was done), and from the end of the operation MISMATCH, TIMED_OUT, PEER_GONE, ABORTED, after which the communicator
-/// can only be ended.
+/// Errors of all calls, as Error::status(): BAD_ARGUMENT (wrong sizes, partly overlapping buffers; the call had no
+/// effect), and from the end of the operation MISMATCH, TIMED_OUT, PEER_GONE, ABORTED. After these four errors a
+/// program can only end the communicator.
 class Communicator {
  public:
-  /// Collective: returns when all `nranks` ranks have met; throws within the time-out, naming the missing ranks.
+  /// Collective: returns when all `nranks` ranks have met. After the time-out it throws, and names the missing ranks.
   Communicator(int nranks, const UniqueId& id, int rank, const Config& config = {}) {
     tributary_config c = TRIBUTARY_CONFIG_INITIALIZER;
     const auto text = [](const std::string& value) { return value.empty() ? nullptr : value.c_str(); };
@@ -303,7 +303,7 @@ class Communicator {
     std::swap(comm_, other.comm_);
     return *this;
   }
-  /// Finalizes: waits for the other ranks, at most for the time-out; ignores errors. Requests must have ended before.
+  /// Finalizes: waits for the other ranks, at most for the time-out; ignores errors. All requests must have ended.
   ~Communicator() {
     if (comm_ != nullptr) tributary_comm_destroy(comm_);
   }
@@ -324,12 +324,12 @@ class Communicator {
     detail::check(tributary_comm_info(comm_, &value));
     return value;
   }
-  /// The handle for calls of the C API. This object keeps owning it.
+  /// Returns the handle for calls of the C API. This object still owns it.
   [[nodiscard]] tributary_comm* c() const noexcept { return comm_; }
 
-  /// Collective: returns when every rank's operations have ended. Nothing can be started afterwards.
+  /// Collective: returns when every rank's operations have ended. No operation can start afterwards.
   void finalize() { detail::check(tributary_comm_finalize(comm_)); }
-  /// Ends every outstanding operation with ABORTED, here and on the other ranks. The object cannot be used afterwards.
+  /// Ends every outstanding operation on all ranks with ABORTED. This object cannot be used afterwards.
   void abort() { detail::check(tributary_comm_abort(std::exchange(comm_, nullptr))); }
 
   [[nodiscard]] Memory register_memory(void* memory, std::size_t bytes, tributary_mem_kind kind = TRIBUTARY_MEM_HOST) {
@@ -347,7 +347,7 @@ class Communicator {
                                   detail::Pair<const Send, Recv>::dtype, to_c(op), comm_, request);
     });
   }
-  /// The same at `root` alone; elsewhere recv is not used and may be an empty View.
+  /// recv[i] at `root` = op over all ranks of send[i]; on other ranks recv is not used and may be an empty View.
   template <class Send, class Recv>
   [[nodiscard]] Request start_reduce(const Send& send, Recv&& recv, Op op, int root) {
     detail::require(rank() != root || std::size(send) == std::size(recv),
@@ -365,7 +365,7 @@ class Communicator {
                                  detail::Pair<Buffer, Buffer>::dtype, root, comm_, request);
     });
   }
-  /// recv = elements [rank * n, (rank + 1) * n) of the reduction of send, where n is recv's size and N * n is send's.
+  /// recv = elements [rank * n, (rank + 1) * n) of the reduction of send. recv has n elements, send N * n.
   template <class Send, class Recv>
   [[nodiscard]] Request start_reduce_scatter(const Send& send, Recv&& recv, Op op) {
     require_parts(std::size(send), std::size(recv),
@@ -375,7 +375,7 @@ class Communicator {
                                       detail::Pair<const Send, Recv>::dtype, to_c(op), comm_, request);
     });
   }
-  /// recv[r * n ... ] = send of rank r, where n is send's size and N * n is recv's.
+  /// recv[r * n ... ] = send of rank r. n is the size of send, N * n the size of recv.
   template <class Send, class Recv>
   [[nodiscard]] Request start_all_gather(const Send& send, Recv&& recv) {
     require_parts(std::size(recv), std::size(send),
@@ -396,7 +396,7 @@ class Communicator {
                                   request);
     });
   }
-  /// At root recv[r * n ... ] = send of rank r; elsewhere recv is not used and may be an empty View.
+  /// recv[r * n ... ] at the root = send of rank r; on other ranks recv is not used and may be an empty View.
   template <class Send, class Recv>
   [[nodiscard]] Request start_gather(const Send& send, Recv&& recv, int root) {
     if (rank() == root)
@@ -406,7 +406,7 @@ class Communicator {
                               root, comm_, request);
     });
   }
-  /// recv = part `rank` of root's send, which holds N parts of recv's size; elsewhere send may be an empty View.
+  /// recv = part `rank` of the root's send, which has N parts of recv's size; on other ranks send may be an empty View.
   template <class Send, class Recv>
   [[nodiscard]] Request start_scatter(const Send& send, Recv&& recv, int root) {
     if (rank() == root)
@@ -416,8 +416,8 @@ class Communicator {
                                root, comm_, request);
     });
   }
-  /// Pairs with the peer's recv of the same size, element type and tag; with tag 0 in the order of calls between the
-  /// two ranks.
+  /// Sends a message. It pairs with the peer's recv of the same size, element type and tag; with tag 0 in the order of
+  /// calls between the two ranks.
   template <class Send>
   [[nodiscard]] Request start_send(const Send& send, int peer, std::uint32_t tag = 0) {
     return start([&](tributary_request** request) {
@@ -425,8 +425,8 @@ class Communicator {
                                    comm_, request);
     });
   }
-  /// peer is a rank, or TRIBUTARY_ANY_SOURCE. *source gets the sender's rank from the Request's wait() or test(), and
-  /// must stay valid until then; source may be nullptr.
+  /// Receives a message. `peer` is a rank, or TRIBUTARY_ANY_SOURCE. The Request's wait() or test() writes the sender's
+  /// rank to *source, which must stay valid until then; source may be nullptr.
   template <class Recv>
   [[nodiscard]] Request start_recv(Recv&& recv, int peer, std::uint32_t tag = 0, int* source = nullptr) {
     return start([&](tributary_request** request) {
@@ -438,7 +438,7 @@ class Communicator {
     return start([&](tributary_request** request) { return tributary_barrier(comm_, request); });
   }
 
-  // The same calls; each waits for the end of its operation.
+  // The same calls without `start_`; each waits for the end of its operation.
   template <class Send, class Recv>
   void all_reduce(const Send& send, Recv&& recv, Op op) {
     start_all_reduce(send, recv, op).wait();
@@ -475,7 +475,7 @@ class Communicator {
   void send(const Send& buffer, int peer, std::uint32_t tag = 0) {
     start_send(buffer, peer, tag).wait();
   }
-  /// Returns the sender's rank.
+  /// Receives a message, and returns the sender's rank.
   template <class Recv>
   int recv(Recv&& buffer, int peer, std::uint32_t tag = 0) {
     int source = -1;
