@@ -65,7 +65,7 @@ int connect_to(std::uint16_t port) {
   return -1;
 }
 
-// Reads everything that the listener says to a stranger; otherwise the end of the connection would not be seen.
+// Reads all bytes that the listener sends to a stranger; otherwise this thread would not see the end of the connection.
 bool closed(int fd) {
   std::array<char, 4096> said;
   ssize_t got = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Strangers: connections to every TCP port on which some processes listen. They say nothing, and are made again as soon
-// as they are closed.
+// Strangers: connections to every TCP port on which some processes listen. The strangers send no bytes, and connect
+// again as soon as a connection is closed.
 #include <sys/types.h>
 
 #include <atomic>
@@ -12,18 +12,18 @@
 
 namespace tributary::chaos {
 
-/// Runs on a thread of its own for as long as this object lives.
+/// Runs on a separate thread during the lifetime of this object.
 class SilentFlood {
  public:
-  /// Keeps `connections` open to each port at the same time. Finds ports that are opened later within 20 ms.
+  /// Keeps `connections` open to each port at the same time. It finds ports that a process opens later within 20 ms.
   SilentFlood(std::vector<pid_t> processes, std::size_t connections);
   SilentFlood(const SilentFlood&) = delete;
   SilentFlood& operator=(const SilentFlood&) = delete;
   ~SilentFlood();
 
-  /// Counts the ports that have had as many connections as were asked for.
+  /// Counts the ports that have had `connections` connections.
   [[nodiscard]] std::size_t ports_full() const noexcept { return ports_full_.load(); }
-  /// Counts the connections that the other side closed, and that were made again.
+  /// Counts the connections that the other side closed, and that this object made again.
   [[nodiscard]] std::uint64_t displaced() const noexcept { return displaced_.load(); }
 
  private:

@@ -1,5 +1,5 @@
-// Silent connections by the hundred to every port of every rank, also from the address of the ranks: the ranks meet all
-// the same, and a killed aggregator costs them a failover, not the job.
+// Hundreds of silent connections to every port of every rank, also from the address of the ranks: the ranks meet
+// nevertheless, and a killed aggregator costs them only a failover, not the job.
 #include <fstream>
 
 #include "tests/system/aggregator/raw_socket.h"
@@ -11,7 +11,7 @@
 namespace tributary::chaos {
 namespace {
 
-constexpr std::size_t kStrangers = 700;  // at each port; more than a rank has room for
+constexpr std::size_t kStrangers = 700;  // strangers at each port: more than a rank has room for
 
 class Strangers : public WatchedCluster {
  protected:

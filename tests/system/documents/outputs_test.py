@@ -3,8 +3,8 @@
 
     outputs_test.py REPOSITORY TRIBUTARY
 
-A fenced block after <!-- output --> begins with a command, `$ tributary ...`, which may go on over lines that end with
-a backslash. The other lines are all that it prints.
+A fenced block after <!-- output --> begins with a command, `$ tributary ...`, which continues on the next line after a
+backslash. The other lines are the whole output of the command.
 """
 
 import re

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The recipes in README.md and docs/ work as they are printed.
+"""The recipes in README.md and docs/ work without changes.
 
     recipes_test.py REPOSITORY BUILD
 
 A recipe is a fenced block after <!-- recipe -->, or, from its first line that begins with WORD on, after
-<!-- recipe from WORD -->. All recipes of a page run in one shell, in their order, as a reader runs them: in a folder
-that has the build at build/release and the page's first C program as mean.c. Where they speak of http://manager:7470
-and /etc/tributary/job.token, there is a manager with an aggregator.
+<!-- recipe from WORD -->. All recipes of a page run in one shell, in their order, like a reader's: in a folder that has
+the build at build/release and the page's first C program as mean.c. For recipes that name http://manager:7470 and
+/etc/tributary/job.token, the test starts a manager with an aggregator.
 """
 
 import json
@@ -25,7 +25,7 @@ BLOCK = re.compile(r"^<!-- recipe(?: from (\S+))? -->\n```\w*\n(.*?)^```$", re.D
 
 
 def recipes_of(page: str) -> list[str]:
-    """Returns the lines of each recipe that are to be run."""
+    """Returns the lines of each recipe that the test runs."""
     found = []
     for word, block in BLOCK.findall(page):
         lines = block.splitlines()
@@ -63,7 +63,7 @@ class Recipes(unittest.TestCase):
         while not ready.exists():
             self.assertIsNone(process.poll(), (self.folder / f"{name}.log").read_text())
             self.assertLess(time.monotonic(), end, f"{program} does not serve")
-            time.sleep(0.02)  # how often to look; nothing depends on it
+            time.sleep(0.02)  # how often to look; no result depends on it
         return json.loads(ready.read_text())
 
     def start_cluster(self) -> tuple[str, str]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/operations/ has every setting (configure.md) and every metric (metrics.md) of both daemons, and none that they do not have.
+"""docs/operations/ has every setting (configure.md) and every metric (metrics.md) of both daemons, and no others.
 
     settings_test.py REPOSITORY MANAGER AGGREGATOR
 """
@@ -56,7 +56,7 @@ class Settings(unittest.TestCase):
         while not ready.exists():
             self.assertIsNone(process.poll(), f"{command[0]} has ended")
             self.assertLess(time.monotonic(), end, f"{command[0]} does not serve")
-            time.sleep(0.02)  # how often to look; nothing depends on it
+            time.sleep(0.02)  # how often to look; no result depends on it
         return json.loads(ready.read_text())
 
     @staticmethod

@@ -1,5 +1,5 @@
-// Ranks of several hosts over a tree: the aggregator gets one contribution from each host, the sums are those of all
-// ranks, and each rank knows its path.
+// Ranks of several hosts over a tree: the aggregator gets one contribution from each host, the sums contain all ranks,
+// and each rank knows its path.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -33,7 +33,7 @@ class HostsOverTrees : public testing::Test {
     setenv("TRIBUTARY_TOKEN_FILE", token_file_.c_str(), 1);
   }
 
-  /// Makes a communicator whose ranks, threads here, are on these hosts.
+  /// Makes a communicator whose ranks, which are threads of this process, are on these hosts.
   template <class Body>
   void run(const Hosts& hosts, Body body) {
     tributary_unique_id id{};
@@ -99,7 +99,7 @@ TEST_F(HostsOverTrees, EachHostSendsOneContributionWhateverItsRanks) {
   });
   constexpr std::uint64_t kExpected = kHosts * kCalls * kCount * sizeof(float);
   for (int tries = 0; tries < 600 && contribution_bytes() < kExpected; ++tries)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until the aggregator has told the manager
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // wait until the aggregator has told the manager
   EXPECT_EQ(contribution_bytes(), kExpected);
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs all programs and libraries, and fails when one of them has debug information, names no debug file, or when a
-# library exports a name that is neither the public API's nor one that NCCL or Slurm looks for.
+# Installs all programs and libraries. Fails when one of them has debug information or names no debug file, or when a
+# library exports a name that is not in the public API and that neither NCCL nor Slurm looks for.
 #   installed_test.sh BUILD_DIRECTORY CMAKE
 set -eu
 build=$1 cmake=$2
@@ -12,7 +12,7 @@ find "$work/prefix" -type f >"$work/files"
 checked=0
 while read -r file; do
   readelf --file-header "$file" >"$work/header" 2>/dev/null || continue
-  grep -q 'Type:.*\(DYN\|EXEC\)' "$work/header" || continue  # objects and archives are no programs
+  grep -q 'Type:.*\(DYN\|EXEC\)' "$work/header" || continue  # objects and archives are not programs
   sections=$(readelf --sections --wide "$file")
   case $sections in
     *.debug_info*) echo "$file has debug information"; exit 1 ;;

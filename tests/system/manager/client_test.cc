@@ -1,4 +1,4 @@
-// manager_client against a real manager, against nothing, and against servers that are no managers.
+// manager_client with a real manager, without a server, and with servers that are not managers.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ manager_client::AggregatorRegistration registration(const std::string& name) {
           .version = "test"};
 }
 
-/// Listens on loopback, takes one connection, reads something and sends `answer`; "" sends nothing until the end.
+/// Listens on loopback, accepts one connection, reads some bytes and sends `answer`. With "" it sends no answer until
+/// the test ends.
 class Impostor {
  public:
   explicit Impostor(std::string answer) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -146,7 +147,8 @@ TEST(Client, SaysWhereAndWhatToDoWhenNobodyAnswers) {
   {
     const Impostor gone("");
     url = gone.url();
-    Connection(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));  // ends its thread
+    Connection(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));  // this connection ends the
+                                                                                        // server's thread
   }
   const auto answer = client_of({.url = url}).get("/v1/version");
   ASSERT_FALSE(answer.has_value());

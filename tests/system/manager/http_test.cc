@@ -1,4 +1,4 @@
-// The HTTP server against clients that are slow, many, rude or just old.
+// The HTTP server with clients that are slow, many, hostile or only old.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -73,7 +73,7 @@ TEST_F(HttpTest, ClosesOnThoseWhoAreTooSlow) {
   ASSERT_TRUE(idle.send(kGet));
   EXPECT_THAT(idle.answer(), HasSubstr("200 OK"));
   for (Connection* it : {&silent, &half_a_head, &half_a_body, &idle}) EXPECT_TRUE(it->closes_within(20s));
-  // A client that sends a byte now and then is still too slow: the limit is for the whole request.
+  // A client that sends a byte from time to time is still too slow: the limit is for the whole request.
   Connection dripping(manager_->port());
   const auto start = std::chrono::steady_clock::now();
   while (dripping.send("x") && std::chrono::steady_clock::now() - start < 20s) {
@@ -131,7 +131,7 @@ TEST_F(HttpTest, TwoThousandIdleConnectionsKeepNobodyOut) {
       << "strangers do not displace a client that has shown a token";
 }
 
-// Covers a connection whose last reference is the server's own: the server once waited for its own lock for ever.
+// Tests a connection whose last reference is the server's: an earlier server waited for its own lock for ever.
 TEST_F(HttpTest, EndsOnASignalWhateverItsConnectionsAreDoing) {
   cpu_set_t before{}, one{};
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
@@ -143,7 +143,7 @@ TEST_F(HttpTest, EndsOnASignalWhateverItsConnectionsAreDoing) {
     return text == nullptr ? 50 : std::strtoull(text, nullptr, 10);
   }();
   for (std::uint64_t i = 0; i < starts; ++i) {
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);  // also holds for the manager
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);  // the manager inherits this
     serve("");
     {
       Connection connection(manager_->port());
@@ -177,7 +177,7 @@ TEST_F(HttpTest, RefusesWhatIsTooLongBeforeItHasReadIt) {
     }
     EXPECT_THAT(connection.answer(), StartsWith("HTTP/1.1 413"));
   }
-  // Without a token the server reads nothing of the body.
+  // Without a token the server does not read the body.
   {
     Connection connection(manager_->port());
     ASSERT_TRUE(connection.send("POST /v1/groups HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n"));

@@ -1,5 +1,5 @@
 #pragma once
-// Runs tributary-manager as a real process, and speaks to it over a TCP connection as the test likes.
+// Runs tributary-manager as a real process, and gives the test a TCP connection to it.
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tributary::manager {
 
-/// Makes a folder of its own, and deletes it in the destructor.
+/// A new folder, which the destructor deletes.
 class Folder {
  public:
   Folder();
@@ -37,7 +37,7 @@ struct Ended {
 /// The destructor kills the process if it still runs.
 class ManagerProcess {
  public:
-  /// Takes `environment` as "NAME=value", in addition to the test's own.
+  /// The program gets the test's environment and `environment`, which has texts of the form "NAME=value".
   explicit ManagerProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
   ~ManagerProcess();
   ManagerProcess(const ManagerProcess&) = delete;
@@ -68,7 +68,7 @@ class ManagerProcess {
   nlohmann::json ready_;
 };
 
-/// Runs the program to its end.
+/// Runs the program until it ends.
 Ended run_manager(const std::vector<std::string>& arguments);
 
 /// A plain TCP connection to loopback.

@@ -1,5 +1,5 @@
-// A manager that stands still for longer than every lease, and one that loses its database: afterwards running groups
-// are listed, accounted and reached. The clients are the real ones, of an aggregator and of rank 0.
+// A manager stands still for longer than every lease, or loses its database. Afterwards it lists running groups, counts
+// their load, and answers them. The test uses the real clients of an aggregator and of rank 0.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ manager_client::AggregatorRegistration registration(std::uint64_t incarnation = 
           .incarnation = incarnation};
 }
 
-/// Acts as rank 0 of one group, which it requests as a communicator does.
+/// Acts as rank 0 of one group, which it requests like a communicator.
 class RankZero {
  public:
   explicit RankZero(const ManagerProcess& manager, const Folder& folder) {
@@ -76,8 +76,7 @@ void drain(const ManagerProcess& manager) {
   ASSERT_TRUE(manager.for_aggregators().request("POST", "/v1/aggregators/only/drain", nullptr).has_value());
 }
 
-/// Waits until the manager has noticed the standstill, and so has checked its leases; returns false after half a
-/// minute.
+/// Waits until the manager has noticed the pause, and so has checked its leases; returns false after half a minute.
 bool has_seen_a_standstill(const ManagerProcess& manager) {
   const auto limit = std::chrono::steady_clock::now() + 30s;
   while (std::chrono::steady_clock::now() < limit) {
@@ -100,7 +99,7 @@ TEST(Pause, AManagerThatStoodStillKeepsTheGroupsItHadAndADrainReachesThem) {
   const json held = aggregator(*manager)["memory_reserved_bytes"];
 
   manager->signal(SIGSTOP);
-  // This sleep is the condition under test: a process that stands still cannot be asked.
+  // This sleep is the pause that the test needs: the test cannot ask a process that stands still.
   std::this_thread::sleep_for(kLongerThanALease);
   manager->signal(SIGCONT);
 

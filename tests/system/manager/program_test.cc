@@ -1,4 +1,4 @@
-// tributary-manager from the outside: how it starts, how it explains that it cannot, how it stops.
+// tributary-manager as a process: it starts, explains why it cannot start, and stops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -170,7 +170,8 @@ TEST(Program, ReloadsTheTopologyOnSighupAndKeepsTheOldOneWhenTheNewIsWrong) {
   EXPECT_EQ(fabric(), "fat-tree");
   folder.write("topology.yaml", "nonsense\n");
   manager->signal(SIGHUP);
-  manager->signal(SIGTERM);  // signals of different kinds may overtake each other; either way it must end well
+  manager->signal(SIGTERM);  // signals of different kinds may overtake each other; in any order the manager must end
+                             // without an error
   const Ended ended = manager->wait();
   EXPECT_EQ(ended.exit_code, 0) << ended.standard_error;
 }

@@ -1,4 +1,4 @@
-// State that must not be lost: of a manager that is killed at any moment, and of one whose disk is full.
+// A manager that is killed at any time, or whose disk is full, must not lose its state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -32,10 +32,10 @@ struct Acknowledged {
   std::map<std::uint64_t, std::uint32_t> groups;  // number -> epoch
   std::set<std::uint64_t> deleted;
   std::map<std::string, std::uint64_t> aggregators;  // name -> incarnation
-  std::optional<std::uint64_t> in_doubt;             // the group whose last change was not answered
+  std::optional<std::uint64_t> in_doubt;             // the group whose last change got no answer
 };
 
-/// Changes groups and aggregators until the manager is gone.
+/// Changes groups and aggregators until the manager no longer answers.
 Acknowledged work_until_it_dies(ManagerProcess& manager, unsigned seed) {
   Acknowledged seen;
   auto fleet = manager.for_aggregators();

@@ -60,7 +60,7 @@ CheckRanks::CheckRanks(std::uint32_t ranks, const std::vector<std::string>& argu
     environment["MASTER_PORT"] = std::to_string(*port);
     environment["NCCL_DEBUG"] = "INFO";
     environment["TSAN_OPTIONS"] += " suppressions=" TRIBUTARY_NCCL_SUPPRESSIONS;
-    // On simulated hosts each rank has a device of its own.
+    // On simulated hosts each rank has its own device.
     if (const auto hosts = environment.find("RDMA_HOSTS"); hosts != environment.end()) {
       environment["TRIBUTARY_IFNAME"] = interface_of(hosts->second, rank);
     }

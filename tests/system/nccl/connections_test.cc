@@ -1,5 +1,5 @@
-// Connections of NCCL's net table, both ends in this process: the properties on which NCCL, and other users of the
-// table, may rely. The cases come from the functional tests of aws-ofi-nccl.
+// Connections of NCCL's net table, both ends in this process: the properties that NCCL, and other users of the table,
+// need. The cases come from the functional tests of aws-ofi-nccl.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,9 +19,9 @@ using enum abi::Result;
 using Clock = std::chrono::steady_clock;
 using Handle = std::array<std::byte, abi::kHandleBytes>;
 
-constexpr std::chrono::seconds kLimit{60};  // far longer than any step takes
+constexpr std::chrono::seconds kLimit{60};  // much longer than any step takes
 
-/// Repeats a step until it returns true. Fails the test if it never does.
+/// Repeats a step until it returns true. Fails the test if the step does not do this within the limit.
 template <class Step>
 void until(const char* what, Step step) {
   const auto end = Clock::now() + kLimit;
@@ -38,7 +38,7 @@ class Listening {
   Listening(const Listening&) = delete;
   Listening& operator=(const Listening&) = delete;
 
-  /// Returns the handle as it was made: each side that connects needs a copy of its own.
+  /// Returns an unchanged copy of the handle: each connecting side needs its own copy.
   [[nodiscard]] Handle handle() const { return handle_; }
   [[nodiscard]] void* accept_now() {
     void* receiving = nullptr;
@@ -148,7 +148,8 @@ TEST(Connections, DeliverWhatWasSentBeforeTheyWereClosed) {
   }
 }
 
-// NCCL's own socket net promises the same; a message that was not tested to its end has no such promise.
+// NCCL's own socket net makes the same promise; neither makes it for a message whose request was not tested until its
+// end.
 TEST(Connections, DeliverLargeMessagesThatWereTestedToTheirEndBeforeTheClose) {
   Listening at;
   const Pair pair(at);
@@ -184,7 +185,7 @@ TEST(Connections, TransferEverySizeIntoBuffersThatMayBeLarger) {
     void* const posted = receive(pair.receiving, into, 5);
     void* const sent = send(pair.sending, data, 5);
     int got = -1, put = -1;
-    // Calls on either end move both on, so the test must not wait for one alone.
+    // Both ends make progress only when the test calls them, so it must not wait for only one end.
     bool here = false, there = false;
     until("a message", [&] {
       int done = 0;
@@ -278,7 +279,7 @@ TEST(Connections, FailWhatIsInFlightWhenTheSenderCloses) {
   EXPECT_EQ(net::close_receive(pair.receiving), success);
 }
 
-// NCCL ends all its requests before it closes; other users may not.
+// NCCL ends all its requests before it closes a connection; other users may not do this.
 TEST(Connections, BringASendThatWasNotEndedBeforeTheCloseWholeOrNotAtAll) {
   Listening at;
   for (const std::size_t size : {1UL, 4096UL, 1'000'000UL, 8'000'000UL}) {
@@ -313,7 +314,7 @@ TEST(Connections, FailWhatIsInFlightWhenTheReceiverCloses) {
   EXPECT_EQ(net::close_send(pair.sending), success);
 }
 
-// Small messages go out before their receives are posted, and are received in another order.
+// Small messages leave before their receives are posted, and the receiver takes them in another order.
 TEST(Connections, KeepEagerMessagesUntilTheirReceivesArePosted) {
   Listening at;
   const Pair pair(at);

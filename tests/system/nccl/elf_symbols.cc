@@ -43,7 +43,7 @@ class Image {
   std::size_t bytes_ = 0;
 };
 
-/// Returns the address that the linker gave, before the library was loaded anywhere.
+/// Returns the address that the linker gave, not moved by loading.
 std::optional<Elf64_Addr> address_in(const Image& image, const std::string& name) {
   const auto head = image.list<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr));
   if (head.empty() || std::memcmp(head[0].e_ident, ELFMAG, SELFMAG) != 0) return std::nullopt;
@@ -69,7 +69,7 @@ void* find_hidden(const std::string& path, const void* exported, const std::stri
   const auto known = address_in(image, exported_name);
   const auto hidden = address_in(image, wanted);
   if (!known || !hidden) return nullptr;
-  // Loading has moved both by the same distance.
+  // Loading has moved both symbols by the same distance.
   return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(exported) - *known + *hidden);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Finds functions of a loaded library that it does not export, by its own symbol table.
+// Finds functions that a loaded library does not export, by the library's own symbol table.
 #include <string>
 
 namespace tributary::nccl_test {

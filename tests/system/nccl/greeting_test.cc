@@ -1,4 +1,4 @@
-// Strangers at either end of one of NCCL's connections: what they learn, and whether they are believed.
+// Strangers at either end of a connection of NCCL: the facts that they learn, and whether an end believes them.
 #include "client/plugins/nccl/p2p/greeting.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using enum abi::Result;
 using Clock = std::chrono::steady_clock;
 using HandleBytes = std::array<std::byte, abi::kHandleBytes>;
 
-constexpr std::chrono::seconds kLimit{60};  // far longer than any step takes
+constexpr std::chrono::seconds kLimit{60};  // much longer than any step takes
 
 template <class Step>
 void until(const char* what, Step step) {
@@ -54,7 +54,7 @@ class Listening {
   void* comm_ = nullptr;
 };
 
-/// Returns the handle with another port: as if another process answered at the listener's address.
+/// Returns the handle with another port, as if another process answered at the listener's address.
 HandleBytes leading_to(NetHandle handle, std::uint16_t port) {
   handle.port = port;
   HandleBytes bytes{};
@@ -71,10 +71,11 @@ abi::Result connect(HandleBytes handle, void** sending) {
   return result;
 }
 
-/// A hostile process that knows how the plugin greets.
+/// A hostile process that knows the frames of the greeting.
 class Stranger final : public transport::Acceptor, public transport::ChannelHandler {
  public:
-  /// `says` holds its messages to a process that connects to it: the first is sent at once, the others are answers.
+  /// `says` holds its messages to a process that connects to it: it sends the first message at once, and the others as
+  /// answers.
   explicit Stranger(std::vector<std::string> says) : says_(std::move(says)) {
     listener_ = transport_.listen({"127.0.0.1", 0}, *this).value();
     thread_ = std::jthread([this](const std::stop_token& stop) {
@@ -82,7 +83,7 @@ class Stranger final : public transport::Acceptor, public transport::ChannelHand
     });
   }
   [[nodiscard]] std::uint16_t port() const { return listener_->local().port; }
-  /// Returns everything that it has received until the other end closed. Ends it.
+  /// Returns all bytes that it has received until the other end closed, and ends it.
   [[nodiscard]] const std::string& heard() {
     until("the connection to the stranger", [&] { return left_.load(); });
     thread_ = {};
@@ -120,7 +121,7 @@ class Stranger final : public transport::Acceptor, public transport::ChannelHand
   transport::TcpTransport transport_;
   std::unique_ptr<transport::Channel> channel_;
   std::unique_ptr<transport::Listener> listener_;
-  std::jthread thread_;  // last: until it ends, the other members are its own
+  std::jthread thread_;  // the last member: until the thread ends, the other members belong to it
 };
 
 TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
@@ -137,7 +138,7 @@ TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
       << "the stranger hears a nonce, a proof, a number, and nothing else";
 }
 
-// The messages that the fake received are all that it could show to the process whose address it took.
+// The fake can show only the messages that it received to the process whose address it has taken.
 TEST(Greeting, WhatAFakeHeardIsWorthNothingAtTheTrueListener) {
   Listening at;
   Stranger fake({std::string(kNonceDigits, '0'), std::string(kProofDigits, '0')});
@@ -271,7 +272,7 @@ TEST(Greeting, AStrangerDoesNotKeepThePeerOut) {
   EXPECT_EQ(net::close_receive(receiving), success);
 }
 
-// ---- the two classes themselves: their messages are passed straight from one to the other, without a relay
+// ---- the two classes themselves: the test passes their messages directly from one to the other, without a relay
 
 class Words final : public transport::Channel {
  public:
@@ -341,7 +342,7 @@ TEST(Greeting, BindsBothEndsAddressesAndTheSecret) {
   }
 }
 
-// Somebody who stands between the ends could else let one socket of a connection pass for another.
+// Otherwise a process between the ends could present one socket of a connection as another socket.
 TEST(Greeting, BindsWhichPartOfWhichConnectionAChannelIs) {
   const ConnectionEnds ends{"10.0.0.1:5000", "10.0.0.2:6000"};
   for (std::size_t digit = 0; digit <= kPartDigits; ++digit) {

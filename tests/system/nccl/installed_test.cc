@@ -1,5 +1,5 @@
-// Facts about NCCL itself that need no GPU: its numbers are those from which the plugin was written, and the library
-// tells its version. It loads no plugin before it has found a GPU.
+// Facts about NCCL itself that need no GPU: its numbers are the same as in the plugin, and the library tells its
+// version. NCCL loads no plugin before it has found a GPU.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// A real NCCL takes the plugin's tables: nccl_loader calls that NCCL's own loader. The libraries tested are those that
+// A real NCCL takes the plugin's tables: nccl_loader calls that NCCL's own loader. The test uses the libraries that
 // TRIBUTARY_NCCL_LIBRARIES names (paths of libnccl.so.2, separated by colons; scripts/nccl-versions sets it), else the
-// installed one.
+// installed library.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 namespace tributary::nccl_test {
 namespace {
 
-constexpr int kExitSkipped = 77;  // nccl_loader: no such library, or one that was stripped
+constexpr int kExitSkipped = 77;  // exit code of nccl_loader if the library does not exist or was stripped
 
 struct Load {
   int code = -1;
@@ -36,7 +36,7 @@ std::vector<std::string> libraries() {
   return list;
 }
 
-/// Loads the plugin as a user would: by its name, beside the libraries.
+/// Loads the plugin like a user: by its name, beside the libraries.
 Load load(const std::string& library, const std::string& log, cli::Environment environment) {
   const std::filesystem::path plugin = TRIBUTARY_NCCL_PLUGIN;
   std::string& paths = environment["LD_LIBRARY_PATH"];
@@ -77,7 +77,7 @@ TEST(NcclLoader, TakesTheNetAndTheCollNetTableOfOneVersionAndUsesThem) {
     EXPECT_FALSE(net.empty()) << library << "\n" << one.log;
     EXPECT_EQ(net, collnet) << library << "\n" << one.log;
     EXPECT_EQ(one.log.find("NCCL WARN"), std::string::npos) << library << "\n" << one.log;
-    // Only newer versions log which table it is.
+    // Only newer versions log which table they have loaded.
     const std::string tuner = one.found("TUNER/Plugin: Using ((?:tuner plugin )?tributary(?: \\(v[0-9]+\\))?)");
     std::printf("NCCL %s: net %s, CollNet %s%s\n", version.c_str(), net.c_str(), collnet.c_str(),
                 tuner.empty() ? "" : (", tuner: using " + tuner).c_str());
@@ -85,7 +85,7 @@ TEST(NcclLoader, TakesTheNetAndTheCollNetTableOfOneVersionAndUsesThem) {
   if (loaded == 0) GTEST_SKIP() << "no NCCL that shows its symbols: " << reasons;
 }
 
-// A version that compares the numbers of CollNet devices ends a job if one host has none.
+// A version that compares the numbers of CollNet devices ends a job if one host has no such device.
 TEST(NcclLoader, KeepsCollNetWhereNoManagerAnswers) {
   chaos::Workshop workshop;
   int loaded = 0;

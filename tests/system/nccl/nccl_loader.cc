@@ -17,14 +17,14 @@
 namespace {
 
 constexpr int kExitSkipped = 77;
-constexpr std::size_t kCommBytes = std::size_t{64} << 20;  // more than any version's communicator has
+constexpr std::size_t kCommBytes = std::size_t{64} << 20;  // more than the size of any version's communicator
 
 using OfComm = int (*)(void* comm);
 using OfNobody = int (*)();
 
 /// The names as the C++ compiler mangles them.
 constexpr const char* kNetInit = "_Z11ncclNetInitP8ncclComm";
-constexpr const char* kNetPluginInit = "_Z17ncclNetPluginInitv";                    // to 2.18, for the process
+constexpr const char* kNetPluginInit = "_Z17ncclNetPluginInitv";                    // up to 2.18, for the whole process
 constexpr const char* kNetPluginLoad = "_Z17ncclNetPluginLoadP8ncclComm";           // 2.19 to 2.26
 constexpr const char* kTunerLoad = "_Z19ncclTunerPluginLoadP8ncclComm";             // from 2.22 on
 constexpr const char* kTunerLoadOld = "_Z19ncclTunerPluginLoadPP14ncclTuner_v2_t";  // 2.21
@@ -53,7 +53,7 @@ class Nccl {
   void* version_ = nullptr;
 };
 
-/// Returns 0 if NCCL went on.
+/// Returns 0 if NCCL reported no error.
 int load_plugins(const Nccl& nccl, OfComm net_init, void* comm) {
   if (const auto once = nccl.find<OfNobody>(kNetPluginInit); once != nullptr) {
     if (const int result = once(); result != 0) return result;
@@ -64,7 +64,7 @@ int load_plugins(const Nccl& nccl, OfComm net_init, void* comm) {
   if (const int result = net_init(comm); result != 0) return result;
   if (const auto tuner = nccl.find<OfComm>(kTunerLoad); tuner != nullptr) return tuner(comm);
   const auto old = nccl.find<OfComm>(kTunerLoadOld);
-  return old != nullptr ? old(comm) : 0;  // it takes the address where it writes the table's address; any will do
+  return old != nullptr ? old(comm) : 0;  // NCCL writes the table's address to its argument; any place serves
 }
 
 }  // namespace
@@ -89,5 +89,5 @@ int main(int argc, char** argv) {
   const int result = load_plugins(nccl, net_init, comm);
   std::printf("NCCL's plugin loader returned %d\n", result);
   std::fflush(nullptr);
-  std::_Exit(result == 0 ? 0 : 1);  // NCCL's own end would look for a GPU
+  std::_Exit(result == 0 ? 0 : 1);  // NCCL's code at the exit would look for a GPU
 }

@@ -1,4 +1,4 @@
-// libnccl-net-tributary.so under tributary-nccl-check, which compares every element and every byte.
+// tributary-nccl-check loads libnccl-net-tributary.so, and compares every element and every byte.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -126,18 +126,18 @@ TEST(NcclPlugin, LeavesCollNetOffWhereNoManagerIsConfigured) {
   EXPECT_EQ(count(ranks.output(), "WARN"), 0U) << "nobody asked for a service: nothing is amiss";
 }
 
-// NCCL 2.30.3 and later end a job whose ranks report different numbers of CollNet devices; so does
-// tributary-nccl-check.
+// NCCL 2.30.3 and later end a job whose ranks report different numbers of CollNet devices; tributary-nccl-check does
+// the same.
 TEST(NcclPlugin, ReportsCollNetEverywhereWhereOneRankHasNoManager) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
   const std::vector<std::string> small{"--communicators", "1", "--connections", "1"};
   for (const char* other : {"", "http://127.0.0.1:1"}) {
-    // The group is rank 0's, and only rank 0 asks for trees: rank 1 takes part without a manager.
+    // Only rank 0 asks the manager for the group and its trees: rank 1 takes part without a manager.
     CheckRanks on(2, small, workshop.folder(), cluster.get(), {}, {{1, {{"TRIBUTARY_MANAGER", other}}}});
     ASSERT_TRUE(on.all_good(kLimit)) << on.output();
     EXPECT_EQ(count(on.output(), "sums in the network"), 2U) << on.output();
-    // Without a manager at rank 0 there is no CollNet: both ranks learn it in connect, and go on.
+    // Without a manager at rank 0 no rank uses CollNet: both ranks learn this in connect, and go on.
     CheckRanks off(2, {"--without-collnet", "--connections", "1"}, workshop.folder(), cluster.get(), {},
                    {{0, {{"TRIBUTARY_MANAGER", other}}}});
     ASSERT_TRUE(off.all_good(kLimit)) << off.output();

@@ -55,7 +55,7 @@ void expect_host_memory_alone(const Table& table, Properties properties) {
   EXPECT_EQ(properties.pointer_support, abi::kPointerHost) << "of " << sizeof properties << " bytes of properties";
 }
 
-// A driver in the process changes nothing: see docs/nccl.md, "Memory".
+// A driver in the process does not change the properties: see docs/nccl.md, "Memory".
 TEST(Pointers, EveryTableOffersHostMemoryAloneThoughThereIsADriver) {
   fake_cuda::reset();
   expect_host_memory_alone(ncclNetPlugin_v12, abi::PropertiesV12{});
@@ -100,7 +100,7 @@ TEST(Pointers, MessagesRefuseMemoryOfAGpu) {
   EXPECT_EQ(net::close_listen(listening), success);
 }
 
-/// A manager that answers every request with yes, without which there is no group. It has no trees.
+/// A manager that grants every request, because without a grant no group exists. It has no trees.
 class Manager {
  public:
   Manager() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -141,7 +141,7 @@ class Manager {
   std::thread server_;
 };
 
-/// One of two ranks, each on a thread of its own.
+/// One of two ranks, which run on separate threads.
 class Rank {
  public:
   void* listen() {
@@ -185,7 +185,8 @@ void reduce_on_the_gpu(void* comm, float value) {
   fake_cuda::free(device);
 }
 
-/// NCCL itself uses only what the properties offer; other callers of the tables get all that the library can do.
+/// NCCL itself uses only memory that the properties offer; other callers of the tables may use all kinds that the
+/// library supports.
 TEST(Pointers, CollectivesTakeMemoryOfAGpuAndNoDmaBuf) {
   const Manager manager;
   fake_cuda::reset();

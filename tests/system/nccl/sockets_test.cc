@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 using HandleBytes = std::array<std::byte, abi::kHandleBytes>;
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::chrono::seconds kLimit{60};  // far longer than everything takes
+constexpr std::chrono::seconds kLimit{60};  // much longer than the whole test takes
 constexpr SocketCounts kCounts{.threads = 2, .sockets = 4};
 
 template <class Step>
@@ -96,7 +96,7 @@ void* receive(void* comm, Bytes& into, int tag) {
   return request;
 }
 
-/// A request, until it has ended one way or the other.
+/// A request, until it has ended with or without an error.
 struct Ending {
   explicit Ending(void* of) : request(of) {}
   bool ended() {
@@ -124,7 +124,7 @@ TEST(Sockets, CarryEveryBitOfMessagesOfAllSizesThatAreUnderWayTogether) {
       data.push_back(random_bytes(sizes[i], round * 100 + static_cast<unsigned int>(i)));
       into.emplace_back(sizes[i] + 7);
     }
-    // The last receive is posted first: each message finds the buffer of its tag.
+    // Post the last receive first: each message finds the buffer of its tag.
     for (std::size_t i = sizes.size(); i-- > 0;)
       endings.emplace_back(receive(pair.receiving, into[i], static_cast<int>(i)));
     for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -145,7 +145,7 @@ TEST(Sockets, CarryEveryBitOfMessagesOfAllSizesThatAreUnderWayTogether) {
   EXPECT_EQ(net::close_receive(pair.receiving), success);
 }
 
-/// The sockets of this process that are connected to `port`, the eldest first.
+/// Returns the sockets of this process that are connected to `port`, the oldest first.
 std::vector<int> sockets_to(std::uint32_t port) {
   std::vector<int> found;
   for (int descriptor = 0; descriptor < 4096; ++descriptor) {
@@ -158,7 +158,7 @@ std::vector<int> sockets_to(std::uint32_t port) {
   return found;
 }
 
-// The receive is posted after the break, so that the message cannot be through before.
+// Post the receive after the break, so that the message cannot end before it.
 TEST(Sockets, FailBothEndsWhenOneOfAMessagesSocketsBreaks) {
   for (std::size_t broken = 1; broken <= kCounts.sockets; ++broken) {
     Listening at;
@@ -195,7 +195,7 @@ TEST(Sockets, EndAllThatIsUnderWayAtBothEndsWhenTheFirstOneBreaks) {
     for (Ending* one : {&sent, &lost, &refused}) all &= one->ended();
     return all;
   });
-  // The message's header had come, and its bytes come on the other sockets: all of them, or none.
+  // The message's head had come before the break. Its bytes come on the other sockets: either all of them, or none.
   EXPECT_TRUE(posted.result == remote_error || into == data);
   EXPECT_EQ(lost.result, remote_error);
   EXPECT_EQ(refused.result, remote_error);
@@ -203,7 +203,7 @@ TEST(Sockets, EndAllThatIsUnderWayAtBothEndsWhenTheFirstOneBreaks) {
   EXPECT_EQ(net::close_receive(pair.receiving), success);
 }
 
-// The receive is posted late or never, so that the message cannot be through before.
+// Post the receive late or never, so that the message cannot end before the break.
 TEST(Sockets, FailWhatIsInFlightWhenEitherEndCloses) {
   for (const bool sender : {true, false}) {
     Listening at;
@@ -269,7 +269,7 @@ TEST(Sockets, NumbersThatNobodyHasMakeAHandleWorthless) {
   }
 }
 
-// Strangers come between the sockets of one connection, too: more of them than a listener keeps.
+// Strangers also connect between the sockets of one connection: more strangers than a listener keeps.
 TEST(Sockets, ComeTogetherThoughStrangersComeBetweenThem) {
   Listening at;
   transport::TcpTransport transport;

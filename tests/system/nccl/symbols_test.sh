@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fails when the plugin lacks a table, has one of another size than NCCL reads, or exports anything else.
+# Fails when the plugin lacks a table, has a table of another size than NCCL reads, or exports another symbol.
 #   symbols_test.sh LIBRARY
 set -eu
 library=$1

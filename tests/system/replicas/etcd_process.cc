@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kProgram = "/usr/bin/etcd";
 constexpr std::chrono::seconds kStartLimit{30};
 
-/// Returns ports that are free at this moment.
+/// Returns ports that are free at this time.
 std::vector<std::uint16_t> free_ports(std::size_t count) {
   std::vector<int> sockets;
   std::vector<std::uint16_t> ports;

@@ -1,5 +1,5 @@
 #pragma once
-// A real etcd of several members on loopback, for as long as the object lives.
+// A real etcd of several members on loopback, which runs during the lifetime of the object.
 #include <memory>
 #include <string>
 #include <vector>

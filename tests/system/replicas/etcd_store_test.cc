@@ -1,4 +1,4 @@
-// The store on a real etcd: the promises of all stores, and that a leadership that is over writes nothing.
+// The store on a real etcd keeps the promises of all stores, and a leadership that has ended writes nothing.
 #include <gtest/gtest.h>
 
 #include "tests/system/replicas/etcd_process.h"
@@ -17,7 +17,7 @@ const EtcdProcesses& one_etcd() {
   return etcd;
 }
 
-/// A prefix of its own in the one etcd.
+/// One store in the common etcd, with a separate prefix.
 class EtcdWorld final : public StoreWorld {
  public:
   EtcdWorld()
@@ -31,7 +31,7 @@ class EtcdWorld final : public StoreWorld {
     lease_ = election_->make_lease(60s).value();
     return open_etcd(settings_, {.fence_base_min = 1000}, election_->stand(lease_).value().value()).value();
   }
-  /// Ends the leadership, behind the back of its store.
+  /// Ends the leadership without telling its store.
   void end() {
     if (lease_ != 0) election_->resign(std::exchange(lease_, 0));
   }

@@ -17,13 +17,13 @@ struct Sample {
   double threads = 0;
 };
 
-/// Reads /proc; nullopt if there is no such process.
+/// Reads /proc; nullopt if no such process exists.
 [[nodiscard]] std::optional<Sample> sample_process(pid_t pid, double seconds);
 
 /// A straight line through the samples, by least squares.
 struct Trend {
   double mean = 0;
-  double growth = 0;  // along the line, from the first sample to the last
+  double growth = 0;  // growth along the line, from the first sample to the last
 };
 [[nodiscard]] Trend trend_of(const std::vector<Sample>& samples, const std::function<double(const Sample&)>& figure);
 

@@ -1,5 +1,5 @@
-// Minutes of mixed collectives, with groups that come and go and an aggregator that is killed now and then. Every
-// process's memory, files and threads must level off.
+// Minutes of mixed collectives, with groups that come and go and an aggregator that is killed from time to time. The
+// memory, files and threads of every process must stop growing.
 //
 // TRIBUTARY_SOAK_SECONDS (300), TRIBUTARY_CHAOS_SEED.
 #include <fstream>
@@ -18,14 +18,14 @@ using std::chrono::milliseconds;
 
 constexpr std::uint32_t kRanks = 6;
 constexpr std::uint32_t kAggregators = 4;
-constexpr std::size_t kVictim = 0;  // is restarted with each kill, so it is not measured
-constexpr double kWarmUp = 0.4;     // part of the time until which pools and caches may fill
+constexpr std::size_t kVictim = 0;  // each kill restarts this aggregator, so the test does not measure it
+constexpr double kWarmUp = 0.4;     // part of the whole time in which pools and caches may fill
 constexpr double kKillPeriodSeconds = 15;
 constexpr double kSamplesWanted = 120;
 constexpr milliseconds kSilenceMax{45'000};
 
-// The growth allowed between warm-up and end. A leak of a kilobyte for each group, of which there are some thousand, or
-// of a file for each kill, exceeds it.
+// The greatest allowed growth between warm-up and end. A leak of a kilobyte for each of the some thousand groups, or of
+// a file for each kill, exceeds it.
 constexpr double kResidentGrowthMiB = 1.5;
 constexpr double kResidentGrowthShare = 0.03;
 constexpr double kFilesGrowth = 4;

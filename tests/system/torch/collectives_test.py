@@ -1,6 +1,6 @@
-"""Every function of torch.distributed that the backend serves, against values computed here.
+"""Tests every function of torch.distributed that the backend serves, against values that this test computes.
 
-On 1 to 4 ranks, without a service.
+It runs on 1 to 4 ranks, without a service.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors become Python exceptions whose texts say what failed, where, and what to do."""
+"""Errors become Python exceptions, whose texts say which call failed, where, and what to do."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def a_killed_rank_is_an_error_on_the_others(rank: int, size: int) -> None:
 def a_killed_rank_ends_receives_from_any_rank(rank: int, size: int) -> None:
     group(rank, size)
     works = [dist.irecv(torch.empty(3), tag=tag) for tag in (0, 7)]
-    works.append(dist.isend(torch.zeros(3), (rank + 1) % size, tag=8))  # nobody receives this
+    works.append(dist.isend(torch.zeros(3), (rank + 1) % size, tag=8))  # no rank receives this
     meet_by_files(rank, size)
     if rank == size - 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -94,7 +94,7 @@ def a_hung_rank_is_an_error_on_the_others_within_the_time_out(rank: int, size: i
     group(rank, size)
     dist.barrier()
     if rank == size - 1:
-        time.sleep(2 * TIMEOUT.total_seconds())  # this is the hang
+        time.sleep(2 * TIMEOUT.total_seconds())  # this call hangs
         os._exit(0)
     start = time.monotonic()
     text = expect_error(dist.DistBackendError, "tributary", call=lambda: dist.all_reduce(torch.zeros(1000)))
@@ -108,7 +108,7 @@ def wait_can_have_a_time_out_of_its_own_and_the_call_goes_on(rank: int, size: in
     if rank == 0:
         work = dist.all_reduce(tensor, async_op=True)
         expect_error(dist.DistBackendError, "100 ms", call=lambda: work.wait(timedelta(milliseconds=100)))
-        dist.send(torch.zeros(1), 1)  # only now may the other rank join in
+        dist.send(torch.zeros(1), 1)  # only now may the other rank make its call
         work.wait()
     else:
         dist.recv(torch.zeros(1), 0)

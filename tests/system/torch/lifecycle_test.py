@@ -1,4 +1,4 @@
-"""How ranks find each other again, how they hear of one that ends, and when a time-out is over."""
+"""Ranks find each other again, learn that a rank has ended, and get errors when a time-out is over."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report(name: str, problem: str) -> tuple[int, int]:
 
 
 def interrupted(call: Callable[[], object], seconds: float) -> None:
-    """A signal that comes while `call` waits ends it."""
+    """A signal that comes while `call` waits ends the call."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -94,7 +94,7 @@ def a_child_of_fork_ends_though_an_operation_is_under_way(rank: int, size: int) 
                 pass
             import atexit
 
-            atexit._run_exitfuncs()  # texts of the interpreter's end
+            atexit._run_exitfuncs()  # texts that the interpreter may print when it ends
             dist.destroy_process_group()
             os._exit(5)
         deadline = time.monotonic() + PATIENCE
@@ -126,7 +126,7 @@ def time_outs_are_over_when_they_say(rank: int, size: int) -> None:
     dist.barrier()
     start = time.monotonic()
     if rank == size - 1:
-        meet_by_files(rank, size)  # the missing rank waits until the others have noticed
+        meet_by_files(rank, size)  # the missing rank waits until the other ranks have noticed
         os._exit(0)
     try:
         dist.all_reduce(torch.zeros(1000))
@@ -145,7 +145,7 @@ def time_outs_are_over_when_they_say(rank: int, size: int) -> None:
 def _second_life(store_port: int, rank: int, generation: int, outcome: object) -> None:
     store = dist.TCPStore("127.0.0.1", store_port, is_master=False, timeout=LONG)
     if generation > 0 and rank == 0:
-        while store.add("others wait", 0) < 2:  # with the keys that the first life left behind
+        while store.add("others wait", 0) < 2:  # with the keys that the first group left in the store
             time.sleep(0.01)
     if generation > 0 and rank != 0:
         store.add("others wait", 1)

@@ -1,4 +1,4 @@
-"""Calls that gloo and tributary answer alike: results, and errors at the call. Each runs on both, in one process."""
+"""Calls to which gloo and tributary give the same results and errors. Each call runs on both, in one process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check(function: Check) -> Check:
 
 
 def both(rank: int, size: int) -> tuple[Group, Group]:
-    """Gloo's group and ours."""
+    """Returns gloo's group and tributary's group."""
     if not dist.is_initialized():
         dist.init_process_group(
             "gloo", init_method=f"file://{os.environ['RENDEZVOUS']}", rank=rank, world_size=size
@@ -226,7 +226,7 @@ def coalesced_calls_may_hold_a_tensor_twice(rank: int, size: int) -> None:
 
 def sparse(rank: int, dtype: torch.dtype, entries: int, dense: tuple[int, ...] = ()) -> torch.Tensor:
     made = torch.Generator().manual_seed(rank)
-    indices = torch.randint(0, 50, (2, entries), generator=made)  # some of them twice
+    indices = torch.randint(0, 50, (2, entries), generator=made)  # some of the tensors twice
     entry = number(rank, (entries, *dense), dtype)
     return torch.sparse_coo_tensor(indices, entry, (50, 50, *dense), check_invariants=False)
 
@@ -291,7 +291,7 @@ def inference_mode_changes_nothing(rank: int, size: int) -> None:
     theirs, ours = both(rank, size)
     results: list[list[torch.Tensor]] = []
     for group in (theirs, ours):
-        for inside in (True, False):  # tensors made in inference mode, and before it
+        for inside in (True, False):  # tensors that were made in inference mode, and before it
             results.append(in_inference_mode(rank, size, group, inside, theirs))
     same("in inference mode", results[2:], results[:2])
 

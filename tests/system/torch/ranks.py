@@ -1,6 +1,7 @@
 """Runs checks on the ranks of a group: one forked process per rank, all checks of a group size over one process group.
 
-A check is a function of (rank, size). The first one that fails ends its group: the others are then out of step with it.
+A check is a function of (rank, size). The first check that fails ends its group, because the ranks of the group no
+longer make the same calls.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ JOIN_SECONDS = 240
 
 
 def without_service() -> None:
-    """The environment of a host that has no Tributary service: everything runs between the ranks."""
+    """Returns the environment of a host without a Tributary service: all operations run between the ranks."""
     kept = {"TRIBUTARY_TRANSPORT", "TRIBUTARY_LOCAL", "TRIBUTARY_TEST_PACKET_FAULTS"}  # the test's own value, if it
                                                                                        # sets one
     for name in [name for name in os.environ if name.startswith("TRIBUTARY_") and name not in kept]:
@@ -41,9 +42,9 @@ def without_service() -> None:
 
 
 def meet_by_files(rank: int, size: int) -> None:
-    """Returns when every rank of a bare run has called it: a barrier that no rank's end can break.
+    """Returns when every rank of a bare run has called it. The end of a rank cannot break this barrier.
 
-    dist.barrier() may still be under way on one rank where it has ended on another.
+    dist.barrier() may have ended on one rank and still be under way on another.
     """
     place = os.environ["RENDEZVOUS"]
     Path(f"{place}.passed.{rank}").touch()
@@ -109,7 +110,7 @@ def _collect(
 def run(checks: list[Check], size: int, *, bare: bool = False, killed_rank: int | None = None) -> tuple[int, int]:
     """Returns (passed, failed). With `bare` the checks make their own process group, over os.environ["RENDEZVOUS"].
 
-    `killed_rank` may die.
+    Only `killed_rank` may die.
     """
     context = get_context("fork")
     done: dict[str, float] = {}
@@ -137,7 +138,7 @@ def run(checks: list[Check], size: int, *, bare: bool = False, killed_rank: int 
 
 
 def finish(results: Iterable[tuple[int, int]]) -> None:
-    """Prints the sum and exits accordingly."""
+    """Prints the sum of the results, and exits with their status."""
     outcomes = list(results)
     passed, failed = sum(p for p, _ in outcomes), sum(f for _, f in outcomes)
     print(f"{passed} passed, {failed} failed")
@@ -153,6 +154,6 @@ def values(rank: int, count: int, dtype: torch.dtype = torch.float32) -> torch.T
 
 
 def expect_equal(actual: torch.Tensor, expected: torch.Tensor, what: str = "") -> None:
-    """Demands the same bits, shape and type."""
+    """Checks that two tensors have the same bits, shape and type."""
     assert actual.dtype == expected.dtype, f"{what}: {actual.dtype} instead of {expected.dtype}"
     assert torch.equal(actual, expected), f"{what}: {actual.flatten()[:8]} instead of {expected.flatten()[:8]}"

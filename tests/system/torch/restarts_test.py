@@ -1,6 +1,6 @@
-"""Torchrun starts its ranks again after one of them was killed, at random moments, over each path between ranks.
+"""Torchrun starts its ranks again after one of them was killed at a random time, over each path between ranks.
 
-TRIBUTARY_TEST_RESTARTS says how often. Arguments name the paths: memory, ranks, datagrams, trees.
+TRIBUTARY_TEST_RESTARTS sets the number of restarts. Arguments name the paths: memory, ranks, datagrams, trees.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from ranks import finish, without_service
 RANKS = 3
 RESTARTS = int(os.environ.get("TRIBUTARY_TEST_RESTARTS", "2"))
 PATIENCE = 120.0  # limit of one attempt on a crowded machine
-LIFE_SECONDS = 1.0  # the kill comes at any moment between the last rank's init_process_group() and this many seconds
+LIFE_SECONDS = 1.0  # the kill comes at a random time between the last rank's init_process_group() and this many seconds
                     # later
 BUILD = Path(os.environ.get("TRIBUTARY_TEST_BUILD", "build/release")).resolve()
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 
-# Each rank leaves its process id, and reduces for ever; on the last attempt until the path is the expected one.
+# Each rank writes its process id to a file, and reduces for ever; on the last attempt it ends when the path is the
+# expected one.
 SCRIPT = """
 import os, sys
 from pathlib import Path
@@ -60,7 +61,7 @@ def report(name: str, problem: str) -> tuple[int, int]:
 
 
 def pids(folder: Path, attempt: int, process: subprocess.Popen[str]) -> list[int]:
-    """Returns the process numbers of an attempt's ranks; empty if they do not come in time."""
+    """Returns the process ids of an attempt's ranks; empty if these do not come in time."""
     files = [folder / f"pid-{attempt}-{rank}" for rank in range(RANKS)]
     deadline = time.monotonic() + PATIENCE
     while not all(file.exists() for file in files):
@@ -94,7 +95,7 @@ def restarts(path: str, expected: str, environment: dict[str, str]) -> tuple[int
                 alive = pids(folder, attempt, process)
                 if not alive:
                     return report(name, f"attempt {attempt} did not begin: {tail(folder)}")
-                time.sleep(dice.uniform(0, LIFE_SECONDS))  # the random moment
+                time.sleep(dice.uniform(0, LIFE_SECONDS))  # the random time
                 os.kill(dice.choice(alive), signal.SIGKILL)
             output = process.communicate(timeout=PATIENCE)[0]
         except (subprocess.TimeoutExpired, ProcessLookupError) as error:
@@ -111,7 +112,7 @@ def tail(folder: Path) -> str:
 
 
 def stop(process: subprocess.Popen[str]) -> None:
-    """Torchrun ends its ranks, which have sessions of their own."""
+    """Ends torchrun, which then ends its ranks: they have sessions of their own."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -123,7 +124,7 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def service() -> Iterator[dict[str, str]]:
-    """A manager and three aggregators, and what ranks need to find them."""
+    """Runs a manager and three aggregators; gives the variables by which ranks find them."""
     sys.path.insert(0, str(SCRIPTS))
     from demo_cluster import Cluster
 

@@ -1,6 +1,6 @@
 """Runs PyTorch's own DistributedTest, which is in its wheel, over this backend.
 
-    suite.py name      runs under the name "tributary"; tests that are made for gloo or NCCL alone leave themselves out
+    suite.py name      runs under the name "tributary"; tests that are made only for gloo or NCCL skip themselves
     suite.py gloo      runs in gloo's place, under its name
     suite.py genuine   runs with gloo itself
     ... TEST_NAME...   runs these tests alone
@@ -43,9 +43,9 @@ def exceptions(mode: str) -> dict[str, str]:
 
 
 def put_in_gloos_place() -> None:
-    """The tests ask for gloo, get this backend, and are told that it is gloo.
+    """The tests ask for gloo, and get this backend under the name gloo.
 
-    PyTorch itself knows the difference: under gloo's own name it would take the object for one of gloo's class.
+    PyTorch itself must know the difference: under gloo's own name it would use the object as an object of gloo's class.
     """
     import torch.distributed as dist
 
@@ -68,7 +68,7 @@ def put_in_gloos_place() -> None:
 
 
 def under_gloos_name(find: Callable[..., list[object]]) -> Callable[..., list[object]]:
-    """Finds our events in the profiler's record where a test looks for gloo's."""
+    """Finds tributary's events in the profiler's record where a test looks for gloo's events."""
 
     def found(name: str, *rest: object, **named: object) -> list[object]:
         events = find(name.replace("gloo:", "tributary:"), *rest, **named)
@@ -105,7 +105,7 @@ def test_class(mode: str) -> type[unittest.TestCase]:
 
 
 class Results(unittest.TextTestResult):
-    """Prints each test's outcome and time on a line."""
+    """Prints one line for each test, with its outcome and time."""
 
     outcomes: dict[str, str]
 
@@ -131,7 +131,7 @@ class Results(unittest.TextTestResult):
 
 
 def passes_with_gloo(name: str) -> bool:
-    """Runs gloo in another process, as the modules of this one have already read which backend they are for."""
+    """Runs gloo in another process, because the modules of this process have already read the name of their backend."""
     command = [sys.executable, __file__, "genuine", name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * TEST_SECONDS, check=False)
     return done.returncode == 0 and f"ok      {name} " in done.stdout

@@ -1,6 +1,6 @@
-"""Training over the backend without a service: DistributedDataParallel, FSDP2, torchrun.
+"""Tests of training over the backend without a service, with DistributedDataParallel, FSDP2 and torchrun.
 
-With the proof that every gradient byte goes through the backend.
+They prove that every gradient byte goes through the backend.
 """
 
 import os
@@ -18,9 +18,9 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
-ROWS, FEATURES, CLASSES = 48, 64, 10  # ROWS can be shared evenly by 2, 3 and 4 ranks
+ROWS, FEATURES, CLASSES = 48, 64, 10  # 2, 3 and 4 ranks can share ROWS evenly
 STEPS = 5
-DDP_EXTRA_BYTES = 200  # for the indices of rebuilt buckets, once
+DDP_EXTRA_BYTES = 200  # one call for the indices of rebuilt buckets
 
 checks: list[Check] = []
 
@@ -128,7 +128,7 @@ def compression_hooks_halve_the_bytes(rank: int, size: int) -> None:
 
 @check
 def a_wrong_sum_would_be_seen(rank: int, size: int) -> None:
-    """The negative control of the tests above: doubled gradients end elsewhere."""
+    """The negative control of the tests above: with doubled gradients the training ends with other parameters."""
 
     def doubled(_: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         work = dist.all_reduce(bucket.buffer().div_(size), async_op=True)
@@ -192,7 +192,7 @@ dist.destroy_process_group()
 
 
 def torchrun(script: str, environment: dict[str, str]) -> str:
-    """Runs it. Returns an empty text if it ran well."""
+    """Runs the script. Returns an empty text if it ran without an error."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "script.py")
         path.write_text(script)

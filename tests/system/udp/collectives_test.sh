@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs one collective of each pattern through trees over UDP, checks every value, and does the same between the ranks
-# alone. TRIBUTARY_TEST_PACKET_FAULTS says which faults befall the packets of every process.
+# Runs one collective of each pattern through trees over UDP, checks every value, and does the same only between the
+# ranks. TRIBUTARY_TEST_PACKET_FAULTS says which faults the packets of every process have.
 #   collectives_test.sh TRIBUTARY
 set -euo pipefail
 program=$1

@@ -1,9 +1,9 @@
-// An aggregator that serves a group over UDP, and a stranger who floods its port with every kind of wrong datagram. The
-// aggregator counts and drops them, the group computes right results and stays on its tree, and it loses only the speed
-// that the port and the core lose.
+// A stranger floods the port of an aggregator that serves a group over UDP with every kind of wrong datagram. The
+// aggregator counts and drops them. The group computes right results and stays on its tree; it becomes slower only
+// because the flood uses the port and the core.
 //
-// TRIBUTARY_HOSTILE_SECONDS (2: for each measurement), TRIBUTARY_HOSTILE_RATE (20000: packets a second),
-// TRIBUTARY_PACKET_SECURITY as everywhere.
+// Variables: TRIBUTARY_HOSTILE_SECONDS (2: for each measurement), TRIBUTARY_HOSTILE_RATE (20000: packets a second),
+// TRIBUTARY_PACKET_SECURITY with its usual meaning.
 #include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -23,8 +23,8 @@ using chaos::number_from_environment;
 constexpr std::uint32_t kRanks = 4;
 constexpr std::size_t kSeenMax = 500;
 
-/// Packets a second. Under ThreadSanitizer an aggregator takes much longer for each packet, and the usual flood would
-/// leave no time for the heartbeats of lanes.
+/// Packets a second. Under ThreadSanitizer an aggregator needs much longer for each packet, and the usual flood would
+/// leave no time to answer the lanes' `ask` frames.
 #ifdef __SANITIZE_THREAD__
 constexpr std::uint64_t kRate = 4'000;
 #else
@@ -81,7 +81,7 @@ class HostileTraffic : public ::testing::Test {
     return static_cast<double>(rounds_ - before) /
            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
-  /// Returns the sum over all workers.
+  /// Returns the sum of a metric over all workers.
   [[nodiscard]] std::uint64_t metric(const std::string& name) const {
     const std::string text = page(http_port_, "/metrics");
     std::uint64_t sum = 0;
@@ -113,7 +113,7 @@ class HostileTraffic : public ::testing::Test {
 TEST_F(HostileTraffic, IsCountedAndDroppedAndTheGroupGoesOn) {
   const double seconds = static_cast<double>(number_from_environment("TRIBUTARY_HOSTILE_SECONDS", 2));
   const std::uint64_t rate = number_from_environment("TRIBUTARY_HOSTILE_RATE", kRate);
-  // Read along as a stranger who can overhear the group's packets.
+  // Read the packets like a stranger that can overhear the group.
   std::vector<Datagram> seen;
   std::thread listener([&] { seen = overheard(worker_port_, kSeenMax, 1500); });
   fleet_->listen(1500ms);
@@ -128,7 +128,7 @@ TEST_F(HostileTraffic, IsCountedAndDroppedAndTheGroupGoesOn) {
   Stranger stranger(worker_port_, std::move(seen), 1);
   for (std::size_t i = 0; i < kKinds; ++i) {
     const auto kind = static_cast<Kind>(i);
-    // In clear, a stranger who has seen a connection's name can speak for it; seals prevent that.
+    // Without seals, a stranger that has seen a connection's name can send packets for it; seals prevent this.
     const bool needs_seal = kind == Kind::unsealed || kind == Kind::changed;
     if (!stranger.can(kind) || (needs_seal && !sealed)) continue;
     const std::uint64_t dropped_before = dropped();
@@ -152,12 +152,12 @@ TEST_F(HostileTraffic, IsCountedAndDroppedAndTheGroupGoesOn) {
     std::printf("%-16s %10.1f rounds a second, %llu sent, %llu dropped and counted\n",
                 std::string(to_string(kind)).c_str(), flooded, static_cast<unsigned long long>(sent.load()),
                 static_cast<unsigned long long>(counted));
-    // Demands only that the job goes on, at whatever speed: flood, job and other tests share the machine's cores.
+    // Demand only that the job goes on, at any speed: flood, job and other tests share the machine's cores.
     EXPECT_GT(flooded, quiet / 20) << to_string(kind);
     EXPECT_TRUE(fleet_->all_in_network()) << to_string(kind) << ": the group lost its tree";
     ASSERT_EQ(fleet_->trouble(30s), "") << to_string(kind);
-    // Some kinds are not counted as drops: the system's queue may overflow, and the aggregator does not count guessed
-    // ends and cookies that were not shown.
+    // The drops do not count all packets: the system's queue may overflow, and the aggregator does not count guessed
+    // ends and opens without a cookie.
     const bool is_counted = kind == Kind::garbage || kind == Kind::wrong_checksum || kind == Kind::guessed_name ||
                             kind == Kind::unsealed || kind == Kind::changed || (kind == Kind::replay && sealed);
     if (is_counted) {

@@ -149,7 +149,7 @@ void Stranger::send(Kind kind) {
   const Socket& socket = *sockets_[random_.below(sockets_.size())];
   static_cast<void>(
       ::sendto(socket.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to));
-  std::array<std::byte, 2048> answer;  // not read, but the socket must not fill up
+  std::array<std::byte, 2048> answer;  // the content does not matter, but the socket must not fill up
   static_cast<void>(::recv(socket.get(), answer.data(), answer.size(), 0));
 }
 
@@ -220,7 +220,7 @@ std::vector<Datagram> overheard(std::uint16_t port, std::size_t datagrams_max, i
     std::memcpy(&udp, bytes.data() + head, sizeof udp);
     if (ip.protocol != IPPROTO_UDP || ntohs(udp.dest) != port) continue;
     Datagram datagram(bytes.begin() + static_cast<std::ptrdiff_t>(head + sizeof udp), bytes.begin() + got);
-    // Neighbouring packets travel as one over the loopback device: cut out the first.
+    // Neighbouring packets travel as one datagram over the loopback device: cut out the first packet.
     const PacketHeader header = header_in(datagram);
     if (header.magic != kPacketMagic || header.type != PacketType::data) continue;
     const bool sealed = (header.flags & packet_flags::kSealed) != 0;
