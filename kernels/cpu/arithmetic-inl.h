@@ -7,7 +7,7 @@ HWY_INLINE Vec<std::uint64_t> multiply_wrapping(Vec<std::uint64_t> a, Vec<std::u
 #if HWY_TARGET == HWY_AVX3 || HWY_HAVE_SCALABLE
   return hn::Mul(a, b);
 #else
-  // The product of the two upper halves lies beyond 64 bits; the two cross products begin at bit 32.
+  // The product of the two upper halves begins at bit 64 and is not needed; the two cross products begin at bit 32.
   const auto a32 = as<std::uint32_t>(a);
   const auto b32 = as<std::uint32_t>(b);
   const auto low = hn::MulEven(a32, b32);
@@ -66,7 +66,7 @@ HWY_INLINE Vec<std::uint64_t> multiply_high(Vec<std::uint64_t> a, Vec<std::uint6
   return hn::Add(hn::Add(hn::MulEven(a_high, b_high), hn::ShiftRight<32>(middle)), hn::ShiftRight<32>(crossed));
 }
 
-// ---- Truncating division by a constant known only at run time: one product and two shifts in place of a division for
+// ---- Truncating division by a constant known only at run time: one product and two shifts replace the division of
 // each element. Source: T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI
 // 1994, figure 4.1.
 
@@ -79,10 +79,10 @@ struct Reciprocal {
 
 template <class U>
 HWY_INLINE Reciprocal<U> reciprocal_of(std::uint32_t divisor) {
-  int log = 0;  // becomes the least with 2^log >= divisor
+  int log = 0;  // becomes the smallest number with 2^log >= divisor
   while (log < 32 && (std::uint64_t{1} << log) < divisor) ++log;
   const std::uint64_t excess = (std::uint64_t{1} << log) - divisor;
-  // floor(excess * 2^bits / divisor), digit by digit: 64 bits are two digits of 32. The excess is less than the
+  // floor(excess * 2^bits / divisor), digit by digit: 64 bits are two digits of 32. The excess is smaller than the
   // divisor.
   constexpr int kDigit = sizeof(U) == 8 ? 32 : 8 * static_cast<int>(sizeof(U));
   std::uint64_t quotient = (excess << kDigit) / divisor;
@@ -131,7 +131,7 @@ class Divider<T> {
   using R = std::conditional_t<sizeof(T) == 1, std::uint16_t, U>;  // 8-bit lanes are divided as 16-bit ones
 
  public:
-  // A byte divided by more than 255 is 0, so any larger divisor will do for it.
+  // A byte divided by more than 255 is 0, so a larger divisor may be replaced by any number above 255.
   explicit HWY_INLINE Divider(std::uint32_t divisor)
       : reciprocal_(reciprocal_of<R>(sizeof(T) == 1 && divisor > 256 ? 256 : divisor)) {}
 

@@ -3,8 +3,8 @@
 /// Returns the even 16-bit elements, each in the upper half of its 32-bit lane, over zeros.
 HWY_INLINE Vec<std::uint32_t> even_to_upper_half(Vec<std::uint16_t> wire) {
 #if HWY_ARCH_X86
-  // A byte shuffle rather than a shift: on Zen 4 shifts share their pipes with float additions, which limit a sum. With
-  // a shift, 64 bytes cost three cycles, with the shuffle two.
+  // This is a byte shuffle instead of a shift: on Zen 4 shifts share their pipes with float additions, which limit the
+  // speed of a sum. 64 bytes cost three cycles with a shift, and two with the shuffle.
   alignas(16) static constexpr std::uint8_t kSource[16] = {0x80, 0x80, 0, 1, 0x80, 0x80, 4,  5,
                                                            0x80, 0x80, 8, 9, 0x80, 0x80, 12, 13};
   const Tag<std::uint8_t> bytes;
@@ -31,7 +31,7 @@ HWY_INLINE void widen_bfloat16(Vec<std::uint16_t> wire, Vec<float>& first, Vec<f
 template <Order kOrder>
 HWY_INLINE void load_bfloat16(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
 #if HWY_ARCH_X86
-  if constexpr (kOrder == Order::sequential) {  // a load of half a vector saves the shuffle that the upper half needs
+  if constexpr (kOrder == Order::sequential) {  // loads of half vectors save a shuffle
     const std::size_t step = vector_bytes() / 2;
     const auto widened = [from](std::size_t offset) HWY_ATTR {
       const hn::Half<Tag<std::uint8_t>> bytes;
@@ -50,9 +50,9 @@ HWY_INLINE void load_bfloat16(const std::uint8_t* from, Vec<float>& a, Vec<float
   widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
 }
 
-/// Returns the rounded value in the upper half of each lane; the lower half is left undefined. A NaN is only made
-/// quiet: rounding could carry out of its payload. (IsNaN, not Ne(value, value): in Highway 1.0.3 that is an ordered
-/// comparison on AVX2 and AVX-512, false for NaN.)
+/// Returns the rounded value in the upper half of each lane; the lower half is undefined. A NaN is made quiet, but not
+/// rounded, because rounding could carry out of its payload. (The code uses IsNaN, not Ne(value, value): in Highway
+/// 1.0.3 Ne is an ordered comparison on AVX2 and AVX-512, which is false for NaN.)
 template <Overflow kOverflow>
 HWY_INLINE Vec<std::uint32_t> round_to_bfloat16(Vec<float> value) {
   using U = std::uint32_t;
@@ -107,9 +107,10 @@ HWY_INLINE Vec<std::uint16_t> in_order(__m512i rounded) {
   return Vec<std::uint16_t>{_mm512_permutexvar_epi16(_mm512_load_si512(kInterleaved), rounded)};
 }
 
-/// VCVTNE2PS2BF16 rounds as the other targets do, but takes subnormal values for zero whatever the control register
-/// says. The bits must not depend on the target: so where a result is zero and an input was subnormal, integers do the
-/// rounding. One test serves both vectors: with two tests a sum of eight inputs is slower by a twentieth.
+/// VCVTNE2PS2BF16 rounds as the other targets do, but always takes subnormal values for zero, whatever the control
+/// register holds. The bits must not depend on the target. So where a result is zero and an input was subnormal,
+/// integers do the rounding. One test serves both vectors: with two tests a sum of eight inputs is slower by a
+/// twentieth.
 template <Overflow kOverflow, Order kOrder>
 HWY_INLINE void narrow_bfloat16(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, Vec<std::uint16_t>& first,
                                 Vec<std::uint16_t>& second) {

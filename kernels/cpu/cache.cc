@@ -12,8 +12,8 @@ namespace {
 constexpr CacheSizes kDefault = {.second = std::size_t{1} << 20, .last = std::size_t{16} << 20};
 
 #if defined(__x86_64__)
-/// Reads the sizes from a CPUID leaf: Intel's leaf 4 and AMD's leaf 0x8000001D have the same form. Returns zeros where
-/// the leaf says nothing.
+/// Reads the sizes from a CPUID leaf: Intel's leaf 4 and AMD's leaf 0x8000001D have the same form. Returns zeros if the
+/// leaf has no data.
 CacheSizes caches_of(unsigned leaf) noexcept {
   constexpr unsigned kCachesMax = 8;
   CacheSizes sizes = {};
@@ -32,7 +32,7 @@ CacheSizes caches_of(unsigned leaf) noexcept {
   return sizes;
 }
 
-// Asks CPUID and not sysconf(_SC_LEVEL3_CACHE_SIZE): glibc 2.36 answers 320 MiB for a 32 MiB cache on a virtual AMD
+// Asks CPUID instead of sysconf(_SC_LEVEL3_CACHE_SIZE): glibc 2.36 returns 320 MiB for a 32 MiB cache on a virtual AMD
 // EPYC.
 CacheSizes detect() noexcept {
   for (const unsigned leaf : {0x4U, 0x8000001DU}) {
@@ -55,8 +55,8 @@ const CacheSizes& cache_sizes() noexcept {
 }
 
 std::size_t stream_bytes() noexcept {
-  // Half of the last cache, because other cores use it as well. A core gets a smaller part of a large cache: on an
-  // Emerald Rapids with 300 MiB, arrays of 48 MiB in all stayed there, arrays of 96 MiB did not.
+  // Half of the last cache, because other cores use the cache, too. A core gets a smaller part of a large cache: on an
+  // Emerald Rapids with 300 MiB, arrays with a total of 48 MiB stayed in the cache, arrays of 96 MiB did not.
   constexpr std::size_t kMost = std::size_t{32} << 20;
   return std::min(cache_sizes().last / 2, kMost);
 }

@@ -31,7 +31,7 @@ const Sizes& sizes() noexcept {
   return found;
 }
 
-/// The same bound as for reduce().
+/// The same limit as in reduce().
 bool should_stream(std::size_t bytes) noexcept {
   return bytes > sizes().stream_bytes;
 }
@@ -91,7 +91,7 @@ void quantize(const float* in, std::int8_t* out, float* scales, std::size_t coun
                            .ahead = should_read_ahead(count * (sizeof(float) + 1))});
 }
 
-// The kernels share one struct of arguments; these two only read the scales.
+// All kernels use one struct of arguments; these two kernels only read the scales.
 void dequantize(const std::int8_t* in, const float* scales, float* out, std::size_t count, std::size_t block) noexcept {
   TRIBUTARY_ASSERT(is_scale_block(block), "blocks of {} elements have no scale", block);
   active_table().dequantize({.in = in,

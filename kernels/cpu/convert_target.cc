@@ -16,7 +16,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = Plain<float, 4>;
 
-// ---- Counting. The counters are scalars, because an SVE vector cannot be a member; CountNothing compiles to nothing.
+// ---- Counting. The counters are scalars, because an SVE vector cannot be a member. CountNothing compiles to no code.
 
 struct CountNothing {
   explicit HWY_INLINE CountNothing(ConvertCounters*) {}
@@ -40,7 +40,7 @@ class Count {
     counters_->overflows += hn::CountTrue(Tag<std::int32_t>(), beyond);
   }
 
-  /// Counts the sums that are infinite while the accumulator was not.
+  /// Counts the sums that are infinite although the accumulator was finite.
   HWY_INLINE void overflows_of_sum(Vec<float> before, Vec<float> after) {
     const auto now = hn::And(hn::Lt(magnitude(before), set(kInfinity)), hn::Eq(magnitude(after), set(kInfinity)));
     counters_->overflows += hn::CountTrue(Tag<std::int32_t>(), now);
@@ -54,8 +54,8 @@ class Count {
   ConvertCounters* counters_;
 };
 
-/// The least float32 that rounds beyond the largest finite value of a format: it lies half a step above that value, or
-/// just beyond the half where the tie rounds down.
+/// The smallest float32 that rounds beyond the largest finite value of a format: it lies half a step above that value,
+/// or just above this half where a tie rounds down.
 struct Float16Limit {
   static constexpr std::int32_t kFirstBeyond = 0x477FF000;  // 65520
 };
@@ -63,7 +63,7 @@ struct BFloat16Limit {
   static constexpr std::int32_t kFirstBeyond = 0x7F7F8000;
 };
 struct E4M3Limit {
-  static constexpr std::int32_t kFirstBeyond = 0x43E80001;  // above 464, which rounds to 448
+  static constexpr std::int32_t kFirstBeyond = 0x43E80001;  // the next float32 after 464, which rounds to 448
 };
 struct E5M2Limit {
   static constexpr std::int32_t kFirstBeyond = 0x47700000;  // 61440
@@ -138,8 +138,8 @@ struct Accumulate {
 
 inline constexpr std::size_t kGroupBytesMax = 4 * HWY_MAX_BYTES;
 
-/// Converts the elements [first, first + elements), fewer than a group, in scratch memory. The padding is zero, which
-/// is never counted.
+/// Converts the elements [first, first + elements), fewer than a group, in scratch memory. The padding is zero, and
+/// zeros are never counted.
 template <class Kernel, class Counting>
 HWY_NOINLINE void convert_partial(const ConvertArgs& args, std::size_t first, std::size_t elements,
                                   Counting& counting) {
@@ -184,7 +184,7 @@ void run(const ConvertArgs& args) noexcept {
   }
   if (head > 0) convert_partial<Kernel>(args, 0, head, counting);
   convert_from<Kernel, true, true>(args, head, counting);
-  hwy::FlushStream();  // so that another core may read the result
+  hwy::FlushStream();  // so that other cores may read the result
 }
 
 template <class Element, class Limit, Overflow kOverflow, class Counting>
@@ -200,8 +200,8 @@ inline constexpr SmallFormatKernels small_format = {
     .accumulate = {run<Accumulate<Element, CountNothing>, CountNothing>, run<Accumulate<Element, Count>, Count>},
 };
 
-// ---- Counting values that are not finite, by their bits: T is the signed integer of the float's width, kLargest the
-// bits of +infinity, or of the largest value where there is no infinity.
+// ---- Counting values that are not finite, by their bits: T is the signed integer of the float's width, kLargest has
+// the bits of +infinity, or of the largest value if the format has no infinity.
 
 template <class T, T kLargest, bool kInfinity>
 void count_non_finite(const void* data, std::size_t count, NonFinite& found) noexcept {
@@ -233,7 +233,7 @@ const ConvertTable kConvertTable = {
     .quantize = quantize,
     .dequantize = dequantize,
     .dequantize_accumulate = dequantize_accumulate,
-    // In the order of DType.
+    // The table's entries are in the order of DType.
     .count_non_finite = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
                          count_non_finite<std::int16_t, 0x7C00, true>, count_non_finite<std::int16_t, 0x7F80, true>,
                          count_non_finite<std::int32_t, 0x7F800000, true>,

@@ -9,7 +9,7 @@
 namespace tributary::kernels {
 namespace {
 
-/// So many bytes of the result are made and then counted, while they are still in a first cache of 32 KiB.
+/// Bytes of the result that are made and then counted as a block, while they are in a first cache of 32 KiB.
 constexpr std::size_t kCountedBytes = std::size_t{8} << 10;
 
 }  // namespace

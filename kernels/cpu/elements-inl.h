@@ -1,11 +1,11 @@
-// The twelve dtypes as reduce sees them: a wire form, an accumulator lane, and a load and a store between the two.
+// The twelve dtypes for reduce(): for each a wire form, an accumulator lane, and a load and a store between them.
 // Included once per target.
 //
-// Elements move in groups of four accumulator vectors: these are four wire vectors of an element as wide as its
-// accumulator, two of a 16-bit float, one of an 8-bit float. The order within a group is the cheapest on the target,
-// because store() undoes the order of load().
+// Elements move in groups of four accumulator vectors. These come from four wire vectors if an element is as wide as
+// its accumulator, from two for a 16-bit float, and from one for an 8-bit float. Each target uses its cheapest order
+// within a group, because store() undoes the order of load().
 
-/// An element that is its own accumulator. kVectors: 4, or 2 where smaller groups are faster.
+/// An element whose accumulator has the same type. kVectors: 4, or 2 where smaller groups are faster.
 template <class T, int kVectors>
 struct Plain {
   using Lane = T;
@@ -20,7 +20,7 @@ struct Plain {
       c = load_vector<T>(from + 2 * step);
       d = load_vector<T>(from + 3 * step);
     } else {
-      c = d = b;  // dead: nothing stores them
+      c = d = b;  // these values are not used: no code stores them
     }
   }
 
@@ -36,13 +36,13 @@ struct Plain {
   }
 };
 
-/// A float as a signed integer whose order is that of min (or max): T has the float's width, kLargest is the bit
-/// pattern of +infinity, or of the largest value where there is no infinity.
+/// A float as a signed integer in the order that min (or max) needs: T has the float's width, kLargest is the bit
+/// pattern of +infinity, or of the largest value if the format has no infinity.
 ///
-/// Flipping the magnitude of negative numbers gives integers in the order -NaN, -inf, ..., -0, +0, ..., +inf, +NaN. As
-/// the integers wrap, both kinds of NaN are neighbours: an offset puts the wrap before +NaN for min, so that every NaN
-/// is below every number, and after -NaN for max. One integer minimum then does all of IEEE 754-2019 minimum, with the
-/// same bits on every target.
+/// Flipping the magnitude of negative numbers gives integers in the order -NaN, -inf, ..., -0, +0, ..., +inf, +NaN.
+/// Because the integers wrap, both kinds of NaN are neighbours. For min, an offset puts the wrap before +NaN, so that
+/// every NaN is below every number; for max, it puts the wrap after -NaN. One integer minimum then gives the whole IEEE
+/// 754-2019 minimum, with the same bits on every target.
 template <class T, T kLargest, T kQuiet, bool kMin, int kVectors>
 struct Ordered {
   using Lane = T;
@@ -51,11 +51,11 @@ struct Ordered {
   static constexpr std::size_t kElementBytes = sizeof(T);
   static constexpr std::size_t kGroupVectors = kVectors;
   static constexpr T kMagnitude = hwy::LimitsMax<T>();
-  static constexpr U kCut = static_cast<U>(kMagnitude) + 1;  // the least T
+  static constexpr U kCut = static_cast<U>(kMagnitude) + 1;  // the smallest T
   static constexpr T kOffset = static_cast<T>(kMin ? static_cast<U>(kCut - static_cast<U>(kLargest) - 1)
                                                    : static_cast<U>(kCut + static_cast<U>(kLargest) + 1));
 
-  /// v ^ (its sign in every bit & kMagnitude)
+  /// Returns v ^ (v's sign in every bit & kMagnitude).
   static HWY_INLINE Vec<T> flip(Vec<T> v) {
 #if HWY_TARGET == HWY_AVX3
     constexpr int kFirstXorSecondAndThird = 0x78;
@@ -65,8 +65,8 @@ struct Ordered {
     return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), set<T>(kMagnitude)));
 #endif
   }
-  // Unsigned additions and subtractions: on NEON a signed addition is the compiler's own, and the compiler may assume
-  // that it never overflows, and compare without the offset.
+  // Unsigned additions and subtractions: on NEON a signed addition is an operation of the compiler, which may assume
+  // that it never overflows, and may then compare without the offset.
   static HWY_INLINE Vec<T> key(Vec<T> bits) { return as<T>(hn::Add(as<U>(flip(bits)), as<U>(set<T>(kOffset)))); }
   static HWY_INLINE Vec<T> unkey(Vec<T> v) {
     const auto bits = flip(as<T>(hn::Sub(as<U>(v), as<U>(set<T>(kOffset)))));
@@ -88,8 +88,9 @@ struct Ordered {
   }
 };
 
-/// float32 or float64 for min and max by the float instructions (see Least and Greatest). MINPS may return a signalling
-/// NaN; the store makes it quiet. T is the signed integer of F's width, kInfinity and kQuiet are bit patterns of F.
+/// An element of float32 or float64 for min and max by float instructions (see Least and Greatest). MINPS may return a
+/// signalling NaN; the store makes it quiet. T is the signed integer of F's width; kInfinity and kQuiet are bit
+/// patterns of F.
 template <class F, class T, T kInfinity, T kQuiet, int kVectors>
 struct Quieted : Plain<F, kVectors> {
   static HWY_INLINE Vec<F> quieted(Vec<F> v) {
@@ -102,8 +103,8 @@ struct Quieted : Plain<F, kVectors> {
   }
 };
 
-/// The small floats: a group of four float32 vectors comes from two wire vectors of 16-bit elements, or from one of
-/// bytes. kOrder: see lanes-inl.h.
+/// The small floats: a group of four float32 vectors comes from two wire vectors of 16-bit elements, or from one vector
+/// of bytes. kOrder: see lanes-inl.h.
 template <Order kOrder>
 struct Float16 {
   using Lane = float;

@@ -1,8 +1,8 @@
 // float16, and the general way to narrow a float32 to a format of fewer bits. Included once per target.
 
-/// Rounds to nearest even by integer arithmetic; returns the format's bits in the low end of each lane. kInfinity: the
-/// all-ones exponent means infinity and NaN; without it, only the all-ones pattern is NaN, and a value beyond the
-/// largest becomes that NaN unless it saturates.
+/// Rounds to nearest even by integer arithmetic; returns the format's bits in the low end of each lane. With kInfinity,
+/// the all-ones exponent means infinity and NaN. Without it, only the all-ones pattern is NaN, and a value beyond the
+/// largest becomes NaN unless it saturates.
 template <int kExponentBits, int kMantissaBits, bool kInfinity, Overflow kOverflow>
 HWY_INLINE Vec<std::uint32_t> encode_small(Vec<float> value) {
   using U = std::uint32_t;
@@ -16,8 +16,8 @@ HWY_INLINE Vec<std::uint32_t> encode_small(Vec<float> value) {
   constexpr U kBeyond = kOverflow == Overflow::saturate ? kLargest : kInfinity ? kExponentMask : kNaN;
   constexpr U kSmallestNormal = static_cast<U>(127 + 1 - kBias) << 23;
   constexpr U kRebias = static_cast<U>(127 - kBias) << kMantissaBits;
-  // The last place of this float32 is worth the format's smallest subnormal: adding it rounds a small value to a
-  // multiple of that subnormal.
+  // The last bit of this float32 has the value of the format's smallest subnormal, so an addition of it rounds a small
+  // value to a multiple of that subnormal.
   constexpr U kMagic = static_cast<U>(127 + 1 - kBias + kShift) << 23;
 
   const auto bits = as<U>(value);
@@ -71,8 +71,8 @@ HWY_INLINE void widen_float16(Vec<std::uint16_t> wire, Vec<float>& first, Vec<fl
 template <Order kOrder>
 HWY_INLINE void load_float16(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
 #if TRIBUTARY_F16 == TRIBUTARY_F16_HALVES && HWY_ARCH_X86
-  // From memory the conversion is one arithmetic operation. From a register it takes a shuffle across the vector, too,
-  // and for the upper half a third operation.
+  // A conversion from memory is one arithmetic operation. A conversion from a register also needs a shuffle across the
+  // vector, and for the upper half a third operation.
   const std::size_t step = vector_bytes() / 2;
   const auto widened = [from](std::size_t offset) HWY_ATTR {
     const hn::Half<Tag<std::uint8_t>> bytes;
@@ -89,7 +89,7 @@ HWY_INLINE void load_float16(const std::uint8_t* from, Vec<float>& a, Vec<float>
 #endif
 }
 
-/// Replaces larger values by the largest float16. A NaN stays: its comparison is false.
+/// Replaces larger values by the largest float16. A NaN stays, because its comparison is false.
 HWY_INLINE Vec<float> clamp_to_float16(Vec<float> value) {
   const auto largest = set<float>(65504.0F);
   return hn::IfThenElse(hn::Gt(hn::Abs(value), largest), hn::CopySign(largest, value), value);
@@ -120,7 +120,7 @@ HWY_INLINE Vec<std::uint16_t> narrow_float16(Vec<float> first, Vec<float> second
 template <Overflow kOverflow, Order kOrder, bool kStream>
 HWY_INLINE void store_float16(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
 #if TRIBUTARY_F16 == TRIBUTARY_F16_HALVES && HWY_ARCH_X86
-  if constexpr (!kStream) {  // each half is stored alone: joining two would take a shuffle
+  if constexpr (!kStream) {  // stores each half alone, because joining them needs a shuffle
     const std::size_t step = vector_bytes() / 2;
     const auto store = [to](Vec<float> value, std::size_t offset) HWY_ATTR {
       const hn::Half<Tag<std::uint8_t>> bytes;

@@ -2,10 +2,10 @@
 // a float32 operation and a conversion back. The bits are the same. Included once per target that has the instructions.
 //
 // reduce() rounds the float32 result to float16. A product of two float16 has 22 bits, so float32 holds it exactly (its
-// magnitude is between 2^-48 and 2^32), and both ways round once. A sum is rounded twice, to 24 bits and then to 11,
-// which equals one rounding to 11 because 24 >= 2 * 11 + 2; below float16's normal range every sum is exact. Source: S.
-// A. Figueroa, "When is Double Rounding Innocuous?", ACM SIGNUM Newsletter 30 (1995), 21-26. Three inputs are another
-// matter: the sum of the first two would be rounded before the third is added.
+// magnitude is between 2^-48 and 2^32), and both ways round once. A sum is rounded twice, to 24 bits and then to 11
+// bits. This equals one rounding to 11 bits, because 24 >= 2 * 11 + 2; below float16's normal range every sum is exact.
+// Source: S. A. Figueroa, "When is Double Rounding Innocuous?", ACM SIGNUM Newsletter 30 (1995), 21-26. For three
+// inputs this does not hold: the sum of the first two would be rounded before the third is added.
 //
 // These instructions never take subnormals for zero.
 

@@ -1,5 +1,5 @@
-// The two float8 formats of OCP, by way of float16: both are a float16 with fewer bits, in the upper byte of a 16-bit
-// lane. Included once per target.
+// The two float8 formats of OCP, converted through float16: both are a float16 with fewer bits, in the upper byte of a
+// 16-bit lane. Included once per target.
 
 /// e5m2 is the upper byte of a float16.
 struct E5M2 {
@@ -14,7 +14,7 @@ struct E5M2 {
 };
 
 /// An e4m3 shifted down by one bit is a float16 with 2^-8 of its value (the biases are 7 and 15), subnormals included.
-/// Its NaN, the all-ones pattern, is made a float16 NaN.
+/// The code turns its NaN, the all-ones pattern, into a float16 NaN.
 struct E4M3 {
   static constexpr int kExponentBits = 4;
   static constexpr int kMantissaBits = 3;

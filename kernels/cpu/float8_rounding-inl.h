@@ -1,12 +1,12 @@
 // float32 to float8 on AVX-512: 64 elements in 40 operations. Included once per target, after float8-inl.h's formats.
 //
-// An addition rounds a float32 to m bits of mantissa: the number added is 2^(23-m) times the value's own power of two,
-// so the last place of the sum is worth as much as the format's. For values below the format's normal numbers the power
-// is that of the smallest normal number, and the same addition rounds to subnormals. The bits of the sum are an
-// exponent, zeros and, in the lowest places, the rounded mantissa with its leading one. Mantissa plus exponent << m is
-// the code plus a constant; one multiply-and-add of 16-bit halves computes it.
+// An addition rounds a float32 to m bits of mantissa: the added number is 2^(23-m) times the value's own power of two,
+// so the last bit of the sum has the value of the format's last bit. For values below the format's normal numbers the
+// code takes the power of the smallest normal number, and the same addition rounds to subnormals. The bits of the sum
+// are an exponent, zeros and, in the lowest places, the rounded mantissa with its leading one. Mantissa plus exponent
+// << m is the format's code plus a constant; one multiply-and-add of 16-bit halves computes it.
 
-/// Returns the bound to which magnitudes are cut before rounding: it rounds to the code of all that lies beyond.
+/// Returns the bound to which magnitudes are cut before rounding: the bound rounds to the code for all larger values.
 template <class Format, Overflow kOverflow>
 HWY_INLINE __m512 float8_bound() {
   if constexpr (Format::kInfinity)
@@ -17,7 +17,8 @@ HWY_INLINE __m512 float8_bound() {
 template <class Format>
 struct Float8Layout {
   static constexpr int kMantissaBits = Format::kMantissaBits;
-  static constexpr int kExponentMin = 127 + 2 - (1 << (Format::kExponentBits - 1));  // float32's, of the least normal
+  static constexpr int kExponentMin =
+      127 + 2 - (1 << (Format::kExponentBits - 1));  // float32's, of the smallest normal
   static constexpr int kAdded = 23 - kMantissaBits;
   // In a 16-bit lane the exponent stands at bit 7, as in the upper half of a float32, and the code ends there.
   static constexpr int kBelow = 7 - kMantissaBits;
@@ -32,7 +33,8 @@ HWY_INLINE __m512i float8_code(__m512 value, __m512 bound) {
   const __m512 magnitude = _mm512_range_ps(value, bound, kLesserMagnitudeWithoutSign);
   const __m512 power = _mm512_max_ps(_mm512_and_ps(magnitude, _mm512_castsi512_ps(_mm512_set1_epi32(0x7F800000))),
                                      _mm512_castsi512_ps(_mm512_set1_epi32(Layout::kExponentMin << 23)));
-  // An addition: a fused multiply-and-add costs the same, but a hundred times as much where a value is subnormal.
+  // This is an addition: a fused multiply-and-add costs the same for normal values, but a hundred times as much for a
+  // subnormal value.
   const __m512 larger =
       _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(power), _mm512_set1_epi32(Layout::kAdded << 23)));
   const __m512i rounded = _mm512_castps_si512(_mm512_add_ps(magnitude, larger));
@@ -46,16 +48,16 @@ HWY_INLINE __m512i float8_words(__m512 first, __m512 second, __m512 bound) {
   return _mm512_srli_epi16(_mm512_sub_epi16(both, _mm512_set1_epi16(Layout::kOffset)), Layout::kBelow);
 }
 
-/// Returns bytes with the signs of the elements: packing with signed saturation keeps signs. The other bits are of no
-/// use.
+/// Returns bytes with the signs of the elements: packing with signed saturation keeps signs. The other bits have no
+/// meaning.
 HWY_INLINE __m512i signs_as_bytes(__m512 a, __m512 b, __m512 c, __m512 d) {
   return _mm512_packs_epi16(_mm512_packs_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)),
                             _mm512_packs_epi32(_mm512_castps_si512(c), _mm512_castps_si512(d)));
 }
 
-/// Packing works in lanes of 128 bits, each with four bytes of a, b, c and d. This puts the bytes into the order of
-/// memory, or into that of widen_float8: a and c in the even and odd bytes of the lower half, b and d in those of the
-/// upper.
+/// Packing works in lanes of 128 bits, each with four bytes of a, b, c and d. This function puts the bytes into the
+/// order of memory, or into the order of widen_float8: a and c in the even and odd bytes of the lower half, b and d in
+/// the even and odd bytes of the upper half.
 template <Order kOrder>
 HWY_INLINE __m512i packed_in_order(__m512i packed) {
   if constexpr (kOrder == Order::sequential) {

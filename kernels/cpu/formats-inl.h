@@ -1,4 +1,5 @@
-// All headers that know a dtype's bits, in order of dependency. Included once per target, inside its namespace.
+// Includes all headers that know a dtype's bits, in order of dependency. Included once per target, inside its
+// namespace.
 #include "kernels/cpu/lanes-inl.h"
 //
 #include "kernels/cpu/float16-inl.h"

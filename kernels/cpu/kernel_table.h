@@ -16,19 +16,19 @@ struct ReduceArgs {
   std::size_t inputs_count;  // 1..kReduceInputsMax
   void* out;
   std::size_t count;
-  std::uint32_t divisor;  // 1 for every op but avg
-  bool stream;            // write the result past the caches; then out is none of the inputs
+  std::uint32_t divisor;  // 1 for every op except avg
+  bool stream;            // write the result past the caches; `out` must then be none of the inputs
   bool ahead = false;     // the arrays do not fit in the second cache
-  // For ReduceTable::weighted alone:
-  const double* weights = nullptr;  // one for each input
-  double quotient = 1;              // positive
+  // Members for ReduceTable::weighted alone:
+  const double* weights = nullptr;  // one weight for each input
+  double quotient = 1;              // divisor of the weighted sum, positive
   double largest = 0;               // largest value of the dtype
 };
 using ReduceFunction = void (*)(const ReduceArgs&) noexcept;
 
 struct ReduceTable {
   ReduceFunction functions[kDTypeCount][kReduceOpCount];
-  /// Makes the sum of the weighted inputs, in input order, divided by the quotient; a finite sum gives at most
+  /// Sums the weighted inputs, in input order, and divides by `quotient`; the result of a finite sum is at most
   /// `largest`. Weights, products, sums and quotients are rounded to the accumulator's type. Null for integers.
   ReduceFunction weighted[kDTypeCount];
 };
@@ -49,15 +49,15 @@ inline constexpr DType kSmallFormats[kSmallFormatCount] = {DType::float16, DType
                                                            DType::float8_e5m2};
 
 struct SmallFormatKernels {
-  ConvertFunction narrow[2][2];   // from float32; by Overflow, then by whether it counts
-  ConvertFunction widen[2];       // to float32; by whether it counts
-  ConvertFunction accumulate[2];  // onto float32; by whether it counts
+  ConvertFunction narrow[2][2];   // from float32; indices: Overflow, then 1 if it counts
+  ConvertFunction widen[2];       // to float32; index: 1 if it counts
+  ConvertFunction accumulate[2];  // added to float32; index: 1 if it counts
 };
 
 struct QuantizeArgs {
   const void* in;
   void* out;
-  float* scales;  // quantize writes them, the others read them
+  float* scales;  // quantize writes the scales, the other kernels read them
   std::size_t count;
   std::size_t block;
   ConvertCounters* counters;  // may be null
@@ -75,7 +75,7 @@ struct ConvertTable {
   CountFunction count_non_finite[kDTypeCount];  // null for integers
 };
 
-/// Return the tables of a target, which must be one of available_targets().
+/// Functions that return the tables of a target, which must be one of available_targets().
 [[nodiscard]] const ReduceTable& reduce_table(Target target) noexcept;
 [[nodiscard]] const ConvertTable& convert_table(Target target) noexcept;
 

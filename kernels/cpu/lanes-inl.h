@@ -1,8 +1,8 @@
 // Moves elements from memory into accumulator lanes and back. Included once per target, inside its namespace.
 //
 // Memory is addressed in bytes: contributions lie where the network put them, at any alignment. The compiler does not
-// know the size of an SVE vector, so such vectors cannot be array elements or members: hence the names a, b, c and d
-// here and in the files that build on this one.
+// know the size of an SVE vector, so such vectors cannot be array elements or members. So this file, and the files that
+// use it, call them a, b, c and d.
 
 template <class T>
 using Tag = hn::ScalableTag<T>;
@@ -29,10 +29,10 @@ HWY_INLINE void store_vector(Vec<T> v, std::uint8_t* to) {
 }
 
 inline constexpr std::size_t kLineBytes = 64;
-// The distance of the prefetch: so far that memory has answered in time, so near that the data are in the same page and
-// still in the first-level cache. 512 to 4096 bytes were measured. Without prefetch a core waits for memory and
-// converts by turns: on an Emerald Rapids, bfloat16 from 64 MiB inputs runs at 0.8 of the rate of reading and writing,
-// with it at 0.93 to 1.0.
+// The distance of the prefetch in bytes. It is large enough that memory answers in time, and small enough that the data
+// are in the same page and stay in the first-level cache. 512 to 4096 bytes were measured. Without prefetch a core
+// waits for memory and converts by turns: on an Emerald Rapids, bfloat16 from 64 MiB inputs reaches 0.8 of the rate of
+// reading and writing; with prefetch it reaches 0.93 to 1.0.
 inline constexpr std::size_t kPrefetchBytes = 2048;
 
 /// Prefetches the bytes that a later group of `bytes` bytes reads from the same array.
@@ -40,9 +40,10 @@ HWY_INLINE void prefetch_ahead(const std::uint8_t* from, std::size_t bytes) {
   for (std::size_t line = 0; line < bytes; line += kLineBytes) hwy::Prefetch(from + kPrefetchBytes + line);
 }
 
-/// The distance for kernels that compute long on each line, so that few of their loads are under way at a time: it is
-/// larger, and the data go into the second cache, where more requests may wait. On an Emerald Rapids, float32 from
-/// memory to float8: 14.5 GB/s with prefetch_ahead(), 17.0 with this one; reading and writing alone reach 18.3.
+/// The distance in bytes for kernels that compute long on each cache line, and so have few loads under way at a time.
+/// It is larger, and the data go into the second cache, where more requests may wait. On an Emerald Rapids, float32
+/// from memory to float8 runs at 14.5 GB/s with prefetch_ahead() and at 17.0 GB/s with this distance; reading and
+/// writing alone reach 18.3 GB/s.
 inline constexpr std::size_t kPrefetchFarBytes = 16384;
 HWY_INLINE void prefetch_far_ahead(const std::uint8_t* from, std::size_t bytes) {
   constexpr int kToSecondCache = 2;
@@ -62,14 +63,14 @@ HWY_INLINE Vec<T> set(T value) {
 
 // ---- Splitting lanes into wider ones, and back.
 
-/// The order of the elements in the two vectors that one vector is widened to.
+/// The order of the elements in the two vectors into which one vector is widened.
 enum class Order {
-  native,      // the cheapest: good enough where the way back undoes it
-  sequential,  // as in memory
+  native,      // the cheapest order; it can be used where a later step undoes it
+  sequential,  // the order in memory
 };
 
-/// Extends words by zeros. The native order is that in which float16 is widened: halves, or even lanes and odd lanes
-/// (see target-inl.h).
+/// Extends words by zeros. The native order is the order in which float16 is widened: halves, or even lanes and odd
+/// lanes (see target-inl.h).
 template <Order kOrder>
 HWY_INLINE void split_words(Vec<std::uint16_t> words, Vec<std::uint32_t>& first, Vec<std::uint32_t>& second) {
   if constexpr (kOrder == Order::native && TRIBUTARY_F16 != TRIBUTARY_F16_HALVES) {
@@ -103,7 +104,8 @@ HWY_INLINE Vec<std::uint16_t> join_words(Vec<std::uint32_t> first, Vec<std::uint
   }
 }
 
-/// Puts every byte into the upper half of a 16-bit lane, over zeros. The native order is the even bytes, then the odd.
+/// Puts every byte into the upper half of a 16-bit lane, over zeros. The native order is the even bytes, then the odd
+/// bytes.
 template <Order kOrder>
 HWY_INLINE void split_bytes_to_upper(Vec<std::uint8_t> bytes, Vec<std::uint16_t>& first, Vec<std::uint16_t>& second) {
   if constexpr (kOrder == Order::native) {

@@ -36,12 +36,12 @@ HWY_INLINE void count_block(const float* in, std::size_t count, ConvertCounters&
   }
 }
 
-/// Writes `in` times `reciprocal`, rounded to the nearest whole numbers; no product exceeds 127 by half a step.
+/// Writes `in` times `reciprocal`, rounded to the nearest whole numbers; each product is below 127.5.
 template <bool kStream>
 HWY_INLINE void to_steps(const float* in, float reciprocal, std::int8_t* out, std::size_t count) {
   std::size_t i = 0;
 #if HWY_TARGET == HWY_AVX3
-  // Packs four vectors at a time: one by one, narrowing would take twice as many shuffles.
+  // Packs four vectors at a time: narrowing them one by one would take twice as many shuffles.
   const __m512 factor = _mm512_set1_ps(reciprocal);
   for (; count - i >= 64; i += 64) {
     const auto steps = [from = in + i, factor](std::size_t offset) HWY_ATTR {
@@ -95,7 +95,8 @@ HWY_INLINE void quantize_all(const QuantizeArgs& args) {
 
 void quantize(const QuantizeArgs& args) noexcept {
 #if HWY_TARGET == HWY_AVX3
-  // A block of a multiple of 64 is whole vectors of bytes: if the first vector is aligned, all are.
+  // A block of a multiple of 64 elements consists of whole vectors of bytes: if the first vector is aligned, all are
+  // aligned.
   if (args.stream && args.block % 64 == 0 && reinterpret_cast<std::uintptr_t>(args.out) % 64 == 0) {
     quantize_all<true>(args);
     return hwy::FlushStream();
@@ -144,7 +145,7 @@ HWY_INLINE void dequantize_all(const QuantizeArgs& args) {
 }
 
 void dequantize(const QuantizeArgs& args) noexcept {
-  // A block is whole vectors: if the first vector is aligned, all are.
+  // A block consists of whole vectors: if the first vector is aligned, all are aligned.
   const bool aligned = reinterpret_cast<std::uintptr_t>(args.out) % (hn::Lanes(BlockFloats()) * sizeof(float)) == 0;
   if (!args.stream || !aligned) return dequantize_all<false, false>(args);
   dequantize_all<false, true>(args);

@@ -11,11 +11,11 @@
 namespace tributary::kernels {
 namespace {
 
-/// The choices that the kernels make once for this machine.
+/// The values that are chosen once for this machine.
 struct Choice {
   const ReduceTable& table;
-  std::size_t ahead_bytes;   // larger inputs and results together do not stay in a core's own caches
-  std::size_t stream_bytes;  // if inputs and results together are larger, the result goes past the caches
+  std::size_t ahead_bytes;   // larger totals of inputs and result do not stay in a core's own caches
+  std::size_t stream_bytes;  // with a larger total of inputs and result, the result goes past the caches
 };
 
 const Choice& choice() noexcept {
@@ -34,7 +34,7 @@ ReduceArgs args_of(DType dtype, std::span<const void* const> inputs, void* out, 
                   .divisor = 1,
                   .stream = false,
                   .ahead = bytes > chosen.ahead_bytes};
-  // A result in place is never streamed: its lines have just been read.
+  // A result in place is never streamed: its cache lines have just been read.
   if (bytes > chosen.stream_bytes) args.stream = std::ranges::find(inputs, out) == inputs.end();
   return args;
 }

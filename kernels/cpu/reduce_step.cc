@@ -12,8 +12,9 @@
 namespace tributary::kernels {
 namespace {
 
-/// Returns by how many more bits the accumulator is scaled down. Where it is no wider than the element, rounding could
-/// lift the sum of values near the largest past the largest; one bit makes room, and the division gives it back.
+/// Returns the number of further bits by which the accumulator is scaled down. If the accumulator is not wider than the
+/// element, rounding could lift a sum of values near the largest value beyond it. One bit makes room, and the division
+/// gives this bit back.
 int headroom_of(DType dtype) noexcept {
   return accumulates_wider(dtype) ? 0 : 1;
 }

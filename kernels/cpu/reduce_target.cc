@@ -20,7 +20,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "kernels/cpu/float16_pairs-inl.h"
 #endif
 
-// ---- Operations on accumulator lanes: combine() joins two values, finish() treats the last one before it is rounded.
+// ---- Operations on accumulator lanes: combine() joins two values; finish() changes the last value before it is
+// rounded.
 
 template <class T>
 struct Sum {
@@ -37,7 +38,7 @@ struct Average {
   Divider<T> divide;
 };
 
-/// A weighted sum, for a step of an average. Every target rounds each product before it adds it.
+/// A weighted sum, for a step of an average. Every target rounds each product before the addition.
 template <class T>
 struct Weighted {
   static constexpr bool kWeighs = true;
@@ -83,8 +84,8 @@ struct Maximum {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// VRANGEPS orders the zeros, but of a number and a NaN it returns the number. So a comparison beside it finds the NaNs,
-// of two inputs at once, and they are put in at the end: if every step put them in, it would wait for two instructions
+// VRANGEPS orders the zeros, but from a number and a NaN it returns the number. So a separate comparison finds the NaNs
+// of two inputs at once, and they are put in at the end. If every step put NaNs in, it would wait for two instructions
 // instead of one.
 template <class T>
 using NanLanes = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
@@ -125,16 +126,17 @@ struct Greatest : RangeOp<T, kLarger> {
 };
 #elif HWY_ARCH_X86
 // Before AVX-512 x86 has no minimum that propagates NaN and orders the zeros: MINPS returns its second operand where
-// either is NaN or both are zero. Only in those cases do swapped operands give another result, and there the bitwise or
-// of the two results is right: -0 if either is -0, a NaN if either is NaN, because a NaN's exponent is all ones and a
-// bit of its fraction stays.
+// either is NaN or both are zero. Only in these cases do swapped operands change the result, and there the bitwise or
+// of the two results is right: it is -0 if either operand is -0, and a NaN if either is NaN, because a NaN's exponent
+// is all ones and a bit of its fraction stays.
 template <class T>
 struct Least : Minimum<T> {
   explicit HWY_INLINE Least(std::uint32_t divisor) : Minimum<T>(divisor) {}
   static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::Or(hn::Min(a, b), hn::Min(b, a)); }
 };
 
-// The greatest of two zeros is +0: so the sign is the and of the two results' signs, and all other bits are the or.
+// The greater of two zeros is +0. So the sign is the bitwise and of the two results' signs, and the other bits are the
+// bitwise or.
 template <class T>
 struct Greatest : Maximum<T> {
   explicit HWY_INLINE Greatest(std::uint32_t divisor) : Maximum<T>(divisor) {}
@@ -158,8 +160,8 @@ inline constexpr std::size_t kGroupBytesMax = 4 * HWY_MAX_BYTES;
 template <class Op>
 concept NansApart = Op::kNansApart;
 
-/// Combines the groups that locate(0) to locate(inputs_count - 1) point at, in this order, and stores the result. `out`
-/// may be one of them: nothing is stored before all are read.
+/// Combines the groups to which locate(0) to locate(inputs_count - 1) point, in this order, and stores the result.
+/// `out` may be one of them: the function reads all groups before it stores.
 template <class Element, bool kStream, class Op, class Locate>
 HWY_INLINE void reduce_group(std::size_t inputs_count, const Op& op, Locate locate, std::uint8_t* out) {
   using V = Vec<typename Element::Lane>;
@@ -189,9 +191,9 @@ HWY_INLINE void reduce_group(std::size_t inputs_count, const Op& op, Locate loca
 template <class Op>
 concept InPairs = Op::kInPairs;
 
-/// Combines the inputs kFirst to kFirst + kCount - 1 in pairs, and the pairs in pairs; kCount is a power of two. A
-/// chain of seven products would wait longer than the core can look ahead. (The build tells the compiler to keep this
-/// order.)
+/// Combines the inputs kFirst to kFirst + kCount - 1 in pairs, and the pairs in pairs again; kCount is a power of two.
+/// In a chain of seven products the waits would be longer than the core can look ahead. (The build tells the compiler
+/// to keep this order.)
 template <class Element, class Op, std::size_t kFirst, std::size_t kCount, class Locate, class V>
 HWY_INLINE void combine_in_pairs(Locate locate, V& a, V& b, V& c, V& d) {
   if constexpr (kCount == 1) {
@@ -213,7 +215,7 @@ HWY_INLINE void reduce_group(std::size_t inputs_count, const Op&, Locate locate,
   using T = typename Element::Lane;
   Vec<T> a, b, c, d, x, y, z, w;
   Element::load(locate(0), a, b, c, d);
-  // Inputs are compared in pairs; where their number is odd, the first is compared with itself.
+  // Inputs are compared in pairs; if their number is odd, the first input is compared with itself.
   const bool odd = inputs_count % 2 != 0;
   NanLanes<T> in_a = 0, in_b = 0, in_c = 0, in_d = 0;
   const auto mark = [&](Vec<T> p, Vec<T> q, Vec<T> r, Vec<T> s) HWY_ATTR {
@@ -251,11 +253,11 @@ HWY_INLINE void reduce_group(std::size_t inputs_count, const Op&, Locate locate,
 // ---- A whole call.
 
 struct Range {
-  std::size_t begin;  // bytes from the start of every array
+  std::size_t begin;  // offset in bytes in every array
   std::size_t end;
 };
 
-/// Reduces less than a group in scratch memory, with the arithmetic of a whole group, so that it gives the same bits.
+/// Reduces a part of a group in scratch memory, with the arithmetic of a whole group, so that it gives the same bits.
 template <class Element, class Op>
 HWY_NOINLINE void reduce_partial(const ReduceArgs& args, const Op& op, Range range) {
   alignas(64) std::uint8_t scratch[kGroupBytesMax] = {};
@@ -272,12 +274,12 @@ HWY_NOINLINE void reduce_partial(const ReduceArgs& args, const Op& op, Range ran
 /// The way of a call through its arrays.
 enum class Walk {
   cached,    // the arrays are in the first two caches
-  ahead,     // they are beyond: each group prefetches for a later one
-  streamed,  // as ahead, and the result goes past the caches
+  ahead,     // the arrays are beyond these caches: each group prefetches for a later group
+  streamed,  // like `ahead`, and the result goes past the caches
 };
 
 /// Reduces whole groups, then a partial one. kInputs: the number of inputs, so that the compiler keeps their addresses
-/// in registers; 0 for any number.
+/// in registers; 0: any number.
 template <class Element, Walk kWalk, std::size_t kInputs, class Op>
 HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) {
   const std::size_t inputs_count = kInputs != 0 ? kInputs : args.inputs_count;
@@ -310,7 +312,8 @@ HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) 
   if (offset < range.end) reduce_partial<Element>(args, op, {offset, range.end});
 }
 
-/// Streaming stores go past the caches in whole aligned vectors; ordinary stores write the bytes before the first.
+/// Streaming stores go past the caches in whole aligned vectors; ordinary stores write the bytes before the first such
+/// vector.
 template <class Element, class Op>
 HWY_INLINE void reduce_streamed(const ReduceArgs& args, const Op& op, std::size_t bytes) {
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(args.out) % vector_bytes();
@@ -319,7 +322,7 @@ HWY_INLINE void reduce_streamed(const ReduceArgs& args, const Op& op, std::size_
     return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
   if (head > 0) reduce_partial<Element>(args, op, {0, head});
   reduce_range<Element, Walk::streamed, 0>(args, op, {head, bytes});
-  hwy::FlushStream();  // so that another core may read the result
+  hwy::FlushStream();  // so that other cores may read the result
 }
 
 template <class Op>
@@ -337,8 +340,8 @@ void run(const ReduceArgs& args) noexcept {
   const std::size_t bytes = args.count * Element::kElementBytes;
   if (args.stream) return reduce_streamed<Streamed>(args, op, bytes);
   if (args.ahead) return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
-  // Code for a fixed number of inputs: for sums, which nearly every call asks for, and for operations that do little
-  // for each element. The others would not gain.
+  // True for operations that get code for fixed numbers of inputs: sums, which are nearly all calls, and operations
+  // with little work for each element. Other operations would not become faster.
   constexpr bool kWidens = sizeof(typename Element::Lane) != Element::kElementBytes;
   constexpr bool kSums = std::is_same_v<Op<float>, Sum<float>>;
   constexpr bool kDivides = std::is_same_v<Op<float>, Average<float>> || Weighs<Op<float>>;
@@ -362,7 +365,7 @@ void run(const ReduceArgs& args) noexcept {
 // ---- The table.
 
 // Beyond the caches smaller groups are faster: on a Zen 4, two float32 inputs run at 31 GB/s with 128 bytes of each by
-// turns, at 27 with 256.
+// turns, and at 27 GB/s with 256 bytes.
 inline constexpr int kStreamVectors = HWY_MAX_BYTES == 64 ? 2 : 4;
 
 template <class T, template <class> class Op>
@@ -376,8 +379,8 @@ template <class T, T kLargest, T kQuiet>
 inline constexpr ReduceFunction greatest =
     run<Ordered<T, kLargest, kQuiet, false, 4>, Ordered<T, kLargest, kQuiet, false, kStreamVectors>, Maximum>;
 
-/// min and max of float32 and float64: on x86 by float instructions, which take three operations where integers take
-/// four.
+/// min and max of float32 and float64: on x86 by float instructions, which take three operations instead of four for
+/// integers.
 #if HWY_TARGET == HWY_AVX3
 template <class F, class T, T kInfinity, T kQuiet>
 inline constexpr ReduceFunction least_float = plain<F, Least>;
@@ -401,7 +404,7 @@ template <class Element, template <class> class Op>
 inline constexpr ReduceFunction widened = run<Element, Element, Op>;
 
 #if TRIBUTARY_FP16_INSTRUCTIONS
-/// Combines two inputs by float16_pairs-inl.h, any other number in float32.
+/// Combines two inputs by float16_pairs-inl.h, and other numbers of inputs in float32.
 template <class Pair, template <class> class Op>
 void run_float16(const ReduceArgs& args) noexcept {
   if (args.inputs_count != 2) return run<Float16<Order::native>, Float16<Order::native>, Op>(args);
@@ -435,7 +438,7 @@ using E5M2Native = Float8<E5M2, Order::native>;
 
 extern const ReduceTable kReduceTable;
 
-// In the order of DType and ReduceOp.
+// The table's entries are in the order of DType and ReduceOp.
 const ReduceTable kReduceTable = {
     .functions =
         {

@@ -44,7 +44,7 @@ void accumulate(const ConvertArgs& args) noexcept {
                                 {.counters = args.counters});
 }
 
-/// The reference counts if it is given counters, so both columns of the table are the same function.
+/// The reference counts if it gets counters, so both columns of the table are the same function.
 template <DType kDType>
 constexpr SmallFormatKernels small_format = {
     .narrow = {{narrow<kDType, Overflow::to_infinity>, narrow<kDType, Overflow::to_infinity>},

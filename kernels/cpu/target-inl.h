@@ -1,13 +1,14 @@
 // Opens one target: sets Highway to it and names its namespace. The build compiles each *_target.cc once per target,
 // with
-//   TRIBUTARY_TARGET             its name here: sse4, avx2, avx3, avx3_bf16, avx3_fp16, neon, sve
+//   TRIBUTARY_TARGET             the target's name in this project: sse4, avx2, avx3, avx3_bf16, avx3_fp16, neon, sve
 //   TRIBUTARY_HWY_TARGET         the Highway target whose operations it uses
 //   TRIBUTARY_BF16_INSTRUCTIONS  1 for avx3_bf16 and avx3_fp16: AVX-512 with its bfloat16 conversions, for which
 //                                Highway 1.0.3 has no target
 //   TRIBUTARY_FP16_INSTRUCTIONS  1 for avx3_fp16: AVX-512's float16 arithmetic, too
-// One object per target keeps each compilation short. As in Highway's own foreach_target.h, a pragma switches the
-// instruction set on for the target's namespace alone, and no compiler flag does: an inline function of the standard
-// library that is compiled here must run everywhere, because the linker keeps one copy of it for the whole program.
+// One object per target keeps each compilation short. As in Highway's own foreach_target.h, a pragma turns the
+// instruction set on for the target's namespace alone. A compiler flag must not do it: an inline function of the
+// standard library that is compiled here must run on every machine, because the linker keeps one copy of it for the
+// whole program.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +24,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
-// Adds the instructions that Highway's target lacks, in the one way that both compilers understand.
+// Adds the instructions that Highway's target lacks, in a form that both compilers understand.
 #if TRIBUTARY_BF16_INSTRUCTIONS
 #undef HWY_TARGET_STR
 #if TRIBUTARY_FP16_INSTRUCTIONS

@@ -90,7 +90,7 @@ TargetList detect() noexcept {
   list.add(Target::neon, true);
   const bool sve = (getauxval(AT_HWCAP) & HWCAP_SVE) != 0;
   list.add(Target::sve, sve);
-  // The low 16 bits of the answer are the vector length in bytes.
+  // The low 16 bits of the result are the vector length in bytes.
   if (sve && (static_cast<unsigned long>(prctl(PR_SVE_GET_VL)) & 0xFFFF) <= kNeonBytes) list.active = Target::neon;
   return list;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The weighted sum of which a step of an average consists, on the machine's best target.
+// The weighted sum for a step of an average, on the machine's best target.
 #include <cstddef>
 #include <span>
 
@@ -7,8 +7,8 @@
 
 namespace tributary::kernels {
 
-/// Calls ReduceTable::weighted (see kernel_table.h) for 1 to kReduceInputsMax inputs of a float type. `out` may lie as
-/// in reduce().
+/// Calls ReduceTable::weighted (see kernel_table.h) for 1 to kReduceInputsMax inputs of a float type. `out` may overlap
+/// inputs as in reduce().
 void weighted_sum(DType dtype, std::span<const void* const> inputs, std::span<const double> weights, double quotient,
                   void* out, std::size_t count) noexcept;
 

@@ -1,6 +1,6 @@
 #pragma once
-// The arguments that the host gives to the device kernels; both include this header. So does every .cu file: it keeps
-// to C++20, without Result.
+// The arguments that the host gives to the device kernels. The host's code and every .cu file include this header, so
+// it uses C++20 alone, without Result.
 #include <cstddef>
 #include <cstdint>
 
@@ -20,17 +20,17 @@ struct Reciprocal {
 };
 
 [[nodiscard]] constexpr Reciprocal reciprocal_of(std::uint32_t divisor, bool wide) noexcept {
-  std::uint32_t log = 0;  // becomes the least with 2^log >= divisor
+  std::uint32_t log = 0;  // becomes the smallest number with 2^log >= divisor
   while (log < 32 && (std::uint64_t{1} << log) < divisor) ++log;
   const std::uint64_t excess = (std::uint64_t{1} << log) - divisor;
-  // floor(excess * 2^bits / divisor), a digit of 32 bits at a time. The excess is less than the divisor.
+  // floor(excess * 2^bits / divisor), a digit of 32 bits at a time. The excess is smaller than the divisor.
   std::uint64_t quotient = (excess << 32) / divisor;
   if (wide) quotient = (quotient << 32) | ((((excess << 32) % divisor) << 32) / divisor);
   return {quotient + 1, log > 0 ? 1U : 0U, log > 0 ? log - 1 : 0U};
 }
 
 /// Divides the arrays of one launch: `head` elements up to the first 16-byte boundary, then `vectors` of 16 bytes, then
-/// the remaining elements. Where the arrays have no common boundary, `vectors` is 0 and every element moves alone.
+/// the remaining elements. If the arrays have no common boundary, `vectors` is 0 and every element moves alone.
 struct Split {
   std::uint64_t head;
   std::uint64_t vectors;
@@ -61,18 +61,18 @@ struct QuantizeArguments {
   std::uint64_t count;
   Reciprocal by_block;    // divides by `block` in 64 bits
   std::uint32_t block;    // elements, a multiple of 32
-  std::uint32_t lanes;    // how many share a block: 8, 16 or 32, each with at most two groups of four elements
-  std::uint32_t aligned;  // not 0: a group of four elements can move as one, 16 bytes of float32 and 4 of int8
+  std::uint32_t lanes;    // number of lanes for a block: 8, 16 or 32, each with at most two groups of four elements
+  std::uint32_t aligned;  // not 0: a group of four elements moves at once, 16 bytes of float32 and 4 of int8
   std::uint32_t padding;
 };
 
 /// One tensor of a pack. All tensors are cut into chunks of kChunkBytes, which are numbered in order, so that blocks
-/// share the work evenly however the sizes differ.
+/// share the work evenly even if the sizes differ.
 struct PackEntry {
   std::uint64_t tensor;  // device address
   std::uint64_t offset;  // bytes from the start of the packed buffer
   std::uint64_t bytes;
-  std::uint64_t first_chunk;  // how many chunks the tensors before this one have
+  std::uint64_t first_chunk;  // number of chunks of all earlier tensors
 };
 static_assert(sizeof(PackEntry) == 32);
 

@@ -3,7 +3,8 @@
 
 namespace tributary::kernels::cuda {
 
-/// Makes a context current on this thread as long as this object lives; then the former one is current again.
+/// Makes a context current on this thread as long as this object lives; afterwards the earlier context is current
+/// again.
 class CurrentContext {
  public:
   CurrentContext(CudaDriver& driver, ContextHandle context) : driver_(driver), result_(driver.context_push(context)) {}

@@ -1,6 +1,6 @@
 #pragma once
-// Memory, streams and times on a device, for tests and benchmarks: a failure throws, because there is no caller that
-// could use an Error.
+// Memory, streams and times on a device, for tests and benchmarks: a failure throws, because no caller could use an
+// Error.
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -22,7 +22,7 @@ inline void require(const Status& status) {
 /// The first device of this host with the kernels loaded; its primary context is current on the thread that opened it.
 class Device {
  public:
-  /// Returns the device, or the sentence that says why there is none.
+  /// Returns the device, or a sentence with the reason why there is none.
   static Result<std::unique_ptr<Device>> open() {
     auto driver = open_cuda_driver();
     if (!driver) return std::unexpected(driver.error());
@@ -63,7 +63,7 @@ class Device {
   StreamHandle stream_ = nullptr;
 };
 
-/// Bytes in device memory, at an offset from a multiple of 256.
+/// Bytes in device memory, at an address with an offset from a multiple of 256.
 class DeviceArray {
  public:
   DeviceArray(Device& device, std::size_t bytes, std::size_t misalignment = 0)

@@ -1,4 +1,4 @@
-// The real driver: it makes every call by its symbol in libcuda.so.1.
+// The real driver: it makes every call through its symbol in libcuda.so.1.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using Code = int;
 
-// The symbols have the version suffixes that cuda.h's macros add.
+// The symbols' names have the version suffixes that cuda.h's macros add.
 struct Calls {
   Code (*init)(unsigned);
   Code (*driver_version)(int*);
@@ -174,7 +174,7 @@ class BoundDriver final : public CudaDriver {
   Calls calls_;
 };
 
-/// Fills in the calls, and remembers the name of the first that is missing.
+/// Fills in the calls, and remembers the name of the first missing call.
 class Binder {
  public:
   explicit Binder(SymbolSource& symbols) : symbols_(symbols) {}
@@ -185,7 +185,7 @@ class Binder {
     if (call == nullptr && missing_ == nullptr) missing_ = name;
     return *this;
   }
-  /// A call that older drivers lack, and that the program can do without.
+  /// Fills in a call that older drivers lack, and that the program does not need.
   template <class Function>
   void optional(Function*& call, const char* name) {
     call = reinterpret_cast<Function*>(symbols_.find(name));
@@ -265,7 +265,7 @@ Result<CudaDriver*> cuda_driver_of_process() {
   static std::atomic<CudaDriver*> found{nullptr};
   static std::atomic<unsigned long long> loads_seen{0};
   if (CudaDriver* const driver = found.load(std::memory_order_acquire)) return driver;
-  unsigned long long loads = 0;  // libraries loaded since the process began
+  unsigned long long loads = 0;  // number of libraries loaded since the process began
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
         *static_cast<unsigned long long*>(out) = info->dlpi_adds;

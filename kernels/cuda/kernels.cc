@@ -12,7 +12,7 @@
 namespace tributary::kernels::cuda {
 namespace {
 
-constexpr int kCapabilityMin = 75;  // major 7, minor 5: the oldest that the code is built for
+constexpr int kCapabilityMin = 75;  // major 7, minor 5: the oldest for which the code is built
 constexpr std::uint32_t kMultiprocessorsPerLittleBlock = 4;
 constexpr DType kSmall[] = {DType::float16, DType::bfloat16, DType::float8_e4m3, DType::float8_e5m2};
 

@@ -1,5 +1,5 @@
 #pragma once
-// Computes which part of an array can move in whole vectors.
+// Computes the part of an array that can move in whole vectors.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -9,12 +9,12 @@
 
 namespace tributary::kernels::cuda {
 
-/// Returns the elements from `address`, a multiple of their size, to the next 16-byte boundary.
+/// Returns the number of elements from `address`, which is a multiple of their size, to the next 16-byte boundary.
 [[nodiscard]] constexpr std::uint64_t elements_to_boundary(DeviceAddress address, std::size_t size) noexcept {
   return (kVectorBytes - address % kVectorBytes) % kVectorBytes / size;
 }
 
-/// Where all addresses are equal modulo 16, vectors move from the first boundary on; else there are none.
+/// If all addresses are equal modulo 16, vectors move from the first boundary on; else there are no vectors.
 [[nodiscard]] constexpr Split split_of_reduce(std::span<const DeviceAddress> inputs, DeviceAddress out,
                                               std::uint64_t count, std::size_t size) noexcept {
   const bool alike =
@@ -25,7 +25,7 @@ namespace tributary::kernels::cuda {
 }
 
 /// Groups of four elements move from the first element at which the floats are at a multiple of 16 and the others at a
-/// multiple of 4 * size; without such an element there are none.
+/// multiple of 4 * size; without such an element there are no groups.
 [[nodiscard]] constexpr Split split_of_convert(DeviceAddress floats, DeviceAddress others, std::uint64_t count,
                                                std::size_t size) noexcept {
   constexpr std::uint64_t kFour = 4;
@@ -34,7 +34,8 @@ namespace tributary::kernels::cuda {
   return {head, (count - head) / kFour};
 }
 
-/// Returns the arguments without the addresses: how lanes share a block, and whether groups of four move as one.
+/// Returns the arguments without the addresses: the number of lanes for a block, and whether groups of four move at
+/// once.
 [[nodiscard]] constexpr QuantizeArguments quantize_shape(DeviceAddress floats, DeviceAddress steps, std::uint64_t count,
                                                          std::size_t block) noexcept {
   constexpr std::uint32_t kFour = 4;

@@ -1,6 +1,6 @@
 #pragma once
-// The results that tributary::kernels::convert and its companions must give, one element at a time. See
-// kernels/convert.h for the contracts.
+// The results that tributary::kernels::convert and the other functions of convert.h must give, one element at a time.
+// See kernels/convert.h for the contracts.
 #include <cstddef>
 #include <cstdint>
 

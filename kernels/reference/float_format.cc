@@ -44,8 +44,8 @@ std::uint32_t encode(FloatFormat format, float value, Overflow overflow) noexcep
                                                               : format.quiet_nan();
   if (std::isinf(value)) return sign | beyond;
 
-  // The value is rounded to a whole number of units; a unit is the last place at this magnitude, and stays the same
-  // below the smallest normal number.
+  // The value is rounded to a whole number of units. A unit is the value of the last bit at this magnitude, and stays
+  // the same below the smallest normal number.
   const double magnitude = std::fabs(static_cast<double>(value));
   const int exponent = magnitude == 0 ? 1 - format.bias() : std::max(std::ilogb(magnitude), 1 - format.bias());
   const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));

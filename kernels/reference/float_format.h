@@ -7,9 +7,9 @@
 
 namespace tributary::kernels::reference {
 
-/// Sign, exponent and mantissa from the top down, as in IEEE 754. Without infinity (OCP float8 e4m3) the all-ones
-/// exponent holds ordinary values, except for the all-ones pattern, which is NaN. Source: OCP 8-bit Floating Point
-/// Specification (OFP8), revision 1.0, 2023.
+/// A format with sign, exponent and mantissa from the top down, as in IEEE 754. In a format without infinity (OCP
+/// float8 e4m3) the all-ones exponent holds ordinary values, except for the all-ones pattern, which is NaN. Source: OCP
+/// 8-bit Floating Point Specification (OFP8), revision 1.0, 2023.
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;
@@ -31,7 +31,7 @@ struct FloatFormat {
 /// `dtype` is float16, bfloat16, float8_e4m3 or float8_e5m2.
 [[nodiscard]] FloatFormat format_of(DType dtype) noexcept;
 
-/// Exact: every value of the small formats is a float32.
+/// The conversion is exact: every value of the small formats is a float32.
 [[nodiscard]] float decode(FloatFormat format, std::uint32_t bits) noexcept;
 
 /// Rounds to nearest, ties to even. A NaN becomes the quiet NaN with the same sign.

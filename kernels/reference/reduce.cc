@@ -11,7 +11,7 @@
 namespace tributary::kernels::reference {
 namespace {
 
-// How one dtype lies in memory, and the type in which it is combined.
+// The type of one dtype in memory, and the type in which it is combined.
 template <class T>
 struct Plain {
   using Stored = T;
@@ -30,8 +30,8 @@ struct Small {
   }
 };
 
-// Integers wrap, but the language lets only unsigned ones do so. The conversion to 64 bits keeps the small types from
-// being promoted to int.
+// Integers wrap, but the language allows this for unsigned integers only. The conversion to 64 bits keeps the small
+// types from being promoted to int.
 template <class T>
 T wrap(std::uint64_t value) noexcept {
   return static_cast<T>(value);
@@ -53,7 +53,7 @@ T multiply(T a, T b) noexcept {
     return wrap<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
-// IEEE 754-2019 minimum and maximum: a NaN on either side is the result, and -0 is below +0.
+// IEEE 754-2019 minimum and maximum: if either value is NaN, the result is NaN; -0 is below +0.
 template <class T>
 bool below(T a, T b) noexcept {
   if constexpr (std::is_floating_point_v<T>) {

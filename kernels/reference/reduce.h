@@ -8,7 +8,7 @@
 
 namespace tributary::kernels::reference {
 
-/// The contract of kernels/reduce.h, word for word, at the speed of a scalar loop.
+/// The function of kernels/reduce.h, with the same contract, as a scalar loop.
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
             std::uint32_t divisor = 1) noexcept;
 

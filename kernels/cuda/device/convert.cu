@@ -1,5 +1,5 @@
-// Conversions on device memory, or from it to mapped host memory: one kernel for each format and direction. The host
-// finds each by its name.
+// Conversions on device memory, or from device memory to mapped host memory: one kernel for each format and direction.
+// The host finds each kernel by its name.
 #include "kernels/cuda/device/convert_body.cuh"
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/quantize_body.cuh"

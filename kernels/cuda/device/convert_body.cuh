@@ -1,6 +1,6 @@
 #pragma once
-// Conversions as one thread of a grid runs them: four elements at a time, 16 bytes of float32 and 8 or 4 of the other
-// format, so that neighbouring lanes read and write whole lines on both sides.
+// The work of one thread of a grid in conversions: four elements at a time, 16 bytes of float32 and 8 or 4 bytes of the
+// other format, so that neighbouring lanes read and write whole lines on both sides.
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/device/small_float.cuh"
 
@@ -17,8 +17,8 @@ struct Four {
   typename Small::Stored elements[kConvertedAtOnce];
 };
 
-// A body reads four elements and writes four in separate steps: the compiler may not move a load before a store that
-// could overlap it, so several loads are under way at once only if all come before the stores.
+// A body reads four elements and writes four in separate steps: the compiler must not move a load before a store that
+// could overlap it, so several loads are under way at once only if all of them come before the stores.
 
 template <DType kDType, bool kSaturate>
 struct NarrowBody {

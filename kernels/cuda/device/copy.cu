@@ -1,4 +1,4 @@
-// Copies of one array, also into mapped host memory, and of many tensors into one buffer or back, in one launch.
+// Kernels that copy one array, also into mapped host memory, or, in one launch, many tensors into one buffer or back.
 #include "kernels/cuda/device/copy_body.cuh"
 #include "kernels/cuda/device/grid.cuh"
 

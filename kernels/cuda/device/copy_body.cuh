@@ -1,5 +1,5 @@
 #pragma once
-// Copies as one thread of a group runs them: any bytes at any alignment, and many tensors by a table.
+// The work of one thread of a group in copies: of any bytes at any alignment, and of many tensors by a table.
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/device/portable.cuh"
 
@@ -52,7 +52,7 @@ TRIBUTARY_DEVICE std::uint32_t entry_of_chunk(const PackArguments& arguments, st
   return low;
 }
 
-/// Copies one chunk by the lanes of one block.
+/// Copies one chunk with the lanes of one block.
 TRIBUTARY_DEVICE void pack_chunk(const PackArguments& arguments, std::uint64_t chunk, Lane lane) {
   const PackEntry entry = arguments.entries[entry_of_chunk(arguments, chunk)];
   const std::uint64_t begin = (chunk - entry.first_chunk) * kChunkBytes;

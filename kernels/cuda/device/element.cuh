@@ -1,6 +1,6 @@
 #pragma once
-// One dtype under one operation: how an element becomes an accumulator, how two accumulators are combined, and how the
-// last one is stored.
+// One dtype under one operation: the conversion of an element to an accumulator, the combination of two accumulators,
+// and the store of the last accumulator.
 #include <type_traits>
 
 #include "kernels/cuda/arguments.h"
@@ -34,9 +34,9 @@ struct WidenedFloat {
   }
 };
 
-/// min and max of floats, on integers whose order is that of IEEE 754-2019 minimum and maximum:
-/// kernels/cpu/elements-inl.h explains it. U is the float's bits as an unsigned integer, kLargest the bits of
-/// +infinity, or of the largest value where there is no infinity.
+/// min and max of floats, on integers in the order of IEEE 754-2019 minimum and maximum: kernels/cpu/elements-inl.h
+/// explains it. U is the unsigned integer of the float's width; kLargest has the bits of +infinity, or of the largest
+/// value if the format has no infinity.
 template <class U, U kLargest, U kQuiet, bool kMin>
 struct OrderedFloat {
   using Stored = U;
@@ -54,7 +54,7 @@ struct OrderedFloat {
   }
 };
 
-/// Integers wrap; bytes are combined in 32 bits.
+/// Sum, product, min and max of integers, which wrap; bytes are combined in 32 bits.
 template <class T, ReduceOp kOp>
 struct Integer {
   using Stored = T;
@@ -90,7 +90,7 @@ struct Integer {
   }
 };
 
-// ---- The choice among them, by dtype and operation.
+// ---- The choice of the class by dtype and operation.
 
 template <DType kDType, ReduceOp kOp>
 inline constexpr bool kOrders = kOp == ReduceOp::min || kOp == ReduceOp::max;

@@ -1,5 +1,5 @@
 #pragma once
-// The place of a thread in its grid and its block.
+// The index of a thread in its grid and its block.
 #include "kernels/cuda/device/portable.cuh"
 
 namespace tributary::kernels::cuda {

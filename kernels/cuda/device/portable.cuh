@@ -1,6 +1,6 @@
 #pragma once
-// The parts of the device that the kernels' bodies need, with a plain meaning on the host: g++ compiles the same bodies
-// for unit tests, which check their arithmetic and their indexing where there is no GPU.
+// The functions of the device that the kernels' bodies need, also in a plain form for the host: g++ compiles the same
+// bodies for unit tests, which check their arithmetic and their indexing without a GPU.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,7 +18,7 @@
 
 namespace tributary::kernels::cuda {
 
-/// The number of this thread, and the number of all threads, in the whole grid.
+/// The index of this thread, and the number of all threads, in the whole grid.
 struct Lane {
   std::uint64_t index;
   std::uint64_t count;
@@ -32,7 +32,7 @@ TRIBUTARY_DEVICE To bits_as(From from) {
   return to;
 }
 
-/// kBytes at an address that is a multiple of kBytes; up to 16 move as one.
+/// Loads or stores kBytes bytes at an address that is a multiple of kBytes; up to 16 bytes move at once.
 template <std::size_t kBytes>
 struct alignas(kBytes) Chunk {
   unsigned char bytes[kBytes];

@@ -1,8 +1,9 @@
 #pragma once
 // int8 with one scale per block of 32 to 256 elements. See tributary/kernels/convert.h for the contract.
 //
-// A quarter, a half or a whole warp takes a block (QuantizeArguments::lanes), and each lane up to two groups of four
-// elements. These stay in its registers while the lanes find the largest magnitude, so all data are read once.
+// A quarter of a warp, a half or a whole warp takes a block (QuantizeArguments::lanes), and each lane takes up to two
+// groups of four elements. The elements stay in the lane's registers while the lanes find the largest magnitude, so all
+// data are read once.
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/device/convert_body.cuh"
 #include "kernels/cuda/device/portable.cuh"
@@ -18,7 +19,7 @@ struct LanePart {
   FourFloats fours[kFoursOfLane];
 };
 
-/// True for a whole group of four at addresses where 16 and 4 bytes can move as one.
+/// True for a whole group of four elements at addresses where 16 and 4 bytes can move at once.
 TRIBUTARY_DEVICE bool moves_as_one(const QuantizeArguments& arguments, std::uint64_t first, std::uint64_t end) {
   return arguments.aligned != 0 && first + kConvertedAtOnce <= end;
 }
@@ -41,7 +42,7 @@ TRIBUTARY_DEVICE LanePart load_part(const QuantizeArguments& arguments, std::uin
   return part;
 }
 
-/// Returns the bits of the largest magnitude. Bits have the order of the floats, and NaN is above infinity.
+/// Returns the bits of the largest magnitude. The bits have the same order as the floats, and NaN is above infinity.
 TRIBUTARY_DEVICE std::uint32_t largest_of(const LanePart& part) {
   std::uint32_t largest = 0;
   TRIBUTARY_UNROLL
@@ -67,7 +68,7 @@ struct FourSteps {
   std::int8_t elements[kConvertedAtOnce];
 };
 
-/// `largest_bits`: the largest of the whole block, the same in every lane.
+/// `largest_bits`: the bits of the whole block's largest magnitude, the same in every lane.
 TRIBUTARY_DEVICE void quantize_part(const QuantizeArguments& arguments, std::uint64_t begin, std::uint64_t end,
                                     std::uint32_t lane, const LanePart& part, std::uint32_t largest_bits) {
   const bool finite = largest_bits < 0x7F800000U;
@@ -95,7 +96,7 @@ TRIBUTARY_DEVICE void quantize_part(const QuantizeArguments& arguments, std::uin
   if (lane == 0) arguments.scales[begin / arguments.block] = finite ? scale : bits_as<float>(0x7FC00000U);
 }
 
-// ---- The way back: each element alone; its block only says which scale it has.
+// ---- Dequantizing: each element alone; its block gives only the scale.
 
 /// Returns the scale of element i. Computes i / arguments.block by a product, because a device has no division.
 TRIBUTARY_DEVICE float scale_of(const QuantizeArguments& arguments, std::uint64_t i) {
@@ -109,7 +110,7 @@ struct DequantizeBody {
   struct Loaded {
     FourSteps in;
     FourFloats before;  // the accumulator before the sum
-    float scale;        // the same for all four: blocks are multiples of 32
+    float scale;        // the same for all four elements: blocks are multiples of 32
   };
 
   static TRIBUTARY_DEVICE float value(float before, std::int8_t steps, float scale) {

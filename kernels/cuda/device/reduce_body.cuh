@@ -1,11 +1,11 @@
 #pragma once
-// reduce() as one thread of a grid runs it.
+// The work of one thread of a grid in reduce().
 #include "kernels/cuda/device/element.cuh"
 
 namespace tributary::kernels::cuda {
 
-/// Reduces kVectors vectors of 16 bytes of every input, at `first`, `first + apart`, ...: as many loads are under way
-/// at once. Stores after all are read, so that the result may lie over an input.
+/// Reduces kVectors vectors of 16 bytes of every input, at `first`, `first + apart`, ...: kVectors loads are under way
+/// at once. It stores after all reads, so that the result may overlap an input.
 template <class E, std::uint32_t kVectors>
 TRIBUTARY_DEVICE void reduce_vectors(const ReduceArguments& arguments, std::uint64_t first, std::uint64_t apart) {
   using Stored = typename E::Stored;
@@ -58,11 +58,11 @@ TRIBUTARY_DEVICE void reduce_element(const ReduceArguments& arguments, std::uint
   store_element<Stored>(arguments.out, i, E::store(value, arguments));
 }
 
-/// Neighbouring lanes take neighbouring vectors; each lane then moves on by the width of the grid.
+/// Neighbouring lanes take neighbouring vectors; then each lane moves on by the width of the grid.
 template <class E>
 TRIBUTARY_DEVICE void reduce_body(const ReduceArguments& arguments, Lane lane) {
   constexpr std::uint64_t kElements = kVectorBytes / sizeof(typename E::Stored);
-  constexpr std::uint32_t kAtOnce = kElements >= 16 ? 1 : 2;  // more would spill the accumulators of bytes
+  constexpr std::uint32_t kAtOnce = kElements >= 16 ? 1 : 2;  // with more, accumulators of bytes would spill
   std::uint64_t vector = lane.index;
   for (; vector + (kAtOnce - 1) * lane.count < arguments.split.vectors; vector += kAtOnce * lane.count) {
     reduce_vectors<E, kAtOnce>(arguments, vector, lane.count);

@@ -1,4 +1,5 @@
-// reduce() on device memory, for floats: one kernel for each dtype and operation. The host finds each by its name.
+// reduce() on device memory, for floats: one kernel for each dtype and operation. The host finds each kernel by its
+// name.
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/reduce_body.cuh"
 

@@ -1,6 +1,6 @@
 #pragma once
 // Converts the small floats to float32 and back, by the device's instructions where it has them, else by integers. Both
-// give the same bits, but for a NaN's payload.
+// ways give the same bits, except in a NaN's payload.
 #include "kernels/cuda/device/portable.cuh"
 #include "tributary/protocol/types.h"
 
@@ -18,8 +18,8 @@ TRIBUTARY_DEVICE std::uint32_t encode_by_integers(float value) {
   constexpr std::uint32_t kNaN = kInfinity ? kExponentMask | (1U << (kMantissaBits - 1)) : kSign - 1;
   constexpr std::uint32_t kBeyond = kSaturate ? kLargest : kInfinity ? kExponentMask : kNaN;
   constexpr std::uint32_t kSmallestNormal = static_cast<std::uint32_t>(127 + 1 - kBias) << 23;
-  // The last place of this float32 is worth the format's smallest subnormal: adding it rounds a small value to a
-  // multiple of that subnormal.
+  // The last bit of this float32 has the value of the format's smallest subnormal, so an addition of it rounds a small
+  // value to a multiple of that subnormal.
   constexpr std::uint32_t kMagic = static_cast<std::uint32_t>(127 + 1 - kBias + kShift) << 23;
 
   const auto bits = bits_as<std::uint32_t>(value);
@@ -37,8 +37,8 @@ TRIBUTARY_DEVICE std::uint32_t encode_by_integers(float value) {
   return sign | (code > kLargest ? kBeyond : code);
 }
 
-/// The format's bits, moved to their place in a float32, are 2^-k of the value, subnormals included; a product corrects
-/// that.
+/// The format's bits, moved to their place in a float32, are the value times 2^-k, subnormals included; a product
+/// corrects this factor.
 template <int kExponentBits, int kMantissaBits, bool kInfinity>
 TRIBUTARY_DEVICE float decode_by_integers(std::uint32_t code) {
   constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
@@ -97,8 +97,8 @@ struct SmallFloat<DType::bfloat16> {
   }
 };
 
-// The float8 instructions came with compute capability 8.9. They only saturate, so a comparison finds the values beyond
-// the largest.
+// The float8 instructions exist from compute capability 8.9 on. They always saturate, so a comparison finds the values
+// beyond the largest.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
 #define TRIBUTARY_FLOAT8_INSTRUCTIONS 1
 #else

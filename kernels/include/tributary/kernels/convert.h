@@ -9,22 +9,23 @@ namespace tributary::kernels {
 
 /// The result for an infinity, and for a finite value that rounds beyond the largest finite value of the new format.
 enum class Overflow : std::uint8_t {
-  to_infinity,  // infinity, as IEEE 754 has it; NaN in float8 e4m3, which has no infinity
+  to_infinity,  // infinity, as in IEEE 754; NaN in float8 e4m3, which has no infinity
   saturate,     // the largest finite value of that sign
 };
 
-/// The calls add to the counters and never reset them, so one pair can serve many calls. Not shared between threads.
+/// The calls add to the counters and never reset them, so the counters can serve many calls. Threads must not share
+/// them.
 struct ConvertCounters {
-  std::uint64_t overflows = 0;  // finite values that were too large
-  std::uint64_t nans = 0;       // NaN among the inputs
+  std::uint64_t overflows = 0;  // number of finite values that were too large
+  std::uint64_t nans = 0;       // number of NaN among the inputs
 };
 
 struct ConvertOptions {
   Overflow overflow = Overflow::to_infinity;
-  ConvertCounters* counters = nullptr;  // null: the call counts nothing and spends nothing on it
+  ConvertCounters* counters = nullptr;  // null: the call counts no values, which is faster
 };
 
-/// True when one of the two is float32 and the other float16, bfloat16, float8_e4m3 or float8_e5m2.
+/// True if one of the two types is float32 and the other is float16, bfloat16, float8_e4m3 or float8_e5m2.
 [[nodiscard]] bool can_convert(DType from, DType to) noexcept;
 
 /// out[i] = in[i], converted, for every i in [0, count).
@@ -32,17 +33,17 @@ struct ConvertOptions {
 /// in, out  count elements of `from` and of `to`, a pair that can_convert allows; any alignment; disjoint
 ///
 /// From float32 each value is rounded once, to nearest even; subnormal results are kept, and a NaN is made quiet. The
-/// conversion to float32 is exact; a NaN stays a NaN, quiet or not. All targets give the same bits, but for the payload
-/// of a NaN. Never allocates or throws; any thread.
+/// conversion to float32 is exact; a NaN stays a NaN, quiet or not. All targets give the same bits, except in the
+/// payload of a NaN. Never allocates or throws; any thread may call it.
 void convert(DType from, DType to, const void* in, void* out, std::size_t count,
              const ConvertOptions& options = {}) noexcept;
 
-/// accumulator[i] += in[i], in float32, for every i in [0, count): convert and add in one pass over memory.
+/// accumulator[i] += in[i], in float32, for every i in [0, count): converts and adds in one pass over memory.
 ///
 /// in           count elements of `from`, a format that convert widens; any alignment; disjoint from the accumulator
 /// accumulator  count elements
 ///
-/// Only the counters of the options are used: overflows are finite accumulators that became infinite.
+/// Uses only the counters of the options: `overflows` counts finite accumulators that became infinite.
 void convert_accumulate(DType from, const void* in, float* accumulator, std::size_t count,
                         const ConvertOptions& options = {}) noexcept;
 
@@ -68,15 +69,15 @@ inline constexpr std::size_t kScaleBlockMax = 256;
 ///
 /// |in[i] - out[i] scales[b]| <= (1/2 + 2^-15) scales[b]: half a step, and the rounding errors of the reciprocal and of
 /// one product, each 2^-24 relative to at most 127 steps. A block with a NaN or an infinity gets the scale NaN and
-/// zeros: all its elements are NaN after dequantize(), so that a check for overflow finds them. Counters: `nans` counts
-/// the NaN, `overflows` the infinities.
+/// zeros: all its elements are NaN after dequantize(), so that a check for overflow finds them. The counter `nans`
+/// counts the NaN, and `overflows` the infinities.
 void quantize(const float* in, std::int8_t* out, float* scales, std::size_t count, std::size_t block,
               ConvertCounters* counters = nullptr) noexcept;
 
 /// out[i] = in[i] * scales[b], one product rounded to float32.
 void dequantize(const std::int8_t* in, const float* scales, float* out, std::size_t count, std::size_t block) noexcept;
 
-/// accumulator[i] += in[i] * scales[b]: the product rounded to float32, then the sum, on every target (never fused).
+/// accumulator[i] += in[i] * scales[b]: every target rounds the product to float32, then the sum (never fused).
 void dequantize_accumulate(const std::int8_t* in, const float* scales, float* accumulator, std::size_t count,
                            std::size_t block) noexcept;
 

@@ -1,5 +1,6 @@
 #pragma once
-// Counts the results of a reduction that are not finite. reduce() itself counts nothing and costs nothing for it.
+// Counts the results of a reduction that are not finite. reduce() itself does not count, and pays nothing for the
+// counts.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,16 +9,17 @@
 
 namespace tributary::kernels {
 
-/// The calls add to the counters and never reset them. Not shared between threads.
+/// The calls add to the counters and never reset them. Threads must not share them.
 struct NonFinite {
   std::uint64_t infinities = 0;
   std::uint64_t nans = 0;
 };
 
-/// Adds the values among `count` elements of dtype that are not finite; integers have none. Any alignment; any thread.
+/// Counts the values among `count` elements of dtype that are not finite; integers have none. Any alignment; any thread
+/// may call it.
 void count_non_finite(DType dtype, const void* data, std::size_t count, NonFinite& found) noexcept;
 
-/// Like reduce() (see reduce.h), and counts the results, block by block, while each is in the first cache.
+/// Works like reduce() (see reduce.h), and counts the results, block by block, while each block is in the first cache.
 void reduce_counted(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
                     std::uint32_t divisor, NonFinite& found) noexcept;
 

@@ -1,9 +1,9 @@
 #pragma once
 // reduce, convert and pack on the memory of an NVIDIA GPU.
 //
-// Each call is ordered by the stream that it gets; no call synchronises. Success means that the driver accepted the
-// launch; the stream reports later failures on the device, as for any kernel. The bits are those of the host kernels,
-// but for the payload of NaN.
+// Each call runs in the order of the stream that it gets; no call synchronises. Success means that the driver accepted
+// the launch; the stream reports later failures on the device, as for any kernel. The bits are the same as those of the
+// host kernels, except in the payload of NaN.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace tributary::kernels::cuda {
 
-/// A fatbin: device code for several architectures, from which the driver takes the one that fits.
+/// A fatbin: device code for several architectures, from which the driver takes the code that fits.
 struct CudaImage {
   const char* name;
   const void* data;
@@ -28,7 +28,7 @@ struct CudaImage {
 
 /// The part of the GPU that a launch may take.
 enum class Share : std::uint8_t {
-  all,     // as many blocks as are resident at once
+  all,     // as many blocks as are resident at the same time
   little,  // one block on every fourth multiprocessor, enough to fill PCIe; the rest stays for other kernels
 };
 
@@ -39,7 +39,7 @@ struct PackedTensor {
   std::size_t offset;  // in the packed buffer
 };
 
-/// Lays tensors out one after the other, each at a multiple of `alignment` bytes: with 16, whole vectors move where the
+/// Lays tensors out one after the other, each at a multiple of `alignment` bytes: with 16, whole vectors move if the
 /// tensors are aligned to 16, too. Fills in the offsets and returns the size of the buffer.
 std::size_t lay_out(std::span<PackedTensor> tensors, std::size_t alignment = 16) noexcept;
 
@@ -62,19 +62,19 @@ class PackTable {
   std::uint64_t chunks_ = 0;
 };
 
-/// The kernels, loaded into the primary context of one device. Any thread. Streams and memory must be of that context
-/// (the CUDA runtime's and PyTorch's are); mapped host memory is given by its device address.
+/// The kernels, loaded into the primary context of one device. Any thread may use them. Streams and memory must belong
+/// to that context, as those of the CUDA runtime and PyTorch do; mapped host memory is given by its device address.
 class CudaKernels {
  public:
-  /// `driver` must outlive the result. Errc::unsupported: the build has no device code, or none for this device, or the
-  /// device is older than compute capability 7.5.
+  /// `driver` must outlive the result. Errc::unsupported: the build has no device code, or no code for this device, or
+  /// the device is older than compute capability 7.5.
   static Result<std::unique_ptr<CudaKernels>> load(CudaDriver& driver, int device,
                                                    std::span<const CudaImage> images = embedded_cuda_images());
   CudaKernels(const CudaKernels&) = delete;
   CudaKernels& operator=(const CudaKernels&) = delete;
   ~CudaKernels();
 
-  /// kernels::reduce() (see reduce.h) of 1 to 64 arrays. Addresses are multiples of the element's size; where they are
+  /// kernels::reduce() (see reduce.h) of 1 to 64 arrays. Addresses are multiples of the element's size; if they are
   /// equal modulo 16, whole vectors move.
   Status reduce(DType dtype, ReduceOp op, std::span<const DeviceAddress> inputs, DeviceAddress out, std::size_t count,
                 std::uint32_t divisor, StreamHandle stream);
@@ -93,11 +93,11 @@ class CudaKernels {
   Status dequantize_accumulate(DeviceAddress in, DeviceAddress scales, DeviceAddress accumulator, std::size_t count,
                                std::size_t block, StreamHandle stream);
 
-  /// Copies without converting, at any alignment; for staging through mapped host memory.
+  /// Copies without conversion, at any alignment; for staging through mapped host memory.
   Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, StreamHandle stream, Share share = Share::all);
 
-  /// Makes the table for pack() and unpack(). Allocates, and copies before it returns: do not call it for every step.
-  /// Errc::exhausted: there is no device memory left.
+  /// Makes the table for pack() and unpack(). It allocates memory, and copies before it returns, so do not call it for
+  /// every step. Errc::exhausted: there is no device memory left.
   Result<PackTable> make_pack_table(std::span<const PackedTensor> tensors);
 
   /// Copy all tensors of the table into one buffer, or back, in one launch.
@@ -107,7 +107,7 @@ class CudaKernels {
  private:
   struct Kernel {
     FunctionHandle function = nullptr;
-    std::uint32_t blocks_max = 1;  // as many as are resident on the whole device at once
+    std::uint32_t blocks_max = 1;  // blocks that are resident on the whole device at the same time
   };
   struct ConvertKernels {
     Kernel narrow, narrow_saturate, widen, accumulate;

@@ -16,7 +16,7 @@ using ContextHandle = struct CUctx_st*;
 using ModuleHandle = struct CUmod_st*;
 using FunctionHandle = struct CUfunc_st*;
 
-/// A CUresult: 0 is success; the others have the numbers of cuda.h.
+/// A CUresult: 0 is success; other values have the numbers of cuda.h.
 enum class CudaResult : int { success = 0, not_ready = 600, not_supported = 801 };
 
 enum class DeviceAttribute : int {
@@ -25,8 +25,8 @@ enum class DeviceAttribute : int {
   capability_minor = 76,
   gpudirect_rdma = 116,           // another device of the bus can map its memory
   gpudirect_flush_options = 117,  // bit 0: flush_gpudirect_writes() works
-  // The readers that must flush the writes of a device of the bus before they read. 0: all; 100: all but this GPU; 200:
-  // none.
+  // Tells which readers must flush the writes of another device of the bus before they read. 0: all readers; 100: all
+  // except this GPU; 200: none.
   gpudirect_write_ordering = 118,
   dma_buf = 124,
 };
@@ -36,11 +36,11 @@ struct PointerAttributes {
   enum class Memory : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
   Memory memory = Memory::unknown;  // unknown: memory of the process that CUDA does not know
   int device = -1;
-  bool managed = false;  // pages move between host and device: the processor may read it, too
+  bool managed = false;  // pages move between host and device, so the processor may read it, too
 };
 
-/// The calls of the driver that the project uses, one to one, as its documentation describes them. Tests put a fake in
-/// its place. Any thread.
+/// The calls of the driver that the project uses, one to one, as CUDA's documentation describes them. Tests use a fake
+/// instead. Any thread may call it.
 class CudaDriver {
  public:
   virtual ~CudaDriver() = default;
@@ -70,33 +70,33 @@ class CudaDriver {
   virtual CudaResult host_free(void* pointer) = 0;
   virtual CudaResult host_device_address(DeviceAddress& address, void* pointer) = 0;
   virtual CudaResult copy(DeviceAddress to, DeviceAddress from, std::size_t bytes,
-                          StreamHandle stream) = 0;  // host or device, either way
+                          StreamHandle stream) = 0;  // from and to host or device memory
   virtual CudaResult pointer_attributes(PointerAttributes& attributes, DeviceAddress address) = 0;
   virtual CudaResult address_range(DeviceAddress& begin, std::size_t& bytes, DeviceAddress within) = 0;
-  /// Returns a number that no other allocation ever has, by which memory can be recognized.
+  /// Returns a number that no other allocation ever has, so that the caller can recognize the memory.
   virtual CudaResult buffer_id(std::uint64_t& id, DeviceAddress address) = 0;
   /// Returns a dma-buf of device memory, which the caller closes. Both ends are multiples of the host's page. A driver
-  /// without this call answers not_supported.
+  /// without this call returns not_supported.
   virtual CudaResult dma_buf(int& descriptor, DeviceAddress begin, std::size_t bytes) = 0;
   /// Waits until the current context's device sees the writes of other devices of the bus. A driver without this call
-  /// answers not_supported.
+  /// returns not_supported.
   virtual CudaResult flush_gpudirect_writes() = 0;
 
   virtual CudaResult stream_create(StreamHandle& stream) = 0;
   virtual CudaResult stream_destroy(StreamHandle stream) = 0;
   virtual CudaResult stream_synchronize(StreamHandle stream) = 0;
   virtual CudaResult event_create(EventHandle& event) = 0;
-  virtual CudaResult event_create_untimed(EventHandle& event) = 0;  // for order alone; a waiting thread sleeps
+  virtual CudaResult event_create_untimed(EventHandle& event) = 0;  // for order, without times; a waiting thread sleeps
   virtual CudaResult event_destroy(EventHandle event) = 0;
   virtual CudaResult event_record(EventHandle event, StreamHandle stream) = 0;
-  virtual CudaResult event_query(EventHandle event) = 0;  // not_ready: it has not happened yet
+  virtual CudaResult event_query(EventHandle event) = 0;  // not_ready: the event has not happened yet
   virtual CudaResult event_synchronize(EventHandle event) = 0;
   virtual CudaResult event_milliseconds(float& milliseconds, EventHandle from, EventHandle to) = 0;
 
   virtual const char* error_name(CudaResult result) = 0;  // "CUDA_ERROR_..."; never null
 };
 
-/// Looks symbols up, so that tests need no library: find() returns the address of `name`, or null.
+/// Looks symbols up, so that tests need no library. find() returns the address of `name`, or null.
 class SymbolSource {
  public:
   virtual ~SymbolSource() = default;
@@ -107,14 +107,14 @@ class SymbolSource {
 /// names it.
 [[nodiscard]] Result<std::unique_ptr<CudaDriver>> bind_cuda_driver(std::unique_ptr<SymbolSource> symbols);
 
-/// Returns this host's driver from libcuda.so.1, initialised. Errc::unsupported: there is none, it is too old, or it
-/// does not start; the message says which.
+/// Returns this host's driver from libcuda.so.1, initialised. Errc::unsupported: there is no driver, it is too old, or
+/// it does not start; the message names the reason.
 [[nodiscard]] Result<std::unique_ptr<CudaDriver>> open_cuda_driver();
 
-/// Returns the driver that this process has loaded already, as every process with device memory has; never loads or
-/// initialises it. nullptr: the process has loaded none. Cheap enough for every call: it searches the list of loaded
-/// libraries only when the list has grown. Errc::unsupported, as bind_cuda_driver(). The driver lives as long as the
-/// process. Any thread.
+/// Returns the driver that this process has loaded already, as every process with device memory has. It never loads or
+/// initialises the driver. nullptr: the process has loaded none. It is cheap enough for every call: it searches the
+/// list of loaded libraries only when the list has grown. Errc::unsupported as in bind_cuda_driver(). The driver lives
+/// as long as the process. Any thread may call it.
 [[nodiscard]] Result<CudaDriver*> cuda_driver_of_process();
 
 /// Returns the error for `what`, which failed with `result`: exhausted if memory ran out, bad_argument for an invalid

@@ -1,6 +1,6 @@
 #pragma once
-// Separate pages for the large buffers of lanes, which come and go for months: memory that a lane gives back must not
-// stay with the process because a small object lies behind it on the heap.
+// Separate pages for the large buffers of lanes. A process makes and frees lanes for months: it must not keep memory
+// that a lane gives back because a small object lies behind it on the heap.
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tributary::kernels {
 
-/// Zeroed memory, aligned to a page, given back to the system by the destructor. Throws std::bad_alloc.
+/// Zeroed memory, aligned to a page. The destructor gives it back to the system. The constructor throws std::bad_alloc.
 class Pages {
  public:
   explicit Pages(std::size_t bytes) : memory_(map(bytes), Unmap{bytes}) {}
