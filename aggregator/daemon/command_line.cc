@@ -12,7 +12,7 @@ struct Flag {
   const char* help;
 };
 
-// The options that tests and people at a terminal need; the configuration file has all settings.
+// The options for tests and for people at a terminal. The configuration file has all settings.
 constexpr Flag kFlags[] = {
     {"--name", "name", "This aggregator's name"},
     {"--listen", "listen", "The address where ranks connect, host:port; port 0 chooses one; several by commas"},

@@ -7,7 +7,7 @@
 
 namespace tributary::aggregator {
 
-/// The exit codes. 64 and 78 are those of sysexits.h.
+/// The exit codes. 64 and 78 have their meaning from sysexits.h.
 enum class Exit : int { good = 0, failed = 1, usage = 64, configuration = 78 };
 
 struct CommandLine {
@@ -17,8 +17,8 @@ struct CommandLine {
   std::vector<Override> overrides;
 };
 
-/// Returns what the caller asked for; or, for --help, --version and mistakes, the exit code, after it has printed the
-/// answer.
+/// Returns the caller's wishes. For --help, --version and mistakes, it prints the answer and returns the exit
+/// code.
 [[nodiscard]] std::variant<CommandLine, Exit> read_command_line(int argc, const char* const* argv);
 
 }  // namespace tributary::aggregator

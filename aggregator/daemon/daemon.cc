@@ -21,11 +21,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A loop makes a turn at least every tick (50 ms). A thread that makes none for seconds is not busy: it hangs.
+// A loop makes a turn at least every tick (50 ms). A thread that makes no turn for seconds is not busy: it hangs.
 constexpr auto kStuckAfter = std::chrono::seconds(10);
 constexpr auto kSnapshotLimit = milliseconds(1000);
 constexpr auto kShutdownPoll = milliseconds(10);
-constexpr auto kGoodbyeShare = 4;  // drain_limit divided by this is the most that a silent manager costs
+constexpr auto kGoodbyeShare = 4;  // drain_limit divided by this is the longest wait for a silent manager
 
 milliseconds in_milliseconds(Settings::Duration duration) {
   return std::chrono::duration_cast<milliseconds>(duration);
@@ -64,7 +64,7 @@ Daemon::Daemon(const Settings& settings)
 }
 
 Daemon::~Daemon() {
-  if (http_) http_->stop(std::chrono::milliseconds(0));  // only stopped: pages use it until its threads have ended
+  if (http_) http_->stop(std::chrono::milliseconds(0));  // only stopped: the pages use it until its threads have ended
   if (shutdown_.joinable()) shutdown_.join();
   if (ListenPlaces* const places = listen_places()) places->on_change(nullptr);
   manager_.reset();
@@ -73,7 +73,7 @@ Daemon::~Daemon() {
   udp_door_.reset();
 }
 
-/// Returns nullptr where the transport has one address, and cannot say whether it lives.
+/// Returns nullptr if the transport has one address, and cannot check whether the address lives.
 ListenPlaces* Daemon::listen_places() const noexcept {
   if (rdma_door_) return &rdma_door_->places();
   return front_door_ ? &front_door_->places() : nullptr;
@@ -167,7 +167,7 @@ transport::VerbsSettings Daemon::verbs_settings() const {
   for (const Endpoint& place : settings_.listen) {
     if (is_one_address(place.host)) verbs.rails.push_back(place.host);
   }
-  if (verbs.rails.size() != settings_.listen.size()) verbs.rails.clear();  // for a name, the system chooses
+  if (verbs.rails.size() != settings_.listen.size()) verbs.rails.clear();  // if listen has a name, the system chooses
   return verbs;
 }
 
@@ -265,8 +265,8 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) {
   return verified;
 }
 
-/// Refuses a child that asked the door for one lane and shows the token of another: it is at the wrong worker, and its
-/// lane would be at two. Runs on the workers' threads.
+/// Refuses a child that asked the door for one lane and shows the token of another lane: it is at the wrong worker, and
+/// two workers would serve its lane. Runs on the workers' threads.
 Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) {
   auto verified = verify(join);
   if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {
@@ -316,7 +316,7 @@ Status Daemon::open_front_door() {
   if (settings_.transport == "udp") return open_udp_door();
   if (settings_.transport == "dpdk") return open_dpdk_door();
   transport::NearSettings near = transport_settings();
-  near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // those that wait or are refused, and a few more
+  near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // connections that wait or are refused, and a few more
   near.tcp.busy_poll = {};
   near.shm.connections_max = near.tcp.connections_max;
   auto door =
@@ -390,7 +390,7 @@ void Daemon::start_manager_link() {
   if (ListenPlaces* const places = listen_places()) places->on_change([this] { manager_->renew_soon(); });
 }
 
-// ---- reports
+// ---- Reports
 
 manager_client::AggregatorLoad Daemon::load() const {
   manager_client::AggregatorLoad load{.memory_in_use_bytes = budget_.in_use()};
@@ -469,7 +469,7 @@ std::string Daemon::ready_json() const {
          "\n";
 }
 
-// ---- draining
+// ---- Draining
 
 void Daemon::set_draining(const std::string& reason) {
   {
@@ -499,7 +499,7 @@ void Daemon::begin_shutdown(const std::string& reason) {
   });
 }
 
-// The manager is told first, so that it plans no tree over this aggregator when the groups ask for other trees.
+// Tells the manager first, so that it plans no tree over this aggregator when the groups ask for other trees.
 void Daemon::shut_down_within_limit(const std::string& reason) {
   const auto deadline = std::chrono::steady_clock::now() + settings_.drain_limit;
   manager_->take_leave(in_milliseconds(settings_.drain_limit) / kGoodbyeShare);

@@ -1,5 +1,5 @@
 #pragma once
-// The aggregator process: its threads, what they share, how they start and end.
+// The aggregator process: its threads, the state that they share, their start and their end.
 //
 //   front door   accepts connections, reads one join frame from each, verifies it and hands the socket to a worker.
 //                Over RDMA, where an established connection cannot change its thread, it hands over the request
@@ -33,21 +33,22 @@ namespace tributary::aggregator {
 
 class Daemon {
  public:
-  /// Returns when every thread runs; the manager may still be down. `settings` are resolved. Errc::bad_config for a
-  /// mistake in the configuration, Errc::io for an address at which the daemon cannot listen.
+  /// Starts the daemon, and returns when every thread runs; the manager may still be down. `settings` are resolved.
+  /// Errc::bad_config for a mistake in the configuration, Errc::io for an address at which the daemon cannot listen.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Settings& settings);
-  /// Breaks the connections that are still open.
+  /// The destructor breaks the connections that are still open.
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Returns the addresses at which children connect, in the order of listen, and which of them live.
+  /// Returns the addresses at which children connect, in the order of listen, and whether each of them lives.
   [[nodiscard]] std::vector<ListenPlace> data_places() const;
   [[nodiscard]] Endpoint http_endpoint() const { return http_->local(); }
   [[nodiscard]] std::string ready_json() const;
 
   /// Starts the end and returns at once: another thread tells the manager, fails every lane, so that the groups go on
-  /// by their fallback, and waits until the children have read why. shut_down() is true at most drain_limit later.
+  /// by their fallback, and waits until the children have read the reason. shut_down() is true at most drain_limit
+  /// later.
   void begin_shutdown(const std::string& reason);
   [[nodiscard]] bool shut_down() const noexcept { return shut_down_.load(std::memory_order_acquire); }
 
@@ -87,7 +88,7 @@ class Daemon {
 
   const Settings settings_;
   KeyRing keys_;
-  std::optional<ExchangeKey> exchange_;             // this aggregator's key; set by load_identity()
+  std::optional<ExchangeKey> exchange_;             // this aggregator's own key; load_identity() sets it
   std::shared_ptr<transport::LinkKeys> link_keys_;  // used by all transports that carry packets
   MemoryBudget budget_;
   mutable std::mutex draining_mutex_;  // guards draining_ and shutting_down_
@@ -95,17 +96,17 @@ class Daemon {
   bool shutting_down_ = false;
   std::atomic<bool> up_{false};  // all threads run: pages may ask them
   std::atomic<bool> shut_down_{false};
-  const VerbsModule* verbs_ = nullptr;  // over RDMA
-  std::unique_ptr<DpdkNetwork> dpdk_;   // over DPDK
+  const VerbsModule* verbs_ = nullptr;  // set over RDMA
+  std::unique_ptr<DpdkNetwork> dpdk_;   // set over DPDK
   std::vector<std::unique_ptr<WorkerThread>> workers_;
-  // A door ends before the workers to which it hands connections. One of the three is set; or none, over DPDK with one
-  // worker, which listens itself.
+  // A door ends before the workers to which it hands connections. One of the three doors is set, or none over DPDK with
+  // one worker, which listens itself.
   std::unique_ptr<FrontDoor> front_door_;
-  std::vector<std::string> rails_;  // over RDMA: addresses of the devices that settings_ names
+  std::vector<std::string> rails_;  // set over RDMA: addresses of the devices that settings_ names
   std::unique_ptr<RdmaDoor> rdma_door_;
   std::unique_ptr<UdpDoor> udp_door_;
-  std::unique_ptr<ManagerLink> manager_;  // asks the workers
-  StatusPages pages_;                     // asks all of the above
+  std::unique_ptr<ManagerLink> manager_;  // calls the workers
+  StatusPages pages_;                     // calls all members above
   std::unique_ptr<service::HttpServer> http_;
   std::jthread shutdown_;
 };

@@ -90,7 +90,7 @@ Result<std::unique_ptr<UdpDoor>> DpdkNetwork::open_door(transport::DpdkTransport
   if (needs_door()) {
     transport::DpdkSettings dpdk = queue_settings(settings_.workers);
     dpdk.core = -1;
-    dpdk.sleep_max = std::chrono::milliseconds(1);  // the longest that a connecting child waits
+    dpdk.sleep_max = std::chrono::milliseconds(1);  // the longest wait of a connecting child
     auto transport = module_.make(device_, dpdk);
     auto listener = module_.listen_for(*transport, {{}, settings_.listen.front().port}, std::move(route));
     if (!listener) return fail(Errc::io, listener.error().message);

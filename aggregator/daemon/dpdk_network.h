@@ -1,5 +1,6 @@
 #pragma once
-// The daemon over DPDK: one device, with a queue for each worker and, if there are several workers, one for the door.
+// The daemon over DPDK: one device, with a queue for each worker and, if there are several workers, a queue for the
+// door.
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,21 +16,22 @@ namespace tributary::aggregator {
 
 class DpdkNetwork {
  public:
-  /// Opens the device that `settings` name, which must outlive it. Errc::bad_config says what is missing.
+  /// Opens the device that `settings` name; `settings` must outlive the result. Errc::bad_config names the missing
+  /// setting.
   [[nodiscard]] static Result<std::unique_ptr<DpdkNetwork>> open(const Settings& settings,
                                                                  std::shared_ptr<transport::LinkKeys> keys);
 
   [[nodiscard]] Result<std::unique_ptr<WorkerThread>> start_worker(std::uint32_t index, MemoryBudget& budget,
                                                                    WorkerSettings worker,
                                                                    Worker::VerifyJoin verify) const;
-  /// Returns nullptr if there is one worker, because it listens itself. Called once, when all workers listen.
+  /// Returns nullptr if there is one worker, because this worker listens itself. Called once, when all workers listen.
   [[nodiscard]] Result<std::unique_ptr<UdpDoor>> open_door(transport::DpdkTransport::Route route);
 
-  // ---- any thread
+  // ---- Calls of any thread
   [[nodiscard]] std::string address() const { return module_.address(*device_); }
   [[nodiscard]] transport::DpdkDeviceStatistics statistics() const { return module_.device_statistics(*device_); }
-  /// Returns the counts of the door's queue; none without a door, or while its thread does not answer. The door still
-  /// lives.
+  /// Returns the counts of the door's queue; empty without a door, or if its thread does not answer. Must be called
+  /// before the door is destroyed.
   [[nodiscard]] std::optional<transport::DpdkStatistics> door_statistics() const;
 
  private:

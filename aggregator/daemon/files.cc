@@ -33,7 +33,7 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-/// Returns the permission bits of `path`; 0 when there is no such file.
+/// Returns the permission bits of `path`; 0 if there is no such file.
 mode_t mode_of(const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 0777U : 0;
@@ -107,7 +107,8 @@ Result<std::optional<Identity>> read_identity(const std::string& path) {
   const std::string lines = without_line_ends(*text);
   const std::size_t space = lines.find(' ');
   if (space == std::string::npos || space == 0 || space > kNameBytesMax) return broken_identity(path);
-  // The manager's key; then, if any, the manager's and this aggregator's keys for sealed packets.
+  // The lines of a state file: the manager's key, then, if any, the manager's and this aggregator's keys for sealed
+  // packets.
   std::vector<std::vector<std::byte>> keys;
   for (const auto word : std::views::split(std::string_view(lines).substr(space + 1), ' ')) {
     const auto key = from_base64(std::string_view(word));

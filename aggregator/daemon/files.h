@@ -12,25 +12,25 @@
 
 namespace tributary::aggregator {
 
-/// Writes the whole file under another name and then renames it, so that nobody reads a part of it. Errc::io with the
-/// reason.
+/// Writes the whole file under another name and then renames it, so that no process reads a part of it. Errc::io has
+/// the reason.
 [[nodiscard]] Status write_file(const std::string& path, const std::string& text, mode_t mode);
 
-/// Returns the aggregator token; an empty one for an empty path. Errc::bad_config, with what to do, when the file
-/// cannot be read, is empty, or has a mode that lets others use it.
+/// Returns the aggregator token; an empty token for an empty path. Errc::bad_config, with advice, if the file cannot be
+/// read, is empty, or has a mode that lets other users use it.
 [[nodiscard]] Result<std::string> read_token(const std::string& path);
 
-/// The facts that the aggregator needs to verify tokens while the manager is down.
+/// The data with which the aggregator verifies tokens while the manager is down.
 struct Identity {
-  std::string name;  // this aggregator's, as the manager accepted it
+  std::string name;  // this aggregator's name, as the manager accepted it
   PublicKey manager_key{};
-  // For sealed packets; both are set, or neither.
+  // Keys for sealed packets; both are set, or both are empty.
   std::optional<ExchangePublicKey> manager_exchange;
   std::optional<std::array<std::byte, kExchangeKeyBytes>> exchange_private;
   friend bool operator==(const Identity&, const Identity&) = default;
 };
-/// Returns nothing when there is no such file, or no path. Errc::bad_config when the file is broken, or others may
-/// write it: whoever can change the key can sign tokens.
+/// Returns an empty result if there is no such file, or no path. Errc::bad_config if the file is broken, or other users
+/// may write it: a user who can change the key can sign tokens.
 [[nodiscard]] Result<std::optional<Identity>> read_identity(const std::string& path);
 [[nodiscard]] Status write_identity(const std::string& path, const Identity& identity);
 

@@ -19,7 +19,8 @@ using transport::Reject;
 namespace {
 
 constexpr auto kTickPeriod = std::chrono::milliseconds(50);
-// These checks take about 2 ms. However many forged joins come, the door then looks at the network again.
+// The most checks of signatures in one turn, which take about 2 ms. Then the door looks at the network again, however
+// many forged joins come.
 constexpr int kChecksPerTurn = 16;
 
 std::int64_t nanoseconds(transport::Duration time) {
@@ -30,7 +31,7 @@ std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// The only address always counts as live: processes of this host can connect even without a link.
+/// A single address always counts as live: processes of this host can connect even without a link.
 Status good_anyway(const std::string&) {
   return {};
 }
@@ -65,7 +66,7 @@ class FrontDoor::Visitor final : public transport::ChannelHandler {
   [[nodiscard]] transport::Channel& channel() const noexcept { return *channel_; }
   [[nodiscard]] WaitingRoom::Id id() const noexcept { return id_; }
   [[nodiscard]] Source from() const noexcept { return from_; }
-  /// Returns the join frame's payload, once it has come.
+  /// Returns the join frame's payload, after it has come.
   [[nodiscard]] std::span<const std::byte> join() const noexcept { return join_; }
 
  private:
@@ -74,7 +75,7 @@ class FrontDoor::Visitor final : public transport::ChannelHandler {
   const Source from_;
   std::vector<std::byte> join_;
   std::unique_ptr<transport::Channel> channel_;
-  bool asked_ = false;  // its join has come: nothing more is read before the answer
+  bool asked_ = false;  // its join has come: the door reads no more before the answer
 };
 
 /// The state of the front door's thread.
@@ -97,10 +98,10 @@ class FrontDoor::Reception final : public transport::Acceptor {
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
   /// A visitor's join has come: refuses it if a cheap check says so, else queues it for the check of its signature.
   void on_join(Visitor& visitor);
-  /// The visitor has joined, gone, or been refused: destroys it after this turn's callbacks, once its last frame is
-  /// out.
+  /// Called when the visitor has joined, has gone, or was refused. Destroys it after this turn's callbacks, when its
+  /// last frame is sent.
   void leaves(Visitor& visitor);
-  /// The reason of a refusal is a courtesy: under a flood of refusals the door does not wait until it is read.
+  /// A refused visitor usually gets time to read the reason. Under a flood of refusals the door does not wait for it.
   [[nodiscard]] bool has_time_for_last_words() const noexcept { return leaving_.size() <= settings_.unjoined_max; }
 
   void count(Count what) noexcept { at(what).fetch_add(1, std::memory_order_relaxed); }

@@ -45,8 +45,8 @@ bool is_same(const sockaddr& a, const sockaddr& b) {
                      &reinterpret_cast<const sockaddr_in6&>(b).sin6_addr, sizeof(in6_addr)) == 0;
 }
 
-/// False only if the system says that no interface has the address: another error, such as too few descriptors, says
-/// nothing about it.
+/// False only if the system says that no interface has the address. Other errors, such as too few descriptors, are not
+/// about the address.
 bool can_be_bound(const Numeric& address) {
   const int socket = ::socket(address.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return true;
@@ -74,7 +74,7 @@ Status host_address_lives(const std::string& host) {
     return fail(Errc::unreachable, "interface " + std::string(one->ifa_name) + " of " + host + " is " +
                                        ((one->ifa_flags & IFF_UP) != 0 ? "without a link" : "down"));
   }
-  return {};  // an address of a network that is local as a whole, such as 127.0.0.2
+  return {};  // the address is in a network that is local as a whole, such as 127.0.0.2
 }
 
 }  // namespace tributary::aggregator

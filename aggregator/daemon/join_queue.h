@@ -1,7 +1,7 @@
 #pragma once
-// The joins whose signature is still to be checked. A check costs the front door's one thread about 0.1 ms, and any
-// stranger can cause one: so the addresses take turns, and among the joins of one address the oldest comes first. All
-// are in the waiting room, which bounds their number.
+// The joins whose signature must still be checked. A check costs the front door's one thread about 0.1 ms, and any
+// stranger can cause a check. So the addresses take turns, and among the joins of one address the oldest comes first.
+// All these connections are in the waiting room, which bounds their number.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,9 +17,9 @@ class JoinQueue {
 
   /// Ids ascend in the order of arrival.
   void add(Id id, Source from);
-  /// Does nothing if `id` is not in the queue.
+  /// Removes `id`, if it is in the queue.
   void remove(Id id);
-  /// Takes out the next join to be checked: the oldest join of the source that follows the last join's source.
+  /// Removes and returns the next join to check: the oldest join of the source that follows the last join's source.
   [[nodiscard]] std::optional<Id> next();
   [[nodiscard]] bool empty() const noexcept { return sources_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return sources_.size(); }

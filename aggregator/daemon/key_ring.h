@@ -1,6 +1,6 @@
 #pragma once
-// The means to verify joins: the manager's key, this aggregator's name in tokens, and the highest fence that was seen.
-// The control thread changes key and name, the front door reads them.
+// The data with which joins are verified: the manager's key, this aggregator's name in tokens, and the highest fence
+// that was seen. The control thread changes the key and the name; the front door reads them.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -18,15 +18,16 @@ class KeyRing {
     std::string name;
     PublicKey public_key;
     TokenVerifier verifier;
-    std::optional<SharedSecret> shared;  // shared with the manager: the secrets that seal packets are computed from it
+    std::optional<SharedSecret> shared;  // shared with the manager: source of the secrets that seal packets
   };
 
-  /// Returns nullptr before the first answer of the manager: then no join can be verified. Any thread.
+  /// Returns nullptr before the first answer of the manager: no join can be verified before. Any thread may call it.
   [[nodiscard]] std::shared_ptr<const Key> current() const {
     const std::lock_guard lock(mutex_);
     return key_;
   }
-  /// Sets the key for joins from now on; a join that is being verified goes on with the key that it took. Any thread.
+  /// Sets the key for joins from now on. A join that is being verified still uses the earlier key. Any thread may call
+  /// it.
   [[nodiscard]] Status set(const std::string& name, const PublicKey& public_key,
                            const std::optional<SharedSecret>& shared = std::nullopt) {
     auto verifier = TokenVerifier::create(public_key);
@@ -37,16 +38,16 @@ class KeyRing {
     return {};
   }
 
-  /// Returns the highest fence that was seen; 0: none. Any thread.
+  /// Returns the highest fence that was seen; 0: none. Any thread may call it.
   [[nodiscard]] std::uint64_t fence() const noexcept { return fence_.load(std::memory_order_relaxed); }
-  /// Notes a fence that the manager has shown. Any thread.
+  /// Notes a fence that the manager has sent. Any thread may call it.
   void note_fence(std::uint64_t fence) noexcept {
     for (std::uint64_t known = fence_.load(std::memory_order_relaxed);
          fence > known && !fence_.compare_exchange_weak(known, fence, std::memory_order_relaxed);) {
     }
   }
-  /// Takes a token whose signature is right; refuses it if a later leadership than the one that signed it is known. Any
-  /// thread.
+  /// Takes a token whose signature is right. Refuses it if a leadership is known that is later than the one that signed
+  /// the token. Any thread may call it.
   [[nodiscard]] Status admit(const TokenClaims& claims) noexcept {
     const std::uint64_t known = fence();
     if (claims.fence >= known) {

@@ -21,7 +21,7 @@ struct FreeAddresses {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
 };
 
-/// Returns "host" of "http://host:port/path" and of "http://[host]".
+/// Returns "host" for "http://host:port/path" and for "http://[host]".
 std::string host_in(std::string_view url) {
   if (const auto scheme = url.find("://"); scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
   url = url.substr(0, url.find('/'));
@@ -36,8 +36,8 @@ std::string text_of(const sockaddr_storage& address) {
   return ::inet_ntop(address.ss_family, bytes, text.data(), text.size()) != nullptr ? text.data() : "";
 }
 
-/// Returns the address from which this host talks to `host`. A datagram socket that is connected sends nothing, but the
-/// system chooses its route and its address.
+/// Returns the address from which this host talks to `host`. To connect a datagram socket sends no packet, but makes
+/// the system choose the route and the address.
 std::string address_towards(const std::string& host) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;

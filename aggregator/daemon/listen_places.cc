@@ -23,7 +23,7 @@ Status ListenPlaces::open() {
     any = any || ok;
     if (ok) continue;
     reasons += (reasons.empty() ? "" : " ") + ok.error().message;
-    // Port 0 asks the system for a port: without one, there is no address to tell the manager.
+    // Port 0 makes the system choose a port: without a chosen port, there is no address to give to the manager.
     if (place.shown.at.port == 0) return ok;
   }
   if (!any) return fail(Errc::io, reasons);

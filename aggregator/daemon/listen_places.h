@@ -1,8 +1,8 @@
 #pragma once
-// The addresses at which children connect, one for each device, and which of them live. An address that dies (its
-// device is gone, its port or link is down) is reported at once. One that comes back is reported only after it has
-// lived for a while, and for longer the more often it comes and goes: each change may move groups, and a cable that
-// flaps must not move them for ever.
+// The addresses at which children connect, one for each device, and whether each of them lives. An address that dies
+// (its device is gone, its port or link is down) is reported at once. An address that comes back is reported only after
+// it has lived for a while. This time grows each time that the address goes and comes: each change may move groups, and
+// a bad cable must not move them again and again.
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,7 +16,7 @@
 namespace tributary::aggregator {
 
 struct ListenPlace {
-  Endpoint at;  // with the port that the system chose
+  Endpoint at;  // address with the port that the system chose
   bool live = false;
   std::string why_not;
   friend bool operator==(const ListenPlace&, const ListenPlace&) = default;
@@ -24,9 +24,9 @@ struct ListenPlace {
 
 struct ListenWays {
   std::function<Result<std::unique_ptr<transport::Listener>>(const Endpoint& at)> open;
-  /// Checks that connections can reach this host's address; the error says why they cannot.
+  /// Checks that connections can reach this host's address; the error has the reason if they cannot.
   std::function<Status(const std::string& host)> probe;
-  /// True where a listener does not outlive its device: it is opened anew when the device is back.
+  /// True if a listener does not outlive its device: it must be opened anew when the device is back.
   bool reopens = false;
 };
 
@@ -36,28 +36,29 @@ class ListenPlaces {
   static constexpr transport::Duration kStayMin = std::chrono::seconds(2);
   static constexpr transport::Duration kStayMax = std::chrono::seconds(64);
   static constexpr transport::Duration kCalm =
-      std::chrono::minutes(10);  // after this time alive, stay is kStayMin again
+      std::chrono::minutes(10);  // after this time without a failure, stay is kStayMin again
 
   ListenPlaces(const std::vector<Endpoint>& wanted, ListenWays ways);
 
-  // ---- the door's thread, or any before it runs
-  /// Errc::io with all reasons where no address can be listened at; else tick() tries the failed ones again.
+  // ---- Calls of the door's thread, or of any thread before it runs
+  /// Listens at all addresses. Errc::io with all reasons if it can listen at none; else tick() tries the failed ones
+  /// again.
   [[nodiscard]] Status open();
-  /// Call often.
+  /// Checks the addresses. Must be called often.
   void tick(transport::TimePoint now);
 
-  // ---- any thread
+  // ---- Calls of any thread
   [[nodiscard]] std::vector<ListenPlace> all() const;
   /// `call` runs on the door's thread whenever an address has died or come back. After on_change(nullptr) has returned,
-  /// it does not run.
+  /// `call` does not run.
   void on_change(std::function<void()> call);
 
  private:
   struct Place {
     ListenPlace shown;
     std::unique_ptr<transport::Listener> listener;
-    transport::Duration stay = kStayMin;                    // how long it must answer before it counts as live again
-    std::optional<transport::TimePoint> back_since, since;  // since when it answers again; since when it lives
+    transport::Duration stay = kStayMin;                    // time that it must answer before it counts as live
+    std::optional<transport::TimePoint> back_since, since;  // times since which it answers again, and lives
   };
   [[nodiscard]] Status listen_at(Place& place);
   void look_at(Place& place, transport::TimePoint now);
@@ -66,7 +67,7 @@ class ListenPlaces {
   void show(Place& place, bool live, const std::string& why_not);
 
   const ListenWays ways_;
-  std::vector<Place> places_;  // written by the door's thread
+  std::vector<Place> places_;  // the door's thread writes it
   transport::TimePoint next_probe_{};
   bool changed_ = false;
   mutable std::mutex mutex_;  // guards `shown` of places_

@@ -44,7 +44,8 @@ sigset_t block_signals() {
   return signals;
 }
 
-/// Every child needs a descriptor, and the usual soft limit of 1024 is meant for programs that use select().
+/// Raises the limit of descriptors: every child needs one, and the usual soft limit of 1024 is for programs that use
+/// select().
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -86,17 +87,17 @@ Status check_transport(const std::string& transport) {
   return {};
 }
 
-/// Refuses what a start would refuse, without a change to anything: the aggregator may run meanwhile.
+/// Reports the mistakes that a start would report, but changes nothing: the aggregator may be running meanwhile.
 Status check_start(const Settings& settings) {
   if (auto ok = check_transport(settings.transport); !ok) return ok;
-  if (settings.transport != "dpdk") {  // its addresses are not the kernel's
+  if (settings.transport != "dpdk") {  // the kernel does not have DPDK's addresses
     for (const Endpoint& listen : settings.listen) {
       if (auto ok = service::check_listen("listen", listen); !ok) return ok;
     }
   }
   if (auto ok = service::check_listen("http_listen", settings.http_listen); !ok) return ok;
   if (auto ok = service::check_writable_file("ready_file", settings.ready_file); !ok) return ok;
-  // A state file that cannot be written is only warned of.
+  // Only warns if the state file cannot be written.
   return {};
 }
 
@@ -124,7 +125,7 @@ void end_at_once() {
   std::_Exit(static_cast<int>(Exit::failed));
 }
 
-/// Tells the service manager, as often as it asks, that no thread hangs.
+/// Tells the service manager, as often as it demands, that no thread hangs.
 class Watchdog {
  public:
   void turn(const Daemon& daemon) {
@@ -211,7 +212,7 @@ Exit main_of(int argc, const char* const* argv) {
 int main(int argc, char** argv) {
   try {
     return static_cast<int>(tributary::aggregator::main_of(argc, argv));
-  } catch (const std::exception& error) {  // no thread, no memory
+  } catch (const std::exception& error) {  // the system has no thread or memory left
     std::cerr << "tributary-aggregator: cannot start: " << error.what() << "\n";
     return static_cast<int>(tributary::aggregator::Exit::failed);
   }

@@ -14,11 +14,12 @@ using manager_client::ManagerClient;
 
 namespace {
 
-// The time after which a lasting failure is logged again: every hour of the log shows it, and has room for other lines.
+// The time after which a lasting failure is logged again: every hour of the log shows the failure, but other lines
+// remain visible.
 constexpr auto kComplainEvery = std::chrono::minutes(1);
 constexpr int kNameFightLeases = 3;
 
-/// Tells the reader of the log what to do about this error.
+/// Returns advice about this error for the reader of the log.
 std::string advice_for(Errc code) {
   switch (code) {
     case Errc::denied:
@@ -119,7 +120,7 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   answered();
   spdlog::info("registered with the manager at {} as {}, incarnation {}, lease {} s", settings_.url, name_,
                incarnation_, answer->lease_seconds);
-  // A drain of an earlier registration lasts until the manager ends it: renew at once to ask.
+  // A drain of an earlier registration lasts until the manager ends it: renews at once to ask the manager.
   return registration.draining ? Milliseconds(0) : lease_ / 3;
 }
 
@@ -154,7 +155,7 @@ void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
     spdlog::error("the manager at {} gave a key that is none: {}", settings_.url, ok.error().message);
     return;
   }
-  // Written before it is used: a child that was let in is let in again after a restart.
+  // The key is written before it is used: a child that could join can then join again after a restart.
   if (auto ok = write_identity(settings_.state_file, identity_of(answer)); !ok) {
     spdlog::warn("the manager's key was not kept in {}: {}; a start while the manager is down will refuse all joins",
                  settings_.state_file, ok.error().message);
@@ -171,7 +172,7 @@ ManagerLink::Milliseconds ManagerLink::renew() {
   }
   const auto state = client->renew_aggregator(name_, incarnation_, load, user_.data_down(), this->state().draining);
   if (!state) {
-    // The lease may have ended since; the manager then answers the next renewal with `unknown`.
+    // The lease may have ended meanwhile; the manager then answers the next renewal with `unknown`.
     return std::min(failed("renew the lease at", state.error()), lease_ / 3);
   }
   keys_.note_fence(client->fence());
@@ -180,8 +181,8 @@ ManagerLink::Milliseconds ManagerLink::renew() {
   return obey(*state) ? Milliseconds(0) : lease_ / 3;
 }
 
-// The manager has lost its data, or the lease has ended: register anew at once. Or another process has taken the name;
-// the two would then take it from each other for ever, so the second time this one waits.
+// Called if the manager has lost its data, or the lease has ended: registers anew at once. If another process has taken
+// the name, the two processes would take it from each other for ever, so the second time this process waits.
 ManagerLink::Milliseconds ManagerLink::lost_registration() {
   registered_ = false;
   {
@@ -222,7 +223,7 @@ bool ManagerLink::obey(AggregatorState state) {
     grace_end_.reset();
     user_.drain_revoked();
   }
-  return !drains;  // the manager plans trees over this aggregator only after it has heard that lanes are welcome
+  return !drains;  // the manager plans trees over this aggregator only after it knows that the drain is over
 }
 
 void ManagerLink::end_grace_when_due() {
@@ -264,7 +265,7 @@ void ManagerLink::take_leave(Milliseconds limit) {
   stop();
   if (!registered_) return;
   registered_ = false;
-  auto client = connect(std::min(limit, settings_.request_limit));  // stop() has cancelled client_ for good
+  auto client = connect(std::min(limit, settings_.request_limit));  // stop() has cancelled client_ for ever
   if (!client) return;
   if (auto ok = (*client)->unregister_aggregator(name_); !ok && ok.error().code != Errc::peer_gone) {
     spdlog::warn("could not tell the manager that {} goes: {}; its lease ends by itself", name_, ok.error().message);

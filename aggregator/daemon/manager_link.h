@@ -1,6 +1,6 @@
 #pragma once
 // The aggregator's connection to the manager: registers, renews the lease, learns the key, obeys a drain, unregisters.
-// All of it runs on one thread, which may block and touches no data.
+// All calls run on one thread, which may block and handles no frames.
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -19,10 +19,10 @@ namespace tributary::aggregator {
 
 struct ManagerLinkSettings {
   std::string url;
-  std::string token_file;  // read again before every registration, so that a person can correct it
+  std::string token_file;  // file that is read before every registration, so that a person can correct it
   std::string state_file;
   manager_client::AggregatorRegistration registration;
-  ExchangeKey exchange;  // its public half is registered
+  ExchangeKey exchange;  // key whose public half is registered
   std::chrono::milliseconds retry_min{500};
   std::chrono::milliseconds retry_max{15'000};
   std::chrono::milliseconds connect_limit{2'000};
@@ -33,23 +33,23 @@ struct ManagerLinkSettings {
 /// Called on the link's thread.
 struct ManagerLinkUser {
   std::function<manager_client::AggregatorLoad()> load;
-  /// Returns the numbers of the registration's addresses that do not live.
+  /// Returns the indices of the registration's addresses that do not live.
   std::function<std::vector<std::uint32_t>()> data_down;
-  /// The manager plans no more trees over this aggregator: groups move to other trees by themselves.
+  /// Called when the manager plans no more trees over this aggregator. Groups move to other trees by themselves.
   std::function<void()> drain_begins;
-  /// The grace is over: end the lanes that are left.
+  /// Called when the grace is over: the lanes that are left must end.
   std::function<void()> drain_ends;
   std::function<void()> drain_revoked;
 };
 
 struct ManagerLinkState {
   bool registered = false;
-  bool draining = false;  // the manager says so
+  bool draining = false;  // true: the manager drains this aggregator
   std::uint64_t incarnation = 0;
   std::uint64_t registrations = 0;
   std::uint64_t renewals = 0;
-  std::uint64_t failures = 0;  // calls that failed
-  std::string last_error;      // empty when the last call was answered
+  std::uint64_t failures = 0;  // number of calls that failed
+  std::string last_error;      // error of the last call; empty if it was answered
   std::optional<std::chrono::steady_clock::time_point> last_answer;
 };
 
@@ -57,13 +57,13 @@ class ManagerLink {
  public:
   /// Starts the thread. `keys` must outlive the link.
   ManagerLink(ManagerLinkSettings settings, KeyRing& keys, ManagerLinkUser user);
-  /// Does not unregister.
+  /// Ends the thread, but does not unregister.
   ~ManagerLink();
   ManagerLink(const ManagerLink&) = delete;
   ManagerLink& operator=(const ManagerLink&) = delete;
 
   [[nodiscard]] ManagerLinkState state() const;
-  /// Renews at once, because there is news for the manager. Any thread.
+  /// Renews at once, because there is news for the manager. Any thread may call it.
   void renew_soon();
   /// Ends the renewals and the thread, and unregisters from the manager; takes at most `limit`.
   void take_leave(std::chrono::milliseconds limit);
@@ -79,7 +79,7 @@ class ManagerLink {
   [[nodiscard]] Milliseconds renew();
   void learn(const manager_client::RegistrationAnswer& answer);
   [[nodiscard]] Identity identity_of(const manager_client::RegistrationAnswer& answer) const;
-  /// True: there is news for the manager, to be sent at once.
+  /// Obeys the manager's answer. Returns true if there is news for the manager, which must be sent at once.
   [[nodiscard]] bool obey(manager_client::AggregatorState state);
   [[nodiscard]] Milliseconds lost_registration();
   void end_grace_when_due();
@@ -92,7 +92,7 @@ class ManagerLink {
   KeyRing& keys_;
   const ManagerLinkUser user_;
 
-  // used by the thread alone
+  // State of the link's thread
   std::string name_;
   std::uint64_t incarnation_ = 0;
   bool registered_ = false;
@@ -102,16 +102,16 @@ class ManagerLink {
   std::optional<Clock::time_point> last_unknown_;
   Clock::time_point last_complaint_{};
 
-  /// Ends the thread, and the call that it is in.
+  /// Ends the thread and its present call.
   void stop();
 
   mutable std::mutex mutex_;  // guards state_, client_, stopping_ and due_
   bool stopping_ = false;
   bool due_ = false;
   ManagerLinkState state_;
-  std::shared_ptr<manager_client::ManagerClient> client_;  // shared, to cancel the call that is under way
+  std::shared_ptr<manager_client::ManagerClient> client_;  // shared, so that another thread can cancel the present call
   std::condition_variable_any wake_;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // declared last, because it uses all members above
 };
 
 }  // namespace tributary::aggregator

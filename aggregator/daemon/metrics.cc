@@ -202,12 +202,12 @@ std::vector<std::string> of_worker(std::size_t index) {
 
 void add_parts(MetricPage& page, std::span<const transport::PacketFigures::Part> parts, const std::string& worker) {
   for (const auto& part : parts) {
-    if (part.reason.empty()) continue;  // the worker has not counted yet
+    if (part.reason.empty()) continue;  // the worker has no counts yet
     page.add(part.count, {worker, std::string(part.reason)});
   }
 }
 
-/// `each` calls its argument with the figures and the name of every worker, and of the door if there is one.
+/// `each` calls its argument for every worker, and for the door if there is one, with the figures and the name.
 template <class Each>
 void add_packet_figures(MetricPage& page, const std::string& prefix, const Each& each) {
   for (const Figure<transport::PacketFigures>& counter : kPacketCounters) {
@@ -249,7 +249,7 @@ void add_rdma(MetricPage& page, const std::vector<WorkerSnapshot>& workers) {
   for (const auto& gauge : kVerbsGauges) add(MetricType::gauge, gauge);
 }
 
-/// Adds the figures of the workers, and of the door, which has a queue of its own.
+/// Adds the figures of the workers and of the door, which has its own queue.
 void add_dpdk(MetricPage& page, const DaemonStatus& status) {
   const auto each = [&](const auto& add) {
     for (std::size_t i = 0; i < status.workers.size(); ++i) add(status.workers[i].dpdk, std::to_string(i));

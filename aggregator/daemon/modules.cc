@@ -11,7 +11,7 @@ std::vector<std::string> folders() {
   return {program, (program / TRIBUTARY_MODULES).lexically_normal()};
 }
 
-/// Loads the module of `transport`, which has a package of its own.
+/// Loads the module of `transport`, which is in a package of its own.
 template <class Module>
 Result<const Module*> load(const std::string& transport, const char* table, const std::string& libraries) {
   const std::string package = "tributary-aggregator-" + transport;

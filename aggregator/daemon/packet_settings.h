@@ -1,5 +1,5 @@
 #pragma once
-// The settings that all transports of packets have: UDP and DPDK.
+// The settings that all transports of packets have, which are UDP and DPDK.
 #include <algorithm>
 #include <cstdint>
 
@@ -12,7 +12,7 @@ namespace tributary::aggregator {
 template <class PacketTransportSettings>
 void take_packet_settings(PacketTransportSettings& into, const Settings& settings) {
   into.connections_max = settings.connections_max;
-  // The transport's default is shorter than TCP's, so the setting is only an upper bound.
+  // The transport's own default is shorter than TCP's, so the setting is only an upper bound.
   into.keepalive = std::min<transport::Duration>(into.keepalive, settings.keepalive);
   into.peer_timeout = settings.packet_peer_timeout;
   into.delay_target = settings.packet_delay_target;

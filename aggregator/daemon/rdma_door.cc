@@ -38,7 +38,7 @@ void RdmaDoor::run(const std::stop_token& stop) {
 RdmaDoor::~RdmaDoor() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  transport_->post([] {});  // wakes it
+  transport_->post([] {});  // wakes the door's thread
   thread_.join();
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// The door for connections over RDMA. A connect request says which group and lane it is for, so the door can pass it to
-// the worker that serves that lane before there is a queue pair; the worker makes the queue pair, reads the join frame
-// and verifies its token.
+// The door for connections over RDMA. A connect request names its group and lane, so the door can pass it to the worker
+// that serves the lane before a queue pair exists. The worker makes the queue pair, reads the join frame and verifies
+// its token.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -16,7 +16,7 @@ namespace tributary::aggregator {
 
 class RdmaDoor {
  public:
-  /// Listens, and serves on a thread of its own. All transports that `route` returns must outlive the door.
+  /// Listens, and serves on its own thread. All transports that `route` returns must outlive the door.
   [[nodiscard]] static Result<std::unique_ptr<RdmaDoor>> open(const VerbsModule& verbs,
                                                               const std::vector<Endpoint>& listen,
                                                               VerbsModule::Route route);
@@ -24,7 +24,7 @@ class RdmaDoor {
   RdmaDoor(const RdmaDoor&) = delete;
   RdmaDoor& operator=(const RdmaDoor&) = delete;
 
-  // ---- any thread
+  // ---- Calls of any thread
   [[nodiscard]] ListenPlaces& places() const noexcept { return *places_; }
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept {
     return std::chrono::steady_clock::time_point(last_turn_.load(std::memory_order_relaxed));
@@ -37,7 +37,7 @@ class RdmaDoor {
   std::unique_ptr<transport::Transport> transport_;
   std::unique_ptr<ListenPlaces> places_;
   std::atomic<std::chrono::steady_clock::duration> last_turn_{std::chrono::steady_clock::now().time_since_epoch()};
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // declared last, because it uses all members above
 };
 
 }  // namespace tributary::aggregator

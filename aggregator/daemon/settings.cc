@@ -10,7 +10,7 @@
 namespace tributary::aggregator {
 namespace {
 
-/// Refuses settings that are good one by one, but not together.
+/// Refuses settings that are valid alone, but not together.
 void check_together(const Settings& settings, const std::string& file, service::Mistakes& mistakes) {
   const std::size_t places = settings.listen.size();
   if (places > 1 && settings.transport != "tcp" && settings.transport != "verbs") {
@@ -33,7 +33,7 @@ std::string own_host_name() {
 }
 
 std::string default_state_file() {
-  const char* const directory = std::getenv("STATE_DIRECTORY");  // systemd gives one path, or several with colons
+  const char* const directory = std::getenv("STATE_DIRECTORY");  // one path, or several with colons between them
   if (directory == nullptr || *directory == '\0') return {};
   const std::string_view list(directory);
   return std::string(list.substr(0, list.find(':'))) + "/manager-key";
@@ -65,7 +65,7 @@ void resolve_host_defaults(Settings& settings) {
   if (settings.host_id.empty()) settings.host_id = own_host_name();
   if (settings.state_file.empty()) settings.state_file = default_state_file();
   if (settings.workers != 0) return;
-  if (settings.transport == "dpdk") {  // each worker wants its own core and queue: as many as dpdk_cores names
+  if (settings.transport == "dpdk") {  // each worker needs its own queue and a core of dpdk_cores
     const auto named = 1 + std::ranges::count(settings.dpdk_cores, ',');
     settings.workers = static_cast<std::uint32_t>(std::clamp<std::ptrdiff_t>(named, 1, 32));
     return;

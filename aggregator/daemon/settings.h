@@ -17,25 +17,25 @@ namespace tributary::aggregator {
 
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };
 
-/// The defaults are here; help, bounds and spelling are in settings_fields.cc.
+/// The values with their defaults; help, bounds and spelling are in settings_fields.cc.
 struct Settings {
   using Duration = std::chrono::microseconds;
   std::string name;     // empty: the host's name
   std::string host_id;  // empty: the host's name
-  std::string manager;  // URL; the one setting without a default that works
+  std::string manager;  // URL; the only setting without a usable default
   std::string token_file;
   std::string state_file;
   std::string ready_file;
   std::string transport = "tcp";
   bool shared_memory = true;
   std::uint64_t map_max = 8ULL << 30;
-  std::vector<Endpoint> listen{{"0.0.0.0", 7471}};  // one for each device
+  std::vector<Endpoint> listen{{"0.0.0.0", 7471}};  // one address for each device
   Endpoint http_listen{"0.0.0.0", 7472};
-  std::vector<std::string> advertise;  // none, or one for each address of `listen`
+  std::vector<std::string> advertise;  // empty, or one address for each address of `listen`
   std::uint32_t workers = 0;           // 0: min(4, cores)
   std::uint64_t memory = 4ULL << 30;
   std::uint32_t children_max = 64;
-  std::uint64_t line_rate = 0;  // bits per second; 0: the interfaces' rate
+  std::uint64_t line_rate = 0;  // in bits per second; 0: the interfaces' rate
   std::uint32_t unjoined_max = 256;
   std::uint32_t connections_max = 16384;
   std::uint32_t http_connections_max = 256;
@@ -45,24 +45,24 @@ struct Settings {
   Duration drain_limit = std::chrono::seconds(10);
   Duration drain_grace = std::chrono::seconds(30);
   Duration user_timeout = std::chrono::seconds(20);
-  Duration packet_peer_timeout = std::chrono::minutes(5);  // by default the ranks' time-out
+  Duration packet_peer_timeout = std::chrono::minutes(5);  // the default is that of the ranks' time-out
   Duration hang_after = std::chrono::milliseconds(500);
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};
-  std::string packet_security = "off";  // the least protection that connections have
+  std::string packet_security = "off";  // the least protection that connections must have
   Duration packet_delay_target = std::chrono::microseconds(500);
   std::uint32_t packet_window_initial = 10;  // packets
   std::uint32_t packet_window_max = 4096;    // packets
   bool packet_ecn = true;
   std::uint32_t packet_dscp = 0;
   std::uint32_t packet_datagram_bytes_max = 16384;
-  // transport: verbs
+  // Settings for transport = verbs
   std::string rdma_devices = "auto";  // separated by commas
   std::uint32_t rdma_queue_pairs = 1;
   transport::RdmaPath rdma_path;
-  // transport: dpdk
+  // Settings for transport = dpdk
   std::string dpdk_device;
-  std::string dpdk_addresses;  // separated by commas, as are gateways and cores
+  std::string dpdk_addresses;  // separated by commas, like gateways and cores
   std::string dpdk_gateways;
   std::string dpdk_cores;
   std::uint32_t dpdk_vlan = 0;
@@ -77,24 +77,24 @@ struct Settings {
   std::string log_format = "text";
 };
 
-inline constexpr std::size_t kListenMax = 16;  // addresses: one for each of kLanesMax lanes
+inline constexpr std::size_t kListenMax = 16;  // number of addresses: one for each of kLanesMax lanes
 
 using Field = service::SettingField<Settings>;
-/// Every setting, in the order of the documentation.
+/// All settings, in the order of the documentation.
 [[nodiscard]] std::span<const Field> fields();
 
-/// A setting from a flag, in place of the file's.
+/// A setting from a flag, which replaces the file's value.
 using service::Override;
 
-/// Applies the defaults, then the file, then the overrides. Errc::bad_config lists every mistake, one a line, with
-/// file, line, key, value, and what is allowed.
+/// Applies the defaults, then the file, then the overrides. Errc::bad_config lists every mistake on a line of its own,
+/// with file, line, key, value, and the allowed values.
 [[nodiscard]] Result<Settings> read_settings(std::string_view yaml, std::string_view file,
                                              const std::vector<Override>& overrides);
-/// Reads the file at `path` as read_settings() does; an empty path means no file. Errc::bad_config says what to do when
-/// the file cannot be read.
+/// Reads the file at `path` as read_settings() does; an empty path means no file. Errc::bad_config has advice if the
+/// file cannot be read.
 [[nodiscard]] Result<Settings> load_settings(const std::string& path, const std::vector<Override>& overrides);
 
-/// Fills in the settings whose default depends on the host: name, host_id, workers, state_file.
+/// Fills in the settings with a default that depends on the host: name, host_id, workers, state_file.
 void resolve_host_defaults(Settings& settings);
 
 /// Returns the effective configuration as a file that read_settings() reads back: every setting with its meaning, its

@@ -62,7 +62,7 @@ Field path(std::string_view key, std::string Settings::* member, std::string_vie
   return service::field::text(key, member, "a path; or empty", help, check_path);
 }
 
-/// Returns the error of one entry, with its number where there are several.
+/// Returns the error of one entry, with the entry's number if there are several.
 std::unexpected<Error> wrong_entry(std::size_t index, std::size_t count, std::string_view entry, std::string why) {
   if (count == 1) return wrong(std::move(why));
   return wrong("entry " + std::to_string(index + 1) + ", '" + std::string(entry) + "': " + std::move(why));

@@ -32,7 +32,7 @@ json lane_json(const LaneStatus& lane, std::size_t worker) {
           {"worker", worker}};
 }
 
-/// Job names come from users, and need not be UTF-8.
+/// Replaces bytes that are not UTF-8: job names come from users.
 std::string text_of(const json& document) {
   return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

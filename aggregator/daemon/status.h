@@ -1,5 +1,5 @@
 #pragma once
-// The aggregator's reports of itself over HTTP: pure functions from one moment's state to pages.
+// The aggregator's reports about itself over HTTP: pure functions that make pages of the state at one time.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -14,12 +14,12 @@
 
 namespace tributary::aggregator {
 
-/// The state of the whole process at one moment.
+/// The state of the whole process at one time.
 struct DaemonStatus {
   std::string name;
   std::string version;
   std::string host_id;
-  std::vector<WorkerSnapshot> workers;  // from those that answered
+  std::vector<WorkerSnapshot> workers;  // from the workers that answered
   std::uint32_t workers_total = 0;
   std::uint64_t memory_bytes_max = 0;
   std::uint64_t memory_bytes_reserved = 0;
@@ -27,20 +27,21 @@ struct DaemonStatus {
   service::HttpDoorCounts http;
   std::uint64_t http_connections = 0;  // connections that are open now
   std::optional<transport::DpdkDeviceStatistics> dpdk_device;
-  std::optional<transport::DpdkStatistics> dpdk_door;  // with several workers
+  std::optional<transport::DpdkStatistics> dpdk_door;  // set if there are several workers
   ManagerLinkState manager;
   std::vector<ListenPlace> listen{};
   bool has_key = false;
-  std::string draining;            // the reason; empty: it does not drain
+  std::string draining;            // reason of the drain; empty: it does not drain
   std::vector<std::string> stuck;  // threads whose loop has made no turn for too long
   std::chrono::steady_clock::time_point now;
 };
 
-/// Returns all metrics of the aggregator; those of parts that it does not use are 0.
+/// Returns all metrics of the aggregator. The metrics of unused parts are 0.
 [[nodiscard]] service::MetricPage metrics_page(const DaemonStatus& status);
-/// Returns JSON: "status" is ok, draining or stuck; it also says whether joins are taken, and why not.
+/// Returns JSON: "status" is ok, draining or stuck. The page also says whether joins are accepted, and the reason if
+/// they are not.
 [[nodiscard]] std::string health_json(const DaemonStatus& status);
-/// True while no thread hangs, whatever the manager does: a monitor should then leave the process alone.
+/// True while no thread hangs, whatever the manager does. While it is true, a monitor should not end the process.
 [[nodiscard]] bool healthy(const DaemonStatus& status) noexcept;
 /// Returns every lane, as JSON.
 [[nodiscard]] std::string lanes_json(const DaemonStatus& status);

@@ -1,5 +1,5 @@
 #pragma once
-// The pages that an aggregator serves over HTTP, by path, to everybody.
+// The pages that an aggregator serves over HTTP, by path, to every client.
 #include <functional>
 #include <string_view>
 
@@ -9,7 +9,7 @@ namespace tributary::aggregator {
 
 class StatusPages final : public service::HttpHandler {
  public:
-  /// The server's one thread calls it.
+  /// Returns the page for a request. The server's one thread calls it.
   using Page = std::function<service::HttpReply(std::string_view path)>;
   explicit StatusPages(Page page) : page_(std::move(page)) {}
 

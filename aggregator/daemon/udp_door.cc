@@ -39,7 +39,7 @@ void UdpDoor::run(const std::stop_token& stop) {
 UdpDoor::~UdpDoor() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  transport_->post([] {});  // wakes it
+  transport_->post([] {});  // wakes the door's thread
   thread_.join();
 }
 

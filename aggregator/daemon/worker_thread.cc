@@ -5,7 +5,8 @@
 namespace tributary::aggregator {
 namespace {
 
-// Often enough for time-outs of seconds; a tick walks all sessions, so not every turn makes one.
+// The time between two ticks: often enough for time-outs of seconds. A tick goes through all sessions, so not every
+// turn makes one.
 constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 
 }  // namespace
@@ -89,7 +90,7 @@ void WorkerThread::start(std::uint32_t index) {
 WorkerThread::~WorkerThread() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  transport_->post([] {});  // wakes it
+  transport_->post([] {});  // wakes the worker's thread
   thread_.join();
 }
 
@@ -107,7 +108,7 @@ void WorkerThread::run(const std::stop_token& stop) {
 }
 
 void WorkerThread::take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
-  // Closed if the call never runs. Shared, because a posted call can be copied.
+  // Closes if the call never runs. Shared, because a posted call can be copied.
   auto handed = std::make_shared<std::unique_ptr<transport::HandedOver>>(std::move(connection));
   transport_->post([this, handed, join = std::move(join)] {
     worker_.take(join, [&](transport::ChannelHandler& handler) { return near_->adopt(std::move(*handed), handler); });

@@ -1,5 +1,5 @@
 #pragma once
-// One worker on a thread of its own, with a transport of its own. Other threads post calls to it; it answers with
+// One worker with its own thread and its own transport. Other threads post calls to it; it answers with
 // copies.
 #include <atomic>
 #include <chrono>
@@ -19,14 +19,14 @@
 
 namespace tributary::aggregator {
 
-/// The state of a worker at one moment, copied on its own thread.
+/// The state of a worker at one time, copied on its own thread.
 struct WorkerSnapshot {
   WorkerMetrics metrics;
   std::vector<LaneStatus> lanes;
   std::uint64_t sessions = 0;
   transport::TcpStatistics tcp;
   transport::ShmStatistics shm;
-  std::optional<transport::VerbsStatistics> verbs;  // over RDMA
+  std::optional<transport::VerbsStatistics> verbs;  // set over RDMA
   transport::UdpStatistics udp;
   transport::DpdkStatistics dpdk;
 };
@@ -41,8 +41,8 @@ class WorkerThread {
                                                                WorkerSettings settings, const VerbsModule& verbs,
                                                                std::unique_ptr<transport::Transport> transport,
                                                                Worker::VerifyJoin verify);
-  /// Starts a worker over UDP, which listens at a port of its own on `host`: the door sends connections there, and the
-  /// worker verifies their joins. Errc::io where it cannot listen.
+  /// Starts a worker over UDP, which listens at its own port on `host`. The door sends connections there, and the
+  /// worker verifies their joins. Errc::io: it cannot listen.
   [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_udp(std::uint32_t index, MemoryBudget& budget,
                                                                       WorkerSettings settings, const std::string& host,
                                                                       const transport::UdpSettings& transport_settings,
@@ -52,22 +52,22 @@ class WorkerThread {
                                                                        WorkerSettings settings, const DpdkModule& dpdk,
                                                                        std::unique_ptr<transport::Transport> transport,
                                                                        const Endpoint& at, Worker::VerifyJoin verify);
-  /// Ends the thread; connections that are still open break.
+  /// Ends the thread, which breaks the connections that are still open.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  // ---- any thread; all return at once
+  // ---- Calls of any thread; all return at once
   /// Returns the transport to which a listener of RDMA routes connections.
   [[nodiscard]] transport::Transport* rdma() const noexcept { return transport_.get(); }
   /// Returns the port at which the worker listens, over UDP and DPDK.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  /// Over TCP or shared memory: serves a connection whose join was verified.
+  /// Serves a connection whose join was verified, over TCP or shared memory.
   void take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join);
   void drain(std::string reason);
   void undrain();
   [[nodiscard]] std::future<WorkerSnapshot> snapshot();
-  /// Returns when the worker's loop last made a turn.
+  /// Returns the time of the last turn of the worker's loop.
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
 
  private:
@@ -79,16 +79,16 @@ class WorkerThread {
   [[nodiscard]] WorkerSnapshot copy() const;
 
   std::unique_ptr<transport::Transport> transport_;
-  transport::NearTransport* near_ = nullptr;             // over TCP or shared memory: transport_
-  std::function<void(WorkerSnapshot&)> add_statistics_;  // those of transport_
+  transport::NearTransport* near_ = nullptr;             // the same object as transport_, over TCP or shared memory
+  std::function<void(WorkerSnapshot&)> add_statistics_;  // adds the statistics of transport_
   Worker worker_;
-  std::unique_ptr<transport::Listener> listener_;  // over UDP, and over DPDK
+  std::unique_ptr<transport::Listener> listener_;  // set over UDP and over DPDK
   std::uint16_t port_ = 0;                         // the port of listener_
   std::atomic<std::chrono::steady_clock::duration> last_turn_;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // declared last, because it uses all members above
 };
 
-/// Returns one from each worker that answers within `limit`.
+/// Returns a snapshot from each worker that answers within `limit`.
 [[nodiscard]] std::vector<WorkerSnapshot> snapshots_of(const std::vector<std::unique_ptr<WorkerThread>>& workers,
                                                        std::chrono::milliseconds limit);
 

@@ -12,8 +12,8 @@
 namespace tributary::engine {
 namespace {
 
-// An early, partial reduction pays from this number of waiting contributions: it reads and writes the sum once more,
-// and several inputs share that cost.
+// The number of waiting contributions from which an early, partial reduction pays: it reads and writes the sum once
+// more, and several inputs must share this cost.
 constexpr std::uint32_t kEagerInputs = 4;
 
 bool reduces(Collective collective) noexcept {
@@ -113,8 +113,8 @@ void Lane::give_back(const Slot& slot, std::uint32_t from, std::uint32_t to, Lan
   }
 }
 
-// A slot takes a contribution for the sequence that it collects; when it is idle or its result is out, for the next
-// sequence of this slot.
+// A slot takes a contribution for the sequence that it collects. If it is idle, or its result was sent, it takes a
+// contribution for the next sequence of this slot.
 std::expected<void, Refusal> Lane::admit(const Slot& slot, std::uint32_t child, std::uint64_t sequence) const noexcept {
   if (over_) return std::unexpected(Refusal::over);
   const std::uint64_t next = slot.state == SlotState::complete ? slot.sequence + shape_.window : slot.sequence;
@@ -137,8 +137,8 @@ std::expected<std::span<std::byte>, Refusal> Lane::contribution_begins(std::uint
   return std::span(receive_buffer(slot, child), header.payload_bytes);
 }
 
-/// A contribution that is not summed, because it comes from the only child or goes on as it is, moves on by a swap of
-/// buffers: it must be in a buffer of the lane.
+/// A contribution that is not summed (from an only child, or of a pattern that passes data on) moves by a swap of
+/// buffers, so it must be in a buffer of the lane.
 bool Lane::takes_in_place(std::uint32_t child, const FrameHeader& header) noexcept {
   return header.epoch == epoch_ && shape_.children > 1 && !header.bare() && reduces(header.collective) &&
          header.payload_bytes <= shape_.segment_bytes && admit(slot_of(header.sequence), child, header.sequence);
@@ -205,7 +205,7 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
   return {};
 }
 
-/// Sums children [0, to) in their order; those below `reduced` are summed already.
+/// Sums the data of children [0, to) in their order; children below `reduced` are summed already.
 void Lane::reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept {
   std::array<const void*, kChildrenMax> inputs;
   std::array<std::uint32_t, kChildrenMax> ranks;
@@ -231,9 +231,9 @@ void Lane::reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept 
                         .unfinished = !whole});
 }
 
-// Sums the longest run of arrived children that begins with child 0, so that less is left to do when the last one
-// comes. The sum stays in child 0's receive buffer: `out` may still be on its way to a slow child. Types that
-// accumulate wider wait for all children: see accumulates_wider().
+// Sums the longest run of arrived children that begins with child 0, so that less work is left when the last child's
+// contribution comes. The sum stays in child 0's receive buffer: `out` may still be on its way to a slow child. Types
+// with a wider accumulator wait for all children: see accumulates_wider().
 void Lane::reduce_prefix(Slot& slot, LaneOutput& output) noexcept {
   const auto prefix = static_cast<std::uint32_t>(std::countr_one(slot.arrived));
   if (prefix < slot.reduced + kEagerInputs) return;
@@ -263,8 +263,8 @@ void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
     if (reduces(slot.first.collective)) {
       reduce_all(slot, output);
     } else {
-      // One to all: the owner's data moves on without a copy. The owner may contribute again before every child has
-      // read the data, hence the swap.
+      // One to all: the owner's data moves on without a copy. The code swaps the buffers, because the owner may
+      // contribute again before every child has read the data.
       std::swap(out_buffer(slot), receive_buffer(slot, static_cast<std::uint32_t>(std::countr_zero(slot.with_data))));
       slot.data_from_below = true;
     }
@@ -283,7 +283,7 @@ void Lane::send_up(Slot& slot, LaneOutput& output) noexcept {
   header.type = FrameType::contribution;
   header.flags = 0;
   if (slot.with_data == 0) header.flags |= frame_flags::kBare;
-  // Data that came from a child need not come back from the parent: `out` keeps it for the other children.
+  // The parent need not send back data that came from a child: `out` keeps the data for the other children.
   if (slot.wants_result != 0 && !slot.data_from_below) header.flags |= frame_flags::kWantsResult;
   output.to_parent(header, {out_buffer(slot), slot.with_data != 0 ? slot.payload_bytes : 0U});
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The engine: one aggregator's part of one lane of one group in one epoch. A pure state machine: no socket, clock,
-// thread or lock, and no allocation after the constructor. Its caller gives it headers and says when payloads have
-// landed; it answers through LaneOutput.
+// The engine: one aggregator's part of one lane of one group in one epoch. It is a pure state machine without socket,
+// clock, thread or lock, and allocates only in the constructor. The caller gives it headers, and tells it when payloads
+// have landed; it answers through LaneOutput.
 //
 // A segment's life in its slot (slot = sequence mod window):
 //
@@ -10,14 +10,14 @@
 //       |                                      to the parent    | its result
 //       +--- contribution of sequence + window <--- waiting ----+
 //
-// Contributions that carry data are reduced in child order, and bare ones only counted; the result's data goes to the
-// children that asked for it (kWantsResult), and the others get a bare result.
+// Contributions with data are reduced in child order, and contributions without data are only counted. The result's
+// data goes to the children that asked for it (kWantsResult); the others get a bare result.
 //
-// Why a buffer may be used again without asking anyone: a child contributes sequence + window only after it received
-// the result of sequence. So when all contributions of sequence + window are here, nobody reads the old result any
-// more, and the slot's `out` may be written. A child's own receive buffer is free as soon as its contribution has been
-// reduced, which precedes the result. (SwitchML, NSDI 2021, uses the same argument for its pool of slots, with a shadow
-// copy against loss; channels here are reliable and ordered.)
+// A buffer may be used again without a question to the children, for this reason: a child contributes sequence + window
+// only after it has received the result of sequence. So when all contributions of sequence + window are here, no child
+// reads the old result, and the slot's `out` may be written. A child's own receive buffer is free when its contribution
+// was reduced, which precedes the result. (SwitchML, NSDI 2021, uses the same argument for its pool of slots, with a
+// shadow copy against loss; channels here are reliable and ordered.)
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,36 +33,37 @@ namespace tributary::engine {
 
 struct LaneShape {
   std::uint32_t children = 0;       // 1 to kChildrenMax
-  std::uint32_t window = 0;         // slots, 1 to kWindowMax
+  std::uint32_t window = 0;         // number of slots, 1 to kWindowMax
   std::uint32_t segment_bytes = 0;  // a multiple of 64, kSegmentBytesMin to kSegmentBytesMax
-  std::uint32_t ranks = 0;          // ranks of the group: the root divides an average by this
+  std::uint32_t ranks = 0;          // ranks of the group, by which the root divides an average
   bool root = false;
-  /// Ranks below this aggregator, or a power of two above; 0: one for each child. Not used at the root.
+  /// The number of ranks below this aggregator, or a greater power of two; 0: one for each child. The root does not use
+  /// it.
   std::uint32_t ranks_below = 0;
 };
 
-/// Receives the engine's answers. Payloads stay valid as long as the file comment says, so the channel may send
-/// straight from them.
+/// Receives the engine's answers. Payloads stay valid as long as the comment of this file says, so the channel may send
+/// directly from them.
 class LaneOutput {
  public:
   virtual ~LaneOutput() = default;
   virtual void to_parent(const FrameHeader& header, std::span<const std::byte> payload) = 0;
   virtual void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) = 0;
-  /// A contribution was summed where it lay: the child may have its memory back.
+  /// A contribution was summed where it lay, and its memory must be given back to the child.
   virtual void give_back(std::uint32_t /*child*/, std::span<const std::byte> /*payload*/) {}
-  /// Two children made different calls for `report.operation`. The lane is over and gives no more answers.
+  /// Two children made different calls for `report.operation`. The lane has ended, and gives no more answers.
   virtual void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) = 0;
 };
 
-/// Why the lane does not take a frame. Those marked "drop" are harmless, the others break the protocol.
+/// The reason why the lane does not take a frame. Frames marked "drop" are harmless; the others break the protocol.
 enum class Refusal : std::uint8_t {
   stale_epoch,      // drop: a frame of another epoch
-  duplicate,        // drop: counted already, or its result is out
+  duplicate,        // drop: counted already, or its result was sent
   beyond_window,    // the slot's last result has not been sent
-  wrong_length,     // not as long as the segment's other contributions, or not whole elements
-  unexpected_data,  // data where the pattern has none, or no data where it has some
+  wrong_length,     // its length differs from other contributions to the segment, or is no whole number of elements
+  unexpected_data,  // data against the pattern, or no data although the pattern has some
   no_such_segment,  // a result for which no slot waits
-  over,             // drop: the lane has ended by a fault while the frame was under way
+  over,             // drop: a fault has ended the lane while the frame was under way
 };
 [[nodiscard]] std::string_view to_string(Refusal refusal) noexcept;
 [[nodiscard]] constexpr bool harmless(Refusal refusal) noexcept {
@@ -71,27 +72,27 @@ enum class Refusal : std::uint8_t {
 
 class Lane {
  public:
-  /// Allocates all that the lane will ever use, lane_memory_bytes() for the buffers; throws std::bad_alloc. `memory`,
-  /// if not empty, takes the place of these buffers: as many bytes, all zero, which outlive the lane.
+  /// Allocates all memory of the lane, with lane_memory_bytes() for the buffers; throws std::bad_alloc. If `memory` is
+  /// not empty, it is used for the buffers: it has as many bytes, is zeroed, and must outlive the lane.
   Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> memory = {});
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  /// Sets how many ranks contribute through this child, or a power of two above: averages travel scaled by it. Without
-  /// this call it is one. Never call it while segments are in flight.
+  /// Sets the number of ranks that contribute through this child, or a greater power of two: averages travel scaled by
+  /// it. Without this call the number is 1. It must not be called while segments are in flight.
   void set_ranks(std::uint32_t child, std::uint32_t ranks) noexcept;
 
-  /// Returns the memory that the lane receives into and sends from; it lives as long as the lane.
+  /// Returns the memory into which the lane receives and from which it sends; it lives as long as the lane.
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
 
-  /// Returns the buffer for the payload of this contribution: `header.payload_bytes` long.
+  /// Returns the buffer for the payload of this contribution, with `header.payload_bytes` bytes.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child,
                                                                                  const FrameHeader& header) noexcept;
   /// True if this contribution may stay where it lies, to be summed from there. Then contribution_begins() is not
   /// called.
   [[nodiscard]] bool takes_in_place(std::uint32_t child, const FrameHeader& header) noexcept;
-  /// Call it when the payload has landed in that buffer, or lies at `at` until give_back(). Reduces what can be
-  /// reduced, and passes answers to `output`.
+  /// Must be called when the payload has landed in that buffer, or lies at `at` until give_back(). Reduces
+  /// contributions as far as possible, and passes answers to `output`.
   [[nodiscard]] std::expected<void, Refusal> contribution_landed(std::uint32_t child, const FrameHeader& header,
                                                                  LaneOutput& output,
                                                                  std::span<const std::byte> at = {}) noexcept;
@@ -100,20 +101,20 @@ class Lane {
   [[nodiscard]] std::expected<void, Refusal> result_landed(const FrameHeader& header, LaneOutput& output) noexcept;
 
   [[nodiscard]] const LaneShape& shape() const noexcept { return shape_; }
-  /// Returns how many segments' results went down.
+  /// Returns the number of segments whose results were sent down.
   [[nodiscard]] std::uint64_t segments_completed() const noexcept { return completed_; }
-  /// Returns how many segments have a contribution and no result yet.
+  /// Returns the number of segments with a contribution but no result yet.
   [[nodiscard]] std::uint32_t segments_in_flight() const noexcept { return in_flight_; }
 
  private:
   enum class SlotState : std::uint8_t { idle, collecting, waiting, complete };
   struct Slot {
-    std::uint64_t sequence = 0;  // the one that it serves, or served last
-    std::uint64_t arrived = 0;   // one bit for each child
+    std::uint64_t sequence = 0;  // the sequence that the slot serves, or served last
+    std::uint64_t arrived = 0;   // a bit for each child whose contribution has come
     std::uint64_t with_data = 0;
     std::uint64_t wants_result = 0;
-    FrameHeader first;        // the first child's contribution
-    std::uint32_t place = 0;  // in slots_: sequence mod window, kept to save a division
+    FrameHeader first;        // header of the first contribution
+    std::uint32_t place = 0;  // index in slots_: sequence mod window, stored to save a division
     std::uint32_t first_child = 0;
     std::uint32_t payload_bytes = 0;
     std::uint32_t reduced = 0;  // the data of children [0, reduced) is summed in child 0's receive buffer
@@ -122,14 +123,14 @@ class Lane {
     bool data_from_below = false;  // `out` holds a one-to-all segment that came from a child
   };
 
-  /// Needs no division where the window is a power of two, as it mostly is.
+  /// Returns a sequence's slot. Needs no division if the window is a power of two, which is the usual case.
   [[nodiscard]] Slot& slot_of(std::uint64_t sequence) noexcept {
     return slots_[place_bits_ != 0 ? sequence & place_bits_ : sequence % shape_.window];
   }
   [[nodiscard]] std::byte*& receive_buffer(const Slot& slot, std::uint32_t child) noexcept;
   [[nodiscard]] std::byte*& out_buffer(const Slot& slot) noexcept;
   [[nodiscard]] const std::byte*& in_place(const Slot& slot, std::uint32_t child) noexcept;
-  /// Returns where this child's contribution lies.
+  /// Returns the place of this child's contribution.
   [[nodiscard]] const std::byte* input(const Slot& slot, std::uint32_t child) noexcept;
   void give_back(const Slot& slot, std::uint32_t from, std::uint32_t to, LaneOutput& output) noexcept;
   [[nodiscard]] std::expected<void, Refusal> admit(const Slot& slot, std::uint32_t child,
@@ -147,15 +148,15 @@ class Lane {
   LaneShape shape_;
   std::uint32_t epoch_;
   std::uint64_t everyone_;    // one bit for each child
-  std::uint64_t place_bits_;  // the bits of a sequence that name its slot; 0 where the window is no power of two
+  std::uint64_t place_bits_;  // the bits of a sequence that give its slot; 0 if the window is no power of two
   std::optional<kernels::Pages> own_memory_;
   std::span<std::byte> memory_;
-  /// For each slot: one for each child, then `out`. Data moves between them by a swap of pointers.
+  /// For each slot, a buffer for each child, then `out`. Data moves between them by a swap of pointers.
   std::vector<std::byte*> buffers_;
-  /// For each slot and child: a contribution outside the buffers, not yet summed; or nullptr.
+  /// For each slot and child, a contribution outside the buffers that is not summed yet, or nullptr.
   std::vector<const std::byte*> in_place_;
-  std::vector<std::uint32_t> ranks_;  // by child
-  std::uint32_t ranks_in_all_;        // the ranks below all children together
+  std::vector<std::uint32_t> ranks_;  // number of ranks; index: child
+  std::uint32_t ranks_in_all_;        // the number of ranks below all children together
   std::vector<Slot> slots_;
   std::uint64_t completed_ = 0;
   std::uint32_t in_flight_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
-// The module tributary-aggregator-dpdk.so: devices that DPDK drives, for the aggregator, whose program has no DPDK in it.
+// The module tributary-aggregator-dpdk.so: devices that DPDK drives. The aggregator's program itself does not link
+// DPDK.
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ struct DpdkModule : service::ModuleTable {
   transport::DpdkDeviceStatistics (*device_statistics)(const transport::DpdkDevice& device);
   std::string (*address)(const transport::DpdkDevice& device);
   std::vector<std::string> (*take_notes)(const transport::DpdkDevice& device);
-  /// Makes a DpdkTransport. The functions below call its functions of the same names, and take no other transport.
+  /// Makes a DpdkTransport. The functions below call its functions of the same names. They must get no other transport.
   std::unique_ptr<transport::Transport> (*make)(std::shared_ptr<transport::DpdkDevice> device,
                                                 const transport::DpdkSettings& settings);
   Result<std::unique_ptr<transport::Listener>> (*listen_for)(transport::Transport& transport, const Endpoint& at,

@@ -1,5 +1,5 @@
 #pragma once
-// The module tributary-aggregator-verbs.so: RDMA verbs for the aggregator, whose program has no library of RDMA in it.
+// The module tributary-aggregator-verbs.so: RDMA verbs. The aggregator's program itself links no library of RDMA.
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,7 +15,8 @@ struct VerbsModule : service::ModuleTable {
   Status (*available)();
   std::vector<transport::Rail> (*rails)();
   Status (*address_lives)(const std::string& host);
-  /// Makes a VerbsTransport. The functions below call its functions of the same names, and take no other transport.
+  /// Makes a VerbsTransport. The functions below call its functions of the same names. They must get no other
+  /// transport.
   Result<std::unique_ptr<transport::Transport>> (*make)(const transport::VerbsSettings& settings);
   Result<std::unique_ptr<transport::Listener>> (*listen_for)(transport::Transport& transport, const Endpoint& at,
                                                              Route route);

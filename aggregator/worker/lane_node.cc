@@ -14,8 +14,8 @@ using transport::Reject;
 
 namespace {
 
-/// `parent_tokens`: with these this aggregator joins its parent; none at the root. They say how many ranks are below
-/// it.
+/// `parent_tokens` are the tokens with which this aggregator joins its parent; none at the root. They have the number
+/// of ranks below it.
 engine::LaneShape shape_of(const TokenClaims& claims, const TokenChain& parent_tokens) {
   std::uint32_t below = 0;
   if (!parent_tokens.empty()) {
@@ -66,7 +66,7 @@ LaneNode::~LaneNode() {
   if (parent_link_) worker_.settings_.link_keys->remove(*parent_link_);
 }
 
-/// Returns empty memory where the system gives none: then results are copied.
+/// Returns empty memory if the system gives none: results are then copied.
 transport::ReadableMemory LaneNode::readable_memory(std::uint64_t bytes) {
   auto made = transport::ReadableMemory::make(bytes);
   return made ? std::move(*made) : transport::ReadableMemory();
@@ -129,8 +129,8 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   return {};
 }
 
-/// Makes room for a window of contributions, which the lane sums from there. An only child gets no room: its
-/// contributions are not summed but go on as they are, and must be in a buffer of the lane.
+/// Makes room for a window of contributions, which the lane sums there. An only child gets no room: its contributions
+/// are not summed but passed on, and must be in a buffer of the lane.
 void LaneNode::make_room(Session& session) {
   if (claims_.children < 2) return;
   const std::uint64_t bytes = worker_.transport_.room_bytes(claims_.window, claims_.segment_bytes);
@@ -183,8 +183,8 @@ void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
 }
 
-/// The result of a contribution with data is as long as the contribution. It lands in the buffer that the contribution
-/// is sent from, but only after the parent has received the whole contribution.
+/// The result of a contribution with data is as long as the contribution. It lands in the buffer from which the
+/// contribution is sent, but only after the parent has received the whole contribution.
 void LaneNode::expect_result(const FrameHeader& contribution, std::size_t bytes) {
   FrameHeader result = contribution;
   result.type = FrameType::result;
@@ -208,7 +208,7 @@ void LaneNode::give_back(std::uint32_t child, std::span<const std::byte> payload
   Session* const session = children_[child];
   if (session == nullptr) return;
   session->channel().give_back(payload);
-  // The child closed before its contribution was summed, and may have changed the data since.
+  // The child closed before its contribution was summed, and may have changed the data afterwards.
   if (session->channel().closed()) fail("rank " + std::to_string(session->rank()) + " has left " + name());
 }
 
@@ -232,15 +232,15 @@ bool LaneNode::keep_report(std::span<const std::byte> payload) {
   return true;
 }
 
-// Sends the report up to the root, which sends it down, so that all ranks of the group read the same one. Frames that
-// come meanwhile are dropped.
+// Sends the report up to the root, which sends it down, so that all ranks of the group read the same report. Frames
+// that come meanwhile are dropped.
 void LaneNode::spread_report() {
   if (claims_.root) return fail("ranks called different operations");
   TRIBUTARY_ASSERT(parent_ != nullptr, "{} has no parent to report to", name());
   parent_->send_copy(header(FrameType::fault), *report_);
 }
 
-// A child that asks and does not read the answers fills its own queue, and gets no more answers.
+// A child that asks but does not read the answers fills its own queue, and gets no more answers.
 void LaneNode::child_asks(Session& session) {
   ++worker_.metrics_.asked;
   static_cast<void>(session.channel().send(header(FrameType::alive), {}, 0));
@@ -252,7 +252,7 @@ void LaneNode::child_left(Session& session) {
   if (++left_ < claims_.children) return;
   TRIBUTARY_ASSERT(left_ == claims_.children && !over_, "{}: {} of {} children have left", name(), left_,
                    claims_.children);
-  // All children have left: an orderly end.
+  // All children have left, so this is an orderly end.
   over_ = true;
   ++worker_.metrics_.lanes_ended;
   for (Session*& child : children_) {
@@ -266,7 +266,7 @@ std::string LaneNode::name_of(const Session& child) const {
   return child.name().empty() ? "rank " + std::to_string(child.rank()) : "aggregator " + child.name();
 }
 
-/// Takes the child out of the lane. True if it left in order: it need not wait for the other children.
+/// Takes the child out of the lane. Returns true if it left in order: it need not wait for the other children.
 bool LaneNode::leaves_in_order(Session& child) {
   TRIBUTARY_ASSERT(children_[child.child()] == &child, "{}: child {} leaves, and another has its place", name(),
                    child.child());
@@ -275,7 +275,7 @@ bool LaneNode::leaves_in_order(Session& child) {
   return child.has_left() && lane_.segments_in_flight() == 0;
 }
 
-// A rank that gives its lanes up closes them like a rank that dies: rank 0, not this lane, knows which ranks live.
+// A rank that gives up its lanes closes them like a rank that dies. Rank 0 knows which ranks live; this lane does not.
 void LaneNode::child_gone(Session& session, const std::string& why) {
   if (over_ || leaves_in_order(session)) return;
   const bool aggregator = !session.name().empty();
@@ -356,7 +356,7 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
       parent_ready_ = true;
       return become_ready_when_complete();
     case FrameType::fault:
-      report_.reset();  // the root's report replaces one of this lane, so that all ranks read the same
+      report_.reset();  // the root's report replaces this lane's, so that all ranks read the same report
       return keep_report(payload) ? fail("ranks called different operations")
                                   : fail("a malformed fault report from the parent");
     case FrameType::failed:
@@ -371,14 +371,14 @@ void LaneNode::on_closed(transport::Channel&, const Error& error) {
 }
 
 void LaneNode::parent_lost(std::string reason) {
-  // The name comes from the parent's token, whose signature this aggregator has not checked: the parent does that.
+  // The name comes from the parent's token. Its signature is not checked here, because the parent checks it.
   const bool named = is_name(parent_name_);
   fail(LaneLoss{.who = named ? LaneLoss::Who::aggregator : LaneLoss::Who::nobody,
                 .aggregator = named ? parent_name_ : std::string(),
                 .reason = std::move(reason)});
 }
 
-// Asks the parent only once the lane is ready: until then form_deadline_ bounds the wait.
+// Asks the parent only when the lane is ready: before that, form_deadline_ bounds the wait.
 void LaneNode::check_parent(transport::TimePoint now) {
   if (over_ || !ready_ || claims_.root) return;
   const std::uint64_t under_way = sent_up_ - came_down_;

@@ -18,44 +18,44 @@ class LaneNode final : public engine::LaneOutput,
                        public transport::ChannelHandler,
                        public std::enable_shared_from_this<LaneNode> {
  public:
-  /// The worker has reserved `memory_bytes` in its budget; the node gives them back. `shared`: the first child is on
-  /// this host, and may read its results where they lie.
+  /// The worker has reserved `memory_bytes` in its budget; the node gives these bytes back. `shared`: the first child
+  /// is on this host, and may read its results where they lie.
   LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memory_bytes, bool shared, transport::TimePoint now);
   ~LaneNode() override;
 
-  /// Errc::denied with a sentence when the session cannot become the child that its token names.
+  /// Adds a child. Errc::denied with a sentence if the session cannot become the child that its token names.
   [[nodiscard]] Status add(Session& session, const VerifiedJoin& join);
 
-  // called by the children's sessions
+  // ---- Calls of the children's sessions
   [[nodiscard]] std::expected<std::span<std::byte>, engine::Refusal> contribution_begins(Session& session,
                                                                                          const FrameHeader& header);
   [[nodiscard]] bool takes_in_place(Session& session, const FrameHeader& header);
-  /// `in_place`: where the payload lies; empty if it landed in the buffer of contribution_begins().
+  /// `in_place`: the place of the payload; empty if it landed in the buffer of contribution_begins().
   void contribution_landed(Session& session, const FrameHeader& header, std::span<const std::byte> in_place);
   void child_fault(Session& session, std::span<const std::byte> payload);
   void child_asks(Session& session);
   void child_left(Session& session);
-  /// The child's connection has ended without a last frame.
+  /// Called when the child's connection has ended without a last frame.
   void child_gone(Session& session, const std::string& why);
-  /// The child lives, and says that the lane is broken.
+  /// Called when the child lives, but says that the lane is broken.
   void child_failed(Session& session, const LaneLoss& loss);
 
-  // engine::LaneOutput
+  // ---- Calls of engine::LaneOutput
   void to_parent(const FrameHeader& header, std::span<const std::byte> payload) override;
   void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override;
   void give_back(std::uint32_t child, std::span<const std::byte> payload) override;
   void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) override;
 
-  // transport::ChannelHandler, for the parent
+  // ---- Calls of transport::ChannelHandler, for the parent's channel
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
 
-  /// Tells the children and the parent, and gives the lane up. The group goes on by its fallback.
+  /// Tells the children and the parent, and ends the lane. The group goes on by its fallback.
   void fail(const std::string& reason) { fail(LaneLoss{.reason = reason}); }
   void fail(const LaneLoss& loss);
   void tick(transport::TimePoint now);
-  /// True when the lane is over and its last frame to the parent is out: the worker may forget it.
+  /// True if the lane has ended and its last frame to the parent was sent: the worker may then forget it.
   [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
     return over_ && (!parent_ || parent_->closed() || now >= clear_at_);
   }
@@ -73,36 +73,36 @@ class LaneNode final : public engine::LaneOutput,
   void close_parent(FrameType type, std::span<const std::byte> payload);
   [[nodiscard]] std::string name_of(const Session& child) const;
   [[nodiscard]] bool leaves_in_order(Session& child);
-  /// Keeps the first report. False: the report is malformed, or not the first.
+  /// Keeps the first report. Returns false if the report is malformed, or not the first.
   bool keep_report(std::span<const std::byte> payload);
   void spread_report();
   [[nodiscard]] FrameHeader header(FrameType type) const;
   [[nodiscard]] std::string name() const;
 
   Worker& worker_;
-  const TokenClaims claims_;  // the first child's: the lane's shape and place
+  const TokenClaims claims_;  // claims of the first child's token: the lane's shape and place
   const std::uint64_t memory_bytes_;
-  std::uint64_t room_bytes_ = 0;        // reserved besides, by make_room()
-  transport::ReadableMemory readable_;  // the lane's memory, where children share it
+  std::uint64_t room_bytes_ = 0;        // bytes that make_room() has reserved beside memory_bytes_
+  transport::ReadableMemory readable_;  // the lane's memory, if children share it
   engine::Lane lane_;
   std::unique_ptr<transport::KeptMemory> kept_lane_, lent_lane_;
   std::vector<Session*> children_;
   std::string parent_name_;      // empty at a root
   std::vector<std::byte> text_;  // receives the parent's fault and failed frames
-  /// Tells every child that two ranks made different calls.
+  /// The report for every child that two ranks made different calls.
   std::optional<std::array<std::byte, kMismatchReportBytes>> report_;
   transport::TimePoint form_deadline_;
   transport::TimePoint clear_at_{};
   std::uint32_t joined_ = 0;
-  std::uint64_t joined_ever_ = 0;  // one bit for each child: a token is good for one join
+  std::uint64_t joined_ever_ = 0;  // a bit for each child that ever joined: a token is valid for one join
   std::uint32_t left_ = 0;
-  std::optional<LinkName> parent_link_;        // in the link keys until the node ends
-  std::uint64_t sent_up_ = 0, came_down_ = 0;  // contributions, and their results
-  LanePulse pulse_;                            // the pulse of the parent
+  std::optional<LinkName> parent_link_;        // name that is in the link keys until the node ends
+  std::uint64_t sent_up_ = 0, came_down_ = 0;  // number of contributions, and of their results
+  LanePulse pulse_;                            // watches whether the parent lives
   bool parent_ready_;
   bool ready_ = false;
   bool over_ = false;
-  std::unique_ptr<transport::Channel> parent_;  // last, so that it ends before the buffers that it sends from
+  std::unique_ptr<transport::Channel> parent_;  // declared last, so that it ends before the buffers from which it sends
 };
 
 }  // namespace tributary::aggregator

@@ -1,5 +1,5 @@
 #pragma once
-// One child's connection: first a stranger's connection, and after a valid join frame the connection of one child of
+// One child's connection. First it is the connection of a stranger; after a valid join frame it is that of one child of
 // one lane.
 #include <memory>
 #include <string>
@@ -22,7 +22,7 @@ class Session final : public transport::ChannelHandler {
   ~Session() override { wait_no_more(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// Waits in `room` as `id` until the session has joined or is over. The room outlives the session.
+  /// Waits in `room` as `id` until the session has joined or has ended. The room must outlive the session.
   void wait_in(WaitingRoom& room, WaitingRoom::Id id) noexcept {
     waits_in_ = &room;
     waits_as_ = id;
@@ -34,13 +34,13 @@ class Session final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
   void joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank, std::string name);
-  /// Sends a last frame and closes; the worker destroys the session when the frame is out.
+  /// Sends a last frame and closes; the worker destroys the session when the frame is sent.
   void end(FrameType type, std::span<const std::byte> payload);
   void refuse(std::string_view reason);
   void close();
-  /// The lane has ended in good order: the session sends and reads nothing more.
+  /// Called when the lane has ended in order: the session sends and reads no more frames.
   void finish();
-  /// The lane is over, or goes on without this child.
+  /// Called when the lane has ended, or goes on without this child.
   void leave_node() noexcept { serving_ = false; }
 
   [[nodiscard]] transport::Channel& channel() noexcept { return *channel_; }
@@ -49,10 +49,10 @@ class Session final : public transport::ChannelHandler {
   [[nodiscard]] bool has_left() const noexcept { return left_; }
   [[nodiscard]] std::uint32_t child() const noexcept { return child_; }
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
-  /// Returns the name of an aggregator that is the child; empty for a rank.
+  /// Returns the name of the child if it is an aggregator; empty for a rank.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] transport::TimePoint join_deadline() const noexcept { return join_deadline_; }
-  /// True when the session may be destroyed: its last frame is out, or has had its time.
+  /// True if the session may be destroyed: its last frame was sent, or the time for it is over.
   [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
     return over_ && (channel_->closed() || now >= clear_at_);
   }
@@ -65,19 +65,20 @@ class Session final : public transport::ChannelHandler {
   Worker& worker_;
   WaitingRoom* waits_in_ = nullptr;
   WaitingRoom::Id waits_as_ = 0;
-  /// Kept to the end, and declared before the channel, which may be sending from its buffers.
+  /// The lane's node. It is kept to the end, and declared before the channel, which may be sending from the node's
+  /// buffers.
   std::shared_ptr<LaneNode> node_;
   std::vector<std::byte> join_payload_;
-  std::unique_ptr<transport::Channel> channel_;  // ends before the buffers that it may be receiving into
+  std::unique_ptr<transport::Channel> channel_;  // ends before the buffers into which it may be receiving
   transport::TimePoint join_deadline_;
   transport::TimePoint clear_at_{};
   std::uint32_t child_ = 0;
   std::uint32_t rank_ = 0;
   std::string name_;
-  bool in_place_ = false;  // the payload of the frame being read stays where the child wrote it
-  bool dropping_ = false;  // the frame being read is dropped
-  bool serving_ = false;   // it is a child of node_
-  bool left_ = false;      // the child said leave: its closing is no failure
+  bool in_place_ = false;  // the payload of the present frame stays where the child wrote it
+  bool dropping_ = false;  // the present frame is dropped
+  bool serving_ = false;   // the session is a child of node_
+  bool left_ = false;      // the child has sent `leave`: its closing is no failure
   bool over_ = false;
 };
 

@@ -10,9 +10,9 @@
 namespace tributary::aggregator {
 
 namespace {
-// The worker remembers this many ended lanes, so that a token that is still valid cannot bring one back. Tokens live
-// about two minutes; a worker that ends more lanes in that time forgets the oldest. A lane that came back would only
-// wait for its other children until form_limit.
+// The number of ended lanes that the worker remembers, so that a token that is still valid cannot bring a lane back.
+// Tokens are valid for about two minutes; a worker that ends more lanes in that time forgets the oldest. A lane that
+// came back would only wait for its other children until form_limit.
 constexpr std::size_t kOverRemembered = 4096;
 }  // namespace
 
@@ -97,7 +97,7 @@ Worker::Worker(transport::Transport& transport, MemoryBudget& budget, WorkerSett
     : Worker(transport, VerifyJoin(), budget, std::move(settings)) {}
 
 Worker::~Worker() {
-  // Channels must end before the nodes whose buffers they may be sending from.
+  // Channels must end before the nodes from whose buffers they may be sending.
   sessions_.clear();
   nodes_.clear();  // sessions own nodes, nodes never own sessions
 }
@@ -133,7 +133,7 @@ void Worker::on_join(Session& session, const FrameHeader& header, std::span<cons
   if (!verify_) return refuse(session, {Errc::denied, "this lane is over; connect anew to join another"});
   auto verified = verify_(payload);
   if (!verified) return refuse(session, verified.error());
-  // By the header, a transport may have put the connection beside this group's memory.
+  // A transport may have used the header to put the connection into this group's protection domain.
   if (header.group != 0 && (header.group != verified->claims.group || header.lane != verified->claims.lane)) {
     return refuse(session, {Errc::denied, "the join frame names another group or lane than its token"});
   }
@@ -150,7 +150,7 @@ void Worker::join(Session& session, const VerifiedJoin& verified) {
   ++metrics_.joins_accepted;
 }
 
-/// Where packets are not encrypted others can read a token, but never the secret of its place.
+/// If packets are not encrypted, other hosts can read a token, but never the secret of its place.
 Status Worker::check_seal(Session& session, const TokenClaims& claims) {
   const auto sealed = session.channel().sealed();
   const PacketSecurity have = sealed ? sealed->security : PacketSecurity::off;
@@ -167,7 +167,7 @@ Status Worker::check_seal(Session& session, const TokenClaims& claims) {
 
 void Worker::refuse(Session& session, const Error& error) {
   ++metrics_.joins_refused;
-  // The reason of a refusal is a courtesy: under a flood of refusals the worker does not wait until it is read.
+  // A refused child usually gets time to read the reason. Under a flood of refusals the worker does not wait for it.
   if (++leaving_ > settings_.sessions_unjoined_max) return session.close();
   session.refuse(error.message);
 }

@@ -23,21 +23,21 @@ class LaneNode;
 class Session;
 
 struct WorkerSettings {
-  std::string name;                                           // this aggregator's: tokens must name it
-  transport::Duration join_limit = std::chrono::seconds(5);   // from connecting to a valid join
-  transport::Duration form_limit = std::chrono::seconds(30);  // from a lane's first join to its last
-  transport::Duration flush_limit = std::chrono::seconds(5);  // for the last frame to a child
-  std::uint32_t sessions_unjoined_max = 1024;                 // connections that have not joined (waiting_room.h)
-  LanePulseSettings pulse{};                                  // for its parents
-  std::shared_ptr<transport::LinkKeys> link_keys{};           // the transport's, where it seals packets
+  std::string name;                                           // this aggregator's name, which tokens must have
+  transport::Duration join_limit = std::chrono::seconds(5);   // time from the connection to a valid join
+  transport::Duration form_limit = std::chrono::seconds(30);  // time from a lane's first join to its last
+  transport::Duration flush_limit = std::chrono::seconds(5);  // time to send the last frame to a child
+  std::uint32_t sessions_unjoined_max = 1024;                 // most connections that have not joined (waiting_room.h)
+  LanePulseSettings pulse{};                                  // settings of the pulse of parents
+  std::shared_ptr<transport::LinkKeys> link_keys{};           // keys of the transport, if it seals packets
 };
 
-/// The bytes that all workers of the process may promise to lanes. Any thread.
+/// The bytes that all workers of the process may promise to lanes. Any thread may call it.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
   [[nodiscard]] bool reserve(std::uint64_t bytes) noexcept;
-  /// Reserves memory that the worker can do without: half of the budget stays for lanes.
+  /// Reserves memory that the worker does not strictly need: half of the budget stays for lanes.
   [[nodiscard]] bool reserve_spare(std::uint64_t bytes) noexcept { return reserve_up_to(bytes, bytes_max_ / 2); }
   void give_back(std::uint64_t bytes) noexcept {
     const std::uint64_t before = in_use_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -53,11 +53,11 @@ class MemoryBudget {
   std::atomic<std::uint64_t> in_use_{0};
 };
 
-/// Plain counters: only the worker's thread writes them, and only that thread calls `metrics()`, which copies them.
+/// Plain counters: only the worker's thread writes them and calls `metrics()`, which copies them.
 struct WorkerMetrics {
   std::uint64_t joins_accepted = 0;
   std::uint64_t joins_refused = 0;
-  std::uint64_t sessions_displaced = 0;  // closed because sessions_unjoined_max newer ones came
+  std::uint64_t sessions_displaced = 0;  // sessions closed because sessions_unjoined_max newer ones came
   std::uint64_t lanes_active = 0;
   std::uint64_t lanes_formed = 0;
   std::uint64_t lanes_failed = 0;
@@ -67,10 +67,10 @@ struct WorkerMetrics {
   std::uint64_t results = 0;
   std::uint64_t result_bytes = 0;
   std::uint64_t segments_completed = 0;
-  std::uint64_t frames_dropped = 0;  // duplicates and stale epochs
-  std::uint64_t frames_refused = 0;  // frames that broke the protocol: the channel was closed
-  std::uint64_t faults = 0;          // two ranks made different calls for one operation
-  std::uint64_t asked = 0;           // questions of children that got no results
+  std::uint64_t frames_dropped = 0;  // duplicates, and frames of old epochs
+  std::uint64_t frames_refused = 0;  // frames that broke the protocol, so that the channel was closed
+  std::uint64_t faults = 0;          // times that two ranks made different calls for one operation
+  std::uint64_t asked = 0;           // questions of children that wait for results
   std::uint64_t parents_silent = 0;  // parents that did not answer
 };
 
@@ -88,47 +88,50 @@ struct LaneStatus {
   std::uint64_t memory_bytes = 0;
 };
 
-/// A join frame whose first token the manager signed for this aggregator, and which has not expired.
+/// A join frame with a first token that the manager has signed for this aggregator, and that has not expired.
 struct VerifiedJoin {
   TokenClaims claims;
-  TokenChain parent_tokens;                                // to join this aggregator's parent; empty at a root
+  TokenChain parent_tokens;                                // tokens to join this aggregator's parent; empty at a root
   std::string child_name{};                                // the name that an aggregator gives itself; empty for a rank
   std::optional<transport::LinkKeys::Link> parent_link{};  // seals the connection to the parent
 };
-/// Fills in parent_link from the first of the parent_tokens; this aggregator shares `shared` with the manager.
+/// Fills in parent_link from the first of the parent_tokens. `shared` is the secret that this aggregator shares with
+/// the manager.
 [[nodiscard]] Status add_parent_link(VerifiedJoin& join, const SharedSecret& shared);
 /// Makes the cheap checks of a join frame's payload: it is well formed, for this aggregator, not expired, and has
-/// tokens for a parent exactly where there is one. It does not check the signature. Any thread.
+/// tokens for a parent exactly where there is one. It does not check the signature. Any thread may call it.
 [[nodiscard]] Status check_join(std::string_view aggregator_name, std::span<const std::byte> payload,
                                 std::int64_t now_s);
-/// Checks a join frame's payload, with the signature of its first token. Any thread.
+/// Checks a join frame's payload, with the signature of its first token. Any thread may call it.
 [[nodiscard]] Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name,
                                                std::span<const std::byte> payload, std::int64_t now_s);
 
 class Worker final : public transport::Acceptor {
  public:
-  /// Everything that is passed by reference must outlive the worker.
+  /// All objects that are passed by reference must outlive the worker.
   Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
          const WorkerSettings& settings, std::function<std::int64_t()> unix_seconds);
-  /// The check of a join, by a key that may change. Its error refuses the join with its sentence.
+  /// The check of a join, by a key that may change. If it returns an error, the join is refused with the error's
+  /// sentence.
   using VerifyJoin = std::function<Result<VerifiedJoin>(std::span<const std::byte> payload)>;
   Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget& budget, WorkerSettings settings);
-  /// Makes a worker whose joins come by take() alone, verified.
+  /// Makes a worker that gets only verified joins, by take().
   Worker(transport::Transport& transport, MemoryBudget& budget, WorkerSettings settings);
   ~Worker() override;
 
-  /// Takes a connection that has not joined; its join is verified in this thread.
+  /// Takes a connection that has not joined, and verifies its join in this thread.
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
-  /// Takes a connection whose join was verified elsewhere. `attach` makes its channel with the handler that it is
-  /// given.
+  /// Takes a connection whose join was verified elsewhere. `attach` makes its channel with the handler that it
+  /// gets.
   void take(const VerifiedJoin& verified,
             const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach);
 
-  /// Ends what is too late, and destroys what has ended: call it a few times a second, after poll().
+  /// Ends sessions and lanes that are too late, and destroys those that have ended. Must be called a few times a
+  /// second, after poll().
   void tick(transport::TimePoint now);
-  /// Fails every lane with `reason`: the groups go on by their fallback. Refuses joins from now on.
+  /// Ends every lane with `reason`; the groups go on by their fallback. Refuses joins from now on.
   void drain(const std::string& reason);
-  /// Takes lanes again.
+  /// Accepts joins again.
   void undrain() { draining_.clear(); }
 
   [[nodiscard]] const WorkerMetrics& metrics() const noexcept { return metrics_; }
@@ -149,18 +152,18 @@ class Worker final : public transport::Acceptor {
   [[nodiscard]] bool was_over(const LaneKey& key) const;
 
   transport::Transport& transport_;
-  const VerifyJoin verify_;  // none: this worker reads no joins
+  const VerifyJoin verify_;  // empty: this worker reads no joins
   MemoryBudget& budget_;
   const WorkerSettings settings_;
   WorkerMetrics metrics_;
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;
-  std::size_t leaving_ = 0;  // sessions that were over at the last tick, or were refused since
-  WaitingRoom unjoined_;     // sessions that have not joined, by their addresses in memory
-  /// The last lanes that ended: their tokens may still be valid, but must not bring them back.
+  std::size_t leaving_ = 0;  // sessions that had ended at the last tick, or were refused since
+  WaitingRoom unjoined_;     // sessions that have not joined; their ids are their addresses in memory
+  /// The last lanes that ended. Their tokens may still be valid, but must not bring the lanes back.
   std::deque<LaneKey> over_;
-  std::vector<std::byte> discard_;  // where the payloads of dropped frames go
-  std::string draining_;            // the reason, once drain() was called
+  std::vector<std::byte> discard_;  // place for the payloads of dropped frames
+  std::string draining_;            // the reason, after drain() was called
 };
 
 }  // namespace tributary::aggregator
