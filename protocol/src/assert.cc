@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-/// A line of bounded length, made without allocation: what does not fit is cut off.
+/// A line of bounded length, made without allocation. Text that is too long is cut off.
 class Line {
  public:
   void add(std::string_view text) noexcept {
@@ -42,7 +42,7 @@ class Line {
         return add_number(reinterpret_cast<std::uintptr_t>(value.as_address()), 16);
     }
   }
-  /// Adds the text, with a value in the place of each "{}".
+  /// Adds the text, with a value in place of each "{}".
   void add(std::string_view text, std::span<const AssertionValue> values) noexcept {
     for (const AssertionValue& value : values) {
       const std::size_t braces = text.find("{}");
@@ -53,7 +53,7 @@ class Line {
     }
     add(text);
   }
-  /// Ends the line and returns it.
+  /// Ends the line, and returns it.
   [[nodiscard]] std::string_view end() noexcept {
     bytes_[used_] = '\n';
     return {bytes_.data(), used_ + 1};

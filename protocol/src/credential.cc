@@ -19,9 +19,10 @@ static_assert(kFenceAt + sizeof(std::uint64_t) == kNameBytes);
 
 constexpr int kScaleMax = std::bit_width(kRanksMax - 1);
 
-/// The bytes of the claims, which the manager signs. Names are padded with zeros to 64 bytes; the last is always zero.
-/// A fence takes the last 8 bytes of `job`, which are zeros behind a short name. Readers that know no fences stop at the
-/// zero before it.
+/// The bytes of the claims, which the manager signs. Names are filled with zeros to 64 bytes; the last byte is always
+/// 0. A fence uses the last 8 bytes of `job`, which are zeros after a short name. A reader that does not know fences
+///    stops
+/// at the zero before the fence.
 struct ClaimsWire {
   std::uint32_t magic;
   std::uint8_t version;
@@ -99,7 +100,7 @@ std::string take_name(const char (&from)[N]) {
   return std::string(from, strnlen(from, N - 1));
 }
 
-/// Cuts a text behind its last whole character of UTF-8 within `bytes_max`.
+/// Cuts a text after its last whole character of UTF-8 within `bytes_max`.
 std::string_view cut(std::string_view text, std::size_t bytes_max) noexcept {
   if (text.size() <= bytes_max) return text;
   std::size_t end = bytes_max;
@@ -245,7 +246,7 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
                        kClaimsBytes) != 1) {
     return fail(Errc::denied, "the token is not signed by this cluster's manager");
   }
-  // The manager wrote these bytes. They can still be too old, or come from a manager of another version.
+  // Check the claims, although the manager signed them: they can be too old, or from a manager of another version.
   auto claims = read_claims(token);
   if (!claims) return claims;
   if (now_s >= claims->expires_at) {

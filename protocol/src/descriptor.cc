@@ -74,7 +74,7 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
 }
 
 GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
-  // Copies only this rank's part: rank 0 does this for each rank, and a copy of everything would cost too much.
+  // Copy only this rank's part: rank 0 does this for each rank, and copies of all entries would take too much time.
   GroupDescriptor part{.group = group,
                        .epoch = epoch,
                        .job = job,

@@ -17,9 +17,9 @@ struct TypeRule {
 };
 
 constexpr std::uint32_t kTextBytesMax = 4096;
-constexpr std::uint32_t kQuestionBytesMax = 1U << 14;    // 1,024 numbers
-constexpr std::uint32_t kMembersBytesMax = 1U << 20;     // 1,024 ranks, with an address and a place each
-constexpr std::uint32_t kRepairPlanBytesMax = 1U << 18;  // for each of 16 lanes, a window of numbers and 32 ranks
+constexpr std::uint32_t kQuestionBytesMax = 1U << 14;    // room for 1,024 numbers
+constexpr std::uint32_t kMembersBytesMax = 1U << 20;     // room for 1,024 ranks, each with an address and a place
+constexpr std::uint32_t kRepairPlanBytesMax = 1U << 18;  // room for 16 lanes, each with a window of numbers, 32 ranks
 static_assert(kRepairPlanBytesMax >= kLanesMax * (100 + 21 * kWindowMax + 32 * 36));
 constexpr TypeRule kRules[] = {
     {FrameType::join, "join", static_cast<std::uint32_t>(kJoinBytesMax)},
@@ -65,7 +65,7 @@ constexpr TypeRule kRules[] = {
 };
 
 const TypeRule* rule_of(FrameType type) noexcept {
-  // A table by value, so that decoding costs one load per frame however many types there are.
+  // An index by type, so that decoding needs one load per frame for any number of types.
   static constexpr auto kIndex = [] {
     std::array<std::uint8_t, 256> index{};
     for (std::size_t i = 0; i < std::size(kRules); ++i) {
@@ -117,7 +117,7 @@ Signature take_signature(const std::byte*& at) noexcept {
 }  // namespace
 
 void encode(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> out) noexcept {
-  std::memcpy(out.data(), &header, kFrameHeaderBytes);  // layout and byte order are asserted in the header file
+  std::memcpy(out.data(), &header, kFrameHeaderBytes);  // frame.h asserts the layout and the byte order
 }
 
 std::expected<FrameHeader, FrameReject> decode(std::span<const std::byte, kFrameHeaderBytes> in) noexcept {

@@ -9,10 +9,10 @@
 
 namespace tributary {
 
-/// Reads the members of one JSON object, and remembers the first that is missing or out of bounds.
+/// Reads the members of one JSON object, and remembers the first member that is missing or out of bounds.
 class JsonMembers {
  public:
-  /// `document` names the document that the object is in, `where` its place there.
+  /// `document` names the document that contains the object, `where` the object's place in it.
   JsonMembers(std::string_view document, const nlohmann::json& object, std::string where)
       : document_(document), object_(object), where_(std::move(where)) {
     if (!object.is_object()) complain("is no object");
@@ -55,7 +55,7 @@ class JsonMembers {
       return complain(std::string(name) + " has more than " + std::to_string(size_max) + " members"), kEmpty;
     return *member;
   }
-  /// False: `from` is no token.
+  /// Reads a token. Returns false if `from` is no token.
   bool token(const nlohmann::json& from, Token& into) {
     const auto bytes = from.is_string() ? from_base64(from.get_ref<const std::string&>()) : fail(Errc::corrupt, "");
     if (!bytes || bytes->size() != kTokenBytes) {

@@ -10,8 +10,8 @@ Status too_much(const char* what, std::size_t most) {
   return fail(Errc::corrupt, std::string("the JSON has more than ") + std::to_string(most) + " " + what);
 }
 
-/// Counts without parsing. Up to the first mistake in a text this finds the same strings as the parser, which stops at
-/// that mistake.
+/// Counts brackets and values without parsing. Up to the first mistake in a text it finds the same strings as the
+/// parser, which stops at this mistake.
 Status check_size(std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.bytes_max) return too_much("bytes", limits.bytes_max);
   std::size_t depth = 0, values = 1;

@@ -12,7 +12,7 @@ namespace tributary {
 
 namespace {
 
-/// The bytes before the name and the reason.
+/// The bytes that come before the name and the reason.
 struct Head {
   std::uint8_t who = 0;
   std::uint8_t name_bytes = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// RAII for OpenSSL's keys, and bytes in the type that OpenSSL takes.
+// Owners of OpenSSL's keys (RAII), and conversions of bytes to the type that OpenSSL expects.
 #include <openssl/evp.h>
 
 #include <cstddef>

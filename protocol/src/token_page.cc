@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The leaves of one lane, each once. number() returns a leaf's index.
+/// The leaves of one lane, each of them once. number() returns a leaf's index.
 class LeafTable {
  public:
   std::size_t number(const LaneEntry& entry) {

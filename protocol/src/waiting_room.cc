@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kShare = 8;  // one source's share is an eighth of the places
 
-/// Checks a duty of the owner: no message from a stranger can break one.
+/// Checks a rule that the owner must keep: no message from a stranger can break such a rule.
 void require(bool rule, const char* what) {
   if (!rule) throw std::logic_error(what);
 }

@@ -3,14 +3,14 @@
 //
 //   TRIBUTARY_ASSERT(told_ <= written_, "{} frames were told of, and {} were written", told_, written_);
 //
-// A condition that does not hold is a defect of this program, never of its input. The process writes one line to its
-// standard error, with the values, and aborts: a wrong sum would be worse. Bytes from outside are checked by `if`, and
-// answered with an Error (error.h).
+// If the condition does not hold, this program has a defect; the input is never the cause. The process writes one line
+// to its standard error, with the values, and aborts: a wrong sum would be worse. Check bytes from outside by `if`, and
+// return an Error for them (error.h).
 //
-// The check costs a comparison and a branch that is never taken: everything else is out of line, and the values are
-// converted only after the check has failed. Each "{}" of the text stands for one value: a number, a bool, an
-// enumerator (its number), a text, an address or a std::chrono duration (its count). The compiler checks how many
-// values there are.
+// The check costs a comparison and a branch that is not taken: all other code is out of line, and converts the values
+// only after the check has failed. Each "{}" of the text stands for one value: a number, a bool, an enumerator (its
+// number), a text, an address or a std::chrono duration (its count). The compiler checks that there are as many values
+// as "{}".
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -68,16 +68,16 @@ class AssertionValue {
 
 /// The place of an assertion, and its condition.
 struct AssertionPlace {
-  const char* file;  // without folders
+  const char* file;  // name of the file, without folders
   int line;
   const char* condition;
 };
 
-/// A text with one "{}" for each value; a text with more or fewer does not compile.
+/// A text with one "{}" for each value. A text with more or fewer of them does not compile.
 template <std::size_t Values>
 class AssertionText {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): a literal becomes an AssertionText
+  // NOLINTNEXTLINE(google-explicit-constructor): a literal converts to an AssertionText
   consteval AssertionText(const char* text) : text_(text) {
     std::size_t places = 0;
     for (const char* at = text; *at != '\0'; ++at) places += at[0] == '{' && at[1] == '}' ? 1 : 0;
@@ -90,7 +90,7 @@ class AssertionText {
   const char* text_;
 };
 
-/// Writes the line to standard error, in one piece, and aborts. Allocates nothing.
+/// Writes the line to standard error in one call, and aborts. Allocates no memory.
 [[noreturn, gnu::cold, gnu::noinline]] void fail_assertion(const AssertionPlace& place, const char* text,
                                                            std::span<const AssertionValue> values) noexcept;
 

@@ -1,8 +1,8 @@
 #pragma once
 // The facts of each collective: one row that every part of the system reads.
 //
-// `count` below is Signature::count, the number of elements that the caller gives: those of the whole vector where
-// every rank has all of it, else those of one rank's part. The names and shapes are NCCL's and MPI's.
+// `count` below is Signature::count, the number of elements in the caller's argument: of the whole vector if every rank
+// has all of it, else of one rank's part. The names and shapes are those of NCCL and MPI.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -18,7 +18,7 @@ enum class Extent : std::uint8_t {
   per_rank,  // count elements for each rank, in the order of ranks
 };
 
-/// The ranks whose buffer has that size. Other ranks do not use theirs.
+/// The ranks whose buffer has this size. Other ranks do not use their buffer.
 enum class Holders : std::uint8_t { all, root };
 
 /// The one way in which a rank's two buffers may overlap.
@@ -28,12 +28,12 @@ enum class InPlace : std::uint8_t {
   recv_in_send,  // recv is this rank's part of send
 };
 
-/// How data goes through a tree: which contributions and which results carry data.
+/// The way of data through a tree: it says which contributions and which results carry data.
 enum class Pattern : std::uint8_t {
   all_to_all_ranks,  // every rank contributes, every rank gets the result
   all_to_one,        // every rank contributes, the segment's owner gets the result
   one_to_all,        // the segment's owner contributes, every rank gets the result
-  nothing,           // there are no data, or a tree could not reduce them
+  nothing,           // the collective has no data, or a tree could not reduce them
 };
 
 struct CollectiveRow {
@@ -43,13 +43,13 @@ struct CollectiveRow {
   Extent recv;
   Holders receivers;
   InPlace in_place;
-  bool reduces;  // elements of several ranks become one
+  bool reduces;  // it combines elements of several ranks into one element
   Pattern pattern;
-  bool by_tree;  // trees carry it; other collectives go directly between ranks, because there is nothing to reduce
+  bool by_tree;  // trees carry it; other collectives go directly between ranks, because they reduce nothing
 };
 
 inline constexpr std::array<CollectiveRow, kCollectiveCount> kCollectives{{
-    // collective, send, senders, recv, receivers, in place, reduces, pattern, by tree
+    // The columns: collective, send, senders, recv, receivers, in place, reduces, pattern, by tree.
     {Collective::all_reduce, Extent::one, Holders::all, Extent::one, Holders::all, InPlace::send_in_recv, true,
      Pattern::all_to_all_ranks, true},
     {Collective::reduce, Extent::one, Holders::all, Extent::one, Holders::root, InPlace::send_in_recv, true,
@@ -70,7 +70,7 @@ inline constexpr std::array<CollectiveRow, kCollectiveCount> kCollectives{{
      Pattern::nothing, false},
 }};
 
-/// `collective` is an enumerator: decode() and the C API refuse other numbers.
+/// Returns the row of a collective. `collective` is an enumerator: decode() and the C API refuse other numbers.
 [[nodiscard]] constexpr const CollectiveRow& row_of(Collective collective) noexcept {
   return kCollectives[static_cast<std::size_t>(collective)];
 }
@@ -81,7 +81,7 @@ static_assert([] {
   return true;
 }());
 
-/// True where one rank, the root, has another part than the others.
+/// True if one rank, the root, has a special part in the collective.
 [[nodiscard]] constexpr bool has_root(Collective collective) noexcept {
   return row_of(collective).senders == Holders::root || row_of(collective).receivers == Holders::root;
 }
@@ -92,26 +92,26 @@ static_assert([] {
   return row_of(collective).by_tree;
 }
 
-/// Returns how much a buffer of this extent holds, in the unit of `amount`, which is the count in elements or in bytes.
-/// 2^64 - 1 stands for everything above it.
+/// Returns the size of a buffer of this extent, in the unit of `amount`, which is the count in elements or in bytes.
+/// 2^64 - 1 stands for all larger sizes, too.
 [[nodiscard]] constexpr std::uint64_t amount_in(Extent extent, std::uint64_t amount, std::uint32_t ranks) noexcept {
   if (extent != Extent::per_rank) return extent == Extent::none ? 0 : amount;
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   return ranks != 0 && amount > kMost / ranks ? kMost : amount * ranks;
 }
-/// Returns what a rank's send buffer holds, in the unit of `count`: 0 where the rank has none.
+/// Returns the size of a rank's send buffer, in the unit of `count`; 0 if the rank has none.
 [[nodiscard]] constexpr std::uint64_t amount_sent(Collective collective, std::uint64_t count, bool is_root,
                                                   std::uint32_t ranks) noexcept {
   const CollectiveRow& row = row_of(collective);
   return row.senders == Holders::all || is_root ? amount_in(row.send, count, ranks) : 0;
 }
-/// Returns what a rank's recv buffer holds, in the unit of `count`: 0 where the rank has none.
+/// Returns the size of a rank's recv buffer, in the unit of `count`; 0 if the rank has none.
 [[nodiscard]] constexpr std::uint64_t amount_received(Collective collective, std::uint64_t count, bool is_root,
                                                       std::uint32_t ranks) noexcept {
   const CollectiveRow& row = row_of(collective);
   return row.receivers == Holders::all || is_root ? amount_in(row.recv, count, ranks) : 0;
 }
-/// Returns the size of the whole vector, which is the larger of the two buffers: count, or count for each rank.
+/// Returns the size of the whole vector, the larger of the two buffers: `count`, or `count` for each rank.
 [[nodiscard]] constexpr std::uint64_t amount_in_all(Collective collective, std::uint64_t count,
                                                     std::uint32_t ranks) noexcept {
   const CollectiveRow& row = row_of(collective);

@@ -1,8 +1,8 @@
 #pragma once
 // A token says which child may contribute to which lane of which group. The manager signs tokens with Ed25519 (RFC
-// 8032); aggregators verify them offline with the manager's public key. A token says all that an aggregator must know
-// to serve the lane, so the data plane never asks the manager. Tokens are bearer tokens: good for one join, until
-// expires_at.
+// 8032); aggregators verify them offline with the manager's public key. A token has all facts that an aggregator needs
+// to serve the lane, so the data plane never asks the manager. Tokens are bearer tokens: each is valid for one join,
+// until expires_at.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,48 +23,48 @@ inline constexpr std::size_t kPrivateKeyBytes = 32;
 inline constexpr std::size_t kSignatureBytes = 64;
 inline constexpr std::size_t kNameBytesMax = 63;
 using PublicKey = std::array<std::byte, kPublicKeyBytes>;
-/// The greatest fence, which is the number of a manager's leadership: the greatest number that every reader of JSON
-/// takes.
+/// The greatest fence; a fence is the number of a manager's leadership. Every reader of JSON can read numbers up to
+/// this one.
 inline constexpr std::uint64_t kFenceMax = (1ULL << 53) - 1;
-/// The bytes of the job's name for which a token that carries a fence has room.
+/// The most bytes of the job's name in a token that carries a fence.
 inline constexpr std::size_t kFencedJobBytesMax = 55;
 
 enum class ChildKind : std::uint8_t { rank = 0, aggregator = 1 };
 
-/// The right of one child to one place in an aggregator's part of a lane, and the shape of that part.
+/// The right of one child to one place in an aggregator's part of a lane, and the facts about this part.
 struct TokenClaims {
   std::string job;         // at most 63 bytes
-  std::string aggregator;  // the aggregator this token is for, by name; at most 63 bytes
+  std::string aggregator;  // name of the aggregator for which this token is valid; at most 63 bytes
   std::uint64_t group = 0;
   std::uint32_t epoch = 0;
   std::uint8_t lane = 0;
   ChildKind kind = ChildKind::rank;
   std::uint16_t child = 0;     // this child's index: contributions are added in this order
-  std::uint16_t children = 0;  // all children of this aggregator in this lane, 1 to kChildrenMax
+  std::uint16_t children = 0;  // number of children of this aggregator in this lane, 1 to kChildrenMax
   std::uint16_t window = 0;    // segments that a child may have without a result, 1 to kWindowMax
   std::uint32_t segment_bytes = 0;
   std::uint32_t rank = 0;   // the rank, or the lowest rank below this child
-  std::uint32_t ranks = 0;  // of the group
+  std::uint32_t ranks = 0;  // number of ranks in the group
   bool root = false;        // this aggregator has no parent
   std::uint8_t scale = 0;   // for averages: 2^scale is at least the number of ranks below this child
-  std::string parent_host;  // where this aggregator's parent listens, at most 63 bytes; empty at the root
+  std::string parent_host;  // address of this aggregator's parent, at most 63 bytes; empty at the root
   std::uint16_t parent_port = 0;
   std::int64_t expires_at = 0;                    // seconds since 1970-01-01 UTC
-  PacketSecurity security = PacketSecurity::off;  // the least protection that the group's packets have
-  LinkSecret masked_secret{};                     // the child's link secret, masked by masked(); zeros without security
-  std::uint64_t fence = 0;  // number of the leadership that signed; with one, `job` is cut to kFencedJobBytesMax
+  PacketSecurity security = PacketSecurity::off;  // the least protection of the group's packets
+  LinkSecret masked_secret{};                     // the child's link secret after masked(); zeros without security
+  std::uint64_t fence = 0;  // number of the signer's leadership; if not 0, `job` is cut to kFencedJobBytesMax
   friend bool operator==(const TokenClaims&, const TokenClaims&) = default;
 };
 
-/// A signed token as it travels: fixed 320 bytes (256 of claims, 64 of signature).
+/// The bytes of a signed token: always 320 bytes (256 bytes of claims, 64 bytes of signature).
 inline constexpr std::size_t kTokenBytes = 320;
 using Token = std::array<std::byte, kTokenBytes>;
 
-/// The tokens that a child presents to its aggregator: first the child's token, then the token with which that
-/// aggregator joins its parent, and so on to the root. 1 to kTreeLevelsMax tokens.
+/// The tokens that a child presents to its aggregator: first the child's token, then the token with which the
+/// aggregator joins its parent, and so on up to the root. 1 to kTreeLevelsMax tokens.
 using TokenChain = std::vector<Token>;
 
-/// The manager's key. Thread-compatible; `sign` is const and may run on several threads.
+/// The manager's key. Several threads may call `sign` at once, because it is const.
 class SigningKey {
  public:
   [[nodiscard]] static Result<SigningKey> generate();
@@ -75,7 +75,7 @@ class SigningKey {
   ~SigningKey();
   [[nodiscard]] std::array<std::byte, kPrivateKeyBytes> seed() const;
   [[nodiscard]] const PublicKey& public_key() const noexcept { return public_key_; }
-  /// Errc::bad_argument names the claim that is out of bounds.
+  /// Signs a token. Errc::bad_argument names the claim that is out of bounds.
   [[nodiscard]] Result<Token> sign(const TokenClaims& claims) const;
 
  private:
@@ -85,7 +85,7 @@ class SigningKey {
   PublicKey public_key_{};
 };
 
-/// Holds the manager's public key, parsed once. `verify` costs about 100 us and is const: any thread.
+/// A verifier with the manager's public key. `verify` costs about 100 us; several threads may call it at once.
 class TokenVerifier {
  public:
   [[nodiscard]] static Result<TokenVerifier> create(const PublicKey& key);
@@ -93,8 +93,8 @@ class TokenVerifier {
   TokenVerifier& operator=(TokenVerifier&&) noexcept;
   ~TokenVerifier();
   /// Returns the claims if the manager signed them, every field is within its bounds, and now_s < expires_at; else
-  /// Errc::denied (forged, expired) or Errc::corrupt with a sentence. The caller checks that the claims fit the place
-  /// where the token is presented.
+  /// Errc::denied (forged, expired) or Errc::corrupt with a sentence. The caller must check that the claims are for the
+  /// place at which the child presents the token.
   [[nodiscard]] Result<TokenClaims> verify(const Token& token, std::int64_t now_s) const;
 
  private:
@@ -103,27 +103,27 @@ class TokenVerifier {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Returns the claims of a token without a check of its signature, for a holder who got it from the manager.
-/// Errc::corrupt if the bytes are no token.
+/// Returns the claims of a token without a check of its signature, for a process that got the token from the manager.
+/// Errc::corrupt: the bytes are no token.
 [[nodiscard]] Result<TokenClaims> read_claims(const Token& token);
 
-/// A name has one to 63 printable characters without blanks.
+/// True if the text is a name: 1 to 63 printable characters without blanks.
 [[nodiscard]] bool is_name(std::string_view text) noexcept;
 
 /// The payload of a join frame.
 struct JoinPayload {
   TokenChain tokens;
-  /// The name of an aggregator that joins its parent; should the aggregator be lost, the parent says so by this name.
-  /// Nobody signs it. A rank leaves it empty.
+  /// The name of an aggregator that joins its parent: if the aggregator is lost, the parent reports this name. No
+  /// process signs it. A rank leaves it empty.
   std::string name;
 };
 inline constexpr std::size_t kJoinBytesMax = kTokenBytes * kTreeLevelsMax + kNameBytesMax;
 [[nodiscard]] std::vector<std::byte> encode_join(const TokenChain& chain, std::string_view name);
-/// Errc::corrupt where decode_token_chain() returns it, and where `name` is no name.
+/// Reads the payload of a join frame. Errc::corrupt: the tokens are malformed, or `name` is no name.
 [[nodiscard]] Result<JoinPayload> decode_join(std::span<const std::byte> bytes);
 
 [[nodiscard]] std::vector<std::byte> encode(const TokenChain& chain);
-/// Errc::corrupt unless `bytes` is a whole number of tokens between 1 and kTreeLevelsMax.
+/// Reads a token chain. Errc::corrupt: `bytes` is not a whole number of tokens between 1 and kTreeLevelsMax.
 [[nodiscard]] Result<TokenChain> decode_token_chain(std::span<const std::byte> bytes);
 
 [[nodiscard]] std::string to_base64(std::span<const std::byte> bytes);

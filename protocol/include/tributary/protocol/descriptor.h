@@ -16,61 +16,61 @@ struct Endpoint {
   std::uint16_t port = 0;
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
-[[nodiscard]] std::string to_string(const Endpoint& endpoint);  // "10.0.0.1:7471", "[::1]:7471"
+[[nodiscard]] std::string to_string(const Endpoint& endpoint);  // a text such as "10.0.0.1:7471" or "[::1]:7471"
 /// Reads "host:port" or "[v6]:port"; Errc::bad_argument says what is missing.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text);
 
-/// Where one rank enters one lane.
+/// The place where one rank enters one lane.
 struct LaneEntry {
   Endpoint aggregator;  // the rank's leaf
   std::string aggregator_name;
   TokenChain tokens;
 };
 
-/// The greatest weight of a lane. A lane that should carry less than a 64th of another is not worth its connections.
+/// The greatest weight of a lane. A lane with less than a 64th of another lane's share is not worth its connections.
 inline constexpr std::uint32_t kLaneWeightMax = 64;
 
 struct LaneDescriptor {
-  std::uint32_t window = 0;  // segments
+  std::uint32_t window = 0;  // number of segments
   std::uint32_t segment_bytes = 0;
-  std::uint32_t levels = 0;        // aggregators from a rank's leaf to the root, both counted: 1 is a single root
-  std::uint32_t weight = 1;        // its share of a group's segments, over the sum of all lanes' weights
-  std::vector<LaneEntry> entries;  // by rank in the manager's answer; for_rank() leaves one
+  std::uint32_t levels = 0;        // number of aggregators from a rank's leaf to the root, including both
+  std::uint32_t weight = 1;        // the lane's part of a group's segments, out of the sum of all lanes' weights
+  std::vector<LaneEntry> entries;  // by rank in the manager's answer; only one after for_rank()
 };
 
-/// The greatest rate in a descriptor: the greatest number that every reader of JSON takes.
+/// The greatest rate in a descriptor: every reader of JSON can read numbers up to this one.
 inline constexpr std::uint64_t kPathRateMax = 1ULL << 53;
 
 /// The rates of a group's paths through the fabric, in bits per second in each direction; 0: not known.
 struct PathRates {
-  std::uint64_t links = 0;  // of the link of the slowest rank
-  std::uint64_t trees = 0;  // of a vector through all lanes together; the ranks' own links are left out
-  // The rate of a rank in a ring of all ranks: less than `links` where the ring's uplinks are full, more where neighbours
-  // in the ring share a host.
+  std::uint64_t links = 0;  // rate of the slowest rank's link
+  std::uint64_t trees = 0;  // rate of a vector through all lanes together, without the ranks' own links
+  // The rate of a rank in a ring of all ranks: less than `links` if the ring's uplinks are full, more if neighbours in
+  // the ring share a host.
   std::uint64_t ranks = 0;
   friend bool operator==(const PathRates&, const PathRates&) = default;
 };
 
-/// A descriptor without lanes means: use the fallback; `reason` says why, in a sentence.
+/// The descriptor. Without lanes it means: use the fallback; `reason` gives the reason in a sentence.
 struct GroupDescriptor {
   std::uint64_t group = 0;
   std::uint32_t epoch = 0;
   std::string job;
-  std::int64_t expires_at = 0;      // when the tokens expire; seconds since 1970-01-01 UTC
-  std::uint32_t lease_seconds = 0;  // unless rank 0 renews the group within it, the manager frees the reservation
+  std::int64_t expires_at = 0;      // end of the tokens, in seconds since 1970-01-01 UTC
+  std::uint32_t lease_seconds = 0;  // rank 0 must renew the group within it, or the manager frees the reservation
   std::string reason;
   std::vector<LaneDescriptor> lanes;
   PacketSecurity security = PacketSecurity::off;  // the protection of the lanes' packets
-  ExchangePublicKey exchange_key{};  // the manager's key, which unmasks the tokens' secrets; only with security
+  ExchangePublicKey exchange_key{};  // the manager's key, to unmask the tokens' secrets; only with security
   PathRates rates{};
-  std::uint64_t fence = 0;  // number of the manager's leadership; 0: of a manager without fences
+  std::uint64_t fence = 0;  // number of the manager's leadership; 0: the manager has no fences
   [[nodiscard]] bool empty() const noexcept { return lanes.empty(); }
   /// Returns the part that `rank` needs: the same lanes, with one entry each.
   [[nodiscard]] GroupDescriptor for_rank(std::uint32_t rank) const;
 };
 
 [[nodiscard]] nlohmann::json to_json(const GroupDescriptor& descriptor);
-/// Errc::corrupt names the member that is missing or out of bounds.
+/// Reads a descriptor. Errc::corrupt names the member that is missing or out of bounds.
 [[nodiscard]] Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& json);
 
 }  // namespace tributary

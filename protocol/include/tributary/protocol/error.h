@@ -1,5 +1,5 @@
 #pragma once
-// The errors of calls that can fail at run time. A code says what the caller can do next; a sentence tells a person.
+// The errors of calls that can fail at run time. A code tells the caller what to do next; a sentence tells a person.
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -9,19 +9,19 @@
 namespace tributary {
 
 enum class Errc : std::uint8_t {
-  retry,         // nothing wrong: try again later
-  bad_argument,  // the caller made a mistake; nothing was done
+  retry,         // no mistake: try again later
+  bad_argument,  // the caller made a mistake; the call had no effect
   bad_config,    // a configuration file or environment variable is wrong
   timed_out,     // the other side did not act within the time-out
   peer_gone,     // the other side closed, died or was cut off
-  corrupt,       // bytes from outside that are not what they claim to be
-  denied,        // the token is missing, forged, expired or for something else
+  corrupt,       // bytes from outside are malformed, or contradict other bytes
+  denied,        // the token is missing, forged, expired or for another purpose
   mismatch,      // ranks called different operations
   exhausted,     // no memory, slot, queue place or capacity is left; use the fallback
-  unsupported,   // valid, but not built or not possible here
+  unsupported,   // valid, but this build or this host cannot do it
   unreachable,   // a service did not answer at its address
   io,            // a file or a system call failed
-  aborted,       // the communicator was aborted, here or by another rank
+  aborted,       // this rank or another rank aborted the communicator
 };
 
 [[nodiscard]] constexpr std::string_view to_string(Errc code) noexcept {

@@ -1,7 +1,7 @@
 #pragma once
-// The content of a failed frame: why a lane's tree is broken, and which process was lost. The process that was
-// connected to the lost one writes it. All others pass it on unchanged, so that rank 0 learns which process is gone,
-// not which one reported it.
+// The content of a `failed` frame: the reason why a lane's tree is broken, and the lost process. The process that was
+// connected to the lost process writes the frame. All others pass it on unchanged, so that rank 0 learns which process
+// is gone, not which process reported the loss.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,13 +19,13 @@ struct LaneLoss {
   Who who = Who::nobody;
   std::uint32_t rank = 0;  // the lost rank, with Who::rank
   std::string aggregator;  // the lost aggregator's name, with Who::aggregator: at most 63 bytes
-  std::string reason;      // for people, UTF-8
+  std::string reason;      // the reason for people, UTF-8
   friend bool operator==(const LaneLoss&, const LaneLoss&) = default;
 };
 
-/// Returns the payload of a failed frame; cuts a reason that is too long.
+/// Returns the payload of a `failed` frame; cuts a reason that is too long.
 [[nodiscard]] std::vector<std::byte> encode(const LaneLoss& loss);
-/// Never fails: for a payload that it cannot read it returns Who::nobody and says so in the reason.
+/// Reads a payload. It never fails: if it cannot read the payload, it returns Who::nobody and a reason that says so.
 [[nodiscard]] LaneLoss decode_lane_loss(std::span<const std::byte> payload);
 
 }  // namespace tributary

@@ -1,11 +1,11 @@
 #pragma once
-// Finds out whether a child's aggregator still works when no results come: the child asks by a frame, which the
+// Finds out whether a child's aggregator still works when no results come. The child sends an `ask` frame, which the
 // aggregator's worker answers at once, even while it waits for a slow child. So a slow rank never looks like a hung
-// aggregator. While results come, the child asks nothing and reads no clock.
+// aggregator. While results come, the child sends no question and reads no clock.
 //
-// Only the time between two looks that came when they were due counts: a thread that stood still or got no core cannot
-// tell that another was late. The limit grows with the measured round trips, as TCP's time-out does (RFC 6298), and
-// with the bytes sent before the question, which must arrive before it.
+// Only times between two looks count that came when they were due: a thread that stood still or got no core cannot know
+// that another process was late. The limit grows with the measured round trips, as TCP's time-out does (RFC 6298), and
+// with the bytes that were sent before the question, because they arrive before it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace tributary {
 
 struct LanePulseSettings {
-  /// An aggregator that has not answered for this time hangs or cannot be reached. 0: the child never asks.
+  /// The time without an answer after which an aggregator counts as hung or unreachable. 0: the child never asks.
   std::chrono::nanoseconds limit = std::chrono::milliseconds(500);
   /// The child asks after this time without a frame from its aggregator.
   std::chrono::nanoseconds quiet = std::chrono::milliseconds(150);
 };
 
-/// One thread owns it, and calls look() every 50 ms or more often.
+/// The state of one child's questions. One thread owns it, and calls look() at least every 50 ms.
 class LanePulse {
  public:
   using Clock = std::chrono::steady_clock;
@@ -28,14 +28,14 @@ class LanePulse {
   enum class Verdict : std::uint8_t {
     wait,
     ask,   // send the question now
-    dead,  // the limit has passed since the question
+    dead,  // no answer has come within the limit
   };
 
   explicit LanePulse(const LanePulseSettings& settings) : settings_(settings) {}
 
-  /// Call it when any frame comes from the aggregator.
+  /// Notes that a frame has come from the aggregator.
   void heard() noexcept { heard_ = true; }
-  /// `waits`: a frame is to come from the aggregator. `bytes`: how many sent bytes may still be on the way to it.
+  /// Checks the time. `waits`: the child waits for a frame. `bytes`: sent bytes that may still be on their way.
   [[nodiscard]] Verdict look(Clock::time_point now, bool waits, std::uint64_t bytes) noexcept {
     const Duration since = now - std::exchange(looked_at_, now);
     if (std::exchange(heard_, false) || !waits || settings_.limit == Duration::zero()) {
@@ -60,7 +60,7 @@ class LanePulse {
 
  private:
   static constexpr Duration kLookLongest = std::chrono::milliseconds(150);
-  static constexpr std::uint64_t kNanosecondsPerByte = 8;  // of a link of 1 Gbit/s
+  static constexpr std::uint64_t kNanosecondsPerByte = 8;  // time of a byte on a link of 1 Gbit/s
 
   void note_round_trip(Duration sample) noexcept {
     const Duration off = sample > smoothed_ ? sample - smoothed_ : smoothed_ - sample;
@@ -70,7 +70,7 @@ class LanePulse {
 
   const LanePulseSettings settings_;
   Clock::time_point looked_at_{};
-  Duration waited_{};  // since the last frame, or since the question
+  Duration waited_{};  // time since the last frame, or since the question
   Duration smoothed_{}, variation_{};
   bool heard_ = false;
   bool asked_ = false;

@@ -1,15 +1,15 @@
 #pragma once
-// A reduction operator that only operations between hosts use.
+// The reduction operator that only operations between hosts use.
 #include "tributary/protocol/types.h"
 
 namespace tributary {
 
-/// A sum of floats that travels scaled, as an average does, and that no aggregator divides: hosts with different
-/// numbers of ranks have no common average, so each host divides the scaled sum at the end. Wire format; not in
-/// tributary.h.
+/// A sum of floats that travels scaled, as an average does. No aggregator divides it: hosts with different numbers of
+/// ranks have no common average, so each host divides the scaled sum at the end. The number is wire format, and is not
+/// in tributary.h.
 inline constexpr ReduceOp kScaledSum{5};
 
-/// True for the operators that a frame may carry: tributary.h's operators, and kScaledSum.
+/// True for the operators that a frame may carry: the operators of tributary.h, and kScaledSum.
 [[nodiscard]] constexpr bool is_wire_op(ReduceOp op) noexcept {
   return static_cast<std::uint8_t>(op) < kReduceOpCount || op == kScaledSum;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The data types, reduction operators and collectives of the wire, the kernels and the API. The numbers are wire format
-// and ABI: append only. .cu files include this header, so it keeps to C++20.
+// The data types, reduction operators and collectives of frames, kernels and the API. The numbers are wire format and
+// ABI: only append new ones. .cu files include this header, so its code must be C++20.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,7 @@ inline constexpr std::uint8_t kDTypeCount = 12;
 enum class ReduceOp : std::uint8_t { sum = 0, prod = 1, min = 2, max = 3, avg = 4 };
 inline constexpr std::uint8_t kReduceOpCount = 5;
 
-/// The collectives: each call of one gets a number in its communicator's order of calls.
+/// The collectives. Each call of a collective gets a number in its communicator's order of calls.
 enum class Collective : std::uint8_t {
   all_reduce = 0,
   reduce = 1,
@@ -41,7 +41,7 @@ enum class Collective : std::uint8_t {
 };
 inline constexpr std::uint8_t kCollectiveCount = 9;
 
-/// Returns the bytes of one element; 0 for a value that is no DType.
+/// Returns the number of bytes of one element; 0 for a value that is no DType.
 [[nodiscard]] constexpr std::size_t size_of(DType dtype) noexcept {
   switch (dtype) {
     case DType::int8:
@@ -64,8 +64,8 @@ inline constexpr std::uint8_t kCollectiveCount = 9;
   return 0;
 }
 
-/// True where the accumulator is wider than the element (float32 for the 8- and 16-bit floats): such contributions
-/// must be summed in one pass, because a rounded partial sum would make the bits depend on which arrived first.
+/// True if the accumulator is wider than the element (float32 for the 8- and 16-bit floats). Such contributions must be
+/// summed in one pass: after a rounded partial sum, the bits would depend on the order of arrival.
 [[nodiscard]] constexpr bool accumulates_wider(DType dtype) noexcept {
   return dtype == DType::float16 || dtype == DType::bfloat16 || dtype == DType::float8_e4m3 ||
          dtype == DType::float8_e5m2;
