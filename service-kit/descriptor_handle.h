@@ -5,7 +5,7 @@
 
 namespace tributary::service {
 
-/// Owns a file descriptor on its way from one thread to another, and closes it unless the other thread takes it.
+/// Owns a file descriptor that one thread passes to another, and closes it unless the other thread takes it.
 class DescriptorHandle {
  public:
   explicit DescriptorHandle(int fd) noexcept : fd_(fd) {}

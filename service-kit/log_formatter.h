@@ -5,7 +5,7 @@
 //   {"time":"2026-11-23T08:40:11.123+00:00","level":"info","component":"tributary-manager","host":"node-1","pid":4242,
 //    "message":"serving on 10.0.0.1:7470"}
 //
-// The second form is one line. All code is in this header: the daemons link spdlog, the library compiles it in.
+// The second form is one line, too. All code is in this header: the daemons link spdlog, the library compiles it in.
 #include <spdlog/formatter.h>
 #include <spdlog/pattern_formatter.h>
 #include <unistd.h>
@@ -28,13 +28,13 @@ class LogFormatter final : public spdlog::formatter {
 
   void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& out) override {
     std::string_view message(line.payload.data(), line.payload.size());
-    // The library's own texts begin with its name.
+    // Remove the name at the beginning of the library's own texts.
     if (message.starts_with(component_) && message.substr(component_.size()).starts_with(": "))
       message.remove_prefix(component_.size() + 2);
     if (format_ == LogFormat::json) add(out, R"({"time":")");
     time_.format(line, out);
     const std::string_view level = kLevels.at(static_cast<std::size_t>(line.level));
-    const std::string pid = std::to_string(::getpid());  // a child's own, after a fork
+    const std::string pid = std::to_string(::getpid());  // in a forked child, the child's number
     if (format_ == LogFormat::text) {
       for (const std::string_view part : std::initializer_list<std::string_view>{" ", level, " ", host_, "[", pid, "] ",
                                                                                  component_, ": ", message, "\n"})
@@ -69,7 +69,8 @@ class LogFormatter final : public spdlog::formatter {
   static void add(spdlog::memory_buf_t& out, std::string_view text) {
     out.append(text.data(), text.data() + text.size());
   }
-  /// Escapes what JSON does not take within quotation marks. Other bytes stay, UTF-8 or not.
+  /// Escapes the bytes that JSON forbids within quotation marks. Other bytes, even if they are no UTF-8, stay as they
+  /// are.
   static void add_escaped(spdlog::memory_buf_t& out, std::string_view text) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     for (const char c : text) {

@@ -12,7 +12,7 @@
 namespace tributary::service {
 namespace {
 
-/// Returns `text` with `to` in place of each `from`.
+/// Returns `text` with each `from` replaced by `to`.
 std::string replaced(std::string text, char from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
     text.replace(at, 1, to);

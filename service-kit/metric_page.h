@@ -1,6 +1,6 @@
 #pragma once
-// A daemon's metrics. Prometheus reads them as text, and docs/operations/metrics.md has them as a table: both are made
-// from the families that the daemon declares, each with its type, help and labels.
+// A daemon's metrics. Prometheus reads them as text, and docs/operations/metrics.md has them as a table. Both come from
+// the families that the daemon declares, each with its type, help and labels.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,19 +11,19 @@ namespace tributary::service {
 
 enum class MetricType : std::uint8_t { counter, gauge };
 
-/// Families and their values at one moment. Names are <prefix><what>_<unit>; counters end in _total.
+/// Families of metrics and their values at one time. Names are <prefix><what>_<unit>; names of counters end in _total.
 class MetricPage {
  public:
-  /// `prefix` begins every name: "tributary_aggregator_".
+  /// Every name begins with `prefix`, such as "tributary_aggregator_".
   explicit MetricPage(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  /// Begins a family. Each add() that follows gives it a value, with a value for each of its labels.
+  /// Begins a family. Each following add() gives the family a value, with a value for each of its labels.
   void begin(MetricType type, std::string name, std::string help, std::vector<std::string> labels = {});
   template <class T>
   void add(T value, std::vector<std::string> label_values = {}) {
     add_number(static_cast<double>(value), std::move(label_values));
   }
-  /// Adds a family of one value without labels.
+  /// Adds a family that has one value and no labels.
   template <class T>
   void counter(std::string name, std::string help, T value) {
     begin(MetricType::counter, std::move(name), std::move(help));
@@ -35,9 +35,9 @@ class MetricPage {
     add(value);
   }
 
-  /// Returns Prometheus' text format, version 0.0.4.
+  /// Returns the page in Prometheus' text format, version 0.0.4.
   [[nodiscard]] std::string text() const;
-  /// Returns a table in Markdown without the values: name, type, unit, labels, meaning.
+  /// Returns the families as a table in Markdown without values: name, type, unit, labels, meaning.
   [[nodiscard]] std::string table() const;
 
  private:
@@ -58,7 +58,7 @@ class MetricPage {
   std::vector<Family> families_;
 };
 
-/// Returns the unit that a metric's name ends in, before _total: "bytes", "seconds", "packets", or "number".
+/// Returns the unit at the end of a metric's name, before _total: "bytes", "seconds", "packets", or else "number".
 [[nodiscard]] std::string_view unit_of(std::string_view name) noexcept;
 
 }  // namespace tributary::service

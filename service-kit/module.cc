@@ -6,7 +6,7 @@
 namespace tributary::service {
 namespace {
 
-/// Says why the loader has refused a file that is there.
+/// Returns the error for a file that exists, but that the loader has refused.
 std::unexpected<Error> refused(const std::string& path, const std::string& why) {
   return fail(Errc::unsupported, "the module " + path + " cannot be loaded: " + why);
 }

@@ -34,7 +34,7 @@ void notify_service_manager(std::string_view message) noexcept {
   const std::size_t length = path == nullptr ? 0 : std::strlen(path);
   if (length == 0 || length >= sizeof address.sun_path) return;
   std::memcpy(address.sun_path, path, length);
-  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // a name in the abstract space
+  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // an abstract name
   DescriptorHandle socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);

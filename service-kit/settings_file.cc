@@ -21,7 +21,7 @@ class Reader {
       : file_(file), keys_(keys), set_(set), mistakes_(mistakes) {}
 
   void read(const YAML::Node& root) {
-    if (root.IsNull()) return;  // an empty file, or comments alone
+    if (root.IsNull()) return;  // the file is empty, or has only comments
     if (!root.IsMap()) return complain(root, "the file is a list of 'key: value' lines, this is something else");
     for (const auto& entry : root) read_entry(entry.first, entry.second);
   }

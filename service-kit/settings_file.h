@@ -1,6 +1,6 @@
 #pragma once
 // Reads a file of settings: YAML, one map of keys and values. The daemons and the library use it. It collects all
-// mistakes, so that a person can correct a file in one go.
+// mistakes, so that a person can correct the whole file at once.
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -12,37 +12,37 @@
 
 namespace tributary::service {
 
-/// A key that the file may have.
+/// A key that may stand in the file.
 struct SettingKey {
   std::string_view name;
-  std::string_view allowed;  // for people
-  bool list = false;         // a YAML list is taken, too: its entries, joined by commas
+  std::string_view allowed;  // the allowed values, for people
+  bool list = false;         // the value may be a YAML list: its entries are joined by commas
 };
 
-/// The mistakes in a file, as sentences, each with its place in the file.
+/// The mistakes in a file: sentences that each name the place in the file.
 class Mistakes {
  public:
   void add(const std::string& mistake) { lines_ += (lines_.empty() ? "" : "\n") + mistake; }
   [[nodiscard]] bool none() const noexcept { return lines_.empty(); }
-  /// Returns Errc::bad_config with every mistake, one a line.
+  /// Returns Errc::bad_config with all mistakes, one on each line; success if there are none.
   [[nodiscard]] Status status() const;
 
  private:
   std::string lines_;
 };
 
-/// Sets the key of this index in the list of keys. `where` begins the error: "FILE:LINE: KEY".
+/// Sets the key with this index in the list of keys. The error begins with `where`: "FILE:LINE: KEY".
 using SetValue = std::function<Status(std::size_t key, const std::string& value, const std::string& where)>;
 
-/// Gives every value of `yaml` to `set`. An unknown key, a key that is set twice, and a structure in place of a value
-/// are mistakes, and so are the errors of `set`; `file` names the file in them.
+/// Passes every value of `yaml` to `set`. Adds mistakes for unknown keys, keys that are set twice, structures in place
+/// of values, and the errors of `set`; `file` is the name of the file in them.
 void read_settings_file(const std::string& yaml, const std::string& file, std::span<const SettingKey> keys,
                         const SetValue& set, Mistakes& mistakes);
 
-/// Returns the entries between the commas, without spaces around them; one empty entry for an empty text.
+/// Returns the entries of a list, which commas separate, without spaces around them; one empty entry for an empty text.
 [[nodiscard]] std::vector<std::string_view> list_entries(std::string_view list);
 
-/// Returns the whole content of a file. Errc::io has the system's reason, or says that it is longer than bytes_max.
+/// Returns the whole content of a file. Errc::io has the system's reason, or says that the file is too long.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
 inline constexpr std::size_t kSettingsFileBytesMax = 1U << 20;

@@ -1,6 +1,6 @@
 #pragma once
-// A daemon's settings as one table: each row has the spelling, the allowed values and the help of one member of the
-// daemon's struct. The table reads files and flags, and prints the effective configuration.
+// A daemon's settings as one table: each row has the name, the allowed values and the help of one member of the
+// daemon's struct. The functions here read files and flags by the table, and print the effective configuration.
 #include <algorithm>
 #include <chrono>
 #include <concepts>
@@ -27,17 +27,17 @@ struct SettingField {
   std::string_view help;
   std::function<Status(Settings&, std::string_view)> read;  // Errc::bad_config says what is wrong with the text
   std::function<std::string(const Settings&)> write;        // returns a text that read() reads back
-  bool list = false;                                        // takes several values, separated by commas, or a YAML list
+  bool list = false;                                        // accepts values separated by commas, or a YAML list
 };
 
-/// The value of a flag, in place of the file's. `what` names the flag in the error.
+/// The value of a flag, which replaces the value in the file. `what` names the flag in errors.
 struct Override {
   std::string key;
   std::string value;
-  std::string what;  // "--workers"
+  std::string what;  // name such as "--workers"
 };
 
-/// Reads the file and then the flags into `settings`. Each mistake has file and line, key, value, and what is allowed.
+/// Reads the file and then the flags into `settings`. Each mistake names file and line, key, value and allowed values.
 template <class Settings>
 void read_settings(std::span<const SettingField<Settings>> table, const std::string& yaml, const std::string& file,
                    std::span<const Override> overrides, Settings& settings, Mistakes& mistakes) {
@@ -58,10 +58,10 @@ void read_settings(std::span<const SettingField<Settings>> table, const std::str
   }
 }
 
-/// Returns `value` as YAML reads it back as one text.
+/// Returns `value` in a form that YAML reads as one text.
 [[nodiscard]] std::string quoted(const std::string& value);
 
-/// Returns a file that read_settings() reads back: every setting with its meaning, its allowed values and its default.
+/// Returns the text of a file for read_settings(): every setting with its meaning, its allowed values and its default.
 template <class Settings>
 [[nodiscard]] std::string print_settings(std::span<const SettingField<Settings>> table, const Settings& settings) {
   const Settings defaults;
@@ -74,14 +74,14 @@ template <class Settings>
   return text;
 }
 
-/// Makes the rows of the table, one function for each kind of value.
+/// Functions that make rows of the table, one function for each kind of value.
 namespace field {
 
 [[nodiscard]] inline std::unexpected<Error> wrong(std::string why) {
   return fail(Errc::bad_config, std::move(why));
 }
 
-/// A quantity, whose units `parse` knows. `text` writes the value and its bounds.
+/// Makes the row of a quantity. `parse` reads a value with its unit; `text` writes the value and its bounds.
 template <class Settings, class T, class Bound, class Parse, class Text>
 [[nodiscard]] SettingField<Settings> quantity(std::string_view key, T Settings::* member, Bound low, Bound high,
                                               Parse parse, Text text, std::string_view help) {
@@ -115,7 +115,7 @@ template <class Settings>
   return quantity(key, member, std::uint64_t{0}, high, parse_rate, rate_text, help);
 }
 
-/// Rounds up to whole units of the member.
+/// Makes the row of a time. It rounds a value up to whole units of the member.
 template <class Settings, class Duration>
 [[nodiscard]] SettingField<Settings> duration(std::string_view key, Duration Settings::* member,
                                               std::chrono::microseconds low, std::chrono::microseconds high,
@@ -149,7 +149,7 @@ template <class Settings, class Check>
           .write = [member](const Settings& settings) { return settings.*member; }};
 }
 
-/// Returns "a, b or c".
+/// Returns a text such as "a, b or c".
 [[nodiscard]] std::string alternatives(std::span<const std::string_view> words);
 
 template <class Settings>

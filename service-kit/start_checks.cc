@@ -16,7 +16,7 @@ std::unexpected<Error> refused(const std::string& key, const std::string& value,
   return fail(Errc::bad_config, key + ": '" + value + "': " + why);
 }
 
-/// Returns errno of the attempt to bind a socket to this address with a port that is free.
+/// Tries to bind a socket to this address with a free port, and returns errno.
 int bind_error(const addrinfo& at) {
   const int one = socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (one < 0) return errno;

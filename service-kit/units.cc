@@ -13,7 +13,7 @@ struct Unit {
   std::uint64_t factor;
 };
 
-// Ascending, so that the last unit that divides a value is the largest.
+// The units of bytes, in ascending order, so that the last unit that divides a value is the largest.
 constexpr std::array kByteUnits = {Unit{"B", 1},
                                    Unit{"kB", 1'000},
                                    Unit{"KiB", 1ULL << 10},
@@ -27,7 +27,7 @@ constexpr std::array kRateUnits = {Unit{"bit/s", 1}, Unit{"kbit/s", 1'000}, Unit
                                    Unit{"Gbit/s", 1'000'000'000}, Unit{"Tbit/s", 1'000'000'000'000}};
 constexpr std::array kTimeUnits = {Unit{"us", 1}, Unit{"ms", 1'000}, Unit{"s", 1'000'000}, Unit{"min", 60'000'000},
                                    Unit{"h", 3'600'000'000}};
-constexpr double kValueMax = 9e15;  // whole numbers below it are exact in a double
+constexpr double kValueMax = 9e15;  // a double is exact for whole numbers below it
 
 std::string names_of(std::span<const Unit> units) {
   std::string names;

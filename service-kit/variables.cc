@@ -9,9 +9,9 @@ namespace tributary::service {
 namespace {
 
 constexpr std::string_view kPrefix = "TRIBUTARY_";
-constexpr std::size_t kNameBytesMax = 64;  // a longer name is not compared
+constexpr std::size_t kNameBytesMax = 64;  // longer names are not compared
 
-// tests/unit/client_api compares this table with the library's settings, tests/unit/repository with the sources.
+// The known names. tests/unit/client_api compares them with the library's settings, tests/unit/repository with sources.
 constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_BEGIN_WITHIN",
     "TRIBUTARY_CMA",
@@ -66,7 +66,7 @@ bool continues(std::string_view longer, std::string_view shorter) {
   return longer.size() > shorter.size() && longer.starts_with(shorter) && longer[shorter.size()] == '_';
 }
 
-/// Kubernetes gives every container the addresses of services, such as one that is called tributary-manager.
+/// True for names that Kubernetes makes: it gives every container the addresses of services, such as tributary-manager.
 bool of_a_kubernetes_service(std::string_view name) {
   return name.contains("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.contains("_PORT_") ||
          name.ends_with("_PORT");
@@ -80,7 +80,7 @@ std::span<const std::string_view> known_variables() {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const std::size_t width = b.size() + 1;
-  std::vector<std::size_t> table((a.size() + 1) * width);  // row i, column j: of the first i and j letters
+  std::vector<std::size_t> table((a.size() + 1) * width);  // row i, column j: distance of the first i and j letters
   const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return table[i * width + j]; };
   for (std::size_t i = 0; i <= a.size(); ++i) {
     for (std::size_t j = 0; j <= b.size(); ++j) {

@@ -1,5 +1,5 @@
 #pragma once
-// All names in the environment that some part of Tributary reads, in one table, and the search for misspelt ones.
+// One table of all names in the environment that some part of Tributary reads, and the search for misspelt names.
 #include <optional>
 #include <span>
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace tributary::service {
 
-/// The library's settings, and what plugins and the command read besides. Programs for tests read further names, which
-/// begin with TRIBUTARY_TEST_ or TRIBUTARY_CLUSTER_.
+/// Returns the names of the library's settings, and the further names that plugins and the command read. Test programs
+/// read other names, which begin with TRIBUTARY_TEST_ or TRIBUTARY_CLUSTER_.
 [[nodiscard]] std::span<const std::string_view> known_variables();
 
-/// Returns the name that `name` most likely was to be: one that differs in a few letters, or that has one more or one
-/// fewer word at its end. Returns nothing if the name is known, or resembles no other.
+/// Returns the known name that the writer of `name` probably meant: it differs in a few letters, or has one word more
+/// or less at its end. Returns nullopt if `name` is known, or is similar to no known name.
 [[nodiscard]] std::optional<std::string_view> meant_by(std::string_view name);
 
-/// Returns a sentence for each misspelt name in `environment`, which is as `environ`: a list that ends with nullptr.
+/// Returns a sentence for each misspelt name in `environment`, which has the form of `environ`: it ends with nullptr.
 [[nodiscard]] std::vector<std::string> misspelt_variables(const char* const* environment);
-/// Searches this process's own environment.
+/// Returns the sentences for this process's own environment.
 [[nodiscard]] std::vector<std::string> misspelt_variables();
 
-/// Returns how often a letter must be inserted, removed or replaced, or two neighbours change places, until both are
-/// alike.
+/// Returns the distance of two texts: the least number of steps that make them equal. A step inserts, removes or
+/// replaces a letter, or swaps two neighbours.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace tributary::service

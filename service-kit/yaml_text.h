@@ -1,5 +1,5 @@
 #pragma once
-// Reads YAML, and names mistakes with file and line.
+// Reads YAML, and names file and line of mistakes.
 #include <yaml-cpp/yaml.h>
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace tributary::service {
 
-/// Returns "FILE:LINE", or "FILE" for a mark without a line.
+/// Returns a text "FILE:LINE", or "FILE" for a mark without a line.
 [[nodiscard]] std::string place_of(std::string_view file, const YAML::Mark& mark);
 
-/// Returns the document's root; Errc::bad_config, with the line, for a text that is no YAML.
+/// Returns the document's root. Errc::bad_config, with the line: the text is no YAML.
 [[nodiscard]] Result<YAML::Node> parse_yaml(const std::string& text, std::string_view file);
 
 }  // namespace tributary::service

@@ -53,7 +53,8 @@ http::request<http::string_body> make_request(const HttpUrl& url, const HttpRequ
   return message;
 }
 
-/// Lives as long as a handler refers to it, so an exchange that was stopped half way leaves nothing dangling.
+/// One request and its answer. It lives as long as a handler refers to it, so a stopped exchange leaves no dangling
+/// reference.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(asio::io_context& io, const HttpUrl& url, const HttpRequest& request)
@@ -74,13 +75,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     });
   }
 
-  /// Starts on a connection that an earlier exchange has left.
+  /// Starts the exchange on a connection that an earlier exchange has left open.
   void start_on(std::unique_ptr<beast::tcp_stream> stream) {
     stream_ = std::move(stream);
     send();
   }
 
-  /// Ends an exchange that has taken too long, or that was cancelled.
+  /// Ends the exchange, because it has taken too long or was cancelled.
   void give_up() {
     resolver_.cancel();
     stream_->close();
@@ -116,7 +117,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     phase_ = Phase::sending;
     stream_->expires_at(deadline_);
     http::async_write(*stream_, request_, [self = shared_from_this()](error_code error, std::size_t) {
-      // A server that refuses early may close before it has read the whole request. Its answer still counts.
+      // Read the answer even if the write failed: a server that refuses early may close before it has read the request.
       if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
         return self->finish(error);
       }

@@ -1,5 +1,5 @@
 #pragma once
-// An HTTP/1.1 client: one request at a time, which blocks. All Asio and Beast types stay in the .cc.
+// An HTTP/1.1 client: it runs one request at a time, and blocks. Only the .cc file uses types of Asio and Beast.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace tributary::service {
 struct HttpUrl {
   std::string host;
   std::string port;
-  std::string path_prefix;  // without a trailing slash
+  std::string path_prefix;  // path without a slash at its end
   std::string text;         // "http://host:port", for messages
 };
 /// The words of messages about one kind of server.
 struct HttpServerWords {
-  std::string_view name;          // "the manager"
-  std::string_view advice;        // to a person who cannot reach it: "check that ..."
-  std::string_view kind;          // "manager URL"
-  std::string_view default_port;  // "7470"
+  std::string_view name;          // name such as "the manager"
+  std::string_view advice;        // advice for a person, if the server cannot be reached: "check that ..."
+  std::string_view kind;          // name of its URL, such as "manager URL"
+  std::string_view default_port;  // port such as "7470"
 };
 /// Reads "http://host[:port][/prefix]".
 [[nodiscard]] Result<HttpUrl> parse_url(std::string_view url, const HttpServerWords& words);
@@ -37,10 +37,10 @@ struct HttpRequest {
   std::chrono::milliseconds connect_limit;
   std::chrono::milliseconds request_limit;
   std::uint64_t answer_bytes_max;
-  /// Uses the connection of the request before, and leaves this one's for the next. If the server has closed that
-  /// connection meanwhile, the request goes out a second time: it must do no harm twice.
+  /// True: use the previous request's connection, and keep it open for the next request. If the server has closed this
+  /// connection meanwhile, the client sends the request a second time: the server must be able to handle it twice.
   bool keep_alive = false;
-  std::string extra_name{}, extra_value{};  // one more header; empty: none
+  std::string extra_name{}, extra_value{};  // an additional header; empty: none
 };
 
 struct HttpAnswer {
@@ -49,20 +49,20 @@ struct HttpAnswer {
   std::string body;
 };
 
-/// Runs requests one at a time; any thread may cancel them for good. Errors: unreachable, corrupt (the answer is too
-/// long), aborted (cancel was called).
+/// The client. It runs one request at a time; any thread may cancel all present and future requests. Errors:
+/// unreachable, corrupt (the answer is too long), aborted (cancel() was called).
 class HttpClient {
  public:
   explicit HttpClient(HttpServerWords words);
   ~HttpClient();
   [[nodiscard]] Result<HttpAnswer> run(const HttpUrl& url, const HttpRequest& request);
-  /// Waits, and returns false at once if the client is cancelled.
+  /// Waits for this time and returns true; returns false at once when the client is cancelled.
   [[nodiscard]] bool wait(std::chrono::milliseconds time);
   void cancel() noexcept;
 
  private:
   class Running;  // publishes the way to stop the exchange in progress
-  struct Kept;    // the connection that the last request has left
+  struct Kept;    // the connection that the last request has left open
   [[nodiscard]] Status cancelled(const HttpUrl& url);
 
   const HttpServerWords words_;

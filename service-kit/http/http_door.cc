@@ -4,13 +4,14 @@
 
 namespace tributary::service {
 
-// The rooms have no limit of time: each stream has its own deadline, which ends a silent connection.
+// Makes rooms without a limit of time: each stream has its own deadline, which ends a silent connection.
 HttpDoor::HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max)
     : stranger_bytes_max_(stranger_bytes_max),
       strangers_(places, WaitingRoom::kNoLimit),
       known_(places, WaitingRoom::kNoLimit) {}
 
-/// The caller holds the lock, and releases the returned reference only after unlocking, as that may end the connection.
+/// Removes a connection. The caller holds the lock, and releases the returned reference after the lock: this may end
+/// the connection.
 std::shared_ptr<HttpConnection> HttpDoor::take_out(Id id) {
   const auto entry = entries_.find(id);
   if (entry == entries_.end()) return nullptr;
@@ -20,7 +21,7 @@ std::shared_ptr<HttpConnection> HttpDoor::take_out(Id id) {
   return connection;
 }
 
-/// The caller holds the lock.
+/// Removes the connection whose place a newcomer needs, if the room is full. The caller holds the lock.
 std::shared_ptr<HttpConnection> HttpDoor::make_room_in(WaitingRoom& room) {
   const auto oldest = room.makes_room();
   return oldest ? take_out(*oldest) : nullptr;
@@ -59,7 +60,7 @@ void HttpDoor::proved(Id id) {
 }
 
 void HttpDoor::leave(Id id) {
-  std::shared_ptr<HttpConnection> kept;  // released after the lock
+  std::shared_ptr<HttpConnection> kept;  // released after the lock is
   const std::lock_guard lock(mutex_);
   kept = take_out(id);
 }
@@ -82,7 +83,7 @@ void HttpDoor::close_all() {
     const std::lock_guard lock(mutex_);
     closing_.store(true, std::memory_order_relaxed);
     all.reserve(entries_.size());
-    // A connection that is being destroyed waits for this lock in leave(); its weak pointer has expired.
+    // Skip connections whose weak pointer has expired: their destructors wait for this lock in leave().
     for (const auto& [id, entry] : entries_) all.push_back(entry.connection.lock());
   }
   for (const auto& connection : all) {
@@ -92,7 +93,7 @@ void HttpDoor::close_all() {
 
 bool HttpDoor::take(std::uint64_t bytes) noexcept {
   const std::uint64_t before = bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  if (before == 0 || before + bytes <= stranger_bytes_max_) return true;  // a single answer may be longer
+  if (before == 0 || before + bytes <= stranger_bytes_max_) return true;  // an answer alone may be longer
   give_back(bytes);
   busy_.fetch_add(1, std::memory_order_relaxed);
   return false;

@@ -1,6 +1,6 @@
 #pragma once
-// The connections of an HTTP server. Connections that have not shown a token are strangers and wait in one room; the
-// others have a room of their own, so that no number of strangers can displace them.
+// The connections of an HTTP server. Connections that have not shown a token are strangers, and are in one room. The
+// other connections are in a second room, so that no number of strangers can displace them.
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -11,45 +11,45 @@
 
 namespace tributary::service {
 
-/// The calls that the door makes to a connection. Any thread.
+/// The interface by which the door calls a connection. Any thread.
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
-  /// Ends the connection now, because another needs its place.
+  /// Ends the connection now, because another connection needs its place.
   virtual void make_room() = 0;
-  /// The server stops: ends the connection now if it waits for a request, else after its answer.
+  /// Ends the connection, because the server stops: now if it waits for a request, else after its answer.
   virtual void close_when_idle() = 0;
 };
 
-/// Counts since the start.
+/// The door's counts since the start.
 struct HttpDoorCounts {
   std::uint64_t accepted = 0;
-  std::uint64_t displaced = 0;  // strangers that were closed because newer ones came
-  std::uint64_t busy = 0;       // answers that strangers did not get, because too many others were under way
+  std::uint64_t displaced = 0;  // strangers that the door closed because newer connections came
+  std::uint64_t busy = 0;       // answers that strangers did not get, because too many answers were under way
 };
 
-/// Any thread. The door never closes or destroys a connection while it holds the lock: it may have the last reference,
-/// and a connection calls leave() at its end.
+/// The door. Any thread. It never closes or destroys a connection while it holds its lock: it may have the connection's
+/// last reference, and a connection calls leave() at its end.
 class HttpDoor {
  public:
   using Id = WaitingRoom::Id;
 
-  /// `places`: how many strangers there may be, and how many connections that have shown a token.
-  /// `stranger_bytes_max`: how many bytes of answers to strangers may be under way.
+  /// `places`: the most strangers, and also the most connections that have shown a token.
+  /// `stranger_bytes_max`: the most bytes of answers to strangers that may be under way.
   HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max);
 
-  /// Returns the connection's number for the calls below; 0 if the server is closing. Ends another connection if there
-  /// is no place.
+  /// Adds a connection. Returns its number for the calls below; 0 if the server is closing. Ends another connection if
+  /// there is no free place.
   [[nodiscard]] Id enter(const std::shared_ptr<HttpConnection>& connection, Source from);
-  /// The connection has shown a token.
+  /// Notes that the connection has shown a token.
   void proved(Id id);
-  /// The connection is over. Does nothing if it has left already.
+  /// Removes a connection that has ended. Does nothing if it was removed before.
   void leave(Id id);
   /// Ends the oldest stranger, because the process has no descriptor left.
   void make_room();
   void close_all();
 
-  /// True if an answer of this many bytes may go to a stranger now; the caller calls give_back() once it is sent.
+  /// True if an answer of this many bytes may go to a stranger now; the caller must call give_back() after the answer.
   [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 

@@ -63,7 +63,7 @@ struct HttpServer::Impl {
   void accept() {
     acceptor.async_accept(asio::make_strand(io), [this](error_code error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (error) {  // most likely no descriptors are left: give other connections time to close theirs
+      if (error) {  // probably no descriptors are left: wait until other connections close some
         spdlog::warn("a connection could not be accepted: {}", error.message());
         door.make_room();
         back_off.expires_after(kAcceptBackOff);
@@ -95,7 +95,7 @@ struct HttpServer::Impl {
 
   HttpServerSettings settings;
   HttpHandler& handler;
-  HttpDoor door;  // before io: the sessions that io's handlers own call it at their end
+  HttpDoor door;  // declared before io: io's handlers own sessions, which call it at their end
   asio::io_context io;
   tcp::acceptor acceptor;
   asio::steady_timer back_off;

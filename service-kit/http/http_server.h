@@ -13,25 +13,25 @@
 namespace tributary::service {
 
 struct HttpServerSettings {
-  Endpoint listen;            // port 0 chooses one; "::" is every address of both families
-  std::string server_name;    // for the header of answers
+  Endpoint listen;            // port 0: the system chooses one; "::" is every address of both families
+  std::string server_name;    // name for the header of answers
   std::string thread_name;    // at most 15 bytes
-  std::uint32_t threads = 2;  // they read, handle and write
-  /// How many strangers there may be, and how many connections that have shown a token: one more displaces another
-  /// (http_door.h).
+  std::uint32_t threads = 2;  // number of threads, which read, handle and write
+  /// The most strangers, and also the most connections that have shown a token: a further connection displaces another
+  /// one (http_door.h).
   std::uint32_t connections_max = 1024;
   std::chrono::milliseconds request_limit{10'000};  // from the wait for a request's first byte to its last byte
-  std::chrono::milliseconds head_limit{5'000};      // for a request's head; also between two requests of a stranger
-  std::chrono::milliseconds write_limit{30'000};    // for one answer
-  std::chrono::milliseconds idle_limit{60'000};     // between two requests of a connection that has shown a token
+  std::chrono::milliseconds head_limit{5'000};      // time for a request's head; also between a stranger's requests
+  std::chrono::milliseconds write_limit{30'000};    // time for one answer
+  std::chrono::milliseconds idle_limit{60'000};     // time between two requests of a connection with a token
   std::uint32_t header_bytes_max = 16U << 10;
-  std::uint64_t stranger_bytes_max = 64U << 20;  // how many bytes of answers to strangers may be under way
+  std::uint64_t stranger_bytes_max = 64U << 20;  // the most bytes of answers to strangers under way
 };
 
-/// HTTP/1.1 over TCP on threads of its own. The handler must outlive the server.
+/// A server for HTTP/1.1 over TCP, with threads of its own. The handler must outlive the server.
 class HttpServer {
  public:
-  /// Listens and serves. Errc::io says which address and why: in use, no permission, no such address.
+  /// Starts to listen and to serve. Errc::io names the address and the reason: in use, no permission, no such address.
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start(const HttpServerSettings& settings,
                                                                  HttpHandler& handler);
   ~HttpServer();
@@ -40,9 +40,9 @@ class HttpServer {
 
   [[nodiscard]] Endpoint local() const;
   [[nodiscard]] const HttpDoor& door() const noexcept;
-  /// Runs `call` on one of the threads every `period`, never twice at once, until stop().
+  /// Runs `call` on one of the threads once in every `period`, until stop(); never two calls at once.
   void every(std::chrono::milliseconds period, std::function<void()> call);
-  /// Takes no more connections, answers the requests in progress within `limit`, and then closes all connections.
+  /// Accepts no more connections, answers the requests in progress within `limit`, and then closes all connections.
   void stop(std::chrono::milliseconds limit);
 
  private:

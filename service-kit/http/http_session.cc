@@ -36,7 +36,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-/// Undoes percent escapes; nullopt for a broken one.
+/// Decodes percent escapes; nullopt if an escape is broken.
 std::optional<std::string> decode_path(std::string_view text) {
   std::string path;
   path.reserve(text.size());
@@ -92,8 +92,8 @@ void HttpSession::give_back() noexcept {
   if (taken_bytes_ != 0) door_.give_back(std::exchange(taken_bytes_, 0));
 }
 
-/// A short answer is always sent. Longer ones to strangers share stranger_bytes_max, because strangers may not read
-/// them.
+/// Returns whether an answer may go out. Short answers always may. Longer answers to strangers share
+/// stranger_bytes_max, because a stranger may never read its answer.
 bool HttpSession::may_send(std::uint64_t bytes) {
   if (proved_ || bytes <= kShortAnswer) return true;
   TRIBUTARY_ASSERT(taken_bytes_ == 0, "an answer of {} bytes goes out before one of {}", bytes, taken_bytes_);
@@ -102,7 +102,7 @@ bool HttpSession::may_send(std::uint64_t bytes) {
   return true;
 }
 
-/// Frees a request's memory before the next request; after a long one, the allocator gives it back to the system, too.
+/// Frees a request's memory before the next request. After a long request, the system gets the memory back, too.
 void HttpSession::forget_request() {
   const std::size_t bytes = (parser_ ? parser_->get().body().capacity() : 0) + reply_.body().capacity();
   parser_.reset();
@@ -197,7 +197,7 @@ void HttpSession::answer(HttpReply reply, bool keep_alive) {
   });
 }
 
-/// Answers the other side's mistakes, unless the other side is gone.
+/// Handles an error: answers the other side's mistakes, unless the other side is gone.
 void HttpSession::on_error(error_code error) {
   if (error == http::error::header_limit) {
     return answer(handler_.reject(431, "the request's head is longer than " +
@@ -212,8 +212,8 @@ void HttpSession::on_error(error_code error) {
   answer(handler_.reject(400, "this is no HTTP/1.1 request: " + error.message()), false);
 }
 
-/// Reads on for a while before closing: closing with unread bytes resets the connection, and the other side may lose
-/// the answer that names its mistake.
+/// Reads on for a short time before it closes: a close with unread bytes would reset the connection, and the other side
+/// could lose the answer that names its mistake.
 void HttpSession::drain() {
   error_code ignored;
   if (drained_ == 0) {

@@ -50,7 +50,7 @@ class HttpSession final : public HttpConnection, public std::enable_shared_from_
   boost::beast::http::response<boost::beast::http::empty_body> go_on_;
   std::array<char, 4096> discard_;
   std::size_t drained_ = 0;
-  std::uint64_t taken_bytes_ = 0;  // taken from the door, for the answer under way
+  std::uint64_t taken_bytes_ = 0;  // bytes that the door has granted for the answer under way
   bool idle_ = true;
   bool proved_ = false;
 };
