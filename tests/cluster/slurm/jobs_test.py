@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs of a real Slurm reduce over Tributary's trees, and nothing of them stays behind. Used by slurm_test.
+"""Jobs of a real Slurm reduce over Tributary's trees, and leave no process or group behind. slurm_test runs this.
 
 jobs_test.py WORK BUILD [TEST...]
 """
@@ -27,7 +27,7 @@ class Jobs(unittest.TestCase):
         until(60, "no job is left", self.cluster.all_idle)
 
     def sbatch(self, *arguments: str, command: str) -> str:
-        """Submits a job whose output goes to a file of its own, and returns its number."""
+        """Submits a job, whose output goes to a separate file, and returns its number."""
         ended = self.cluster.run("sbatch", "--parsable", "--no-requeue", f"--output={self.cluster.work}/meet/%A-%a.out", *arguments, f"--wrap={command}", user=USER)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         return ended.stdout.strip()
@@ -41,7 +41,7 @@ class Jobs(unittest.TestCase):
         until(10, "the tokens are gone", lambda: not list(TOKENS.glob("*")))
         until(10, "the groups are gone", lambda: not self.cluster.groups())
 
-    # The option
+    # Tests of the option
 
     def test_the_option_is_in_the_help(self) -> None:
         for command in ("srun", "sbatch", "salloc"):
@@ -52,7 +52,7 @@ class Jobs(unittest.TestCase):
         self.assertNotEqual(ended.returncode, 0)
         self.assertIn("--tributary: unknown key 'priority'; the keys are lanes, path and transport", ended.stderr)
 
-    # The variables
+    # Tests of the variables
 
     def test_each_task_gets_manager_token_job_and_its_own_host(self) -> None:
         show = 'echo "$SLURMD_NODENAME $TRIBUTARY_HOST_ID $TRIBUTARY_MANAGER $TRIBUTARY_TOKEN_FILE $TRIBUTARY_JOB $TRIBUTARY_LANES $SLURM_JOB_ID"'
@@ -73,7 +73,7 @@ class Jobs(unittest.TestCase):
         token, name, job = ended.stdout.split()
         self.assertEqual((token, name), (f"/run/tributary-jobs/{job}.token", f"slurm-{job}"))
 
-    # The token
+    # Tests of the token
 
     def test_only_its_user_reads_a_jobs_token(self) -> None:
         job = self.sbatch("--nodes=1", command="cat $TRIBUTARY_TOKEN_FILE > /dev/null && echo read; sleep 30")
@@ -97,7 +97,7 @@ class Jobs(unittest.TestCase):
         self.assertRegex(ended.stdout, FALLBACK)
         self.assertNotIn("drain", self.cluster.run("sinfo", "--noheader", "--format=%T").stdout)
 
-    # Jobs over trees
+    # Tests of jobs over trees
 
     def test_an_allreduce_goes_through_the_tree(self) -> None:
         ended = self.cluster.srun("--nodes=4", "--ntasks=4", "--tributary=lanes=2,path=in-network", *self.cluster.perf("tree"))
@@ -120,7 +120,7 @@ class Jobs(unittest.TestCase):
         until(20, "two run, and one waits for a licence", lambda: states() == ["PENDING Licenses", "RUNNING None", "RUNNING None"])
         self.cluster.run("scancel", *jobs)
 
-    # Ends that nobody wished for
+    # Tests of jobs that end by an error or a kill
 
     def start_long_job(self, name: str) -> str:
         job = self.sbatch("--nodes=4", "--ntasks=4", "--tributary=path=in-network", command=f"srun {' '.join(self.cluster.perf(name, '-n', '100000000'))}")
@@ -144,7 +144,7 @@ class Jobs(unittest.TestCase):
         until(60, "the node is back", lambda: self.cluster.run("sinfo", "--noheader", "--format=%T").stdout.split() == ["idle"])
 
     def fail_node(self, number: int) -> None:
-        """Kills everything on a node at once: its slurmd, the steps, the tasks."""
+        """Kills all processes of a node at once: its slurmd, the steps, the tasks."""
         self.cluster.stop(f"n{number}", kill=True)
         wanted = f"SLURMD_NODENAME=n{number}".encode()
         victims = set()

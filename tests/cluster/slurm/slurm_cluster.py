@@ -1,4 +1,4 @@
-"""A Slurm on this machine: munged, slurmctld and eight slurmd, each of them a node; and Tributary's daemons."""
+"""A Slurm on this machine: munged, slurmctld and eight slurmd, each for one node; and Tributary's daemons."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=NO
 
 
 def until(seconds: float, what: str, condition: Callable[[], Any]) -> Any:
-    """Returns the first true answer of `condition`, asked ten times a second."""
+    """Calls `condition` ten times a second, and returns its first true answer."""
     end = time.monotonic() + seconds
     while not (answer := condition()):
         if time.monotonic() > end:
@@ -66,7 +66,8 @@ class Cluster:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def installed(self) -> Path:
-        """Copies the command and its library to a folder that every user reaches, as the build may not be one."""
+        """Copies the command and its library to a folder that every user can read, because the build may not be
+        readable."""
         folder = self.work / "bin"
         folder.mkdir()
         shutil.copy(self.build / "client/libtributary.so.0", folder)

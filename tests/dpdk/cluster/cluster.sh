@@ -1,19 +1,18 @@
 # shellcheck shell=bash
 # A cluster for the tests of this folder, which source this file: a manager, an aggregator whose device DPDK drives, and
-# ranks in network namespaces of their own, which have started when this returns. It takes the test's arguments: MANAGER
-# AGGREGATOR CHAOS_RANK [RANKS [COUNT]]. RANKS dpdk: each rank has a DPDK device of its own, for which its kernel has no
-# address; another bridge leads to the kernel.
-# TRIBUTARY_TEST_WORKERS (1): the aggregator's workers; with several, its device has a queue for each and one for their
-# door.
-# TRIBUTARY_TEST_KERNEL_LOSS=N: each host's kernel and each port of the bridge lose N packets in a thousand, before the kernel cuts long ones;
-# one in a hundred is sent twice, and one in twenty overtaken.
+# ranks in separate network namespaces. All processes have started when this file ends. It takes the test's arguments:
+# MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]. RANKS dpdk: each rank has a DPDK device of its own, for which its
+# kernel has no address; another bridge leads to the kernel.
+# TRIBUTARY_TEST_WORKERS (1): the aggregator's workers; with several workers, its device has a queue for each worker and
+# one for the door. TRIBUTARY_TEST_KERNEL_LOSS=N: each host's kernel and each port of the bridge lose N packets in a
+# thousand, before the kernel cuts long packets; one packet in a hundred is sent twice, and one in twenty is overtaken.
 # TRIBUTARY_TEST_JOBS (1): the number of jobs, which share the ranks' hosts evenly, in a row; start_job starts one more.
 # TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three
 # communicators.
 set -euo pipefail
 manager=$1 aggregator=$2 rank=$3 over=${4:-udp} ranks=${5:-4}
 
-# Everything runs in namespaces that end with this script, however it ends.
+# All processes run in namespaces that end with this script, however it ends.
 if [[ ${DPDK_CLUSTER_INSIDE:-} != yes ]]; then
   if ((EUID != 0)) || ! unshare --net --mount --pid --fork --kill-child true 2>/dev/null; then
     echo 'skipped: namespaces need root'
@@ -41,7 +40,7 @@ mkdir -p /run/netns && mount -t tmpfs none /run/netns
 ip link set lo up
 ip link add bridge0 type bridge forward_delay 0 && ip link set bridge0 up && ip addr add 10.6.0.254/24 dev bridge0
 ip link add bridge1 type bridge forward_delay 0 && ip link set bridge1 up && ip addr add 10.5.0.254/24 dev bridge1
-ethtool -K bridge0 tx off >/dev/null  # otherwise this kernel, too, would leave its checksums to the wire
+ethtool -K bridge0 tx off >/dev/null  # otherwise this kernel would also leave its checksums to the wire
 plug() { ip link set "$1" master bridge0 up; }
 ip link add agg-wire type veth peer name agg-port && ip link set agg-wire up && plug agg-port
 ethtool -K agg-wire tx off rx off >/dev/null
@@ -59,7 +58,7 @@ for ((i = 0; i < ranks; ++i)); do
     ip netns exec "host$i" ip addr add "10.6.0.1$i/24" dev eth0
   fi
   ip netns exec "host$i" ip link set eth0 up
-  # Otherwise the kernel would leave the checksum to a wire that computes none.
+  # Otherwise the kernel would leave the checksum to the wire, which computes none.
   ip netns exec "host$i" ethtool -K eth0 tx off >/dev/null
 done
 
@@ -67,7 +66,7 @@ done
 if [[ -n ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]]; then
   # drawn PERMILLE YES NO: prints a program that returns YES for this share of the packets, else NO
   drawn() { echo "4,32 0 0 4294963256,53 1 0 $(($1 * 4294967)),6 0 0 $2,6 0 0 $3"; }
-  # spoil INTERFACE [IN_NAMESPACE...]: makes faults in what leaves the interface
+  # spoil INTERFACE [IN_NAMESPACE...]: makes faults in packets that leave the interface
   spoil() {
     local at=$1
     shift
@@ -86,7 +85,8 @@ if [[ -n ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]]; then
     ip netns exec "host$i" ethtool -K eth0 gro on >/dev/null
   done
 fi
-# kernel_faults: prints how many packets to the aggregator the kernel has lost, sent twice, and sent by the slow class
+# kernel_faults: prints the numbers of packets to the aggregator that the kernel has lost, sent twice, and sent by the
+# slow class
 kernel_faults() {
   local lost twice slow
   lost=$(tc -s qdisc show dev agg-port clsact | sed -n 's/.*dropped \([0-9]*\).*/\1/p' | head -n 1)
@@ -96,7 +96,7 @@ kernel_faults() {
 }
 
 # ---- the daemons
-# TRIBUTARY_TEST_HUGE_PAGES=hidden: the kernel shows none.
+# TRIBUTARY_TEST_HUGE_PAGES=hidden: the processes see no huge pages.
 [[ ${TRIBUTARY_TEST_HUGE_PAGES:-} != hidden ]] || mount -t tmpfs none /sys/kernel/mm/hugepages
 workers=${TRIBUTARY_TEST_WORKERS:-1}
 ((workers > 1)) && queues=",qpairs=$((workers + 1))" || queues=
@@ -104,7 +104,8 @@ cat >"$folder/manager.yaml" <<EOF
 listen: "0.0.0.0:7470"
 state_directory: $folder/state
 ready_file: $folder/manager.ready
-failed_exclusion: 3s  # there is no other aggregator, and the ranks must not wait longer for one that hung
+failed_exclusion: 3s  # the cluster has no other aggregator, and the ranks must not wait longer for an aggregator that
+                      # hung
 EOF
 cat >"$folder/aggregator.yaml" <<EOF
 name: agg
@@ -159,7 +160,7 @@ in_network() { grep '^round' "$folder/rank$((${1:-0} * per_job)).out" | tail -n 
 by_fallback() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' fallback ' | grep -qv ' in-network '; }
 
 value() { curl -s http://127.0.0.1:7472/metrics | awk -v name="tributary_aggregator_$1" 'index($1, name) == 1 { sum += $2 } END { printf "%d", sum }'; }
-# True if packets were lost or repeated, where that was asked for.
+# True if packets were lost or repeated, or if the test demands no such faults.
 faults_happened() {
   local told=${TRIBUTARY_TEST_PACKET_FAULTS:-} lost twice slow
   if [[ -n ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]]; then

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Four ranks in network namespaces of their own speak UDP by the kernel's sockets; their aggregator is on the same bridge by DPDK. The ranks
-# run mixed collectives and check every value. The aggregator answers a neighbour's ping; then it is killed, and they go on between themselves.
+# Four ranks in separate network namespaces use UDP by the kernel's sockets; their aggregator is on the same bridge by
+# DPDK. The ranks run mixed collectives and check every value. The aggregator answers a neighbour's ping; then the test
+# kills it, and the ranks go on between themselves.
 #   cluster_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]
 set -euo pipefail
 # shellcheck source=tests/dpdk/cluster/cluster.sh
 source "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 
 within 30 in_network || fail 'the ranks do not get to the tree'
-# TRIBUTARY_UDP_DSCP=46: a filter in the path of rank 0's packets counts those with that code point, and delivers them
-# to nobody.
+# TRIBUTARY_UDP_DSCP=46: a filter in the path of rank 0's packets counts the packets with this code point, and drops
+# them.
 filter_code_point() {
   tc qdisc add dev port0 clsact &&
     tc filter add dev port0 ingress prio 1 bpf bytecode '5,48 0 0 15,84 0 0 252,21 0 1 184,6 0 0 4294967295,6 0 0 0' action mirred egress mirror dev lo continue
@@ -26,7 +27,7 @@ if [[ $filtered ]]; then
   printf '%d packets of rank 0 with the code point 46\n' "$named"
 fi
 
-# ---- a good citizen, with figures to tell
+# ---- the aggregator answers its neighbours, and shows metrics
 (($(value 'dpdk_received_packets_total') > 0)) || fail 'the metrics know no packets'
 for name in received_packets received_bytes sent_packets sent_bytes; do
   (($(value "dpdk_device_${name}_total") > 0)) || fail "the driver counts no $name"
@@ -39,7 +40,7 @@ within 20 faults_happened || fail "no packet was sent again, or none came twice;
 printf '%d rounds on the tree, %d contributions in %d packets, %d sent again\n' "$(rounds)" "$(value contributions_total)" \
   "$(value dpdk_received_packets_total)" "$(value dpdk_packets_sent_again_total)"
 
-# ---- killed while they are on the tree: the ranks go on
+# ---- the test kills the aggregator while the ranks are on the tree: the ranks go on
 within 30 in_network || fail 'the ranks do not get back to the tree'
 kill -KILL "$aggregator_pid"
 within 30 by_fallback || fail 'the ranks do not fall back'

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # A stranger on the aggregator's network floods its device, which DPDK drives, with every kind of wrong frame: garbage,
 # made-up packets, spoofed groups, replays, fragments, wrong checksums, ARP, pings, forged ICMP errors, and connections
-# that open correctly and come to nothing. At least three groups are on the aggregator's two workers: two or more at the
-# worker that is flooded, and one at the other. The aggregator counts and drops all of it. All groups compute right
-# results, stay on their trees, and lose no more speed than the flood's share of what the device takes, as far as a test
-# can tell on a machine where the flood itself uses a core.
+# that open correctly and are never used. At least three groups are on the aggregator's two workers: two or more at the
+# flooded worker, and one at the other worker. The aggregator counts and drops all these frames. All groups compute
+# right results, stay on their trees, and lose no more speed than the flood's share of the frames that the device takes,
+# as far as a test can measure this on a machine where the flood itself uses a core.
 #   hostile_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]; STRANGER in the environment is the program that floods
 # TRIBUTARY_HOSTILE_MILLISECONDS (400): length of each measurement; TRIBUTARY_HOSTILE_RATE (20000): frames a second;
 # some kinds also come as fast as possible
 set -euo pipefail
-most=5  # jobs: enough that one worker rarely has them all
+most=5  # jobs: so many that one worker rarely has all of them
 export TRIBUTARY_TEST_WORKERS=2 TRIBUTARY_TEST_JOBS=$most TRIBUTARY_TEST_START_JOBS=1
 # shellcheck source=tests/dpdk/cluster/cluster.sh
 source "$(dirname "${BASH_SOURCE[0]}")/cluster.sh" "$1" "$2" "$3" "${4:-udp}" "${5:-$((2 * most))}"
@@ -28,7 +28,7 @@ until two_and_one || ((jobs == most)); do
   start_job
   within 60 all_in_network || fail 'the ranks do not get to the tree'
 done
-if ! two_and_one; then  # tries once more, in other namespaces
+if ! two_and_one; then  # the script runs once more, in other namespaces
   ((${HOSTILE_TRIES:=0} < 5)) || fail 'all groups are at one worker'
   kill "${pids[@]}" "$aggregator_pid"
   rm -rf "$folder"
@@ -39,10 +39,10 @@ group=$(lanes | grep " $flooded\$" | head -n 1 | cut -d' ' -f1)
 port=$("$STRANGER" 10.6.0.1 7471 "$group" 0) || fail 'the door names no worker'
 printf '%d groups at worker 0, %d at worker 1; worker %d, at port %d, is flooded\n' "$(at_worker 0)" "$(at_worker 1)" "$flooded" "$port"
 
-# The stranger sends at the aggregator's end of the wire, because frames there pass no bridge, which would look at them.
+# The stranger sends at the aggregator's end of the wire, because frames there pass no bridge, which would filter them.
 mac=$(ip -o link show agg-wire | sed "s/.*link.ether \([0-9a-f:]*\).*/\1/")
-# metrics: in one look, the frames that the aggregator and its device have dropped or answered themselves, and those
-# that the device has taken
+# metrics: reads at once how many frames the aggregator and its device have dropped or answered themselves, and how many
+# the device has taken
 metrics() {
   curl -s http://127.0.0.1:7472/metrics | awk '
     /^tributary_aggregator_dpdk_(packets_(rejected|stray|forged|unsealed|repeated)|frames_dropped|frames_control)_total/ { counted += $2 }
@@ -69,8 +69,8 @@ tell() {
   printf '%-20s rounds a second:%s; %d frames a second sent, %d taken, %d counted\n' "$name" "$line" "$sent" "$taken" "$seen"
 }
 
-# Measures without a flood. The test compares only measurements right after each other, and repeats one that was too
-# slow, because other processes use this machine, too.
+# Measures without a flood. The test compares only measurements directly after each other, and repeats a measurement
+# that was too slow, because other processes also use this machine.
 alone() {
   local j
   sent=0
@@ -86,14 +86,14 @@ sent=$(($(<"$folder/told") * 1000 / milliseconds))
 tell 'garbage, all out'
 capacity=$((taken > quiet_taken + 1 ? taken : quiet_taken + 1))
 
-# slow_job KIND RATE: floods, and finds the first job that is slower than it should be; -1 for none
+# slow_job KIND RATE: floods, and finds the first job that is slower than allowed; -1 if no job is
 slow_job() {
   local j share
   within 20 alone || fail "$1: no rounds before"
   speed "$STRANGER" agg-port 10.6.0.1 "$mac" "$port" "$1" "$seconds" "$2"
   sent=$(($(<"$folder/told") * 1000 / milliseconds)) slow=-1
-  # The flood's part of what the device can take, in thousandths. A flood at full speed leaves something for others all
-  # the same.
+  # The flood's part of the frames that the device can take, in thousandths. Even a flood at full speed leaves a part
+  # for other senders.
   share=$(((taken > quiet_taken ? taken - quiet_taken : 0) * 1000 / capacity))
   ((share <= 900)) || share=900
   for ((j = 0; j < jobs; ++j)); do ((speeds[j] * 3 > quiet[j] * (1000 - share) / 1000)) || slow=$j; done
@@ -112,13 +112,13 @@ check() {
   [[ $counted != *" $kind "* ]] || ((seen > (sent < taken ? sent : taken) / 4)) || fail "$kind: not counted"
   alive
 }
-# Look at the counts: the network may lose some of a flood before the device has it, and fragments wait for ever in the kernel, which puts them
-# together for sockets of this driver's kind.
+# Look at the counts: the network may lose frames of a flood before the device gets them, and fragments wait for ever in
+# the kernel, which joins them for sockets of this driver's kind.
 counted=' garbage wrong_checksum guessed_name udp_checksum ip_checksum options arp echo frag_needed unreachable '
 [[ ${TRIBUTARY_PACKET_SECURITY:-off} == off ]] || counted+='unsealed changed replay '
 for kind in garbage wrong_checksum guessed_name unsealed foreign_group wrong_seal guessed_end replay changed udp_checksum ip_checksum fragment \
   options arp echo frag_needed unreachable cookie_open; do
-  # In clear, a stranger that has seen a connection's name can speak for it; seals prevent that.
+  # Without seals, a stranger that has seen a connection's name can send packets for it; seals prevent this.
   [[ $kind != unsealed && $kind != changed || $counted == *" $kind "* ]] || continue
   check "$kind" "$rate"
 done

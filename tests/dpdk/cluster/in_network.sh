@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a program in a network of its own, where the aggregators of a local cluster have devices that DPDK drives. Each
+# Runs a program in a separate network, where the aggregators of a local cluster have devices that DPDK drives. Each
 # device is one end of a pair of interfaces, whose other end is in a bridge with this host's kernel. The ranks use this
 # kernel's UDP.
 #   in_network.sh COMMAND... TRIBUTARY_TEST_AGGREGATORS (5): the most aggregators
@@ -25,7 +25,7 @@ export TRIBUTARY_TRANSPORT=udp TRIBUTARY_IFNAME=bridge0
 export TRIBUTARY_CLUSTER_DPDK_DEVICE=${TRIBUTARY_CLUSTER_DPDK_DEVICE:-net_af_packet0,iface=wire%,qpairs=#}
 export TRIBUTARY_CLUSTER_DPDK_ADDRESSES=10.6.0.%/24
 
-# AF_XDP receives nothing into ordinary memory, so this script takes huge pages as long as it runs.
+# AF_XDP receives no packets into ordinary memory, so this script reserves huge pages while it runs.
 if [[ $TRIBUTARY_CLUSTER_DPDK_DEVICE == *net_af_xdp* ]]; then
   pages=/sys/kernel/mm/hugepages/hugepages-2048kB
   wanted=$((12 * ${TRIBUTARY_TEST_AGGREGATORS:-5}))

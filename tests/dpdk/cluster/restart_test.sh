@@ -26,7 +26,7 @@ fall_back() {
 
 come_back 'at the start'
 within 20 faults_happened || fail 'no packet was sent again, or none came twice'
-# With this many connections, some come by every queue, whichever worker they are for.
+# With so many connections, every queue receives some, for any worker.
 (($(value 'dpdk_frames_handed_over_total') > 0)) || fail 'every packet came to its own queue'
 for ((i = 0; i < TRIBUTARY_TEST_WORKERS; ++i)); do
   (($(value "sessions_open{worker=\"$i\"}") > 0)) || fail "worker $i serves nobody"

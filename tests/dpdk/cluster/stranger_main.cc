@@ -1,11 +1,11 @@
-// An attacker on an Ethernet: sends frames of one kind for a time, from addresses that it makes up.
+// An attacker on an Ethernet. It sends frames of one kind for some time, from addresses that it invents.
 //   tributary_dpdk_stranger INTERFACE TARGET_IP TARGET_MAC PORT KIND SECONDS RATE [PEER_IP]
-// Prints how many it has sent. RATE 0 means as fast as it can. PEER_IP is the host to which the target is supposed to
-// have sent the packet that ICMP quotes. KIND cookie_open uses the kernel's sockets instead of raw frames, because
-// these receive the cookies that are sent to them.
+// Prints the number of frames that it has sent. RATE 0 means as fast as it can. PEER_IP is the host to which the target
+// is supposed to have sent the packet that ICMP quotes. KIND cookie_open uses the kernel's sockets instead of raw
+// frames, because these receive the cookies that are sent to them.
 //   tributary_dpdk_stranger TARGET_IP DOOR_PORT GROUP LANE
-// Prints the port of the worker that serves a lane, as the door answers it. It also replays and changes frames that it
-// has overheard at this host's interfaces.
+// Asks the door for the port of the worker that serves a lane, and prints it. The program also replays and changes
+// frames that it has overheard at this host's interfaces.
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -56,7 +56,7 @@ class Frames {
     hostile::Datagram frame = datagram(stranger_.make(packet_));
     std::byte* const ip = frame.data() + kIpAt;
     if (kind_ == "udp_checksum") frame[kIpAt + ethernet::kIpv4Bytes + 6] ^= std::byte{0x10};
-    if (kind_ == "fragment") ethernet::store16(ip + 6, 0x2000);  // the first one, and never the rest
+    if (kind_ == "fragment") ethernet::store16(ip + 6, 0x2000);  // only the first fragment, never the rest
     if (kind_ == "options") ethernet::store8(ip, 0x46);
     if (kind_ == "fragment" || kind_ == "options") repair(ip);
     if (kind_ == "ip_checksum") ip[10] ^= std::byte{1};
@@ -92,8 +92,7 @@ class Frames {
     return frame;
   }
 
-  /// Makes the message of a router or host which says that a packet went nowhere, although the target never sent that
-  /// packet.
+  /// Makes a router's or host's message that a packet did not arrive, although the target never sent this packet.
   hostile::Datagram quoting() {
     const ethernet::UdpFlow quoted{.from = flow_.to,
                                    .to = peer_,
@@ -160,7 +159,7 @@ hostile::Datagram open_packet(const packet::Handshake& handshake) {
   return bytes;
 }
 
-/// Returns the answer of this kind that came to the socket, if there is one.
+/// Returns the answer of this kind that came to the socket, if one came.
 std::optional<packet::Handshake> answer_at(int socket, packet::PacketType type) {
   std::array<std::byte, 2048> bytes;
   const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);

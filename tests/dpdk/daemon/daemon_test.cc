@@ -1,5 +1,5 @@
-// An aggregator with two workers over one device. A door sends each connection to the worker of its lane, the door and
-// the workers have a queue each, and a datagram may come by any queue.
+// An aggregator with two workers over one device. A door sends each connection to the worker of its lane. The door and
+// each worker have a queue, and a datagram may come by any queue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 #include "tests/system/aggregator/raw_socket.h"
 #include "tests/unit/aggregator/child.h"
 
-// This process starts DPDK once, for the daemon and its children alike.
+// This process starts DPDK once, for the daemon and its children.
 extern "C" const tributary::aggregator::DpdkModule tributary_aggregator_dpdk;
 
 namespace tributary::aggregator::test {
@@ -31,8 +31,8 @@ constexpr std::uint16_t kPort = 7471;
 class DpdkDaemon : public ::testing::Test {
  protected:
   void SetUp() override {
-    // The queues of a wire stay apart: this test takes what the daemon sends by its second queue from its own second
-    // queue.
+    // The queues of a wire stay separate: this test receives by its own second queue what the daemon sends by its
+    // second queue.
     const auto names = transport::dpdk::test::wired_devices(kQueues);
     auto device = transport::DpdkDevice::open(
         {.device = names[1], .addresses = {"10.7.0.2/24"}, .queues = kQueues, .descriptors = 256});
@@ -64,8 +64,8 @@ class DpdkDaemon : public ::testing::Test {
     ASSERT_TRUE(eventually([&] { return metric("manager_key_known") == 1; }));
   }
 
-  /// Rings hand over the buffers themselves, so either side holds some buffers of the other's pool. The daemon gives
-  /// ours back when it ends; nobody asks for those of its buffers that this test may still hold.
+  /// Rings hand over the buffers themselves, so each side holds some buffers of the other side's pool. The daemon gives
+  /// the test's buffers back when it ends; the daemon's buffers that this test may still hold are not checked.
   void TearDown() override {
     children_.clear();
     listeners_.clear();
@@ -177,14 +177,15 @@ TEST_F(DpdkDaemon, ServesEachLaneAtItsOwnWorker) {
   ASSERT_TRUE(run_until([&] { return std::ranges::all_of(all, [](Child* c) { return c->results.size() == 1; }); }));
   EXPECT_EQ(all[1]->results[0].payload, bytes_of(sum_of({floats(0, 16), floats(1, 16)})));
   EXPECT_EQ(all[2]->results[0].payload, bytes_of(sum_of({floats(2, 16), floats(3, 16)})));
-  // All that our first transport sends comes by the first queue, whose port hands over what is for the others.
+  // All packets of the test's first transport come by the first queue, whose port hands over the packets for other
+  // workers.
   EXPECT_GT(metric("dpdk_frames_handed_over_total", R"(worker="0")"), 0);
 }
 
 TEST_F(DpdkDaemon, TellsOfItsDeviceAndOfWhatItDropped) {
   Child& only = child(kGroup, 0, join_of(0, 0, 1));
   ASSERT_TRUE(run_until([&] { return only.ready; })) << only.refused.value_or("");
-  // Sends to a port where nobody listens, by each queue: the workers' and the door's.
+  // Sends to a port where no process listens, by each queue: those of the workers and that of the door.
   for (std::uint16_t queue = 0; queue < kQueues; ++queue) {
     children_.push_back(std::make_unique<Child>(*transports_[queue], Endpoint{"10.7.0.1", 9}, Bytes{}, kEpoch));
   }
@@ -201,7 +202,7 @@ TEST_F(DpdkDaemon, TellsOfItsDeviceAndOfWhatItDropped) {
   EXPECT_EQ(metric("dpdk_packets_unsent_no_buffer_total"), 0);
   EXPECT_EQ(metric("dpdk_link_up"), 1);
   EXPECT_GT(metric("dpdk_buffers_in_use"), 0);
-  // Rings have no rules; two rules for each of three ports are wanted.
+  // Rings have no rules; the aggregator wants two rules for each of three ports.
   EXPECT_EQ(metric("dpdk_rules_wanted"), 2 * kQueues);
   EXPECT_EQ(metric("dpdk_rules_in_place"), 0);
   for (const char* worker : {"0", "1", "door"}) {

@@ -1,5 +1,5 @@
 // The conformance suite over two devices that are wired to each other. The devices stay for all tests, because DPDK has
-// names for only a few of them; each test has transports of its own.
+// names for only a few of them; each test makes new transports.
 #include <cstdlib>
 
 #include "tests/dpdk/port/rings.h"
@@ -12,7 +12,7 @@ namespace {
 
 std::shared_ptr<DpdkDevice> open_device(const std::string& name, const char* ipv4, const char* ipv6) {
   static const auto eal = dpdk::test::eal();
-  // A transport that listens at two places has two ports.
+  // A transport that listens at two addresses has two ports.
   return DpdkDevice::open({.device = name, .addresses = {ipv4, ipv6}, .transports_per_queue = 2, .descriptors = 256})
       .value();
 }
@@ -28,7 +28,7 @@ Wire& wire() {
   return one;
 }
 
-/// Checks after all tests that worlds that were to lose packets did lose some.
+/// Checks after all tests that the worlds with loss did lose packets.
 class FaultsHappened final : public ::testing::Environment {
  public:
   void TearDown() override {

@@ -1,5 +1,5 @@
-// A DPDK transport sets congestion marks in the IP header and understands those that it finds there. The sender reacts
-// to them as over the kernel's UDP.
+// A DPDK transport sets congestion marks in the IP header, and reads the marks of other packets. The sender reacts to
+// them as over the kernel's UDP.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class DpdkEcn : public ::testing::TestWithParam<Case> {
     listener_ = server_.listen({GetParam().host, 0}, taker_).value();
     giver_.channel = client_.connect(listener_->local(), giver_, 10s);
   }
-  /// Gives both transports and the wire a turn. Returns how many datagrams the client had sent.
+  /// Gives both transports and the wire a turn. Returns the number of datagrams that the client had sent.
   std::size_t turn(Mark mark) {
     // One poll() takes and sends one burst; the whole window is several bursts.
     for (int burst = 0; burst < 8; ++burst) client_.poll({});
@@ -68,8 +68,8 @@ class DpdkEcn : public ::testing::TestWithParam<Case> {
     for (const TimePoint end = Clock::now() + 20s; taker_.frames < kFrames && Clock::now() < end;) turn(mark);
     EXPECT_EQ(taker_.frames, kFrames);
   }
-  /// Keeps the client sending. Ends when `good` accepts the most that it sent in each of the last ten turns, which is
-  /// what the window allowed, or after too long.
+  /// Keeps the client sending. In the last ten turns, the most that it sent in a turn shows the window. Ends when
+  /// `good` accepts this number, or after a time limit.
   bool flood_until(Mark mark, const std::function<bool(std::size_t)>& good) {
     const std::vector<std::byte> payload(1000, std::byte{1});
     std::deque<std::size_t> sent;
@@ -83,7 +83,7 @@ class DpdkEcn : public ::testing::TestWithParam<Case> {
   }
 
   static DpdkSettings settings() {
-    // Delay must not count here, because it is this machine's delay.
+    // Delay must have no effect here, because it is the delay of this machine.
     return {.delay_target = 10s, .window_initial = 10, .ecn = GetParam().ecn};
   }
   DpdkTransport server_{rig().server, settings()};

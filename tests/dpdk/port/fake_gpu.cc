@@ -1,4 +1,4 @@
-// Stands in for DPDK's rte_gpudev on a host with one GPU. The GPU's memory is a file in memory that is mapped twice: at
+// Stands in for DPDK's rte_gpudev on a host with one GPU. The GPU's memory is a file in memory with two mappings: at
 // the address that a device uses, and at another address for the processor.
 #include <rte_errno.h>
 #include <rte_gpudev.h>
@@ -52,7 +52,7 @@ void* rte_gpu_mem_alloc(std::int16_t, std::size_t size, unsigned) {
   return at;
 }
 void* rte_gpu_mem_cpu_map(std::int16_t, std::size_t size, void* ptr) {
-  // The distance between the two is never the same twice.
+  // The distance between the two mappings is different each time.
   static std::size_t apart = 0;
   (void)::mmap(nullptr, (apart += 1U << 20U), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   void* const at = map(memories()[ptr].file, size);

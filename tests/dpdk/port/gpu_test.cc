@@ -1,5 +1,5 @@
-// A device writes packets to the memory of a GPU, which this processor sees at another address. The GPU is made up
-// (fake_gpu.cc), and the device is the kernel's.
+// A device writes packets to the memory of a GPU, which the processor uses at another address. The GPU is simulated
+// (fake_gpu.cc), and the device belongs to the kernel.
 #include <gmock/gmock.h>
 
 #include "tests/dpdk/port/far_socket.h"
@@ -29,8 +29,7 @@ TEST(GpuMemory, OfADeviceOfNoPciBusIsRefused) {
   EXPECT_THAT(device.error().message, HasSubstr("is no PCI device"));
 }
 
-// The port of one queue reads a packet that came to the other queue in the memory of that other
-// queue.
+// The port of one queue reads a packet that came by the other queue, in the memory of the other queue.
 TEST(GpuMemory, IsReadRightByEveryPortWhicheverQueueAPacketCameBy) {
   const auto started = eal();
   std::string missing;

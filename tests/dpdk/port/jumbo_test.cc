@@ -1,4 +1,4 @@
-// Links with an MTU of 9000, and with a longer one than any link has.
+// Links with an MTU of 9000, and with a longer MTU than any link has.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

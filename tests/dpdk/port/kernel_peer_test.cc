@@ -1,4 +1,4 @@
-// A host of DPDK and a host of the kernel on one wire: each must find the other and accept its checksums.
+// A host of DPDK and a host of the kernel on one wire: each must find the other host and accept its checksums.
 #include <arpa/inet.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
@@ -20,17 +20,17 @@ using packet::PacketAddress;
 using packet::ReceivedPacket;
 
 constexpr auto kLimit = 10s;
-constexpr std::uint16_t kDescriptors = 2048;  // AF_XDP keeps this many buffers, whatever it is told
+constexpr std::uint16_t kDescriptors = 2048;  // AF_XDP keeps this many buffers, whatever the settings say
 
 struct Far {
   int family;
-  const char* ours;    // DPDK's address
-  const char* theirs;  // the kernel's
+  const char* ours;    // address of DPDK's host
+  const char* theirs;  // address of the kernel's host
 };
 constexpr Far kIpv4{AF_INET, "10.6.0.1", "10.6.0.2"};
 constexpr Far kIpv6{AF_INET6, "fd06::1", "fd06::2"};
 
-/// The devices of one wire; it is made once, because DPDK keeps it busy.
+/// The devices of one wire. The test makes the wire once, because DPDK keeps it in use.
 struct Wire {
   std::unique_ptr<Veth> veth;
   std::shared_ptr<Device> device;
@@ -71,7 +71,7 @@ class KernelPeer : public ::testing::TestWithParam<std::string> {
     bool marked = false;
     bool refused = false;
   };
-  /// Polls until the port shows something, or `over` is true.
+  /// Polls until the port reports an event, or `over` is true.
   std::optional<Shown> poll_until(const std::function<bool()>& over) {
     for (const TimePoint end = Clock::now() + kLimit; Clock::now() < end;) {
       std::array<ReceivedPacket, 1> into;
@@ -143,7 +143,7 @@ TEST_P(KernelPeer, MarksAndRefuses) {
     ASSERT_TRUE(marked);
     EXPECT_TRUE(marked->marked);
     const auto said = pattern(64, 2);
-    ASSERT_TRUE(port_->send(at(far.theirs, 9), said, {}));  // nobody is there
+    ASSERT_TRUE(port_->send(at(far.theirs, 9), said, {}));  // no host has this address
     const auto refused = poll_one();
     ASSERT_TRUE(refused);
     EXPECT_TRUE(refused->refused);
@@ -162,8 +162,7 @@ TEST_P(KernelPeer, IsAnsweredWhenItPings) {
     // The kernel computes ICMPv6's checksum.
     if (four) ethernet::store_checksum(echo.data() + 2, ethernet::finish(ethernet::partial_sum(echo)));
     ASSERT_TRUE(socket.send(far.ours, 0, echo));
-    const std::size_t header = four ? 20 : 0;  // a raw socket also shows IPv4's header, and others'
-                                               // messages
+    const std::size_t header = four ? 20 : 0;  // a raw socket also delivers IPv4's header, and messages of other hosts
     std::vector<std::byte> answer;
     do {
       answer = poll_for(socket);

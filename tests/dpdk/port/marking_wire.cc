@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kEcnBits = 3;
 
-/// Sets the datagram's mark to `with`. Returns the mark that it had; nullopt if the frame is no datagram.
+/// Sets the datagram's mark to `with`. Returns the mark that it had; nullopt if the frame is not a datagram.
 std::optional<Mark> mark(rte_mbuf& frame, Mark with) {
   const auto* const ethernet = rte_pktmbuf_mtod(&frame, const rte_ether_hdr*);
   if (ethernet->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)) {

@@ -1,6 +1,6 @@
 #pragma once
 // Two devices in one process, and a wire between them over which the test carries frames. The test sees each datagram's
-// traffic class, and marks datagrams at will, as a router with a queue would.
+// traffic class, and marks any datagrams, as a router with a queue would.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,15 +24,15 @@ class MarkingWire {
 
   /// The names of two devices, for DeviceSettings::device; they live as long as the process.
   [[nodiscard]] const std::array<std::string, 2>& devices() const noexcept { return devices_; }
-  /// Carries all frames that the device `from` (0 or 1) has sent to the other one, and gives UDP's datagrams that mark.
-  /// Returns the number of datagrams, and notes in `said` the marks that they had before.
+  /// Carries all frames that the device `from` (0 or 1) has sent to the other device, and gives UDP's datagrams the
+  /// mark. Returns the number of datagrams, and writes to `said` the marks that they had before.
   std::size_t carry(std::size_t from, Mark with);
   std::set<Mark> said;
-  /// Sends a frame of the network's own to the device `to`, in a buffer of `pool`.
+  /// Sends a frame that the network itself makes to the device `to`, in a buffer of `pool`.
   void put(std::size_t to, rte_mempool* pool, std::span<const std::byte> frame);
 
  private:
-  std::array<rte_ring*, 2> sent_{};  // what each device has sent
+  std::array<rte_ring*, 2> sent_{};  // frames that each device has sent
   std::array<rte_ring*, 2> to_come_{};
   std::array<std::string, 2> devices_;
 };

@@ -1,12 +1,12 @@
-// Two processes on one wire of shared memory, one of which lends its packet buffers to the other. This is a program of
-// its own, because DPDK's memory must then be one file.
+// Two processes on one wire of shared memory; one of them lends its packet buffers to the other. This is a separate
+// program, because DPDK's memory must then be one file.
 #include "tests/dpdk/port/memif_wire.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {
 
-/// Fills the ring while the other side sleeps, with packets of one buffer and of two, so that a few places are left in
-/// each of the possible ways.
+/// Fills the ring while the other side sleeps, with packets of one buffer and of two, so that each possible number of
+/// places is left.
 TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFull) {
   ASSERT_NO_FATAL_FAILURE(connect(",zero-copy=yes"));
   const auto number_of = [](std::span<const std::byte> bytes) {
@@ -29,7 +29,7 @@ TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFu
   };
   for (unsigned round = 0; round < 14; ++round) {
     const unsigned alone = round / 2;                 // packets of one buffer at the beginning
-    const unsigned every = round % 2 == 0 ? 4 : ~0U;  // after these, one packet of one buffer among this many
+    const unsigned every = round % 2 == 0 ? 4 : ~0U;  // after these, one of so many packets has one buffer
     drain();
     std::vector<bool> large(next + 4096);
     echo->signal(SIGSTOP);

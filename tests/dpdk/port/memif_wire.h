@@ -1,5 +1,5 @@
 #pragma once
-// Two processes on one wire of shared memory: this process, and one that answers.
+// Two processes on one wire of shared memory: this process, and a process that answers.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -47,7 +47,7 @@ class EchoProcess {
   pid_t pid_;
 };
 
-/// A wire with the program at its other end, and a port at this one.
+/// A wire with the answering program at its other end, and a port at this end.
 class Memif : public ::testing::Test {
  protected:
   Memif() { std::filesystem::create_directory(folder); }
@@ -57,19 +57,19 @@ class Memif : public ::testing::Test {
     echo.reset();
     std::filesystem::remove_all(folder);
   }
-  /// `more` are further arguments of our device.
+  /// `more` are further arguments of this process's device.
   void connect(const std::string& more) {
     const std::string common = ",socket-abstract=no,socket=" + socket;
     echo.emplace("net_memif0,role=server" + common);
     for (const auto end = Clock::now() + 20s; !std::filesystem::exists(socket) && Clock::now() < end;) {
-      std::this_thread::sleep_for(10ms);  // the server must be there before its client
+      std::this_thread::sleep_for(10ms);  // the server must exist before its client
     }
     auto opened = Device::open(eal(lends_buffers("net_memif" + more)),
                                device_settings("net_memif0,role=client" + more + common, "10.9.0.1/24", "fd09::1/64"));
     ASSERT_TRUE(opened) << opened.error().message;
     device = std::move(*opened);
     port = DpdkPort::open(device, {}).value();
-    // The first datagrams are lost while the two find each other.
+    // The first datagrams are lost while the two processes find each other.
     std::array<packet::ReceivedPacket, 64> into;
     const std::array<std::byte, 8> hello{};
     for (const auto end = Clock::now() + 20s; Clock::now() < end;) {
@@ -79,7 +79,7 @@ class Memif : public ::testing::Test {
     }
     FAIL() << "no answer";
   }
-  /// Takes all that still comes.
+  /// Receives all datagrams that still come.
   void drain() {
     std::array<packet::ReceivedPacket, 64> into;
     for (auto end = Clock::now() + 100ms; Clock::now() < end;) {

@@ -1,5 +1,5 @@
-// A router says that a path carries less. The port shows this to the protocol, which knows the packets that were sent,
-// and believes it when the protocol says so.
+// A router says that a path carries only shorter packets. The port reports this to the protocol, which knows the
+// packets that it has sent. The port believes the router if the protocol says so.
 #include <gtest/gtest.h>
 
 #include "tests/dpdk/port/marking_wire.h"
@@ -38,7 +38,7 @@ class PathMtu : public ::testing::TestWithParam<Family> {
     device();
     port_ = DpdkPort::open(opened_, {.udp_port = 7471}).value();
   }
-  /// Makes a router's message about a datagram from our port `from_port` to `far`.
+  /// Makes a router's message about a datagram from the port `from_port` of this process to `far`.
   void say(std::uint16_t from_port, std::uint16_t path_bytes) {
     const bool four = GetParam().headers == 28;
     const std::array<std::byte, 64> said{std::byte{7}};

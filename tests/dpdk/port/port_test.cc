@@ -48,7 +48,7 @@ class DpdkPortTest : public ::testing::Test {
     }
     return shown;
   }
-  /// Lets both ports work until `port` shows something.
+  /// Lets both ports work until `port` reports an event.
   std::vector<Shown> take_soon(DpdkPort& port, std::size_t count = 1) {
     DpdkPort& other = &port == a.get() ? *b : *a;
     std::vector<Shown> all;
@@ -73,7 +73,7 @@ TEST_F(DpdkPortTest, CarriesDatagramsOfEveryLengthBothWaysOverBothFamilies) {
     const std::size_t most = a->datagram_bytes_max(to_b);
     EXPECT_EQ(most, a_ip[0] == 'f' ? 1452U : 1472U);
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{1024}, most - 33}) {
-      const auto header = pattern(33, 1);  // an odd length, so that the payload's sum is turned
+      const auto header = pattern(33, 1);  // an odd length, so that the bytes of the payload's sum change places
       const auto payload = pattern(size, 2);
       ASSERT_TRUE(b->send(to_a, header, payload));
       b->flush();
@@ -112,7 +112,7 @@ TEST_F(DpdkPortTest, CountsWhatItCannotSend) {
 TEST_F(DpdkPortTest, IsFullWhenTheDeviceIsAndTakesMoreLater) {
   ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
   ASSERT_EQ(take_soon(*a).size(), 1U);
-  unsigned sent = 0;  // nobody takes anything out of the ring
+  unsigned sent = 0;  // no port takes packets out of the ring
   while (sent < 2000 && b->send(at("10.7.0.1", 7471), pattern(8, sent), {})) ++sent;
   EXPECT_EQ(sent, 255U + 64U) << "the ring holds 255 packets, and 64 more are staged";
   EXPECT_EQ(take_soon(*a, sent).size(), sent);
@@ -154,13 +154,13 @@ TEST_F(DpdkPortTest, CopiesAPayloadForSeveralDestinationsOnce) {
   ASSERT_EQ(take_soon(*a).size(), 1U);
   ASSERT_TRUE(b_device->sends_pieces());
   for (unsigned round = 0; round < 3; ++round) {
-    auto payload = pattern(1024, round);  // perhaps in the memory of the last one
+    auto payload = pattern(1024, round);  // perhaps in the memory of the last payload
     const auto other = pattern(300, round + 50);
     for (unsigned i = 0; i < 5; ++i) ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(33 + i, i), payload));
     ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(4, 9), other));
     b->flush();
     const auto sent = payload;
-    std::ranges::fill(payload, std::byte{0xEE});  // from here on the memory may hold anything
+    std::ranges::fill(payload, std::byte{0xEE});  // from here on the memory may hold any bytes
     const auto shown = take_soon(*a, 6);
     ASSERT_EQ(shown.size(), 6U) << "round " << round;  // datagrams with wrong checksums would be dropped
     for (unsigned i = 0; i < 5; ++i) {
@@ -168,7 +168,7 @@ TEST_F(DpdkPortTest, CopiesAPayloadForSeveralDestinationsOnce) {
       whole.insert(whole.end(), sent.begin(), sent.end());
       EXPECT_EQ(shown[i].bytes, whole) << i << " in round " << round;
     }
-    // The first packet of the first round could not know that more would follow.
+    // When the port read the first packet of the first round, it could not know that more would follow.
     EXPECT_EQ(b->statistics().sent_shared, round == 0 ? 4U : 4 + round * 6);
   }
   a.reset();
@@ -217,8 +217,8 @@ TEST_F(DpdkPortTest, LendsWhatWasGivenBackUntilTheNextReceive) {
   std::array<ReceivedPacket, 64> into;
   ASSERT_EQ(a->receive(into), 3U);
   const std::size_t in_use = b_device->mbufs_in_use();  // rings pass on the sender's buffers
-  ASSERT_TRUE(a->keep(into[0].buffer));                 // given back at once: a reader may go on reading
-                                                        // it
+  ASSERT_TRUE(a->keep(into[0].buffer));                 // the sender gets the buffer back at once: a reader may go on
+                                                        // reading it
   a->give_back(into[0].buffer);
   ASSERT_TRUE(a->keep(into[2].buffer));  // kept twice, as for two payloads of one packet
   ASSERT_TRUE(a->keep(into[2].buffer));

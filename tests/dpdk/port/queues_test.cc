@@ -1,5 +1,5 @@
-// Several queues, each with a port and a UDP port of its own, or several ports at one queue. A datagram reaches its
-// port, whichever queue it comes by and whichever port takes it from there.
+// Several queues, each with its own port and UDP port, or several ports at one queue. A datagram reaches its port, by
+// any queue, and also if another port takes it from the queue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(Queues, HandOverWhatCameToTheWrongOne) {
         DpdkPort::open(server, {.udp_port = static_cast<std::uint16_t>(7000 + queue), .queue = queue}).value();
     clients[queue] = DpdkPort::open(client, {.queue = queue}).value();
   }
-  // A frame stays in its ring: what client 0 sends comes to server 0, whatever the UDP port.
+  // A frame stays in its ring: frames of client 0 come to server 0, with any UDP port.
   std::array<unsigned, 2> got{};
   const packet::PacketAddress to_other{ethernet::parse_ip("10.8.0.1").value(), 7001};
   const std::array<std::byte, 4> word{};
@@ -112,7 +112,7 @@ TEST(SharedQueues, AreUsedByOneAtATime) {
     for (const auto end = Clock::now() + limit; Clock::now() < end;) {
       if (rig.servers[0]->receive(into) > 0) return true;
       rig.servers[0]->flush();
-      static_cast<void>(rig.clients[1]->receive(into));  // the neighbour's answer is for all ports
+      static_cast<void>(rig.clients[1]->receive(into));  // the answer of the neighbour serves all ports
     }
     return false;
   };
@@ -148,7 +148,7 @@ TEST(SharedQueues, AreUsedByOneAtATime) {
 TEST(SharedQueues, ServePortsOfSeveralThreadsAtOnce) {
   SharedQueues rig;
   constexpr std::uint32_t kEach = 20'000;
-  constexpr std::uint32_t kUnderWay = 32;  // few enough that hardly any is lost
+  constexpr std::uint32_t kUnderWay = 32;  // so few that hardly any datagram is lost
   std::array<std::atomic<std::uint32_t>, 3> received{};
   std::atomic<std::size_t> sending = 3;
   std::vector<std::thread> threads;
@@ -204,11 +204,11 @@ TEST(SharedQueues, TellAPortOfARefusalThatAnotherOneTook) {
   SharedQueues rig;
   std::array<packet::ReceivedPacket, 64> into;
   const std::array<std::byte, 4> word{};
-  ASSERT_TRUE(rig.clients[2]->send(rig.address_of(77), word, {}));  // nobody is there
+  ASSERT_TRUE(rig.clients[2]->send(rig.address_of(77), word, {}));  // no process uses this port
   bool refused = false;
   for (const auto end = Clock::now() + std::chrono::seconds(5); !refused && Clock::now() < end;) {
     rig.clients[2]->flush();
-    EXPECT_EQ(rig.clients[0]->receive(into), 0U);  // the first to take what has come
+    EXPECT_EQ(rig.clients[0]->receive(into), 0U);  // the first port to take the datagrams that have come
     rig.clients[0]->flush();
     const std::size_t count = rig.clients[2]->receive(into);
     for (const auto& one : std::span(into).first(count)) refused = refused || one.refused;

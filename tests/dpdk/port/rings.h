@@ -9,7 +9,7 @@
 namespace tributary::transport::dpdk::test {
 
 /// Returns DPDK's environment of this process. The first call starts it, and it ends with the process. Fails the test
-/// if it does not start.
+/// if DPDK does not start.
 std::shared_ptr<Eal> eal(bool one_file = false);
 
 /// Makes two devices with `queues` each, and returns their names for DeviceSettings::device. Each call makes new ones,

@@ -43,7 +43,7 @@ std::unique_ptr<Veth> Veth::make(std::string& why) {
              run("ip addr add fd06::2/64 dev " + far_name + " nodad") && run("ip link set " + far_name + " up");
     });
   }
-  // Otherwise the kernel would leave checksums to the wire, which computes none.
+  // Otherwise the kernel would leave checksums to this wire, which computes none.
   if (made && !run("ethtool -K " + near_name + " tx off rx off")) {
     why = "ethtool is missing or may not change an interface";
     return nullptr;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The chart, the manifest and the examples of the documents are what Kubernetes takes, and what the daemons take.
+"""Kubernetes and the daemons accept the chart, the manifest and the examples of the documents.
 
     manifests_test.py MANAGER AGGREGATOR
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-# No import of tributary.torch: the package's entry point makes the name known.
+# Do not import tributary.torch: the package's entry point registers the name.
 dist.init_process_group("tributary")
 import tributary  # noqa: E402
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Devices are taken away under operations whose ranks live on: every value must be right, and no rank may see an error.
+# The test removes devices during operations whose ranks live on: every value must be right, and no rank may get an
+# error.
 #   devices_test.sh TRIBUTARY
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
@@ -9,7 +10,8 @@ export TRIBUTARY_TRANSPORT=verbs TRIBUTARY_LOCAL=off TRIBUTARY_PATH=auto TRIBUTA
 out=$(mktemp)
 pairs_of() { rdma resource show qp | grep -c "link $1/.*type RC" || true; }
 
-# devices_of names the devices that rank $1 uses; $2 is the device that goes, and $3 the number of aggregators (0: the ranks by themselves).
+# devices_of prints the devices that rank $1 uses; $2 is the device to remove, and $3 the number of aggregators (0: only
+# ranks).
 declare -A devices_of
 as_rank='export TRIBUTARY_RDMA_DEVICES=$(printenv DEVICES_OF_$LOCAL_RANK); exec "$@"'
 lose() {
@@ -25,7 +27,8 @@ lose() {
     sleep 0.1
   done
   echo "queue pairs on $device: $(pairs_of "$device")"
-  rdma link delete "$device" >/dev/null 2>&1 & # it returns when every process that has opened the device has ended
+  rdma link delete "$device" >/dev/null 2>&1 & # the command returns when every process that has opened the device has
+                                               # ended
   local deleting=$! status=0
   wait "$running" || status=$?
   cat "$out"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs one collective of each pattern over RDMA, with eight ranks and three aggregators on two levels, and checks every
-# value; then does the same between the ranks alone.
+# value; then does the same only between the ranks.
 #   perf_test.sh TRIBUTARY
 set -euo pipefail
 program=$1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lanes use two devices, with four queue pairs each. Then the test takes away one device during operations, which go on
-# with every value right.
+# Lanes use two devices, with four queue pairs each. Then the test removes one device during operations. The operations
+# go on, and every value is right.
 #   rails_test.sh TRIBUTARY
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
@@ -21,7 +21,7 @@ first=$(pairs_of rxe0) second=$(pairs_of rxe2)
 echo "queue pairs: $first on rxe0, $second on rxe2"
 if ((first < 8 || second < 8)); then cat "$out"; exit 1; fi
 sleep 1
-rdma link delete rxe2 >/dev/null 2>&1 & # it returns when every process that has opened the device has ended
+rdma link delete rxe2 >/dev/null 2>&1 & # the command returns when every process that has opened the device has ended
 status=0
 wait "$running" || status=$?
 cat "$out"

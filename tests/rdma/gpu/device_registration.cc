@@ -21,7 +21,7 @@ DeviceRegistration& device_registration() {
 
 namespace {
 
-// Registers one range at a time, because the processor can also reach the memory meanwhile.
+// Registers one range at a time, because during the call the processor can also access the memory.
 std::mutex one_at_a_time;
 
 template <class Function>
@@ -34,7 +34,7 @@ ibv_mr* register_next(ibv_pd* domain, void* address, std::size_t bytes, std::uin
   return call(domain, address, bytes, iova, access);
 }
 
-/// Returns nullptr with errno 0 if it is no device memory.
+/// Returns nullptr with errno 0 if the range is not device memory.
 ibv_mr* register_device_memory(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t iova, unsigned access) {
   const std::lock_guard lock(one_at_a_time);
   const fake_cuda::Opened opened(reinterpret_cast<std::uint64_t>(address), bytes);
@@ -77,7 +77,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t byte
     struct stat what{};
     if (fstat(descriptor, &what) != 0) return nullptr;
     region = register_device_memory(domain, reinterpret_cast<void*>(iova), bytes, iova, static_cast<unsigned>(access));
-    // Sets no address, as the library does, which knows none.
+    // Sets no address, like the library, which knows none.
     if (region != nullptr) region->addr = reinterpret_cast<void*>(offset);
   } else {
     static const auto call = next<decltype(&ibv_reg_dmabuf_mr)>("ibv_reg_dmabuf_mr");

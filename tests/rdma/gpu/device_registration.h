@@ -1,7 +1,7 @@
 #pragma once
-// Stand-ins for the kernel's part in GPU memory, over the memory of the fake CUDA driver: the peer-memory module, by
-// which its addresses can be registered, and dma-bufs, which software RoCE does not take. In this program they replace
-// the library's own calls, and pass everything else on to these.
+// Stand-ins for the kernel's code for GPU memory, over the memory of the fake CUDA driver: the peer-memory module,
+// which makes it possible to register the memory's addresses, and dma-bufs, which software RoCE refuses. In this
+// program they replace the library's calls, and pass calls for other memory on to the library.
 #include <atomic>
 #include <cstdint>
 

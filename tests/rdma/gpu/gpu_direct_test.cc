@@ -1,6 +1,6 @@
 // GPU memory over RDMA, end to end: ranks whose buffers are memory of the fake CUDA driver, which the processor cannot
-// touch, and real aggregators. The RDMA device reads and writes this memory by way of stand-ins for the kernel's part
-// (device_registration.h). Every byte of a result was put there by the device, or by a copy that is counted.
+// touch, and real aggregators. The RDMA device reads and writes this memory by stand-ins for the kernel's code
+// (device_registration.h). Only the device, or a copy that the test counts, writes bytes of a result.
 #include <errno.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
@@ -50,7 +50,7 @@ class GpuDirect : public fake_cuda::WithDriver {
         config.manager = cluster_->manager_url().c_str();
         config.host_id = cluster_->layout().host_of_rank[rank].c_str();
         config.tuning = "off";
-        config.timeout_ms = 150'000;  // an emulated machine on a busy host
+        config.timeout_ms = 150'000;  // long enough for an emulated machine on a busy host
         tributary_comm* comm = nullptr;
         ASSERT_EQ(
             tributary_comm_init_rank_config(&comm, static_cast<int>(kRanks), &id, static_cast<int>(rank), &config),
@@ -82,7 +82,7 @@ tributary_status all_reduce(const DeviceBytes& send, const DeviceBytes& recv, st
   return tributary_all_reduce(send.pointer(), recv.pointer(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr);
 }
 
-/// Inputs and results of call_everything(). They are made before the ranks begin, because the ranks wait for each
+/// Inputs and results of call_everything(). The test makes them before the ranks begin, because the ranks wait for each
 /// other.
 struct Everything {
   explicit Everything(std::size_t elements) : count(elements) {
@@ -100,8 +100,8 @@ struct Everything {
   Bytes all, sum, sum_of_parts;
 };
 
-/// Calls all-reduces of both kinds and the other collectives of trees. Checks all results, and that the inputs are
-/// intact.
+/// Calls all-reduces in place and out of place, and the other collectives of trees. Checks all results, and that the
+/// inputs are intact.
 void call_everything(tributary_comm* comm, std::uint32_t rank, const Everything& with) {
   const std::size_t count = with.count;
   const Bytes& mine = with.inputs[rank];
@@ -135,7 +135,7 @@ TEST_F(GpuDirect, LeavesTheGpuAndLandsThereWithoutTheHost) {
   const Everything with(1 << 20);
   const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
   EXPECT_EQ(staged(), 0U) << log;
-  EXPECT_EQ(fake_cuda::counts().flushes, 0U);  // this GPU sees the writes of others
+  EXPECT_EQ(fake_cuda::counts().flushes, 0U);  // this GPU sees the writes of other devices
   EXPECT_GT(device_registration().by_peer_memory, 0U);
   EXPECT_EQ(device_registration().by_dma_buf + device_registration().dma_bufs_refused, 0U);
   EXPECT_THAT(log, HasSubstr("not as a dma-buf: TRIBUTARY_GPUDIRECT=peer-memory forbids it"));
@@ -169,7 +169,7 @@ TEST_F(GpuDirect, GoesAsADmaBufWhereTheDeviceTakesOne) {
   EXPECT_THAT(log, HasSubstr("reads and writes its memory as a dma-buf"));
 }
 
-// Software RoCE takes no dma-buf, and the kernel has no module: the log gives the reason once, and there is no error.
+// Software RoCE refuses dma-bufs, and the kernel has no module: the log gives the reason once, and no call fails.
 TEST_F(GpuDirect, IsStagedWhereNoWayIsOpenAndSaysWhy) {
   setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
   const Everything with(1 << 18);
@@ -212,7 +212,7 @@ TEST_F(GpuDirect, RegistersAnAllocationOnceForManyCalls) {
   EXPECT_EQ(staged(), 0U);
 }
 
-// Uses other memory in each round, mostly at addresses that belonged to other memory before.
+// Uses new memory in each round, mostly at addresses that belonged to other memory before.
 TEST_F(GpuDirect, KnowsMemoryThatWasFreedFromOtherAtItsAddress) {
   constexpr std::size_t kCount = 1 << 16;
   run([&](tributary_comm* comm, std::uint32_t rank) {
@@ -244,8 +244,8 @@ class HostMemoryAt {
   void* memory_;
 };
 
-// Nobody says when memory of a GPU is freed. Its registrations must not serve host memory at the same addresses,
-// neither for sending nor for results.
+// The library does not learn when GPU memory is freed. It must not use the registrations of such memory for host memory
+// at the same addresses, neither to send nor to receive results.
 TEST_F(GpuDirect, KnowsHostMemoryFromMemoryOfTheGpuThatWasThereBefore) {
   constexpr std::size_t kDeviceBytes = 1 << 18;
   std::atomic<int> met{0};
@@ -282,7 +282,7 @@ TEST_F(GpuDirect, AKilledAggregatorInMidOperationCostsNoBitAndNoError) {
   });
   run([&](tributary_comm* comm, std::uint32_t rank) {
     const Bytes mine = input(kCount, rank), expected = sum(kCount);
-    for (int round = 0; round < kCalls; round += 2) {  // one call in place and one not, at once
+    for (int round = 0; round < kCalls; round += 2) {  // two calls at once, one in place and one not
       DeviceBytes send(mine), recv(Bytes(mine.size())), both(mine);
       tributary_request* requests[2] = {};
       ASSERT_EQ(tributary_all_reduce(send.pointer(), recv.pointer(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm,

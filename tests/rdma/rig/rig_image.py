@@ -1,4 +1,4 @@
-"""Fetches the virtual machine's kernel, and makes its initial file system, once. Both are kept under build/rdma-vm."""
+"""Fetches the virtual machine's kernel, and makes its initial file system, once. It keeps both under build/rdma-vm."""
 
 import fcntl
 import hashlib
@@ -31,7 +31,7 @@ MAGICS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
 
 
 class Unavailable(Exception):
-    """There is no machine; the text says why."""
+    """The machine cannot be made; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def uncompressed_kernel(vmlinuz: Path) -> bytes:
 
 
 def module_files(tree: Path, version: str) -> list[Path]:
-    """Returns the modules in the order of loading; a module that is built in prints nothing."""
+    """Returns the modules in the order of loading; for a built-in module the program prints nothing."""
     subprocess.run([which("depmod"), "-b", str(tree), version], check=True)
     files: list[Path] = []
     for module in MODULES:

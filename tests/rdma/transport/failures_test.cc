@@ -1,5 +1,5 @@
-// Failures around a connection that must leave nothing behind: a peer that is killed, a port that goes down, a device
-// that is taken away. The system counts what is left (`rdma resource`, /proc/self/fd), not the transport.
+// Failures of a connection must leave no resources behind: a peer is killed, a port goes down, a device is removed. The
+// counts of the resources come from the system (`rdma resource`, /proc/self/fd), not from the transport.
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -16,7 +16,7 @@ namespace tributary::transport::test {
 namespace {
 
 constexpr std::size_t kPayloadBytes = 256U << 10;
-constexpr auto kLimit = std::chrono::seconds(60);  // with a silent peer, a queue pair uses all its retries
+constexpr auto kLimit = std::chrono::seconds(60);  // enough for all retries of a queue pair with a silent peer
 
 int run(const std::string& command) {
   return std::system(("PATH=$PATH:/usr/sbin:/sbin; " + command).c_str());
@@ -25,7 +25,7 @@ bool may_break_things() {
   return std::getenv("RDMA_VIRTUAL") != nullptr && rdma_hosts().size() >= 3;
 }
 
-/// Counts each resource of all processes, under a name like "rxe0 qp", and the descriptors of this process.
+/// Counts of all processes' resources, under names like "rxe0 qp", and of this process's descriptors.
 std::map<std::string, long> resources() {
   std::map<std::string, long> counts;
   FILE* const shown = ::popen("PATH=$PATH:/usr/sbin:/sbin rdma resource", "r");
@@ -37,7 +37,7 @@ std::map<std::string, long> resources() {
     long count = 0;
     words >> number >> device;
     while (words >> what >> count) {
-      if (what != "ctx") counts[device + " " + what] = count;  // the connection manager keeps its own
+      if (what != "ctx") counts[device + " " + what] = count;  // the connection manager keeps its own context
     }
   }
   ::pclose(shown);
@@ -116,7 +116,7 @@ class Failures : public testing::Test {
     client_peer_.reset();
     acceptor_.peers.clear();
   }
-  /// Waits until both ends have heard of it.
+  /// Waits until both ends know of the failure.
   void expect_both_closed() {
     EXPECT_TRUE(run_until([&] { return client_peer_->closed.has_value(); })) << "the client waits for ever";
     EXPECT_TRUE(run_until([&] { return acceptor_.peers.back()->closed.has_value(); })) << "the server waits for ever";
@@ -166,8 +166,8 @@ TEST_F(Failures, ALinkThatFallsEndsTheConnectionsOfItsPort) {
   expect_both_closed();
   ASSERT_EQ(run("ip link set port1 up"), 0);
   expect_nothing_left();
-  // No new connection is tried here: if soft-RoCE's connection manager sends while the link is down, its queue pair
-  // stops for good.
+  // Do not try a new connection here: if soft-RoCE's connection manager sends while the link is down, its queue pair
+  // stops for ever.
 }
 
 /// This must be the last test: soft-RoCE removes a device only when every process that has opened it has ended, so the

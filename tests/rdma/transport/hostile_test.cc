@@ -1,5 +1,5 @@
-// A peer that breaks the rules uses the keys that it was told, or could guess. It can reach its own payloads as long as
-// they are offered to it, and nothing else. Each attempt costs the peer its connection, and costs nobody else anything.
+// A peer that breaks the rules uses the keys that it got, or could guess. It can access its own payloads while they are
+// offered to it, and no other memory. Each attempt ends the peer's connection, and harms no other connection.
 #include <map>
 #include <set>
 
@@ -9,7 +9,8 @@
 
 namespace {
 
-/// Every registration of this process, as the device's library made it. Its keys are the worst that a peer could guess.
+/// Every registration that the device's library has made in this process. Its keys are the worst that a peer could
+/// guess.
 std::map<ibv_mr*, ibv_mr>& registrations() {
   static std::map<ibv_mr*, ibv_mr> all;
   return all;
@@ -21,7 +22,7 @@ ibv_mr* note(ibv_mr* region) {
 
 }  // namespace
 
-extern "C" {  // the linker calls these in place of the library's functions (--wrap)
+extern "C" {  // the linker replaces the library's functions with these (--wrap)
 ibv_mr* __real_ibv_reg_mr(ibv_pd* domain, void* at, std::size_t bytes, int access);
 ibv_mr* __real_ibv_reg_mr_iova2(ibv_pd* domain, void* at, std::size_t bytes, std::uint64_t iova, unsigned access);
 int __real_ibv_dereg_mr(ibv_mr* region);
@@ -83,7 +84,7 @@ class Hostile : public testing::TestWithParam<Mode> {
     return true;
   }
 
-  /// A hand-made peer and the server's end of it.
+  /// A hand-made peer, and the server's end of its connection.
   struct Pair {
     std::unique_ptr<RawPeer> raw;
     Peer* server = nullptr;
@@ -98,7 +99,7 @@ class Hostile : public testing::TestWithParam<Mode> {
     if (acceptor_.peers.size() > before) pair.server = acceptor_.peers[before].get();
     return pair;
   }
-  /// Lets the server send the peer this payload, which it offers to be fetched.
+  /// Lets the server send the peer this payload, by an offer to fetch it.
   RawPeer::Offer offer(Pair& pair, std::span<const std::byte> secret) {
     EXPECT_TRUE(pair.server->channel->send(header_of(2, FrameType::result), secret, 2));
     const auto offered = pair.raw->next_offer();
@@ -106,8 +107,8 @@ class Hostile : public testing::TestWithParam<Mode> {
     return offered.value_or(RawPeer::Offer{});
   }
 
-  /// Checks the result of the attempt, and that it cost the peer its own connection and nothing else. The server first
-  /// makes room for four of its payloads, or expects a frame of it at this place, and tells it so.
+  /// Checks the result of the attempt, and that it ended only the peer's own connection. Before it, the server makes
+  /// room for four of the peer's payloads, or expects a frame at this place, and tells the peer so.
   RawPeer::Told room(Pair& pair) {
     pair.server->channel->make_room(4, kSecretBytes);
     return told(pair, verbs::RecordKind::room);
@@ -200,7 +201,8 @@ TEST_P(Hostile, CannotReadAPayloadOnceItsNextFrameIsServed) {
   const auto offered = offer(thief, secret);
   ibv_wc_status status = IBV_WC_SUCCESS;
   bool tried = false;
-  // The engine writes to the memory of a result when the next contribution comes, so the key must be dead by then.
+  // The engine writes to the memory of a result when the next contribution comes, so the key must be invalid before
+  // that.
   thief.server->when_frame = [&](Channel&, const Received&) { tried = true; };
   thief.raw->send_frame(header_of(3), {}, 1);
   ASSERT_TRUE(run_until([&] { return tried; }));
@@ -221,7 +223,7 @@ TEST_P(Hostile, CannotUseTheKeyOfAnyRegistration) {
   Pair sibling = connect();
   const auto secret = pattern(kSecretBytes, 11);
   const auto kept = server_->keep_registered(secret);
-  ASSERT_NE(offer(sibling, secret).bytes, 0U);  // this payload stays offered
+  ASSERT_NE(offer(sibling, secret).bytes, 0U);  // the server still offers this payload
   ibv_context* const device = [&] {
     for (const auto& [region, copy] : registrations()) {
       if (copy.addr == secret.data()) return copy.context;
@@ -284,7 +286,7 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfItsRoomCannotBe) {
     const auto told = room(thief);
     const std::uint32_t message = thief.raw->make_cell(header_of(10), std::span(payload).first(64));
     ASSERT_EQ(message, 96U);
-    // Puts the message where it should be, so that nothing else is wrong.
+    // Puts the message into the right place, so that it has no other fault.
     const std::size_t at =
         verbs::kCellMessageBytes - std::min<std::size_t>(lie.message_bytes, verbs::kCellMessageBytes);
     static_cast<void>(
@@ -423,7 +425,7 @@ TEST_P(Hostile, CannotWriteAgainWhatItSaidItHasWritten) {
   Pair thief = connect();
   const auto told = place(thief, memory);
   bool tried = false;
-  // From on_frame on the memory belongs to the application, so the key must be dead before.
+  // From on_frame on the memory belongs to the application, so the key must be invalid before.
   thief.server->when_frame = [&](Channel&, const Received&) { tried = true; };
   std::ranges::fill(thief.raw->scratch(), std::byte{0x11});
   ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes,
@@ -510,7 +512,7 @@ TEST_P(Hostile, CannotUseTheSamePlaceTwice) {
   expect_honest_works();
 }
 
-// The peer may write to its room, whatever its message says.
+// The peer may write any message to its room.
 TEST_P(Hostile, CannotNameAPlaceThatItHasNotByAWriteIntoItsRoom) {
   for (const bool used : {false, true}) {
     std::vector<std::byte> memory(kSecretBytes);

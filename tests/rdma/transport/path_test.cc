@@ -1,4 +1,5 @@
-// All queue pairs, the connection manager's own and the further ones, are made with the settings of the path.
+// The transport makes all queue pairs, those of the connection manager and the further ones, with the settings of the
+// path.
 #include <gmock/gmock.h>
 #include <infiniband/verbs.h>
 
@@ -19,7 +20,7 @@ std::vector<Step>& steps() {
 
 }  // namespace
 
-extern "C" {  // the linker calls it in place of the library's function (--wrap)
+extern "C" {  // the linker replaces the library's function with this one (--wrap)
 int __real_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask);
 int __wrap_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask);
 int __wrap_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask) {
@@ -88,7 +89,7 @@ TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
 }
 
 TEST_F(Path, IsTheConnectionManagersWhereNothingIsSaid) {
-  ASSERT_NO_FATAL_FAILURE(connect({}, {.mtu = 4096}));  // more than an Ethernet with an MTU of 1500 takes
+  ASSERT_NO_FATAL_FAILURE(connect({}, {.mtu = 4096}));  // more than an Ethernet with an MTU of 1500 carries
   ASSERT_FALSE(client_peer.closed) << client_peer.closed->message;
   const auto receiving = steps_to(IBV_QPS_RTR);
   ASSERT_EQ(receiving.size(), 4U);

@@ -1,5 +1,5 @@
-// Payloads that the other side writes: those of expected frames go straight to their places, others go into the room
-// that was made for them, and some fit neither.
+// Payloads that the other side writes: payloads of expected frames go directly to their places, other payloads go into
+// the room for them, and some fit neither.
 #include <map>
 
 #include "tests/rdma/transport/verbs_world.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kBytes = 32U << 10;
 constexpr std::uint32_t kCells = 4;
 
-/// A handler that takes contributions where they lie, if told to.
+/// A handler that takes contributions without a copy, if the test says so.
 class Taker : public Peer {
  public:
   bool takes_in_place(Channel&, const FrameHeader&) override { return takes; }
@@ -38,7 +38,7 @@ struct Mode {
   const char* name;
   std::uint32_t windows_max;
   std::uint32_t queue_pairs = 1;
-  bool extended = true;  // posting
+  bool extended = true;  // true: the library has extended posting
 };
 
 class Places : public testing::TestWithParam<Mode> {
@@ -62,7 +62,7 @@ class Places : public testing::TestWithParam<Mode> {
     ASSERT_TRUE(run_until([&] { return client_peer_.opened && taker().channel != nullptr; }));
     settle();
   }
-  /// Checks that every right that was given has ended with the channels.
+  /// Checks that every right of a peer has ended with the channels.
   void TearDown() override {
     if (IsSkipped()) return;
     EXPECT_FALSE(client_peer_.closed) << client_peer_.closed->message;
@@ -71,7 +71,7 @@ class Places : public testing::TestWithParam<Mode> {
     taker().channel.reset();
     for (const auto& figures : {server_->statistics(), client_->statistics()}) {
       EXPECT_EQ(figures.memory_regions + figures.memory_windows + figures.queue_pairs, 0U);
-      const bool known = std::getenv("RDMA_VIRTUAL") != nullptr;  // its library has the extended
+      const bool known = std::getenv("RDMA_VIRTUAL") != nullptr;  // the virtual machine's library has the extended
                                                                   // calls
       EXPECT_EQ(figures.queue_pairs_extended > 0, GetParam().extended && (known || figures.queue_pairs_extended > 0));
     }
@@ -86,14 +86,14 @@ class Places : public testing::TestWithParam<Mode> {
     }
     return true;
   }
-  /// Lets everything that is under way arrive.
+  /// Lets all frames under way arrive.
   void settle() {
     for (const TimePoint end = Clock::now() + std::chrono::milliseconds(50); Clock::now() < end;) {
       server_->poll(std::chrono::milliseconds(1));
       client_->poll(std::chrono::milliseconds(1));
     }
   }
-  /// Waits until `to` knows all that `from` has told so far.
+  /// Waits until `to` has read all records that `from` has sent so far.
   void arrives(Peer& from, Peer& to) {
     const std::size_t before = to.frames.size();
     send(from, header_of(1000), {});
@@ -108,7 +108,7 @@ class Places : public testing::TestWithParam<Mode> {
     header.payload_bytes = static_cast<std::uint32_t>(bytes);
     return header;
   }
-  /// Lets the client say where this result is to land, and the handler agree.
+  /// Lets the client name the place for this result, and the handler accept it.
   void expect(std::uint64_t sequence, std::span<std::byte> place) {
     const FrameHeader header = expected(sequence, place.size());
     places_[sequence] = place;
@@ -164,7 +164,7 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
   const std::size_t regions = client_->statistics().memory_regions;
   expect(5, memory);
-  arrives(client_peer_, taker());  // the reader names the place, but too late
+  arrives(client_peer_, taker());  // the reader names the place too late
   EXPECT_EQ(client_->statistics().memory_regions, regions + 1);
   client_peer_.place = [&](Channel&, const FrameHeader&) -> Placement {
     EXPECT_EQ(client_->statistics().memory_regions, regions) << "the peer's right to write there has ended";
@@ -174,7 +174,7 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
   EXPECT_EQ(memory, payload);
   EXPECT_EQ(client_->statistics().bytes_fetched, kBytes);
-  // Expects the next frame, whose place may have the number of the withdrawn one.
+  // Expects the next frame, whose place may have the number of the withdrawn place.
   expect(6, memory);
   arrives(client_peer_, taker());
   send(taker(), header_of(6, FrameType::result), payload);
@@ -243,7 +243,7 @@ TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
   taker().kept.clear();
 }
 
-// Cells are freed in the order in which they were written, so a cell that is held keeps those behind it, too.
+// The receiver frees cells in the order in which they were written, so a cell in use delays the cells behind it.
 TEST_P(Places, WhatIsHeldIsNotWrittenOver) {
   taker().takes = true;
   taker().channel->make_room(kCells, kBytes);
@@ -295,7 +295,7 @@ TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
     ASSERT_TRUE(run_until([&] { return taker().frames.size() == i + 1 && client_peer_.sent.size() == i + 1; }));
     EXPECT_EQ(taker().frames.back().payload, payload);
   }
-  // If the sender sends a payload before it hears that a cell is free again, the receiver fetches the payload instead.
+  // If the sender sends a payload before it knows that a cell is free again, the receiver fetches the payload.
   EXPECT_EQ(server_->statistics().bytes_copied + server_->statistics().bytes_fetched, 20 * kBytes);
   EXPECT_GE(server_->statistics().bytes_copied, 10 * kBytes);
   EXPECT_EQ(client_->statistics().bytes_copied, 0U);

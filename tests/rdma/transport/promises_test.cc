@@ -1,5 +1,5 @@
-// The user's memory, and its registrations at the device. The end of a promise counts from the next frame on; memory
-// that may only be read can be sent all the same.
+// The user's memory, and its registrations at the device. The end of a promise has effect from the next frame on; a
+// rank can also send memory that it may only read.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -38,7 +38,7 @@ class Promises : public VerbsPair {
   }
 };
 
-// Sends large payloads in both ways: we write them, and the other side fetches them.
+// Sends large payloads in both ways: this side writes them, or the other side fetches them.
 TEST_F(Promises, EndBeforeTheNextFrameIsSent) {
   ASSERT_NO_FATAL_FAILURE(connect());
   std::span<std::byte> memory = map(std::byte{1});

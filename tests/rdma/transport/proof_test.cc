@@ -1,4 +1,4 @@
-// A peer that does not prove the place that it claims gets no queue pair, and nobody talks to an impostor.
+// A peer that does not prove the place that it claims gets no queue pair, and a client sends no frames to an impostor.
 #include <gmock/gmock.h>
 
 #include "tests/rdma/transport/verbs_pair.h"
@@ -31,7 +31,7 @@ class Proof : public VerbsPair {
       return secret_of(static_cast<std::uint8_t>(10 + name.child));
     });
   }
-  /// Connects; `lane`: with a lane's first frame.
+  /// Connects. `lane`: it sends the first frame of a lane.
   void connect(std::shared_ptr<LinkKeys> here, bool lane = false, std::uint64_t group = kPlace.group) {
     FrameHeader join = header_of(1, FrameType::join);
     join.group = group;

@@ -17,8 +17,8 @@ namespace tributary::transport::test {
 class RawPeer {
  public:
   static constexpr std::uint32_t kDepth = 16;
-  /// Connects and claims `group`. `pump` lets the other side work while this one waits. `receives` is how many receives
-  /// it posts, of those that it says it has.
+  /// Connects and claims `group`. `pump` lets the other side work while this side waits. `receives` is the number of
+  /// receives that it really posts.
   RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump,
           std::uint32_t receives = kDepth);
   ~RawPeer();
@@ -29,7 +29,7 @@ class RawPeer {
   /// Sends a message with one frame and its payload; `fetched` is the count of the other side's payloads that it has
   /// fetched.
   void send_frame(const FrameHeader& header, std::span<const std::byte> payload, std::uint32_t fetched = 0);
-  /// Sends an acknowledgement and nothing else.
+  /// Sends only an acknowledgement.
   void acknowledge(std::uint32_t fetched);
 
   struct Offer {
@@ -39,7 +39,7 @@ class RawPeer {
   };
   /// Returns the next payload that the other side offers.
   [[nodiscard]] std::optional<Offer> next_offer();
-  /// Returns the next place for a frame, or room, that the other side tells; `told` says which of the two.
+  /// Returns the next place or room that the other side announces; `told` says which of the two.
   struct Told {
     verbs::RecordKind kind{};
     FrameHeader header;
@@ -51,17 +51,17 @@ class RawPeer {
   /// Returns the status of the completion; IBV_WC_GENERAL_ERR if none came within the limit.
   [[nodiscard]] ibv_wc_status read(std::uint64_t address, std::uint32_t key, std::size_t bytes);
   [[nodiscard]] ibv_wc_status write(std::uint64_t address, std::uint32_t key, std::size_t bytes);
-  /// Does the same, and tells the other side so, as the protocol says or not.
+  /// Does the same, and reports the write to the other side, in the protocol's way or in a wrong way.
   [[nodiscard]] ibv_wc_status write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
                                              verbs::CellImmediate said);
   [[nodiscard]] ibv_wc_status write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
                                              verbs::PlaceImmediate said);
-  /// Makes the number of the next message or reported write greater than it should be, by this much.
+  /// Makes the number of the next message or reported write too great by this much.
   void skip_numbers(std::uint32_t count) noexcept { messages_ += count; }
   /// Puts the bytes for a cell at the beginning of scratch(): a message with this frame, then its payload. Returns the
   /// length of the message.
   [[nodiscard]] std::uint32_t make_cell(const FrameHeader& header, std::span<const std::byte> payload);
-  /// The bytes that read() has brought, or that write() is to write.
+  /// The bytes that read() has brought, or that write() will write.
   [[nodiscard]] std::span<std::byte> scratch() noexcept { return scratch_; }
 
  private:
@@ -74,7 +74,7 @@ class RawPeer {
   void send_message(std::span<const std::byte> records, std::uint32_t fetched);
   [[nodiscard]] ibv_wc_status one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key,
                                         std::size_t bytes, std::uint32_t immediate = 0);
-  /// Waits for the completion with this number, and drops those before it.
+  /// Waits for the completion with this number, and drops earlier completions.
   [[nodiscard]] std::optional<ibv_wc> wait_for(std::uint64_t number);
   void take(const ibv_wc& completion);
   void wait_until(const std::function<bool()>& done);

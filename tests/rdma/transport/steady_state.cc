@@ -1,6 +1,6 @@
-// Two transports that answer each other with small and large payloads, and poll without sleeping. Beside them is TCP,
-// with an idle connection. A tracer (steady_state_test.py) counts the system calls between the two calls of getppid().
-// The program prints the counts of the transports.
+// Two transports that answer each other with small and large payloads, and poll without sleeping. The process also has
+// TCP, with an idle connection. A tracer (steady_state_test.py) counts the system calls between the two calls of
+// getppid(). The program prints the counts of the transports.
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kSmallBytes = 64, kLargeBytes = 64U << 10;
 
-/// Answers each frame with one from memory that stays registered. The side that asks expects the answers; the other one
-/// takes questions where they were written.
+/// Answers each frame with a frame from memory that stays registered. The asking side expects the answers; the other
+/// side takes questions without a copy.
 class Answerer final : public ChannelHandler {
  public:
   explicit Answerer(Transport& transport)
@@ -69,7 +69,7 @@ class OneAcceptor final : public Acceptor {
   Answerer& to_;
 };
 
-/// One end of a connection on the second way.
+/// One end of the idle connection over TCP.
 class Idle final : public ChannelHandler, public Acceptor {
  public:
   ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
@@ -116,7 +116,7 @@ int run(std::size_t operations) {
       }
     }
   };
-  run_some(400);  // by then every memory window and every receive has been used
+  run_some(400);  // after this, every memory window and every receive has been used
   const VerbsStatistics before[] = {server->statistics(), client->statistics()};
   static_cast<void>(::getppid());
   run_some(operations);
@@ -130,7 +130,7 @@ int run(std::size_t operations) {
     written += after[i].bytes_written - before[i].bytes_written;
     registrations += after[i].registrations - before[i].registrations;
   }
-  // Each small payload is copied into a ring and out of one; nobody copies a large one.
+  // The transport copies each small payload into a ring and out of a ring; it never copies a large payload.
   std::printf("operations %zu posts %llu sleeps %llu registrations %llu written %llu copied %llu small %zu\n",
               operations, static_cast<unsigned long long>(posts), static_cast<unsigned long long>(sleeps),
               static_cast<unsigned long long>(registrations), static_cast<unsigned long long>(written),

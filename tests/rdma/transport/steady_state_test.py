@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""In the steady state no operation asks the system for anything, and no processor copies a large payload.
+"""In the steady state no operation makes a system call, and no processor copies a large payload.
 
     steady_state_test.py STEADY_STATE      the program; run under strace
 
-The calls of a device's own library that hand over work requests are not ours: soft-RoCE's writes to its device for each list, others write to
-the device's memory. So such writes are allowed, at most one for each list. The clock is a system call only where the machine's clock
-cannot be read without one (virtual machines).
+The device's own library hands over work requests: soft-RoCE's library writes to its device for each list, other
+libraries write to the device's memory. So the test allows such writes, at most one for each list. The clock is a system
+call only where the machine's clock cannot be read without one (virtual machines).
 """
 
 import collections

@@ -1,5 +1,5 @@
 #pragma once
-// A client and a server with settings of their own, and one connection between them.
+// A client and a server with separate settings, and one connection between them.
 #include "tests/rdma/transport/verbs_world.h"
 #include "tests/unit/transport/peer.h"
 
@@ -10,8 +10,8 @@ class VerbsPair : public testing::Test {
   void SetUp() override {
     if (rdma_hosts().empty()) GTEST_SKIP() << "RDMA_HOSTS names no address: tests/rdma/rdma-vm sets it";
   }
-  /// Waits until the connection is open at both ends, or has failed. `first` is the frame that is queued at once, if
-  /// any.
+  /// Waits until the connection is open at both ends, or has failed. `first` is a frame that the client queues at once,
+  /// if given.
   void connect(VerbsSettings there, VerbsSettings here, const std::optional<FrameHeader>& first = {}) {
     there.bind_address = rdma_hosts().front();
     here.bind_address = rdma_hosts().back();

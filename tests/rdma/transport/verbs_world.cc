@@ -5,7 +5,7 @@
 namespace tributary::transport::test {
 namespace {
 
-/// TCP beside verbs, which polls it.
+/// A TCP transport beside the verbs transport, which polls it.
 class SecondWay final : public Transport {
  public:
   explicit SecondWay(const std::string& host, const VerbsSettings& verbs)

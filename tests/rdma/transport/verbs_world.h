@@ -30,7 +30,8 @@ class VerbsWorld : public World {
     return server().listen({host_, 0}, nobody).value()->local();  // its address is free again at once
   }
   bool run_until(const std::function<bool()>& done) override {
-    const TimePoint limit = Clock::now() + std::chrono::minutes(4);  // an emulated machine on a busy host
+    const TimePoint limit = Clock::now() + std::chrono::minutes(4);  // long enough for an emulated machine on a busy
+                                                                     // host
     while (!done()) {
       if (Clock::now() > limit) return false;
       if (server().poll({}) + client().poll({}) == 0) server().poll(std::chrono::microseconds(100));
