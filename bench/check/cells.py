@@ -1,11 +1,12 @@
 """The cells of scripts/bench-check. A new cell is an entry in CELLS.
 
-A cell gives one ratio in each alternation: our rate divided by the yardstick's, so more is better. Programs whose
-benchmarks take turns themselves (kernels_bench) give the ratio; for the others both sides run one after the other.
+A cell gives one ratio in each alternation: Tributary's rate divided by the yardstick's rate, so more is better.
+Programs whose benchmarks take turns themselves (kernels_bench) print the ratio; for other programs the check runs both
+sides one after the other.
 
-Programs whose threads sleep until the other side has done something run on one core. The price of a wake-up on another
-core depends on the scheduler's choice and, in a virtual machine, on the host: the same program took 7 times as long in
-the next run. On one core what remains is the work for each frame, and that is ours.
+Programs whose threads sleep until the other side acts run on one core. The price of a wake-up on another core depends
+on the scheduler's choice and, in a virtual machine, on the host: the same program took 7 times as long in the next run.
+On one core only the work for each frame remains, which is Tributary's own work.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ CORE = 0  # the core of the programs that run on one core
 @dataclass(frozen=True)
 class Cell:
     name: str
-    words: str  # our side, then the yardstick
+    words: str  # Tributary's side, then the yardstick
     command: str  # repeats the cell by hand
     ratio: Callable[["Bench"], float]  # measures one alternation
 
 
 class Bench:
-    """The build folder, and the ranks that stay alive between alternations."""
+    """Holds the build folder, and the ranks that stay alive between alternations."""
 
     def __init__(self, build: Path, runners: Callable[[Path], contextlib.AbstractContextManager]) -> None:
         self.build = build
@@ -52,7 +53,7 @@ class Bench:
         self._ends.close()
 
     def all_reduce_seconds(self, path: str, size: int) -> float:
-        """One turn of four ranks over loopback; `path` is a contestant of bench/peers."""
+        """Makes one turn of four ranks over loopback; `path` is a contestant of bench/peers."""
         if self._ranks is None:
             self._ranks = self._ends.enter_context(self._runners(self.build))
         return self._ranks.seconds(path, size)
@@ -70,7 +71,7 @@ def _by_hand(command: list[str], on_core: int | None = None) -> str:
 
 
 def _kernel(name: str, words: str, benchmark: str, counter: str) -> Cell:
-    command = _benchmarks(KERNELS, [benchmark], 0.1)[:3]  # this benchmark has a number of rounds of its own
+    command = _benchmarks(KERNELS, [benchmark], 0.1)[:3]  # this benchmark sets its number of rounds itself
     return Cell(name, words, _by_hand(command),
                 lambda bench: programs.counter(programs.run(bench.build, command), benchmark, counter))  # fmt: skip
 

@@ -1,14 +1,16 @@
-"""Measures ratios of Tributary to yardsticks in one run, and says which fell by more than 5 % since the baseline.
+"""Measures ratios of Tributary to yardsticks in one run, and reports the ratios that fell by more than 5 % since the
+baseline.
 
-A cell is our rate divided by a yardstick's, both measured in alternation in this run: a kernel and the memory's own
-rate, a transport and plain sockets, a tree and the fallback. Such ratios survive a change of machine; times do not.
-Every program checks its sums or bytes. A cell's figure is the median of the alternations. A cell fell when the fall
-exceeds 5 % by more than two standard errors of both medians; a cell whose error is too large is called noisy.
+A cell is Tributary's rate divided by a yardstick's rate; one run measures both in alternation. Pairs are a kernel and
+the memory's own rate, a transport and plain sockets, a tree and the fallback. Such ratios stay the same on another
+machine; times do not. Every program checks its sums or bytes. A cell's figure is the median of the alternations. A cell
+fell when the fall exceeds 5 % by more than two standard errors of both medians; a cell whose error is too large is
+called noisy.
 
 exit codes:
   0   no cell fell
   1   a cell fell, or a program failed or gave a wrong sum
-  2   the run cannot be judged: the machine is too busy, a cell is noisy or missing, or there is no baseline
+  2   no verdict is possible: the machine is too busy, a cell is noisy or missing, or no baseline exists
   64  the command line is wrong
 """
 
@@ -35,7 +37,7 @@ import processes  # noqa: E402
 from cells import CELLS, TREE_RANKS, TREE_SECONDS, Bench, Cell  # noqa: E402
 from programs import ProgramError  # noqa: E402
 
-BUSY_CORES = 0.3  # the check judges nothing when other processes use more than this much of a core
+BUSY_CORES = 0.3  # the check gives no verdict when other processes use more than this much of a core
 BASELINE = ROOT / "bench/baseline.json"
 COMMAND_FAILED, UNCLEAR, USAGE = 1, 2, 64
 
@@ -74,7 +76,7 @@ def list_cells(cells: list[Cell]) -> None:
 
 
 class Load:
-    """Processor time that other processes take meanwhile, in cores."""
+    """Measures the processor time that other processes use during a run, in cores."""
 
     def __init__(self) -> None:
         self._began, self._machine, self._own = time.monotonic(), processes.machine_cpu_seconds(), self._own_seconds()
@@ -85,7 +87,7 @@ class Load:
         return sum(it.ru_utime + it.ru_stime for it in used)
 
     def other_cores(self) -> float:
-        """Call it when all children have ended, because until then their time counts as that of others."""
+        """Call it when all children have ended, because until then their time counts as time of other processes."""
         others = processes.machine_cpu_seconds() - self._machine - (self._own_seconds() - self._own)
         return max(0.0, others / (time.monotonic() - self._began))
 
@@ -97,7 +99,8 @@ def progress(line: str) -> None:
 
 
 def measure(cells: list[Cell], build: Path, alternations: int) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """The ratios of each cell, and a sentence for each cell that failed. All cells take turns in each alternation."""
+    """Returns the ratios of each cell, and a sentence for each cell that failed. All cells take turns in each
+    alternation."""
     ratios: dict[str, list[float]] = {cell.name: [] for cell in cells}
     failures: dict[str, str] = {}
     runners = functools.partial(peers_ranks.open_ranks, ranks=TREE_RANKS, seconds=TREE_SECONDS)
@@ -116,7 +119,7 @@ def measure(cells: list[Cell], build: Path, alternations: int) -> tuple[dict[str
 
 
 def read_baseline(path: Path) -> dict | None:
-    """Reads and checks the document; None if there is no file."""
+    """Reads and checks the document; returns None if the file does not exist."""
     if not path.exists():
         return None
     try:
@@ -139,7 +142,7 @@ def facts(other_cores: float, alternations: int) -> dict:
 
 
 def write_baseline(path: Path, old: dict | None, now: dict[str, compare.Figure], about: dict) -> None:
-    """Cells that were not measured stay as they are, with the date and commit at which they were measured."""
+    """Cells that this run has not measured stay unchanged, with the date and commit of their measurement."""
     commands = {cell.name: cell.command for cell in CELLS}
     kept = {name: it for name, it in ((old or {}).get("cells") or {}).items() if name in commands and name not in now}
     stamp = {"date": about["date"], "commit": about["commit"]}
@@ -159,7 +162,7 @@ def report(rows: list[compare.Row], other_cores: float) -> None:
 
 
 def cells_before(old: dict | None, options: argparse.Namespace) -> dict[str, compare.Figure]:
-    """The baseline's cells that this run was to measure."""
+    """Returns the baseline's cells that this run should have measured."""
     known = compare.read_baseline(old) if old else {}
     return {name: it for name, it in known.items() if re.search(options.cells, name)}
 

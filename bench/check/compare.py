@@ -1,8 +1,10 @@
-"""Compares the ratios of one run with the baseline's. Pure functions: no clocks, no files, no processes.
+"""Compares the ratios of one run with the baseline's ratios. These are pure functions, without clocks, files or
+processes.
 
-A cell's ratio is our rate divided by a yardstick's rate in the same run, so more is better. Each figure is the median of
-several alternations. The standard error of that median follows from the distance between the quartiles: a normal
-distribution has 1.35 standard deviations between its quartiles, and the median's error is 1.25 / sqrt(n) of one.
+A cell's ratio is Tributary's rate divided by a yardstick's rate in the same run, so more is better. Each figure is the
+median of several alternations. The standard error of that median follows from the distance between the quartiles: a
+normal distribution has 1.35 standard deviations between its quartiles, and the median's error is 1.25 / sqrt(n)
+standard deviations.
 """
 
 from __future__ import annotations
@@ -11,16 +13,16 @@ import math
 import statistics
 from dataclasses import dataclass
 
-FALL = 0.05  # a fall by more than this part of the baseline is reported
+FALL = 0.05  # the check reports a fall by more than this part of the baseline
 ERRORS = 2.0  # the number of standard errors by which a fall must exceed FALL
-NOISE_MAX = 0.10  # beyond this uncertainty a cell cannot be judged: a fall of 15 % would go unnoticed
+NOISE_MAX = 0.10  # beyond this uncertainty a cell gets no verdict: the check would not notice a fall of 15 %
 ALTERNATIONS_MIN = 5
 
 FELL, ROSE, SAME, NOISY, MISSING, NEW, FAILED = "fell", "rose", "same", "noisy", "missing", "new", "failed"
 
 
 class BaselineError(Exception):
-    """The baseline is not what --update writes; the text says where."""
+    """The baseline differs from the form that --update writes; the text says where."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Figure:
 
     @property
     def error(self) -> float:
-        """The standard error of the median, as a part of it."""
+        """Returns the standard error of the median, as a part of the median."""
         return 1.25 * 2 * self.spread / 1.35 / math.sqrt(self.alternations)
 
     def as_json(self) -> dict:
@@ -53,7 +55,7 @@ class Row:
 
     @property
     def change(self) -> float | None:
-        """The change as a part of the baseline; negative after a fall."""
+        """Returns the change as a part of the baseline; it is negative after a fall."""
         return self.now.ratio / self.before.ratio - 1 if self.now and self.before else None
 
 
@@ -65,7 +67,7 @@ def figure(ratios: list[float]) -> Figure:
 
 
 def read_baseline(document: object) -> dict[str, Figure]:
-    """The baseline's cells by name."""
+    """Returns the baseline's cells by name."""
     if not isinstance(document, dict) or not isinstance(document.get("cells"), dict):
         raise BaselineError('the baseline is an object with a member "cells"')
     cells = {}
@@ -92,8 +94,8 @@ def judge(name: str, before: Figure, now: Figure) -> Row:
 
 
 def compare(before: dict[str, Figure], now: dict[str, Figure], failures: dict[str, str], chosen: list[str]) -> list[Row]:
-    """A row for each chosen cell, and for each cell of the baseline that no longer exists. `chosen` has the names of
-    the cells that this run was to measure, `failures` a sentence for each cell that gave no figure."""
+    """Returns a row for each chosen cell, and for each cell of the baseline that no longer exists. `chosen` has the
+    names of the cells that this run should measure, `failures` a sentence for each cell that gave no figure."""
     rows = []
     for name in [*chosen, *(it for it in before if it not in chosen)]:
         if name in failures:
@@ -108,7 +110,7 @@ def compare(before: dict[str, Figure], now: dict[str, Figure], failures: dict[st
 
 
 def exit_code(rows: list[Row], busy: bool) -> int:
-    """1: a program failed, or a cell fell on a quiet machine. 2: something could not be judged. 0: neither."""
+    """Returns 1 if a program failed, or a cell fell on a quiet machine; 2 if a cell got no verdict; else 0."""
     verdicts = {row.verdict for row in rows}
     if FAILED in verdicts or (FELL in verdicts and not busy):
         return 1

@@ -1,4 +1,4 @@
-"""Ranks of bench/peers over loopback, which wait for commands while other cells are measured."""
+"""Ranks of bench/peers over loopback, which wait for commands while the check measures other cells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from control import ContestantError  # noqa: E402
 
 
 class PeersRanks:
-    """Starts each contestant when it is first asked for."""
+    """Starts each contestant when a cell first needs it."""
 
     def __init__(self, stage: contestants.Stage, folder: Path, ends: contextlib.ExitStack, seconds: float) -> None:
         self._stage, self._folder, self._ends, self._seconds = stage, folder, ends, seconds
@@ -29,7 +29,7 @@ class PeersRanks:
         self._plans: dict[tuple[str, int], samples.Plan] = {}
 
     def seconds(self, name: str, size: int) -> float:
-        """The median time of one allreduce; the ranks check the sums."""
+        """Returns the median time of one allreduce; the ranks check the sums."""
         try:
             running = self._start(name)
             key = (name, size)

@@ -1,4 +1,4 @@
-"""Runs one benchmark program once and reads one figure from what it prints."""
+"""Runs one benchmark program once and reads one figure from its output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def run(build: Path, command: list[str], on_core: int | None = None) -> str:
 
 
 def benchmark_entry(output: str, name: str) -> dict:
-    """The entry of the benchmark with this name in Google Benchmark's JSON; names may have suffixes after a slash."""
+    """Returns the entry of the benchmark with this name in Google Benchmark's JSON; names may have suffixes after a
+    slash."""
     try:
         entries = json.loads(output)["benchmarks"]
     except (ValueError, KeyError) as error:

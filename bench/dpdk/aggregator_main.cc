@@ -1,7 +1,7 @@
-// A root aggregator's data path by the packet protocol: DpdkTransport below, the engine's lane above, as in a worker of
-// the daemon. The first CHILDREN connections are the lane's children, in the order in which they come.
+// A root aggregator's data path over the packet protocol. As in a worker of the daemon, the engine's lane runs over a
+// DpdkTransport. The first CHILDREN connections are the lane's children, in the order in which they come.
 //   dpdk_aggregator_bench DEVICE ADDRESS/PREFIX PORT CORE CHILDREN WINDOW SEGMENT_BYTES
-// At the end it prints what a packet cost in turns that had work.
+// At the end the program prints the cycles that a packet cost in turns that had work.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

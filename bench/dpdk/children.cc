@@ -41,7 +41,7 @@ Children::Children(dpdk::Device& device, std::size_t count, const ChildrenSettin
   write_payloads();
 }
 
-/// Writes each payload only once, because it never changes, and nobody else writes to these buffers.
+/// Writes each payload only once, because it never changes, and no other code writes to these buffers.
 void Children::write_payloads() {
   const std::size_t under_way = all_.size() * setting_.window;
   const auto mbufs = static_cast<std::uint32_t>(under_way + kInDevice + kBurst + 2 * dpdk::kCache);
@@ -146,10 +146,10 @@ void Children::open(Child& child) {
   stage(mbuf, headers_.bytes() + bytes);
 }
 
-/// Sends one packet of each child in turn, as the packets of many hosts mix at a port; `in_rows`: sends as much as the
-/// window allows of one child, then of the next.
+/// Sends one packet of each child in turn, as the packets of many hosts mix at a port. `in_rows`: sends as many packets
+/// of one child as its window allows, then of the next child.
 void Children::contribute() {
-  std::size_t full = 0;  // children in a row whose windows are full
+  std::size_t full = 0;  // number of successive children whose windows are full
   while (full < all_.size() && staged_count_ < kBurst) {
     Child& child = all_[next_];
     const bool open = child.sequence < child.results + setting_.window;
@@ -214,7 +214,7 @@ void Children::take(const rte_mbuf* mbuf) {
   if (header.payload_bytes == 0) return;
   const std::uint64_t offset = expand(header.offset, child.received);
   if (header.payload_bytes != kFrameHeaderBytes + payload_.size() || offset != child.received) {
-    wrong_ |= offset >= child.received;  // otherwise it was sent again for nothing
+    wrong_ |= offset >= child.received;  // otherwise the aggregator has sent it again without need
     return;
   }
   child.received += header.payload_bytes;
@@ -222,7 +222,7 @@ void Children::take(const rte_mbuf* mbuf) {
   ++results_;
 }
 
-/// Checks the first result of each child, whose payload may lie in a buffer of its own.
+/// Checks the first result of each child; its payload may lie in a separate buffer.
 void Children::check(const rte_mbuf* mbuf) {
   std::vector<float> room(payload_.size() / sizeof(float));
   const auto* const numbers =

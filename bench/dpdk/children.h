@@ -1,7 +1,7 @@
 #pragma once
-// All children of one lane in one thread, with the least code that can speak the packet protocol: the network loses
-// nothing, so nothing is sent again. The thread spends less on a packet than an aggregator does, so it never slows the
-// aggregator down: payloads never change, lie in their packets already, and have checksums computed beforehand.
+// All children of one lane in one thread, with the least code for the packet protocol: the network loses no packets, so
+// the children send none again. The thread needs less time for a packet than an aggregator, so it never slows the
+// aggregator down: payloads never change, lie in their packets already, and have checksums from before the run.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -24,7 +24,8 @@ struct ChildrenSetting {
   transport::ethernet::UdpFlow flow;  // no to_mac: the children ask for it by ARP
   std::uint16_t queue = 0;            // queue from which they receive
   std::uint16_t send_queue = 0;       // queue by which they send
-  bool in_rows = false;               // sends a window of one child, then of the next; else one packet of each in turn
+  bool in_rows = false;               // true: sends a window of one child, then of the next; false: one packet of each
+                                      // in turn
   std::uint32_t lane_children = 0;    // children of each lane; 0: all children are of one lane
 };
 
@@ -33,8 +34,8 @@ class Children {
   using Clock = std::chrono::steady_clock;
   Children(transport::dpdk::Device& device, std::size_t count, const ChildrenSetting& setting);
 
-  /// Connects all children. Calls `meanwhile` over and over, for an aggregator in the same thread. False: there was no
-  /// answer.
+  /// Connects all children. During this it calls `meanwhile` again and again, for an aggregator in the same thread.
+  /// False: no answer came.
   template <class Meanwhile>
   bool connect(Meanwhile meanwhile) {
     for (const auto end = Clock::now() + std::chrono::seconds(5); Clock::now() < end;) {
@@ -47,11 +48,11 @@ class Children {
     }
     return false;
   }
-  /// Contributes as far as the windows allow, and takes the results that have come.
+  /// Contributes as far as the windows allow, and receives the results that have come.
   void turn();
-  /// Announces our addresses, which the peer must know to answer, and forgets after a while.
+  /// Announces the children's addresses, which the peer needs for its answers, and forgets after some time.
   void tell_where_we_are();
-  /// Calls turn() for this long; returns how many results came.
+  /// Calls turn() for this long; returns the number of results that came.
   std::uint64_t exchange(Clock::duration time);
   [[nodiscard]] std::uint64_t results() const noexcept { return results_; }
   [[nodiscard]] bool wrong() const noexcept { return wrong_; }

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
 # Compares the port with a sum on it, and a whole aggregator's data path, with testpmd, over net_memif on the same two
 # cores, by turns in one run. The same generator sends datagrams to testpmd and to the port as fast as they take them,
-# and counts what comes back. It also runs against testpmd with as many datagrams under way as the aggregator's children
-# have (`windowed`), and against testpmd's `csum` engine (`testpmd_csum`), which parses each frame and reads the payload
-# for UDP's checksum, as the end of a connection must where the device does not. The aggregator has eight children that
-# speak the packet protocol. Their contributions come one of each child in turn, or (`in_rows`) a window of one child,
-# then of the next.
-# Beside each rate stand the cycles that a packet cost the serving side, without idle turns.
-# The script uses huge pages if 512 MiB of them are free.
+# and counts the datagrams that come back. It also runs against testpmd with as many datagrams under way as the
+# aggregator's children have (`windowed`). And it runs against testpmd's `csum` engine (`testpmd_csum`), which parses
+# each frame and reads the payload for UDP's checksum, as the end of a connection must if the device does not. The
+# aggregator has eight children that speak the packet protocol. They send one contribution of each child in turn, or
+# (`in_rows`) a window of one child, then of the next. Beside each rate the table has the cycles that a packet cost the
+# serving side, without idle turns. The script uses huge pages if 512 MiB of them are free.
 #   [DRIVER=net_af_packet|net_af_xdp] [MEMIF=copying|lent] [ONLY="testpmd aggregator ..."] compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
-# DRIVER: runs over a veth pair instead, in a network namespace of its own.
-# MEMIF=lent: the serving side, also testpmd, is a memif client that lends its buffers (zero-copy=yes), so the
+# With DRIVER it runs over a veth pair instead, in a separate network namespace.
+# With MEMIF=lent the serving side, testpmd included, is a memif client that lends its buffers (zero-copy=yes), so the
 # generator's end copies in both directions.
 set -euo pipefail
 build=${1:?which build folder} rounds=${2:-5} seconds=${3:-2} payload=${4:-1024} burst=${5:-64}
@@ -84,7 +83,7 @@ until_there() {  # until_there SECONDS TEST...
 }
 told() { [[ -s $folder/load.log ]] || ! kill -0 "$generator" 2>/dev/null; }
 measure() {  # measure NAME
-  # memif's server must be there before its client.
+  # memif's server must exist before its client.
   local first=serve second=load
   [[ $memif != lent || $driver != net_memif ]] || first=load second=serve
   rm -f "$folder"/*.log

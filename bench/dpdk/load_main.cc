@@ -1,9 +1,9 @@
-// Sends one datagram over and over, as fast as the device takes it, and counts what comes back. It does the same for
-// every program at the other end.
+// Sends one datagram again and again, as fast as the device takes it, and counts the datagrams that come back. It does
+// the same for every program at the other end.
 //   dpdk_load_bench DEVICE CORE SECONDS BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC [WINDOW]
 // WINDOW is the most datagrams under way, as with children of an aggregator; without it, as many as the device takes.
-// After a second in which the two ends find each other, it prints how many million packets a second came back, and
-// stays for two more seconds, unless it is ended.
+// In the first second the two ends find each other. After the measurement it prints the rate of packets that came back,
+// in millions a second, and stays for two more seconds, unless it is ended.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -45,7 +45,8 @@ struct Counts {
   std::uint64_t sent = 0, back = 0;
 };
 
-/// Announces our addresses, as any host does: the peer must know them to answer, and forgets them after a while.
+/// Announces this program's addresses, like any host: the peer needs them for its answers, and forgets them after some
+/// time.
 void tell_where_we_are(dpdk::Device& device, const ethernet::UdpFlow& flow) {
   const ethernet::Station us{flow.from_mac, flow.from};
   for (const auto operation : {ethernet::ArpOperation::request, ethernet::ArpOperation::reply}) {
@@ -59,7 +60,7 @@ void tell_where_we_are(dpdk::Device& device, const ethernet::UdpFlow& flow) {
   }
 }
 
-/// A pool whose every buffer holds the frame already: drivers copy from it, and do not write to it.
+/// A pool in which every buffer already holds the frame: drivers copy from the buffers, and do not write to them.
 std::unique_ptr<dpdk::PacketPool> make_frames(const dpdk::Device& device, const std::vector<std::byte>& frame) {
   constexpr std::uint32_t kMbufs = 8192;
   auto pool = dpdk::PacketPool::make({.name = "frames", .mbufs = kMbufs, .data_room = dpdk::data_room(device.mtu())});

@@ -1,10 +1,10 @@
 // An aggregator's data path on one or more cores, without a network. Each core has a queue of one device (net_ring),
-// with a DpdkTransport and lanes of its own, as the daemon's workers have. The children of these lanes, at the other
-// end of the ring, run on the same core by turns. Nothing is copied on the way, so the figure is what the aggregator
-// itself spends: the cycles of its turns, divided by the packets received.
+// with its own DpdkTransport and lanes, like the daemon's workers. The children of these lanes, at the other end of the
+// ring, run on the same core by turns. The ring copies no packet, so the figure is the aggregator's own cost: the
+// cycles of its turns, divided by the packets received.
 //   dpdk_scaling_bench CORES SECONDS CHILDREN WINDOW SEGMENT_BYTES LANES [crossed]
-// LANES is the number of lanes on each core. crossed: every packet comes to another core's queue and is handed over, as
-// with a device that spreads packets without knowing their port.
+// LANES is the number of lanes on each core. With `crossed` every packet comes to the queue of another core, which
+// hands it over, as with a device that spreads packets without a rule for their ports.
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_ring.h>
@@ -31,7 +31,7 @@ struct Setting {
   bool crossed = false;
 };
 
-/// Two devices, each queue of which is wired to the same queue of the other.
+/// Two devices; each queue is wired to the same queue of the other device.
 std::array<std::string, 2> wired_devices(std::uint16_t queues) {
   std::array<std::vector<rte_ring*>, 2> rings;
   for (std::size_t way = 0; way < 2; ++way) {
@@ -72,7 +72,7 @@ void run_core(std::uint16_t number, const Setting& setting, const std::shared_pt
       .send_queue = setting.crossed ? static_cast<std::uint16_t>((number + 1) % setting.cores) : number,
       .lane_children = setting.children};
   bench::Children children(client, std::size_t{setting.lanes} * setting.children, its);
-  // Destroyed after the children, whose packets they may hold to their end.
+  // These are destroyed after the children, because they may hold the children's packets until then.
   bench::Roots roots({.children = setting.children,
                       .window = setting.window,
                       .segment_bytes = setting.segment_bytes,
@@ -117,7 +117,7 @@ void run_core(std::uint16_t number, const Setting& setting, const std::shared_pt
   told.packets = after.packets_received - before.packets_received;
   told.sent = after.packets_sent - before.packets_sent;
   told.handed_over = after.frames_handed_over - before.frames_handed_over;
-  together.arrive_and_wait();  // a ring's other end is in use until here
+  together.arrive_and_wait();  // the other end of a ring is in use until this point
 }
 
 int run(const Setting& setting) {

@@ -28,8 +28,8 @@ inline void stay_on(const char* core) {
   ::sched_setaffinity(0, sizeof cores, &cores);
 }
 
-/// Opens a device with one address, waits for the other end, and binds this thread to `core`. nullptr: the reason was
-/// printed.
+/// Opens a device with one address, waits for the other end, and binds this thread to `core`. nullptr: it has failed,
+/// and printed the reason.
 inline std::shared_ptr<transport::dpdk::Device> open_device(const char* device, const char* address, const char* core) {
   using namespace transport;
   const auto failed = [](const char* why) {
@@ -46,15 +46,15 @@ inline std::shared_ptr<transport::dpdk::Device> open_device(const char* device, 
   return (*opened)->link_up() ? *opened : failed("nobody is at the other end");
 }
 
-/// Prints how many millions a second there were, and stays for a while. So the script can first ask the serving side
-/// what it has spent: some drivers forget their counters when the other end goes.
+/// Prints the rate in millions a second, and stays for some time. So the script can first read the counters of the
+/// serving side: some drivers forget them when the other end goes.
 inline void tell(std::uint64_t count, double seconds) {
   std::printf("%.3f\n", static_cast<double>(count) / seconds / 1e6);
   std::fflush(stdout);
   std::this_thread::sleep_for(std::chrono::seconds(2));
 }
 
-/// The flow of datagrams from `device`, at its first address, port 5000.
+/// Returns the flow of datagrams from `device`, from its first address and port 5000.
 inline transport::ethernet::UdpFlow flow_to(transport::dpdk::Device& device, const char* ip, const char* port,
                                             const char* mac) {
   return {.from_mac = device.host().settings().mac,

@@ -1,8 +1,8 @@
-// Does the least that an aggregator must do: receives contributions of float32, adds up the contributions of all its
-// children, and answers each child with the sum. At the end it prints what each step cost.
+// Does the least work of an aggregator: receives contributions of float32, adds up the contributions of all its
+// children, and answers each child with the sum. At the end it prints the cost of each step.
 //   dpdk_sum_bench DEVICE ADDRESS/PREFIX PORT CORE CHILDREN [BURST]
-// CHILDREN is a power of two up to BURST; each datagram counts as the next child's. With 0 nothing is added, and the
-// datagram goes back as it is.
+// CHILDREN is a power of two up to BURST; each datagram counts as a contribution of the next child. With 0 the program
+// adds nothing, and sends the datagram back unchanged.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -35,7 +35,8 @@ struct Step {
   std::uint64_t spent = 0;
 };
 
-/// Collects the contributions of `children` where they lie in one burst, and adds them when all are there.
+/// Collects the contributions of all children, which stay in the buffers of one burst, and adds them when all have
+/// come.
 class Slots {
  public:
   explicit Slots(std::size_t children) : children_(children) {}
@@ -88,7 +89,7 @@ int serve(const char* name, const char* address, std::uint16_t udp_port, int cor
     for (std::size_t i = 0; i < burst.size(); ++i) {
       results[i] = std::span<const std::byte>(burst[i].bytes).subspan(kHeaderBytes);
     }
-    // Contributions that are left over at the end of a burst, which only a short burst has, go back as they are.
+    // Only a short burst has contributions that are left over at its end; these go back unchanged.
     for (std::size_t i = 0; children > 0 && i + together <= burst.size(); i += together) {
       std::ranges::fill(std::span(results).subspan(i, together), slots.add(burst.subspan(i, together)));
     }

@@ -1,7 +1,8 @@
-// Measures the price of an aggregator's end to real ranks: the longest pause between two operations, and how long it
-// takes until all ranks are on trees again. In each round it kills (SIGKILL) or stops (SIGSTOP) an aggregator that
-// carries a tree in use, and brings it back afterwards. `--spinners N` adds N processes that only take processor time.
-// With `--watch SECONDS` it disturbs nothing, and counts the trees that ranks give up all the same: false alarms.
+// Measures the price of an aggregator's end for real ranks: the longest pause between two operations, and the time
+// until all ranks are on trees again. In each round it kills (SIGKILL) or stops (SIGSTOP) an aggregator that carries a
+// tree in use, and brings it back afterwards. `--spinners N` adds N processes that only take processor time.
+// With `--watch SECONDS` it disturbs no process, and counts the trees that ranks give up nevertheless, which are false
+// alarms.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ struct Options {
   bool stop = false;
 };
 
-/// Processes that spin until this object goes.
+/// Processes that spin until the destructor ends them.
 class Spinners {
  public:
   explicit Spinners(int count) {
@@ -131,7 +132,7 @@ class FailoverBench {
       throw std::runtime_error(ok.error().message);
     }
     if (const auto ok = cluster_->wait_until_serving(); !ok) throw std::runtime_error(ok.error().message);
-    fleet_->listen(milliseconds(1500));  // until the manager may plan with it again
+    fleet_->listen(milliseconds(1500));  // wait until the manager may plan with it again
   }
 
   void check() {

@@ -1,5 +1,5 @@
-// kernels::convert and its companions beside the machine's own rate for as many bytes read and written and, for the
-// float formats, a plain loop, all in turn in every round.
+// Measures kernels::convert and its companions beside the machine's rate for equally many bytes read and written and,
+// for the float formats, beside a plain loop. All take turns in every round.
 //
 // Rates are bytes read and written per second by one core, in GB/s (1e9); each is the median of its rounds. of_machine
 // and of_plain are the medians of the rounds' ratios.
@@ -27,8 +27,8 @@ enum class Direction : std::uint8_t { narrow, widen, accumulate };
 
 struct ConvertCase {
   Direction direction;
-  DType small;         // int8 means quantized, with scales
-  std::size_t floats;  // elements, a multiple of 1024
+  DType small;         // the smaller format; int8 means quantized, with scales
+  std::size_t floats;  // number of elements, a multiple of 1024
 };
 
 /// Runs one case on arrays that it owns.
@@ -43,7 +43,7 @@ class Converter {
       std::memcpy(floats_.data() + i * sizeof(float), &value, sizeof(value));
     }
     scales_.resize(kernels::scales_count(case_.floats, kScaleBlock));
-    narrow();  // makes what widen() reads
+    narrow();  // makes the input of widen()
   }
 
   [[nodiscard]] bool is_right() {
@@ -74,7 +74,7 @@ class Converter {
            : kernels::reference::convert(case_.small, DType::float32, small_.data(), expected.data(), kCompared);
     }
     run();
-    const void* const wanted = expected.data();  // the same bits: 0 and -0 differ
+    const void* const wanted = expected.data();  // compare bits: 0 and -0 differ
     return std::memcmp(wanted, static_cast<const void*>(floats_.data()), kCompared * sizeof(float)) == 0;
   }
 
@@ -126,12 +126,12 @@ void convert_benchmark(benchmark::State& state, ConvertCase the_case) {
   if (!converter.is_right()) return state.SkipWithError("the conversion differs from the reference");
 
   const ConvertShape shape = converter.shape();
-  const std::size_t groups = the_case.floats / 64;  // of shape.read and shape.written blocks of 64 bytes
+  const std::size_t groups = the_case.floats / 64;  // each has shape.read and shape.written blocks of 64 bytes
   const std::size_t moved = groups * 64 * (shape.read + shape.written * (shape.reads_out ? 2 : 1));
   const std::size_t calls = std::max<std::size_t>(1, (std::size_t{16} << 20) / moved);
   const PlainConvert plain = converter.plain();
-  // An accumulator must not grow without end, so probes and plain loops write elsewhere. Each writes to an array of its
-  // own; otherwise what one wrote would still be in the last cache when the next one reads it.
+  // An accumulator must not grow without limit, so probes and plain loops write to other arrays. Each writes to its own
+  // array; otherwise its data would still be in the last cache when the next one reads them.
   const HugeArray probed(groups * 64 * shape.written), looped(groups * 64 * shape.written);
 
   const ConvertProbe* best = nullptr;

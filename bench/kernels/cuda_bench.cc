@@ -1,8 +1,8 @@
-// The CUDA kernels beside the device's own copy, one after the other in every round.
+// Measures the CUDA kernels beside the device's own copy, one after the other in every round.
 //
 // Rates are bytes read and written per second, in GB/s (1e9), by the device's clock; each is the median of its rounds,
-// and of_copy the median of the rounds' ratios. The yardstick is a device-to-device copy by the driver of as many
-// bytes, and for host memory the driver's copy to it.
+// and of_copy the median of the rounds' ratios. The yardstick is the driver's copy of equally many bytes from device to
+// device, and for host memory the driver's copy to the host.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ double median(std::vector<double> samples) {
   return samples[samples.size() / 2];
 }
 
-/// `work` moves `bytes`; the yardstick copies as many between two arrays of the device, or to the host.
+/// `work` moves `bytes` bytes; the yardstick copies equally many between two arrays of the device, or to the host.
 template <class Work>
 void compare(benchmark::State& state, std::size_t bytes, DeviceAddress copy_to, DeviceAddress copy_from,
              std::size_t copy_bytes, std::size_t copy_moved, Work work) {
@@ -146,7 +146,7 @@ void quantize_benchmark(benchmark::State& state, bool back, std::size_t count) {
   back ? compare_on_device(state, bytes, and_back) : compare_on_device(state, bytes, there);
 }
 
-/// Makes 500 tensors of 1 KiB to 4 MiB, as many of each order of magnitude.
+/// Makes 500 tensors of 1 KiB to 4 MiB, equally many of each order of magnitude.
 void pack_benchmark(benchmark::State& state, bool unpacks) {
   constexpr std::size_t kTensors = 500;
   std::vector<DeviceArray> tensors;
@@ -167,7 +167,7 @@ void pack_benchmark(benchmark::State& state, bool unpacks) {
   });
 }
 
-/// Measures bytes that cross the bus, beside the driver's copy of as many.
+/// Measures bytes that cross the bus, beside the driver's copy of equally many bytes.
 void stage_benchmark(benchmark::State& state, DType to, bool from_host) {
   constexpr std::size_t kCount = 16 * kMiB;
   const std::size_t bytes = kCount * size_of(to);

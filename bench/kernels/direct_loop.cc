@@ -3,7 +3,8 @@
 #include <array>
 #include <cstdint>
 
-// Compiled for the machine at hand, as all yardsticks are, so that Highway's static target is the best that it knows.
+// This file is compiled for this machine, like all yardsticks, so that Highway's static target is the best that it
+// knows.
 #define HWY_COMPILE_ONLY_STATIC
 #include "hwy/highway.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Types whose elements are added as they are.
+/// Types whose elements are added without a conversion.
 template <class T>
 struct Same {
   using Stored = T;
@@ -24,7 +25,7 @@ struct Same {
   static void store(Sum sum, T* to) { hn::StoreU(sum, kTag, to); }
 };
 
-/// Types of which a vector becomes two of float32: one of the even elements, and one of the odd ones.
+/// Types of which a vector becomes two vectors of float32: one of the even elements, and one of the odd elements.
 struct Brain {
   using Stored = std::uint16_t;
   static constexpr hn::ScalableTag<std::uint16_t> kTag{};

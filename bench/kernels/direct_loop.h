@@ -10,10 +10,10 @@
 namespace tributary::bench {
 
 /// Computes out = inputs[0] + inputs[1] + ... for count elements. It adds small floats in float32 and rounds once to
-/// nearest even (except for NaNs). It leaves out a rest at the end that fills no vector.
+/// nearest even (except for NaNs). It leaves out elements at the end that do not fill a vector.
 using DirectSum = void (*)(std::span<const void* const> inputs, void* out, std::size_t count);
 
-/// Returns the loop for float32, int32, bfloat16 or float16, and 2, 4 or 8 inputs; null for others.
+/// Returns the loop for float32, int32, bfloat16 or float16, and 2, 4 or 8 inputs; null for all others.
 [[nodiscard]] DirectSum direct_sum(DType dtype, std::size_t inputs);
 
 }  // namespace tributary::bench

@@ -1,6 +1,6 @@
 #pragma once
-// Memory for out-of-cache measurements: whole pages from the system, in huge pages where it has them, touched before
-// use.
+// Memory for measurements outside of the caches: whole pages from the system, huge pages where it has them. The
+// constructor writes to each page before the use.
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class HugeArray {
   explicit HugeArray(std::size_t bytes) : bytes_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes) {
     data_ = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, bytes_));
     if (data_ == nullptr) std::abort();
-    madvise(data_, bytes_, MADV_HUGEPAGE);  // this is only advice: small pages do, too
+    madvise(data_, bytes_, MADV_HUGEPAGE);  // this is only advice: small pages also work
     std::memset(data_, 0, bytes_);
   }
   HugeArray(HugeArray&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}

@@ -60,7 +60,7 @@ void stream(std::byte* to, Block block) {
 void fence() {}
 #endif
 
-/// Reads kBlocks of each input in turn, then writes as many of the result.
+/// Reads kBlocks blocks of each input in turn, then writes equally many blocks of the result.
 template <std::size_t kBlocks, bool kStream>
 void walk(std::span<const std::byte* const> inputs, std::byte* out, std::size_t bytes) {
   for (std::size_t offset = 0; offset < bytes; offset += kBlocks * sizeof(Block)) {

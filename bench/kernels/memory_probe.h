@@ -8,7 +8,7 @@
 
 namespace tributary::bench {
 
-/// One way to walk through the arrays. None is the fastest for every shape, so a benchmark takes the best one for its
+/// One way to go through the arrays. No way is the fastest for every shape, so a benchmark takes the best way for its
 /// shape.
 struct MemoryProbe {
   std::string_view name;
@@ -19,8 +19,8 @@ struct MemoryProbe {
 
 [[nodiscard]] std::span<const MemoryProbe> memory_probes();
 
-/// The shape of a conversion: `read` blocks from one array for every `written` blocks to another, which is read as well
-/// where the conversion adds to it.
+/// The shape of a conversion: `read` blocks from one array for every `written` blocks to another, which the conversion
+/// also reads if it adds to it.
 struct ConvertShape {
   std::size_t read;
   std::size_t written;
@@ -29,12 +29,12 @@ struct ConvertShape {
 
 struct ConvertProbe {
   std::string_view name;
-  /// Walks through `groups` groups of the shape's blocks, each of 64 bytes. Arrays are 64-byte aligned.
+  /// Goes through `groups` groups of the shape's blocks, each of 64 bytes. Arrays are 64-byte aligned.
   void (*run)(const std::byte* in, std::byte* out, std::size_t groups);
 };
 
-/// Returns the probes for 4 to 1, 4 to 2, 1 to 4 and 2 to 4; for the last two also those that read the result. Empty
-/// for other shapes.
+/// Returns the probes for 4 to 1, 4 to 2, 1 to 4 and 2 to 4 blocks; for the last two also the probes that read the
+/// result. Empty for other shapes.
 [[nodiscard]] std::span<const ConvertProbe> convert_probes(ConvertShape shape);
 
 }  // namespace tributary::bench

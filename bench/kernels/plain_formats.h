@@ -1,7 +1,7 @@
 #pragma once
-// The stored form of an element and the number that it stands for, in the plainest code, for the loops with which
-// kernels are compared. Only sources that are compiled for the machine at hand include it, so its namespace has no
-// name.
+// Conversions between the stored form of an element and its number, in the plainest code, for the loops with which
+// benchmarks compare kernels. Only sources that are compiled for this machine include this file, so its namespace has
+// no name.
 #include <array>
 #include <bit>
 #include <cmath>

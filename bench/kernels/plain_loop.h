@@ -1,5 +1,5 @@
 #pragma once
-// The reduction that anybody would write first, as the compiler makes it with -O3 -march=native.
+// The simplest code for a reduction, as the compiler makes it with -O3 -march=native.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
-// kernels::reduce beside the machine's own read/write mix, a plain loop, and for sums the direct loop with Highway, all
-// in turn in every round, so that a busy neighbour slows each of them alike.
+// Measures kernels::reduce beside the machine's own mix of reads and writes, a plain loop, and for sums the direct loop
+// with Highway. All take turns in every round, so that a busy neighbour slows all of them equally.
 //
 // Rates are bytes of input read per second by one core, in GB/s (1e9); each is the median of its rounds. of_machine,
-// of_plain and of_direct are the medians of the rounds' ratios. A benchmark's own time is reduce's alone.
+// of_plain and of_direct are the medians of the rounds' ratios. The time of a benchmark is only the time of reduce.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -75,7 +75,7 @@ class Arrays {
   [[nodiscard]] std::byte* out() const { return out_.data(); }
   [[nodiscard]] std::size_t count() const { return shape_.input_bytes / size_of(shape_.dtype); }
 
-  /// Compares the first and the last elements with the reference, before any time is taken.
+  /// Compares the first and the last elements with the reference, before the measurement.
   [[nodiscard]] bool reduce_is_right() {
     kernels::reduce(shape_.dtype, shape_.op, inputs(), out(), count(), divisor());
     const std::size_t part = std::min<std::size_t>(count(), 4099);
@@ -181,7 +181,7 @@ void add(std::string_view place, Shape shape, int rounds) {
       ->Unit(benchmark::kMicrosecond);
 }
 
-/// `total` is the bytes of the inputs and the result together.
+/// `total` is the number of bytes of the inputs and the result together.
 Shape in_cache(DType dtype, ReduceOp op, std::size_t inputs, std::size_t total) {
   return {dtype, op, inputs, total / (inputs + 1) / 512 * 512};
 }

@@ -1,13 +1,13 @@
-// Measures all_reduce of float32 (sum) among processes of one host through shared memory: the time per operation in a
+// Measures all_reduce of float32 (sum) between processes of one host through shared memory: the time per operation in a
 // user's loop.
 //
 //     local_bench [--ranks 2,4,8] [--bytes 4,1024,...] [--rounds N] [--note-bytes N] [--chunk-bytes N] [--depth N]
 //                 [--memory 0|1|2] [--in-place 0|1]
 //
-// Kinds of memory: 0 is memory that nobody else can reach, 1 is memory that all ranks have mapped, 2 is memory that
-// they reach by cross-memory attach.
-// A round times a loop of operations on every rank and takes the slowest rank's mean; the table gives the median and
-// the extremes of the rounds. Every result is checked before anything is timed.
+// Kinds of memory: 0 is memory that only its own process can access, 1 is memory that all ranks have mapped, 2 is
+// memory that they access by cross-memory attach. A round times a loop of operations on every rank and takes the
+// slowest rank's mean; the table gives the median and
+// the extremes of the rounds. The program checks every result before it measures.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -89,7 +89,7 @@ void require(const Status& status) {
   std::_Exit(1);
 }
 
-/// Floats in memory of this process alone, or in memory that the others have mapped.
+/// Floats in memory that only this process uses, or in memory that the other ranks have mapped.
 class Vector {
  public:
   Vector(LocalGroup& group, std::size_t count, bool shared) : group_(group), count_(count) {
@@ -131,7 +131,7 @@ class Rank {
   void barrier() { require(group_.run(call(Collective::barrier, nullptr, nullptr, 0))); }
 
   void check() {
-    for (int round = 0; round < 3; ++round) {  // in these rounds the others map new memory
+    for (int round = 0; round < 3; ++round) {  // in these rounds the other ranks map new memory
       barrier();
       group_.attend();
     }
@@ -174,7 +174,7 @@ std::size_t operations_of(std::size_t bytes, std::size_t ranks) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(0.1 / guess), 3, 50'000);
 }
 
-/// Measures one size in processes of its own. `times` is shared, by round and rank.
+/// Measures one size in separate processes. They share `times`, which is indexed by round and rank.
 void measure(const Options& options, std::size_t ranks, std::size_t bytes, double* times) {
   GroupSettings settings = options.group;
   settings.ranks = static_cast<std::uint32_t>(ranks);

@@ -8,7 +8,7 @@
 
 namespace {
 
-bool counts = false;  // the other measurements do not pay for it
+bool counts = false;  // off in other measurements, which need no counts
 std::ptrdiff_t in_use = 0;
 std::ptrdiff_t most_in_use = 0;
 

@@ -114,8 +114,8 @@ json grant_of(const Answer& granted, int ranks) {
   std::exit(1);
 }
 
-/// Prints the median time of a grant, and of reading and writing the same JSON 20 times, which uses no code of ours.
-/// The two take turns, each time with a new group.
+/// Prints the median time of a grant, and the median time to read and write the same JSON 20 times, which uses no code
+/// of Tributary. The two measurements take turns, each time with a new group.
 void compare_with_yardstick(int ranks) {
   constexpr int kRounds = 9;
   constexpr int kCopies = 20;

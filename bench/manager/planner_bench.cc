@@ -1,9 +1,10 @@
-// Measures the planner on a cluster of 100,000 hosts with 4,096 aggregators: the time of a plan, the groups that it
-// plans in a second while it keeps their loads, its memory, and how near its plans come to a lower bound of the time.
+// Measures the planner on a cluster of 100,000 hosts with 4,096 aggregators: the time of a plan, the number of groups
+// that it plans in a second while it keeps their loads, its memory, and the times of its plans relative to a lower
+// bound.
 //
 //     planner_bench [--benchmark_filter=REGEX]
 //
-// CPU is the column to read: the processor's time, whatever else the machine does.
+// Read the column CPU: it is processor time, which does not depend on other work of the machine.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -50,7 +51,7 @@ const World& world() {
   return one;
 }
 
-/// Hosts from `first` on, or, with `spread`, hosts anywhere in the cluster.
+/// Returns hosts from `first` on, or, with `spread`, hosts anywhere in the cluster.
 std::vector<std::string> members(int count, int first, bool spread) {
   std::vector<std::string> hosts;
   std::mt19937 random(static_cast<unsigned>(first));
@@ -59,7 +60,7 @@ std::vector<std::string> members(int count, int first, bool spread) {
   return hosts;
 }
 
-/// Plans one group: ranks, lanes (0: as many as pay), spread or side by side.
+/// Plans one group. The arguments are ranks, lanes (0: as many as save time), and whether the hosts are spread.
 void plan_group(benchmark::State& state) {
   const auto hosts = members(static_cast<int>(state.range(0)), 0, state.range(2) != 0);
   const auto lanes = static_cast<std::uint32_t>(state.range(1));
@@ -111,7 +112,7 @@ BENCHMARK(plan_groups_with_loads)
     ->Args({64, 1})
     ->Unit(benchmark::kMicrosecond);
 
-/// The most memory that a plan takes at a time, its result included.
+/// Measures the most memory that a plan uses at a time, its result included.
 void plan_memory(benchmark::State& state) {
   const auto hosts = members(static_cast<int>(state.range(0)), 0, false);
   std::size_t most = 0;

@@ -2,16 +2,16 @@
 //
 //     nccl_message_rates MODE ROUNDS PLUGIN.so OTHER.so [SIZE...]
 //
-// Both libraries are loaded by their newest table. Eight requests are under way, each with a buffer of its own up to 4
-// MiB, as NCCL's steps have. The program asks for the oldest by test(), and yields the processor if that has not ended,
-// as NCCL's progress thread does.
+// The program uses the newest table of both libraries. Eight requests are under way, each with its own buffer of up to
+// 4 MiB, like NCCL's steps. Like NCCL's progress thread, the program calls test() for the oldest request, and yields
+// the processor if this request has not ended.
 //
-// MODE two: two processes, one for each end, measured by the clock. On a busy machine single turns differ widely, so
+// MODE two: two processes, one for each end; the clock measures them. On a busy machine single turns differ widely, so
 // turns are short and many, and the plugins go first alternately. The program prints the medians, and the upper tenth
-// of the turns, which had the machine almost for themselves.
-// MODE two@NAME: the receiving process enters the network namespace NAME first (bench/nccl/shaped makes a pair).
-// MODE one: one thread moves both ends on. The measure is the processor time of the whole process, helper threads
-// included, which other processes hardly change. Its inverse is the most that a busy core moves.
+// of the turns, in which other programs hardly used the machine. MODE two@NAME: the receiving process enters the
+// network namespace NAME first (bench/nccl/shaped makes a pair).
+// MODE one: one thread drives both ends. The program measures the processor time of the whole process, helper threads
+// included, which other processes hardly change. Its inverse is the greatest rate of a busy core.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -85,7 +85,7 @@ class End {
     require_success(net_.listen(context_, 0, handle.data(), &listening_), "listen");
     return handle;
   }
-  /// True once the connection is made.
+  /// True after the connection is made.
   [[nodiscard]] bool accept() {
     if (comm_ == nullptr) require_success(net_.accept(listening_, &comm_), "accept");
     return comm_ != nullptr;
@@ -104,7 +104,7 @@ class End {
     }
   }
 
-  /// Begins a row of messages; advance() moves it on, and says whether there is something left to do.
+  /// Begins a series of messages; advance() drives it, and returns whether it has not ended yet.
   void begin(std::size_t bytes, std::size_t count) {
     bytes_ = bytes;
     count_ = count;
@@ -164,7 +164,7 @@ double gigabytes(std::size_t bytes) {
 class Line {
  public:
   virtual ~Line() = default;
-  /// Returns gigabytes a second.
+  /// Returns the rate in gigabytes a second.
   virtual double turn(std::size_t bytes) = 0;
 };
 
@@ -224,7 +224,7 @@ class LineBetweenProcesses final : public Line {
     }
     end_.make_buffers();
   }
-  /// Measures at the sender, until the receiver says that it has all.
+  /// Measures at the sender, until the receiver says that it has all messages.
   double turn(std::size_t bytes) override {
     pipe_.put('g');
     (void)pipe_.get<char>();

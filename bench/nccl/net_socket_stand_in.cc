@@ -1,6 +1,5 @@
-// Everything that NCCL's socket transport needs of the rest of NCCL and of CUDA: a log for warnings, the unchanged
-// environment, and a device 0 that nobody uses. bench/nccl/net-socket compiles it together with NCCL's own
-// sources.
+// Stand-ins for the parts of NCCL and CUDA that NCCL's socket transport needs: a log for warnings, the unchanged
+// environment, and a device 0 that no code uses. bench/nccl/net-socket compiles it together with NCCL's own sources.
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>

@@ -74,7 +74,7 @@ class Port {
     senders_.back()->channel = transports_.back()->connect(listener_->local(), *senders_.back(), 20s);
   }
   void remove(std::size_t which) { senders_[which]->channel->close(); }
-  /// Returns the bit/s of each sender in the next `time`.
+  /// Returns the rate of each sender in the next `time`, in bit/s.
   std::vector<double> rates(Duration time) {
     std::vector<std::uint64_t> before;
     for (const auto& sender : senders_) before.push_back(sender->bytes);
@@ -99,7 +99,7 @@ class Port {
   std::vector<std::unique_ptr<PacketTransport>> transports_;
 };
 
-/// Jain's index of the rates: 1 when all have the same.
+/// Returns Jain's index of the rates: 1 when all rates are equal.
 double fairness(const std::vector<double>& rates) {
   double sum = 0;
   double squares = 0;

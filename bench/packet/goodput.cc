@@ -1,5 +1,6 @@
-// Sends one stream of frames over the packet protocol or TCP for some seconds, and prints what arrives, each second and
-// in all. It is two processes, so that each may be in a network namespace of its own (bench/packet/loss).
+// Sends one stream of frames over the packet protocol or TCP for some seconds, and prints the rate of arriving bytes,
+// each second and in all. It runs as two processes, so that each may be in its own network namespace
+// (bench/packet/loss).
 //   packet_goodput serve udp|tcp ADDRESS:PORT
 //   packet_goodput send udp|tcp ADDRESS:PORT SECONDS
 #include <csignal>
@@ -19,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kFrameBytes = 65536;
-constexpr std::uint64_t kWindow = 64;  // frames in the queue, more than any path here holds
+constexpr std::uint64_t kWindow = 64;  // frames in the queue, more than any path in this benchmark holds
 
 std::unique_ptr<Transport> make(const std::string& name) {
   // Turns offloads off, because a lossy link must drop single packets, not batches that an offload has joined.
@@ -27,7 +28,7 @@ std::unique_ptr<Transport> make(const std::string& name) {
   return std::make_unique<TcpTransport>();
 }
 
-/// Counts what arrives, and tells the other side at the end.
+/// Counts the bytes that arrive, and tells the other side the count at the end.
 class Sink final : public Acceptor, public ChannelHandler {
  public:
   ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
@@ -89,14 +90,14 @@ int send(const std::string& name, const Endpoint& to, double seconds) {
       transport->poll(1ms);
     }
   };
-  feed_until(Clock::now() + 500ms);  // by then the sender has found its rate
+  feed_until(Clock::now() + 500ms);  // after this time the sender has found its rate
   const TimePoint begin = Clock::now();
   const std::uint64_t before = stream.arrived;
   feed_until(begin + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
   std::printf("%.0f\n", static_cast<double>(stream.arrived - before) * 8 / took);  // bit/s
   std::fflush(stdout);
-  std::_Exit(0);  // does not wait for frames that are still queued
+  std::_Exit(0);  // do not wait for frames that are still queued
 }
 
 }  // namespace

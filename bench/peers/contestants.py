@@ -1,4 +1,4 @@
-"""The contestants, and how each is started. A new contestant is a line in CONTESTANTS."""
+"""The contestants, and the way to start each. To add a contestant, add a line to CONTESTANTS."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Stage:
     tributary_environment: dict[str, str] = field(default_factory=dict)
     aggregator_settings: list[str] = field(default_factory=list)
     manager_settings: list[str] = field(default_factory=list)
-    topology: bool = True  # the manager is told one
+    topology: bool = True  # the manager gets a topology
 
     @property
     def crowded(self) -> bool:
-        """More ranks than cores: a rank that spins then takes processor time from one that has work."""
+        """True if ranks are more than cores: a rank that spins then takes processor time from a rank that has work."""
         return self.ranks > (os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One process: the program of a rank, or a launcher of all of them."""
+    """One process: the program of a rank, or a launcher of all ranks."""
 
     host: str
     command: list[str]
@@ -60,17 +60,17 @@ class Contestant:
     launch: Launcher
     path: str  # the path that its ranks must report
     levels: int = 0  # levels of aggregators
-    aggregators: int = 0  # aggregators with links like the ranks', which the planner uses as it finds best
+    aggregators: int = 0  # number of aggregators with links like the ranks' links; the planner decides how to use them
     ours: bool = True
     shared_memory: bool = False
     network: bool = True
 
     def hosts(self) -> list[str]:
-        """The hosts that it needs beside those of the workers."""
+        """Returns the hosts that the contestant needs beside the workers' hosts."""
         return service.hosts_of(self.levels) if self.levels else service.equal_hosts(self.aggregators)
 
     def why_not(self, setting: Setting, ranks: int) -> str:
-        """The reason why it takes no part there; empty if it does."""
+        """Returns the reason why the contestant takes no part in this setting; empty if it takes part."""
         if setting.shared_memory and not self.shared_memory:
             return "it has no path through shared memory"
         if not setting.shared_memory and not self.network:

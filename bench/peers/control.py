@@ -1,4 +1,4 @@
-"""The bench's side of the lines that drivers/driver.h describes."""
+"""The bench's side of the text protocol that drivers/driver.h describes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ContestantError(Exception):
 
 
 class WrongSum(ContestantError):
-    """The contestant's result was not the sum."""
+    """The contestant's result was not the right sum."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Ranks:
         self._ranks: list[Rank] = []
 
     def meet(self, seconds: float, still_there: Callable[[], None]) -> str:
-        """Returns the path that all of them name. `still_there` raises when the contestant has ended instead."""
+        """Returns the path that all ranks name. `still_there` raises an exception if the contestant has ended."""
         deadline = time.monotonic() + seconds
         self._listener.settimeout(0.2)
         while len(self._ranks) < self._count:
@@ -87,7 +87,7 @@ class Ranks:
         return self._ranks[0].path
 
     def ask(self, line: str, limit_seconds: float) -> list[str]:
-        """Says a line to all ranks. Returns what follows the word "result" in their answers, by rank."""
+        """Sends a line to all ranks. Returns the text behind the word "result" in their answers, by rank."""
         for rank in self._ranks:
             rank.tell(line)
         deadline = time.monotonic() + limit_seconds

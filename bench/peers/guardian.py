@@ -1,4 +1,4 @@
-"""Cleans up when this process cannot, because after SIGKILL none of its code runs any more."""
+"""Cleans up after SIGKILL of this process, when none of its own code can run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import processes
 
 
 class Guardian:
-    """A second process that waits for the end of this one. Start it before any thread."""
+    """A second process that waits for the end of this process. Start it before any thread."""
 
     def __init__(self, mark: str, folder: Path) -> None:
         owner = os.getpid()
-        waiting, self._held = os.pipe()  # programs that are started later do not inherit it
+        waiting, self._held = os.pipe()  # later programs do not inherit it
         self._child = os.fork()
         if self._child == 0:
             os.close(self._held)
@@ -24,7 +24,7 @@ class Guardian:
         os.close(waiting)
 
     def dismiss(self) -> None:
-        """Tells the guardian that all is cleaned up."""
+        """Tells the guardian that this process has cleaned up."""
         os.write(self._held, b"x")
         os.close(self._held)
         os.waitpid(self._child, 0)
@@ -36,7 +36,8 @@ def _stand_guard(waiting: int, owner: int, mark: str, folder: Path) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         nowhere = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):  # a process that waits for the end of our output does not wait for this one
+        for descriptor in (0, 1, 2):  # so a reader that waits for the end of this process's output does not wait for
+                                      # the guardian
             os.dup2(nowhere, descriptor)
         if os.read(waiting, 1) == b"":
             processes.end_all(mark)

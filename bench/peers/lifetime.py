@@ -1,4 +1,4 @@
-"""A run's folder, processes and namespaces: gone when it ends, whatever ends it."""
+"""A run's folder, processes and namespaces, which are removed when the run ends, whatever ends it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _no_sockets(folder: str, names: list[str]) -> list[str]:
 
 @contextlib.contextmanager
 def of_a_run(keep_logs: Path | None) -> Iterator[tuple[str, Path]]:
-    """Gives the mark that the run's processes carry, and its folder, which is copied to `keep_logs` in the end."""
+    """Yields the mark of the run's processes, and its folder; copies the folder to `keep_logs` at the end."""
     for number in _ENDINGS:  # also SIGINT, which a shell makes its background processes ignore
         signal.signal(number, _interrupted)
     mark = processes.new_mark()

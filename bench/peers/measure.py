@@ -14,7 +14,7 @@ from control import ContestantError, WrongSum
 from places import Setting
 
 LIMIT_SECONDS = 300.0  # seconds for one answer
-DISTURBED_CORES = 0.3  # a turn counts as disturbed when others use more than this much of a core
+DISTURBED_CORES = 0.3  # a turn counts as disturbed when other processes use more than this much of a core
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Cell:
     ranks: int
     size: int
     contestant: str
-    aggregators: int = 0  # with links like the ranks'
+    aggregators: int = 0  # aggregators with links like the ranks' links
     plan: samples.Plan | None = None
     turns: list[Turn] = field(default_factory=list)
     failure: str = ""
@@ -80,7 +80,8 @@ class Cell:
 
 
 def calibrate(running: Running, size: int, seconds: float, ranks: int) -> samples.Plan:
-    """A first operation opens connections and faults memory in; a few more tell how long they take."""
+    """The first operation opens connections and makes the system map memory; a few more operations show how long they
+    take."""
     running.measure(size, 1, 1, LIMIT_SECONDS)
     batch = min(2 if size >= 1 << 20 else 8, samples.batch_max(ranks))
     probe = running.measure(size, 2, batch, LIMIT_SECONDS)
@@ -109,7 +110,8 @@ def measure_size(
     runners: list[Running], setting: Setting, ranks: int, size: int, alternations: int, seconds: float,
     say: Callable[[Cell], None],
 ) -> list[Cell]:  # fmt: skip
-    """Measures all contestants at one size. One that fails leaves `runners`, and takes no further part."""
+    """Measures all contestants at one size. A contestant that fails is removed from `runners`, and takes no further
+    part."""
     cells = {
         it.contestant.name: Cell(setting, ranks, size, it.contestant.name, it.contestant.aggregators) for it in runners
     }

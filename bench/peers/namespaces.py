@@ -1,9 +1,9 @@
-"""Hosts on one machine: network namespaces around a bridge, their links shaped in both directions.
+"""Hosts on one machine: network namespaces around a bridge, with links that are shaped in both directions.
 
-MAC addresses are fixed and neighbour entries permanent, so that no ARP falls into a measurement. Links are shaped by
-htb with a bfifo below it, on the host's interface and on its bridge port; the burst is two frames or 125 us of the
-rate, and the queue 4 ms of it, at least 256 KiB, if nobody names a depth. gso_max_size is 0.5 ms of the rate, or one
-segment would overshoot the bucket.
+MAC addresses are fixed and neighbour entries permanent, so that no ARP happens during a measurement. htb with a bfifo
+below it shapes each link, on the host's interface and on its bridge port. The burst is two frames or 125 us of the
+rate. Without a given depth, the queue is 4 ms of the rate, at least 256 KiB. gso_max_size is 0.5 ms of the rate,
+because a longer segment would exceed the bucket.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Host:
     address: str
 
     def enter(self) -> list[str]:
-        """The words before a command that make it run on this host, under its name: Open MPI compares names."""
+        """Returns the words to put before a command so that it runs on this host, under the host's name: Open MPI
+        compares names."""
         return [
             "nsenter",
             f"--net=/run/netns/{self.namespace}",
@@ -61,7 +62,7 @@ class Host:
         ]
 
     def call(self, function: Callable[[], T]) -> T:
-        """Runs a function in a thread of this process that has moved there."""
+        """Runs a function in a thread of this process that has moved to the namespace."""
         outcome: list[T] = []
         failure: list[BaseException] = []
 
@@ -131,7 +132,7 @@ class Network:
         self._remove()
 
     def reshape(self, name: str, rate: float) -> None:
-        """Gives a host with a shaped link another rate, while packets are under way. The queue keeps its bytes."""
+        """Gives a host's shaped link another rate, while packets are under way. The queue keeps its size in bytes."""
         index = list(self.hosts).index(name)
         _reshape(self.hosts[name].namespace, "eth0", rate)
         _reshape(self._switch, f"port{index}", rate)
@@ -188,7 +189,7 @@ def _rate_of_class(rate: float) -> list[str]:
 
 
 def queue_bytes(rate: float, seconds: float | None) -> int:
-    """A queue holds a few frames at least, or nothing would pass."""
+    """A queue must hold at least a few frames; otherwise no frame would pass."""
     if seconds is None:
         return int(max(256 * 1024, rate / 8 * 4e-3))
     return int(max(4 * FRAME_BYTES, rate / 8 * seconds))

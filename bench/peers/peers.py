@@ -46,7 +46,7 @@ class Comparison:
                     self._run_stage(self._variant(setting, control), ranks, control)
 
     def _variant(self, setting: places.Setting, control: str) -> places.Setting:
-        """The setting under a name that says what was chosen for its links."""
+        """Returns the setting with a name that tells the choices for its links."""
         chosen = [control] if control else []
         if setting.hosts and self._options.queue:
             chosen.append(f"queue-{self._options.queue * 1e3:g}ms")
@@ -120,7 +120,7 @@ def compare(options: Namespace) -> int:
 
 
 def verdict(document: dict) -> int:
-    """Returns 1 if a sum was wrong or a contestant failed while it was measured; 77 if nothing could be measured."""
+    """Returns 1 if a sum was wrong or a contestant failed during its measurement; 77 if no measurement was possible."""
     for cell in document["cells"]:
         if cell["failure"]:
             print(f"{cell['setting']}, {cell['ranks']} ranks: {cell['contestant']}: {cell['failure']}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Places in which a cell is measured: this one host, or hosts in network namespaces with shaped links."""
+"""Places in which the bench measures a cell: this one host, or hosts in network namespaces with shaped links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Setting:
     words: str
     link_bits_per_second: float | None = None  # shaped links between hosts; None: one host
     shared_memory: bool = False
-    equal: bool = False  # the aggregators' links are no wider than the ranks'
+    equal: bool = False  # true: the aggregators' links are as wide as the ranks' links
 
     @property
     def hosts(self) -> bool:
@@ -69,8 +69,8 @@ def prepare(
     setting: Setting, ranks: int, aggregator_hosts: list[str], folder: Path, congestion_control: str,
     queue_seconds: float | None = None,
 ) -> Iterator[Place]:  # fmt: skip
-    """`aggregator_hosts` get links as fast as the machine, or, in a setting of equal links, as the ranks'. An empty
-    `congestion_control`: the machine's."""
+    """`aggregator_hosts` get links as fast as the machine, or, in a setting of equal links, links like the ranks'
+    links. With an empty `congestion_control` the machine's congestion control stays."""
     if not setting.hosts:
         yield Place()
         return

@@ -75,7 +75,7 @@ def _finish(axes, cells: list[dict]) -> None:
 
 
 def _legend(panels) -> None:
-    """Draws one legend for all panels, because not every contestant is in each."""
+    """Draws one legend for all panels, because not every contestant is in each panel."""
     entries = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

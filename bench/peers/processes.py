@@ -1,4 +1,4 @@
-"""Processes that end when this one ends, however it ends, and the processor time that they took."""
+"""Processes that end when this process ends, however it ends, and the processor time that they used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
-MARK = "PEERS_RUN"  # every process of a run inherits this variable, so that all of them can be found
+MARK = "PEERS_RUN"  # every process of a run inherits this variable, by which the run finds all of them
 
 
 def new_mark() -> str:
@@ -30,12 +30,12 @@ def marked(mark: str) -> list[int]:
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
         except OSError:
-            continue  # it has ended, or is not ours
+            continue  # it has ended, or belongs to another user
     return found
 
 
 def end_all(mark: str, seconds: float = 10.0) -> None:
-    """Kills what is left of the run, and waits until it is gone."""
+    """Kills the processes of the run that are left, and waits until they are gone."""
     deadline = time.monotonic() + seconds
     while (left := marked(mark)) and time.monotonic() < deadline:
         for process in left:
@@ -51,7 +51,8 @@ def _begin_child() -> None:
 
 
 def spawn(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Starts a process in a session of its own, so that an interrupt reaches this process alone; it ends the others."""
+    """Starts a process in a separate session, so that an interrupt reaches only this process, which then ends the
+    others."""
     with log.open("ab") as out:
         return subprocess.Popen(
             command,
@@ -79,6 +80,7 @@ def cpu_seconds(process: int) -> float:
 
 
 def machine_cpu_seconds() -> float:
-    """Processor time of all processes since the machine started, without interrupts, as shaped links cause those."""
+    """Returns the processor time of all processes since the machine started, without interrupts, because shaped links
+    cause interrupts."""
     user, nice, system, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""A table for the terminal, from the cells as they stand in the JSON file."""
+"""A table for the terminal, from the cells in the JSON file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ def short_size(size: int) -> str:
 
 
 def fastest_peer(cells: Iterable[dict], ours: set[str]) -> float | None:
-    """The least median among the others' in one group of cells."""
+    """Returns the least median of the other contestants in one group of cells."""
     times = [it["seconds"]["median"] for it in cells if it["contestant"] not in ours and "seconds" in it]
     return min(times, default=None)
 
 
 def grouped(cells: list[dict]) -> list[list[dict]]:
-    """Groups cells that can be compared, of one setting, number of ranks and size, in the order in which they came."""
+    """Groups cells that are comparable: with the same setting, number of ranks and size, in the order in which they
+    came."""
     groups: dict[tuple, list[dict]] = {}
     for cell in cells:
         groups.setdefault((cell["setting"], cell["ranks"], cell["bytes"]), []).append(cell)
@@ -53,7 +54,7 @@ def row(cell: dict, peer: float | None) -> list[str]:
     if cell["disturbed_turns"]:
         notes.append(f"{cell['disturbed_turns']} of {len(cell['turns'])} turns disturbed by other load")
     cpu = cell["cpu_seconds_per_gb"]
-    large = cell["bytes"] >= 1 << 16  # below this size, other things than links and processors are the bound
+    large = cell["bytes"] >= 1 << 16  # below this size, neither links nor processors are the bound
     if "memory_seconds" in of and cell["bytes"] >= 1 << 24:  # below this size, caches help
         notes.append(f"{_part(of['memory_seconds'], seconds)} of the memory limit")
     return [

@@ -7,8 +7,8 @@ import statistics
 from dataclasses import dataclass
 
 SAMPLES_MAX = 400
-BATCH_SECONDS = 0.02  # the least length of a sample, where that is allowed, because its first operation may start
-                      # unevenly
+BATCH_SECONDS = 0.02  # least length of a sample, where longer batches are possible, because ranks may start its first
+                      # operation unevenly
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Plan:
 
 
 def batch_max(ranks: int) -> int:
-    """Returns the longest batch. Each allreduce in place multiplies the sum by the number of ranks, and that must stay
-    exact in float32: powers of two only move the exponent; other factors fill the 24 bits of the fraction (sums begin
-    below 61 x ranks)."""
+    """Returns the longest batch. Each allreduce in place multiplies the sum by the number of ranks, and the product
+    must stay exact in float32. Powers of two only change the exponent; other factors fill the 24 bits of the fraction
+    (the first sums are below 61 x ranks)."""
     if ranks & (ranks - 1) == 0:
         return 1 + 100 // max(1, ranks.bit_length() - 1)
     return max(1, int((24 - math.log2(61 * ranks)) / math.log2(ranks)) + 1)

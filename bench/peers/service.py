@@ -1,4 +1,4 @@
-"""Starts Tributary's manager and aggregators at a place, for one tree of a given shape, or with a given number of
+"""Starts Tributary's manager and aggregators at a place, for one tree of a given shape, or for a given number of
 aggregators at one switch.
 
 one level:        root                 two levels:        root
@@ -21,8 +21,8 @@ import processes
 from places import Place, worker
 
 START_SECONDS = 30.0
-# With these rates the planner must find that every switch reduces what comes from below: an uplink carries one rank's
-# traffic, and an aggregator's own link never decides.
+# With these rates the planner must find that every switch reduces the traffic from below: an uplink carries the traffic
+# of one rank, and an aggregator's own link is never the bound.
 _RANK_RATE, _AGGREGATOR_RATE = "100Gbit/s", "200Tbit/s"
 
 
@@ -31,7 +31,7 @@ class ServiceError(Exception):
 
 
 def hosts_of(levels: int) -> list[str]:
-    """The root's host is first; the manager runs there, too."""
+    """The root's host is first; the manager also runs there."""
     return [f"tree{levels}-root", *(f"tree{levels}-leaf-{leaf}" for leaf in range(2 if levels == 2 else 0))]
 
 
@@ -50,7 +50,8 @@ def equal_topology(ranks: int, aggregators: int, bits_per_second: float) -> str:
 
 
 def topology(ranks: int, levels: int, bits_per_second: float | None = None) -> str:
-    """Returns YAML for the manager. The rate of the ranks' links tells it how much must be in flight."""
+    """Returns YAML for the manager. From the rate of the ranks' links the manager computes how many bytes must be in
+    flight."""
     rank_rate = f"{bits_per_second / 1e6:.0f}Mbit/s" if bits_per_second else _RANK_RATE
     root, *leaves = hosts_of(levels)
     at_rank = [f"switch-{leaf}" for leaf in range(len(leaves))] or ["switch-root"]
@@ -146,12 +147,12 @@ class Service:
         return [it.pid for name, it in self._daemons.items() if name != "manager"]
 
     def kill(self, host: str) -> None:
-        """Kills the aggregator of this host, without a chance to take leave."""
+        """Kills the aggregator of this host, so that it cannot tell the manager."""
         self._daemons[host].kill()
         self._daemons[host].wait()
 
     def stop(self) -> None:
-        """Stops the aggregators first, so that they can take leave of their manager."""
+        """Stops the aggregators first, so that they can tell their manager that they end."""
         for name in sorted(self._daemons, key=lambda it: it == "manager"):
             self._daemons[name].terminate()
             try:

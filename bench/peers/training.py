@@ -54,12 +54,13 @@ def contestants_with(model: list[str]) -> list[Contestant]:
 
 @dataclass
 class Course:
-    """One contestant's training, turn by turn."""
+    """The training of one contestant, turn by turn."""
 
     turns: list[figures.Turn] = field(default_factory=list)
     failure: str = ""
-    difference: float | None = None  # difference from the first contestant's parameters in the end, relative to these
-    difference_of_change: float | None = None  # the same difference, relative to what training has changed
+    difference: float | None = None  # difference from the first contestant's parameters at the end, relative to these
+                                     # parameters
+    difference_of_change: float | None = None  # the same difference, relative to the change by the training
 
 
 class Training:
@@ -72,7 +73,7 @@ class Training:
         self.compute: list[figures.Turn] = []
 
     def why_not(self) -> str:
-        """Returns the reason why nothing can be measured here; empty if it can."""
+        """Returns the reason why no measurement is possible here; empty if it is possible."""
         if self._setting.hosts and (why := namespaces.why_not()):
             return why
         if not self._python.exists():
@@ -103,7 +104,7 @@ class Training:
             self._train(runners)
 
     def _each(self, runners: list[Running], work) -> None:
-        """Runs one alternation. A contestant that fails leaves `runners`, and takes no further part."""
+        """Runs one alternation. A contestant that fails is removed from `runners`, and takes no further part."""
         for running in list(runners):
             course = self.courses[running.contestant.name]
             try:
@@ -115,10 +116,10 @@ class Training:
 
     def _train(self, runners: list[Running]) -> None:
         steps = self._options.steps
-        # A first step opens connections, and DistributedDataParallel orders its buckets by it.
+        # The first step opens connections, and DistributedDataParallel orders its buckets by this step.
         self._each(runners, lambda running, _: self._turn(running, "train", 1))
         for alternation in range(self._options.alternations):
-            if runners:  # all have the same model, so they also take turns in computing alone
+            if runners:  # all contestants have the same model, so they also take turns in steps without reductions
                 computing = [runners[alternation % len(runners)]]
                 self._each(computing, lambda running, _: self.compute.append(self._turn(running, "compute", steps)))
             self._each(runners, lambda running, course: course.turns.append(self._turn(running, "train", steps)))
@@ -186,7 +187,7 @@ class Training:
         }
 
     def verdict(self) -> int:
-        """Returns 1 if a contestant failed or parameters differed; 77 if nothing was measured."""
+        """Returns 1 if a contestant failed or parameters differed; 77 if no measurement was made."""
         if any(it.failure for it in self.courses.values()):
             return 1
         return 0 if any(it.turns for it in self.courses.values()) else 77

@@ -1,4 +1,4 @@
-"""Turns what the ranks of a training report into its table."""
+"""Makes a table from the reports of a training's ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import limits
 import report
 import samples
 
-DIFFERENCE_MAX = 1e-4  # greatest difference between two backends' parameters, relative to these
+DIFFERENCE_MAX = 1e-4  # greatest allowed difference between two backends' parameters, relative to the parameters
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Turn:
-    """The steps of all ranks of one contestant in one alternation; times are seconds of one step."""
+    """The steps of all ranks of one contestant in one alternation; times are seconds per step."""
 
     seconds: float  # time of the slowest rank
     forward_seconds: float  # these three are means over the ranks
@@ -61,7 +61,7 @@ class Turn:
 
 
 def why_wrong(answers: list[Answer], path: str) -> str:
-    """Returns the reason why these answers are not those of one training over `path`; empty if they are."""
+    """Returns the reason why these answers cannot come from one training over `path`; empty if they can."""
     if digests := {it.digest for it in answers} - {answers[0].digest}:
         return f"the ranks' parameters differ: {len(digests) + 1} different sets on {len(answers)} ranks"
     if others := {it.path for it in answers} - {path}:
@@ -76,7 +76,7 @@ def parameters(layers: int, width: int, characters: int) -> int:
 
 
 def communication_limit(gradient_bytes: int, ranks: int, rate: float | None, tree: bool) -> float | None:
-    """Seconds that the gradients need on links of this rate, in a tree or among the ranks alone."""
+    """Returns the seconds that the gradients need on links of this rate, in a tree or only between the ranks."""
     if rate is None:
         return None
     factor = 1.0 if tree else limits.ring_factor(ranks)
@@ -84,8 +84,9 @@ def communication_limit(gradient_bytes: int, ranks: int, rate: float | None, tre
 
 
 def step_limit(compute: list[Turn], communication: float | None) -> float:
-    """Time of a step if only the link bounds the reduction: no gradient exists before the forward pass has
-    ended, the optimizer needs them all, and all that the backward pass computes is hidden (or the other way round)."""
+    """Returns the time of a step if only the link bounds the reduction. No gradient exists before the end of the
+    forward pass, and the optimizer needs all gradients. The backward pass and the reduction run at the same time, so
+    the longer of the two counts."""
 
     def median(name: str) -> float:
         return samples.spread([getattr(it, name) for it in compute]).median

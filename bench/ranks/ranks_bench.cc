@@ -1,6 +1,6 @@
-// Runs many real ranks on one machine. Measures how long they take to meet, to reduce and to exchange all with all, and
-// what memory and descriptors each has. It forks one process for each rank; the environment chooses transports
-// (TRIBUTARY_LOCAL=off: TCP, as between hosts) and the manager.
+// Runs many real ranks on one machine. Measures the time to meet, to reduce and to exchange data between all pairs, and
+// the memory and the number of descriptors of each rank. It forks one process for each rank; the environment chooses
+// transports (TRIBUTARY_LOCAL=off: TCP, as between hosts) and the manager.
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

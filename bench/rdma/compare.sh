@@ -3,10 +3,11 @@
 #   tests/rdma/rdma-vm --hosts 4 --memory 3072 -- bench/rdma/compare.sh build/release
 # On a machine with RDMA devices of its own, without the virtual machine: RDMA_HOSTS="ADDRESS ADDRESS" bench/rdma/compare.sh BUILD
 #
-# To read the figures: in the virtual machine the processors do the devices' work, and every byte that moves anywhere
-# costs the same few cores. A tree of 4 ranks under 2 leaves under a root moves a tensor over 6 links, up and down: 12
-# times its size; ib_write_bw moves it once. So the bound is ib_write_bw / 12 there, and ib_write_bw itself where links
-# are independent. The latency's bound is 2 x depth x ib_write_lat, with as many cores as processes.
+# How to read the figures: in the virtual machine the processors do the devices' work, and every byte that moves costs
+# time of the same few cores. A tree with 4 ranks, 2 leaves and a root moves a tensor over 6 links, up and down, which
+# is 12 times its size; ib_write_bw moves it once. So in the virtual machine the bound is ib_write_bw / 12. Where links
+# are independent, it is ib_write_bw itself. The bound of the latency is 2 x depth x ib_write_lat, with as many cores as
+# processes.
 set -euo pipefail
 program=$(realpath "$1")/client/cli/tributary
 export TRIBUTARY_TRANSPORT=verbs TRIBUTARY_LOCAL=off TRIBUTARY_PATH=in-network

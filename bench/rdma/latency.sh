@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Shows where the time of an 8-byte all-reduce over RDMA goes when processes share processors: by number of links and
-# levels, beside ib_write_lat alone and with two busy loops, and with what the processors did meanwhile.
+# Shows the parts of the time of an 8-byte all-reduce over RDMA when processes share processors: by number of links and
+# levels, beside ib_write_lat alone and with two busy loops, and with the work of the processors during the run.
 #   tests/rdma/rdma-vm --hosts 4 --memory 3500 -- bench/rdma/latency.sh build/release
 # On a machine with RDMA devices of its own: RDMA_HOSTS="ADDRESS ADDRESS" bench/rdma/latency.sh BUILD
 #
-# An all-reduce over a tree of L links is 2 L messages. If processors are few, their work is the bound, and the time is
-# that of 2 L messages; if each process has a processor, it is that of 2 x depth.
+# An all-reduce over a tree of L links sends 2 L messages. If processors are few, their work is the bound, and the
+# all-reduce takes the time of 2 L messages. If each process has a processor, it takes the time of 2 x depth messages.
 set -euo pipefail
 program=$(realpath "$1")/client/cli/tributary
 export TRIBUTARY_TRANSPORT=verbs TRIBUTARY_LOCAL=off

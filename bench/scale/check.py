@@ -3,7 +3,8 @@
 
 bench/scale/check.py [--quick] [--build FOLDER]
 
-The trees are planned by a real manager. --quick checks 64 ranks alone, and fails where the two differ by more than a tenth.
+A real manager plans the trees. --quick checks only 64 ranks, and fails if the two simulators differ by more than a
+tenth.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def cells(quick: bool) -> list[tuple[Fabric, str, int]]:
 
 
 def late_ranks(tools: Programs, hop: float) -> None:
-    """Lets one rank begin late, so that the others wait, and shows whether any way makes up for some of that."""
+    """Lets one rank begin late, so that the other ranks wait, and shows whether any way saves a part of this time."""
     with Manager(tools.build, SMALL) as manager:
         plan = manager.plan([f"node-[0-{SMALL.ranks - 1}]"])
     print("\n| 64 ranks, 16 MiB, one begins late by | tree ends after its begin by | ring |\n|---:|---:|---:|")

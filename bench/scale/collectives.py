@@ -1,4 +1,5 @@
-"""Simulates one allreduce of a group, or of several groups at once, by every way; the trees are those that the manager planned."""
+"""Simulates one allreduce of a group, or of several groups at once, by every way, over the trees that the manager
+planned."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ BETWEEN_RANKS = ("ring", "double tree", "halving-doubling")
 
 @dataclass(frozen=True)
 class Programs:
-    build: Path  # of the project
+    build: Path  # root folder of the project
     simulators: Path
 
     def run(self, scenario: Scenario) -> list[float]:
@@ -26,7 +27,7 @@ class Programs:
         return [float(it) for it in answer.stdout.split()]
 
     def ways(self, ranks: int, size: int, plan: dict) -> list[Way]:
-        """The ways of the client's cost model, the quickest first."""
+        """Returns the ways of the client's cost model, the quickest first."""
         if not plan["trees"]:
             return []
         rates = plan["rates"]
@@ -43,8 +44,8 @@ class Programs:
 class Way:
     path: str
     algorithm: str
-    share: float  # of the trees, in a split
-    seconds: float  # as the cost model estimates
+    share: float  # share of the trees, in a split operation
+    seconds: float  # estimate of the cost model
 
     @property
     def on_trees(self) -> float:
@@ -80,7 +81,7 @@ class Group:
         return len(self.members)
 
     def start(self, scenario: Scenario, way: Way, size: float) -> list[int]:
-        """Adds the flows of one allreduce, and returns those whose end is the allreduce's."""
+        """Adds the flows of one allreduce, and returns the flows whose end is the end of the allreduce."""
         flows = []
         if way.on_trees > 0:
             flows += self.start_lanes(scenario, size * way.on_trees)
@@ -111,7 +112,8 @@ class Group:
         return [scenario.flow(size * rounds / self.ranks, rounds * self.hop, counts[0])]
 
     def _doubling(self, scenario: Scenario, algorithm: str, size: float) -> list[int]:
-        """Halving-doubling: half of the vector with the nearest rank first, and all again on the way back."""
+        """Adds the flows of halving-doubling: first half of the vector with the nearest rank, and so on; then the same
+        on the way back."""
         distances = [1 << it for it in range(self.ranks.bit_length() - 1)]
         steps = self._counts("exchange", lambda: [self.links.exchange(self.members, it) for it in distances])
         after = -1
@@ -128,12 +130,14 @@ class Group:
         return self._between[name]
 
     def heir_of_lanes(self, scenario: Scenario) -> int:
-        """A ring's flow for the rest of a lane: for each byte left, as much as a ring carries for one byte."""
+        """Adds a ring's flow for the rest of a lane: for each byte that is left, as many bytes as a ring carries for
+        one byte."""
         counts = self._counts("ring", lambda: [self.links.ring(self.members)])
         return scenario.flow(2 * (self.ranks - 1) / self.ranks, 0, counts[0])
 
 
 def bound_seconds(fabric: Fabric, ranks: int, size: float) -> float:
-    """The least time of any division between trees and ring, if only the hosts' links count (Jiang et al., OSDI 2020)."""
+    """Returns the least time of all divisions between trees and ring, if only the hosts' links count (Jiang et al.,
+    OSDI 2020)."""
     rho = 2 * (ranks - 1) / ranks
     return 8 * size / fabric.rate * rho / (1 + fabric.part_on_trees * (rho - 1))

@@ -1,4 +1,5 @@
-"""A cluster to plan for: ranks' hosts in racks, aggregators in the same racks, and one uplink a rack to a core that never is a bound."""
+"""A cluster for the planner: ranks' hosts in racks, aggregators in the same racks, and one uplink per rack to a core
+that is never a bound."""
 
 from __future__ import annotations
 
@@ -24,20 +25,22 @@ class Fabric:
 
     @property
     def uplink_rate(self) -> float:
-        """Non-blocking means that all hosts of a rack, the aggregators' too, may send out of it at full rate."""
+        """Non-blocking means that all hosts of a rack, also the aggregators' hosts, may send out of the rack at full
+        rate."""
         inside = self.rack * self.rate + self.aggregators / self.racks * self.aggregator_rate
         return inside / self.oversubscription
 
     @property
     def part_on_trees(self) -> float:
-        """Sum of the aggregators' links over the sum of the ranks' links: c in docs/performance.md."""
+        """Returns the sum of the aggregators' link rates divided by the sum of the ranks' link rates: c in
+        docs/performance.md."""
         return min(1.0, self.aggregators * self.aggregator_rate / (self.ranks * self.rate))
 
     def rack_of_rank(self, rank: int) -> int:
         return rank // self.rack
 
     def rack_of_aggregator(self, aggregator: int) -> int:
-        """Aggregators are dealt to the racks in turn, so that few of them stand in different racks."""
+        """Deals aggregators to the racks in turn, so that a few aggregators are in different racks."""
         return aggregator % self.racks
 
     def rank_host(self, rank: int) -> str:
@@ -47,7 +50,7 @@ class Fabric:
         return f"agg-{aggregator}"
 
     def topology(self) -> str:
-        """The manager's YAML."""
+        """Returns the topology as YAML for the manager."""
         racks = self.racks
         lines = [
             "fabric: fat-tree",

@@ -1,5 +1,6 @@
 // Simulates coupled flows on SimGrid: a lane of a tree, or a ring, is one flow over all links that it uses, because its
-// segments or rounds keep all its edges at one pace. SimGrid shares the links between the flows of each moment.
+// segments or rounds keep all its edges at one pace. SimGrid shares each link between the flows that use it at the same
+// time.
 //
 //   flow_sim < SCENARIO     prints for each flow the second at which it ended, in the order of the scenario
 //
@@ -31,7 +32,7 @@ struct Flow {
   int heir = -1;
   bool is_heir = false;
   double ended_at = 0;
-  double left_bytes = 0;  // where it was stopped
+  double left_bytes = 0;  // bytes that were left when the flow was stopped
   s4u::Host* from = nullptr;
   s4u::Host* to = nullptr;
   std::vector<s4u::LinkInRoute> links;
@@ -92,7 +93,7 @@ std::vector<Flow> read(s4u::NetZone& zone, std::istream& input) {
   return flows;
 }
 
-/// Carries the flow's bytes. Returns those that are left if the flow is stopped before its end.
+/// Carries the flow's bytes. Returns the bytes that are left if the flow is stopped before its end.
 double carry(const Flow& flow, double bytes) {
   if (bytes < 1) return 0;
   auto comm = s4u::Comm::sendto_init(flow.from, flow.to)->set_payload_size(static_cast<std::uint64_t>(bytes));
@@ -113,7 +114,7 @@ void live(std::vector<Flow>& flows, Flow& flow) {
   if (flow.after >= 0) {
     Flow& before = flows[static_cast<std::size_t>(flow.after)];
     before.ended->acquire();
-    before.ended->release();  // for others that wait
+    before.ended->release();  // for other flows that wait
     if (flow.is_heir) bytes *= before.left_bytes;
   }
   if (flow.wait > 0) s4u::this_actor::sleep_for(flow.wait);

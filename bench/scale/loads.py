@@ -1,6 +1,6 @@
-"""Turns collectives into the coupled flows of flow_sim: how often a byte of each goes over each link.
+"""Turns collectives into the coupled flows of flow_sim: how often a byte of each collective goes over each link.
 
-Each collective here sends over every link as much in one direction as in the other, so a link stands for both of its directions.
+Each collective here sends equally much in both directions of every link, so a link stands for both directions.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ Counts = numpy.ndarray
 
 @dataclass
 class Lane:
-    """A tree as it was planned."""
+    """A tree of the manager's plan."""
 
     counts: Counts
     levels: int
-    round_trip_seconds: float  # of a segment that finds all links idle
+    round_trip_seconds: float  # time of a segment that finds all links idle
     aggregators: frozenset[int]
 
 
 class Links:
-    """All links of a fabric: those of the ranks' hosts come first, then the aggregators', then the racks' uplinks."""
+    """All links of a fabric: first the links of the ranks' hosts, then those of the aggregators, then the racks'
+    uplinks."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
@@ -47,7 +48,7 @@ class Links:
             counts[self._uplinks :] += numpy.bincount(ends, minlength=self.fabric.racks).astype(numpy.int32)
 
     def edges(self, ranks: numpy.ndarray, others: numpy.ndarray) -> Counts:
-        """Edges between ranks, each with a byte in each direction."""
+        """Adds edges between ranks, each with a byte in each direction."""
         counts = self.none()
         for ends in (ranks, others):
             counts[: self.fabric.ranks] += numpy.bincount(ends, minlength=self.fabric.ranks).astype(numpy.int32)
@@ -55,7 +56,8 @@ class Links:
         return counts
 
     def ring(self, members: numpy.ndarray) -> Counts:
-        """Edges of one direction: a host and a rack receive from one neighbour what they send to the other."""
+        """Adds edges of one direction: a host and a rack receive from one neighbour as much as they send to the other
+        neighbour."""
         following = numpy.roll(members, -1)
         counts = self.none()
         counts[members] = 1
@@ -71,7 +73,8 @@ class Links:
         fabric = self.fabric
 
         def add(node: dict) -> float:
-            """Adds the node with all below it, and returns the seconds that a segment takes from the ranks through this node."""
+            """Adds the node with all nodes and ranks below it, and returns the seconds that a segment takes from the
+            ranks through this node."""
             aggregator = int(node["aggregator"][2:])
             used.add(aggregator)
             children = node["children"]
@@ -114,7 +117,8 @@ class Links:
 
 
 def binary_tree_parents(ranks: int) -> numpy.ndarray:
-    """The parent of each rank in an in-order binary tree over them; the root, rank 0, has one child and no parent."""
+    """Returns the parent of each rank in an in-order binary tree over the ranks; the root, rank 0, has one child and no
+    parent."""
     parents = numpy.full(ranks, -1)
     for rank in range(1, ranks):
         bit = rank & -rank

@@ -1,4 +1,4 @@
-"""A real tributary-manager on loopback, with aggregators that register as real ones do and then do nothing."""
+"""A real tributary-manager on loopback, with stand-ins for aggregators, which only register."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = "aggregator_lease: 1h\ngroup_lease: 1h\nrequest_limit: 10min\nlog_lev
 
 
 class Manager:
-    """Use it in a `with`: the process and its folder are gone after it."""
+    """Use it in a `with` statement, which removes the process and its folder at its end."""
 
     def __init__(self, build: Path, fabric: Fabric, dead: frozenset[int] = frozenset()) -> None:
         self._build = build
@@ -86,7 +86,7 @@ class Manager:
         connection.close()
 
     def plan(self, hosts: list[str]) -> dict:
-        """Runs `tributary plan -o json` for a group whose lanes are left to the manager."""
+        """Runs `tributary plan -o json` for a group; the manager chooses the number of lanes."""
         command = [
             str(self._build / "client/cli/tributary"), "plan", *hosts, "--manager", f"http://127.0.0.1:{self.port}",
             "--token-file", str(self.job_token_file), "--time-limit", "600", "-o", "json",
@@ -94,7 +94,7 @@ class Manager:
         return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     def reserve(self, job: str, hosts: list[str]) -> dict:
-        """Asks for a group as rank 0 of a job does, and returns its trees: later plans count its load."""
+        """Asks for a group like rank 0 of a job, and returns the group's trees: later plans count its load."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         group = self._call(connection, "POST", "/v1/groups", self._job_token, {"job": job, "ranks": hosts, "lanes": 0})
         details = self._call(connection, "GET", f"/v1/groups/{group['group']}", self._job_token, None)

@@ -12,7 +12,7 @@ PEERS = ("ring", "double tree", "halving-doubling")
 
 
 def read(path: Path) -> dict[str, list[dict]]:
-    """The cells of each task that is done."""
+    """Returns the cells of each task that has ended."""
     if not path.exists():
         return {}
     lines = [json.loads(it) for it in path.read_text(encoding="utf-8").splitlines()]
@@ -28,7 +28,7 @@ def part_on_trees(cell: dict) -> float:
 
 
 def trees_reached(cell: dict) -> float:
-    """The rate of the planned trees over what the aggregators' links carry in the best case."""
+    """Returns the rate of the planned trees divided by the greatest rate that the aggregators' links allow."""
     return cell["rates"]["trees"] / (part_on_trees(cell) * cell["rate"])
 
 
@@ -157,7 +157,7 @@ def together(cells: list[dict]) -> str:
 
 
 def sound(cells: list[dict]) -> str:
-    """How far the plans and the estimates are from what is possible and from what was simulated."""
+    """Compares the plans with the best possible rates, and the estimates with the simulated times."""
     of_size = healthy(cells, 256 * MIB)
     percent = lambda it: f"{100 * it:.0f} %"  # noqa: E731
     rows = []

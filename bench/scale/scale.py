@@ -1,4 +1,5 @@
-"""Runs the cells of the study, several at a time, and keeps each as a line of JSON; a run that is started again goes on."""
+"""Runs the cells of the study, several at a time, and keeps each as a line of JSON; a repeated run continues with the
+missing cells."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from study import MIB, Study, programs
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (MIB, 25 * MIB, 256 * MIB)
 RACKS = (32, 128, 512, 1024)
-# Ranks for each aggregator, and the rate of its link, where a rank's is 100 Gbit/s.
+# Ranks for each aggregator, and the rate of the aggregator's link, if a rank's link has 100 Gbit/s.
 FEW_WIDE, MANY_EQUAL, MANY_WIDE, MOST_WIDE = (32, 400e9), (8, 100e9), (8, 400e9), (4, 400e9)
 ALL = (FEW_WIDE, MANY_EQUAL, MANY_WIDE, MOST_WIDE)
 
@@ -50,7 +51,7 @@ def base_tasks() -> list[Task]:
         wanted += [fabric(4096, rack, over, it) for over in (1, 2, 4) for it in (MANY_EQUAL, MANY_WIDE)]
         wanted += [fabric(ranks, rack, over, MANY_WIDE) for ranks in (16384, 32768) for over in (1, 4)]
     wanted += [fabric(ranks, 128, 1, it) for ranks in (4096, 16384, 32768) for it in ALL]
-    # One aggregator a rack, which in racks of more than 64 cannot take all ranks as children.
+    # One aggregator per rack, which in racks of more than 64 ranks cannot have all ranks as children.
     wanted += [Fabric(1024, rack, rack, 1, aggregator_rate=400e9) for rack in (128, 512)]
     return [Task("alone", it) for it in dict.fromkeys(wanted)]
 
@@ -91,7 +92,7 @@ def carry_out(study: Study, task: Task) -> tuple[str, list[dict]]:
 
 
 def end_on_signals() -> None:
-    """Makes signals exceptions, so that each process ends the manager that it has started."""
+    """Turns signals into exceptions, so that each process ends the manager that it has started."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda it, _: sys.exit(128 + it))
 

@@ -1,12 +1,12 @@
 // Simulates one allreduce on SimGrid's flow model: every host has one link in each direction, and all links meet at one
-// switch that never is the bound. SimGrid shares the links between the flows of a moment; this program does the rest:
-// segments, windows, lanes, and rounds.
+// switch that is never the bound. SimGrid shares each link between the flows that use it at the same time; this program
+// simulates segments, windows, lanes, and rounds.
 //
 //   scale_sim PATH RANKS AGGREGATORS RATE AGGREGATOR_RATE BYTES SEGMENT WINDOW HOP PROCESSOR
 //
-// PATH is ring, tree or split; rates are bits per second, WINDOW is the bytes in flight for each child of a lane that
-// is alone, and HOP is seconds. PROCESSOR is the time in seconds for which a byte keeps one of two cores busy at each
-// of its ends; 0: processors are no bound. Prints the seconds that the slowest rank took.
+// PATH is ring, tree or split; rates are bits per second. WINDOW is the number of bytes in flight for each child of a
+// single lane; more lanes divide it. HOP is in seconds. PROCESSOR is the time in seconds for which a byte keeps one of
+// two cores busy at each of its ends; 0: processors are not a bound. Prints the seconds that the slowest rank took.
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>
@@ -76,7 +76,8 @@ void start_rings(const Setting& setting, double bytes, const Hosts& ranks, Strea
   }
 }
 
-/// Segments in flight for each child of a lane, as window_at() in tree-manager/planner/flight.h divides them.
+/// Segments in flight for each child of a lane, divided in the same way as in window_at() of
+/// tree-manager/planner/flight.h.
 unsigned window_of_lane(const Setting& setting) {
   const double alone = std::max(1.0, setting.window_bytes / setting.segment_bytes);
   const unsigned lanes = setting.aggregators;
@@ -115,7 +116,8 @@ void start_lane(const Setting& setting, unsigned segments, s4u::Host* aggregator
   });
 }
 
-/// The division that is best on links alone (docs/performance.md, "split"): part of the bytes that the trees carry.
+/// The part of the bytes that the trees carry in the division that is best for the links (docs/performance.md,
+/// "split").
 double tree_share(const Setting& setting) {
   if (setting.path == "tree") return 1;
   if (setting.path == "ring" || setting.aggregators == 0) return 0;

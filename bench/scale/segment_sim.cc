@@ -1,5 +1,5 @@
-// Simulates planned trees, or a ring, segment by segment and hop by hop on SimGrid: the check of flow_sim, which knows
-// neither.
+// Simulates planned trees, or a ring, segment by segment and hop by hop on SimGrid. It checks flow_sim, which simulates
+// neither segments nor hops.
 //
 //   segment_sim HOP < SCENARIO     prints the seconds that the slowest rank took
 //
@@ -56,7 +56,7 @@ struct Lane {
   std::exit(64);
 }
 
-/// Racks, each a switch with its hosts, below one switch that never is a bound.
+/// Racks, which each are a switch with its hosts, below one switch that is never a bound.
 class Cluster {
  public:
   void add_rack(double bits_per_second) {
@@ -227,7 +227,7 @@ class Scenario {
 
   double hop_seconds_;
   Cluster cluster_;
-  std::unordered_map<const s4u::Host*, double> begins_at_;  // 0 for the others
+  std::unordered_map<const s4u::Host*, double> begins_at_;  // 0 for hosts that are not listed
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<Stream>> streams_;
 };

@@ -1,30 +1,30 @@
 #pragma once
-// The model of the network, and one direction of a TCP connection: all simulators use them.
+// The model of the network, and one direction of a TCP connection, for all simulators.
 #include <cstdint>
 #include <deque>
 #include <simgrid/s4u.hpp>
 
 namespace s4u = simgrid::s4u;
 
-/// Chooses the plain flow model: flows share a link equally, whatever their round trips, and do not slow down those in
-/// the other direction.
+/// Chooses the plain flow model: flows share a link equally, with any round trips, and do not slow down flows in the
+/// other direction.
 inline void use_plain_shares() {
   s4u::Engine::set_config("network/model:CM02");
   s4u::Engine::set_config("network/crosstraffic:0");
   s4u::Engine::set_config("network/TCP-gamma:0");
-  // Hundreds of thousands of actors, each with a shallow stack, in KiB. Guard pages would be more mappings than Linux
-  // allows.
+  // Size of each actor's stack, in KiB; it is small because the simulation has hundreds of thousands of actors. With
+  // guard pages they would need more mappings than Linux allows.
   s4u::Engine::set_config("contexts/stack-size:32");
   s4u::Engine::set_config("contexts/guard-size:0");
 }
 
-/// A computer whose cores carry all processes.
+/// A computer whose cores run all processes.
 class Machine {
  public:
   Machine(s4u::Host* cores, double seconds_per_byte)
       : cores_(cores), flops_per_byte_(seconds_per_byte * cores->get_speed()) {}
 
-  /// Begins to work off bytes, on one core at a time.
+  /// Begins to process bytes, on one core at a time.
   s4u::ExecPtr work(double bytes) {
     auto work = s4u::Exec::init()->set_flops_amount(bytes * flops_per_byte_)->set_host(cores_);
     work->start();
@@ -39,7 +39,7 @@ class Machine {
 /// One direction of a TCP connection: messages arrive in the order in which they were sent, one after the other.
 class Stream {
  public:
-  /// Without a machine, sending and receiving cost no processor time.
+  /// If no machine is given, sending and receiving cost no processor time.
   Stream(s4u::Host* from, s4u::Host* to, double hop_seconds, Machine* machine = nullptr)
       : from_(from), to_(to), hop_seconds_(hop_seconds), machine_(machine) {
     s4u::Actor::create("stream", from, [this] { carry(); })->daemonize();
@@ -64,7 +64,7 @@ class Stream {
       to_send_->acquire();
       const double bytes = unsent_.front();
       unsent_.pop_front();
-      // Both ends work while the bytes pass.
+      // Both ends use their processors while the bytes pass.
       const s4u::ExecPtr work = machine_ == nullptr ? nullptr : machine_->work(2 * bytes);
       s4u::Comm::sendto(from_, to_, static_cast<std::uint64_t>(bytes));
       if (work != nullptr) work->wait();

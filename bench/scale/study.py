@@ -1,4 +1,4 @@
-"""The cells of the study: each simulates, and returns plain values, for JSON."""
+"""The cells of the study: each simulates, and returns plain values for JSON."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ class Study:
         return cells
 
     def dies(self, fabric: Fabric, size: int) -> list[dict]:
-        """The aggregator in most lanes dies when half of the time is over; its lanes' rest goes between the ranks after a pause."""
+        """The aggregator in most lanes dies when half of the time is over; after a pause the rest of its lanes goes
+        between the ranks."""
         with Manager(self.programs.build, fabric) as manager:
             plan = manager.plan([f"node-[0-{fabric.ranks - 1}]"])
         group = Group(Links(fabric), numpy.arange(fabric.ranks), plan, self.hop)
@@ -89,7 +90,8 @@ class Study:
         }]  # fmt: skip
 
     def together(self, fabric: Fabric, jobs: int, spread: bool, size: int) -> list[dict]:
-        """Jobs of equal size reduce at once. Each asks the manager in turn, as real jobs do, so later ones see the load of those before."""
+        """Jobs of equal size reduce at once. Like real jobs, they ask the manager in turn, so later plans count the
+        load of earlier jobs."""
         links = Links(fabric)
         each = fabric.ranks // jobs
         groups = []
@@ -111,7 +113,7 @@ class Study:
         return [cell]
 
     def _best_share(self, groups: list[Group], size: int) -> tuple[float, list[float]]:
-        """The share of the trees with which the jobs end first, if all jobs have the same share."""
+        """Returns the share of the trees with which the jobs end earliest, if all jobs have the same share."""
         tried = []
         for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
             way = Way("split", "halving_doubling", share, 0)

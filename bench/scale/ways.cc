@@ -1,9 +1,10 @@
-// Prints how the client's cost model ranks the ways of an allreduce over planned trees, the quickest first: path,
-// algorithm between the ranks, the trees' share, seconds. bench/scale/run simulates the first.
+// Prints the ways of an allreduce over planned trees in the order of the client's cost model, the quickest first: path,
+// algorithm between the ranks, the trees' share, seconds. bench/scale/run simulates the first way.
 //
 //   scale_ways RANKS BYTES LINKS TREES RING LANES LEVELS SEGMENT_BYTES
 //
-// LINKS, TREES and RING are the plan's rates in bits per second. Processors are left out, as in the simulation.
+// LINKS, TREES and RING are the plan's rates in bits per second. Like the simulation, the program leaves out
+// processors.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Measures within one host, over TCP on loopback (shm:0) and through shared memory (shm:1), with one transport and
-// thread on each side: the bytes a second in segments, and the time of a small frame there and back.
+// Measures the bytes a second in segments, and the time of a small frame there and back, within one host: over TCP on
+// loopback (shm:0) and through shared memory (shm:1), with one transport and thread on each side.
 #include <benchmark/benchmark.h>
 
 #include "bench/transport/loopback.h"

@@ -1,5 +1,5 @@
 #pragma once
-// Two ends of one channel over loopback, a transport and a thread on each side.
+// Two ends of one channel over loopback, with a transport and a thread on each side.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline std::vector<std::byte> pattern(std::size_t bytes) {
   return filled;
 }
 
-/// Takes frames into one place, and sends each back if asked to.
+/// Receives all frames into one place, and sends each back if the settings say so.
 class Receiver : public ChannelHandler, public Acceptor {
  public:
   Receiver(std::size_t payload_bytes, bool echoes)
@@ -68,7 +68,7 @@ class Sender : public ChannelHandler {
   std::vector<std::byte> place_;
 };
 
-/// The other side, on a thread of its own.
+/// The other side, on a separate thread.
 template <class Transport, class Settings>
 class Server {
  public:
@@ -90,8 +90,8 @@ class Server {
 
 constexpr std::uint64_t kWindow = 32;  // frames in the queue
 
-/// Sends one stream of frames, as many at once as the window allows, and sets the bytes of payload a second. `then`
-/// sees the transport and the channel when all is sent.
+/// Sends one stream of frames, as many at once as the window allows, and reports the bytes of payload a second. It
+/// calls `then` with the transport and the channel when all frames are sent.
 template <class T, class Settings, class Then>
 void run_stream(benchmark::State& state, std::size_t bytes, const Settings& settings, Then then) {
   Server<T, Settings> server(bytes, false, settings);
@@ -110,7 +110,7 @@ void run_stream(benchmark::State& state, std::size_t bytes, const Settings& sett
   then(transport, *channel);
 }
 
-/// Sends one frame at a time, there and back.
+/// Sends one frame at a time, and waits until it has come back.
 template <class T, class Settings>
 void run_round_trips(benchmark::State& state, std::size_t bytes, const Settings& settings) {
   Server<T, Settings> server(bytes, true, settings);

@@ -1,5 +1,5 @@
 // The yardsticks of scripts/bench-check: plain system calls that move as many bytes as the transports' frames, and
-// copies in memory. Nothing here is Tributary's own code, so a ratio to these rates survives a change of machine.
+// copies in memory. They use no code of Tributary, so a ratio to these rates stays the same on another machine.
 #include <arpa/inet.h>
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ bool read_all(int descriptor, std::byte* to, std::size_t bytes) {
   return true;
 }
 
-/// Two ends of one stream: each end reads from and writes to a descriptor of its own, or one for both.
+/// Two ends of one stream: each end has one descriptor to read and one to write, or one descriptor for both.
 struct Ends {
   int near_read, near_write, far_read, far_write;
 };
@@ -80,7 +80,7 @@ Ends pipe_ends() {
   return {down[0], up[1], up[0], down[1]};
 }
 
-/// Runs the far end on a thread of its own until the near end closes.
+/// Runs the far end on a separate thread until the near end closes.
 template <class Near>
 void run_pair(const Ends& ends, std::size_t bytes, bool echoes, Near near) {
   std::jthread far([ends, bytes, echoes] {

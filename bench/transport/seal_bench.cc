@@ -1,5 +1,5 @@
-// Measures what authentication and encryption cost, and what a checksum costs: makes and verifies one packet in a
-// core's cache.
+// Measures the cost of authentication, of encryption and of a checksum: makes and verifies one packet in a core's
+// cache.
 #include <benchmark/benchmark.h>
 #include <x86intrin.h>
 
@@ -28,7 +28,7 @@ void report(benchmark::State& state, std::uint64_t cycles, std::size_t payload) 
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(payload));
 }
 
-/// Level 0 is the checksum. `opening` measures the receiver's part.
+/// Level 0 is the checksum. `opening` measures the work of the receiver.
 void seal(benchmark::State& state) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   const auto level = static_cast<PacketSecurity>(state.range(1));

@@ -1,4 +1,4 @@
-// Measures how many events a second SimNetwork handles, with 100 hosts that exchange small frames.
+// Measures the number of events that SimNetwork handles in a second, with 100 hosts that exchange small frames.
 #include <benchmark/benchmark.h>
 
 #include <memory>

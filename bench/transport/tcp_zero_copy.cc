@@ -1,6 +1,6 @@
-// Finds out whether MSG_ZEROCOPY pays on a path: sends the same bytes over one TCP connection by send() and by
-// send(MSG_ZEROCOPY), by turns. The system says afterwards whether it copied all the same, as it does wherever the
-// receiver is on this machine.
+// Finds out whether MSG_ZEROCOPY saves time on a path: sends the same bytes over one TCP connection by send() and by
+// send(MSG_ZEROCOPY), by turns. The system reports afterwards whether it has copied nevertheless, as it always does if
+// the receiver is on this machine.
 //
 //   tcp_zero_copy [BYTES_OF_A_SEND [MIB]]             both ends here, over the loopback
 //   tcp_zero_copy BYTES MIB listen PORT               the receiving end, in one namespace or host
@@ -43,7 +43,7 @@ double processor_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// Counts what the kernel has reported of sends without copies.
+/// Counts the kernel's reports about sends without copies.
 struct Notices {
   std::uint64_t done = 0;
   std::uint64_t copied = 0;
@@ -97,7 +97,7 @@ Figure send_all(int socket, std::span<const std::byte> from, std::size_t total, 
     sent += from.size();
     if (flags != 0) read_notices(socket, notices);
   }
-  while (flags != 0 && notices.done - noted < sends) read_notices(socket, notices);  // until then the memory is lent
+  while (flags != 0 && notices.done - noted < sends) read_notices(socket, notices);  // it uses the memory till then
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   const double gigabytes = static_cast<double>(total) / 1e9;
   return {gigabytes / seconds, (processor_seconds() - processor) / gigabytes};

@@ -1,4 +1,5 @@
-// Measures channels over UDP, in Ethernet's packets and in the longest ones, and with packets lost on purpose.
+// Measures channels over UDP, with packets of Ethernet's size and of the greatest size, and with packets that are lost
+// on purpose.
 #include <benchmark/benchmark.h>
 
 #include "bench/transport/loopback.h"

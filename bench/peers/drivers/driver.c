@@ -11,14 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The values repeat with a prime period, so that no two chunks of an algorithm look alike. */
+/* The values repeat with a prime period, so that all chunks of an algorithm differ. */
 enum { kPeriod = 251, kPeriodsAtOnce = 16 };
 
 struct pattern {
   float values[kPeriod * kPeriodsAtOnce];
 };
 
-/* Fills with small whole numbers, whose sums are all exact; gloo_driver.py uses the same. */
+/* Fills the array with small whole numbers, whose sums are all exact; gloo_driver.py uses the same numbers. */
 static float input_of(int rank, size_t i) {
   return (float)(1 + (i * 7 + (size_t)rank * 13) % 61);
 }
@@ -104,7 +104,7 @@ static void take_samples(const struct contestant* self, float* values, size_t co
       outcome->failed = self->all_reduce(self->context, values, count);
     outcome->seconds[sample] = seconds_of(CLOCK_MONOTONIC) - begin;
     outcome->cpu_seconds += seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    /* So a rank that has finished does not take the processors for its checking from those that have not. */
+    /* So a rank that has finished does not check its result on a processor that other ranks still need. */
     if (!outcome->failed) outcome->failed = self->all_reduce(self->context, &together, 1);
     if (outcome->wrong_at == count) outcome->wrong_at = first_wrong(values, count, &expected);
     if (together != (float)self->ranks * (float)self->ranks) outcome->wrong_at = 0;

@@ -1,7 +1,7 @@
-/* One rank of one contestant, as bench/peers drives it: the part that is the same for all of them.
+/* One rank of one contestant, which bench/peers controls: the part that is the same for all contestants.
  *
  * A rank connects to the Unix socket that PEERS_CONTROL names (a path, so it works from inside a network namespace) and
- * speaks lines:
+ * exchanges lines:
  *
  *   rank -> bench   hello RANK PID PATH            PATH: how this contestant reduces, in one word
  *   bench -> rank   measure BYTES SAMPLES BATCH    answered by one of
@@ -9,9 +9,7 @@
  *   rank -> bench   wrong SENTENCE                 a sum was not what it must be
  *   rank -> bench   failed SENTENCE                then the rank ends
  *   bench -> rank   end
- *
- * Between commands a rank sleeps in read(2), so contestants that wait cost nothing to the one that is measured.
- */
+ * Between commands a rank sleeps in read(2), so contestants that wait take no time from the measured contestant. /
 #ifndef TRIBUTARY_BENCH_PEERS_DRIVER_H_
 #define TRIBUTARY_BENCH_PEERS_DRIVER_H_
 
@@ -26,7 +24,8 @@ struct contestant {
   int (*all_reduce)(void* context, float* values, size_t count);
   const char* (*why)(void* context);
   void* context;
-  /* Return memory for the values (NULL if there is none), and free it. Both NULL: anonymous memory. */
+  /* Return memory for the values (NULL if none is left), and free it. If both are NULL, the driver uses anonymous
+     memory. */
   void* (*allocate)(void* context, size_t bytes);
   void (*release)(void* context, void* memory);
 };

@@ -1,4 +1,4 @@
-"""One rank of gloo, through PyTorch. Speaks the lines that driver.h explains."""
+"""One rank of gloo, through PyTorch. It uses the text protocol that driver.h explains."""
 
 import os
 import socket

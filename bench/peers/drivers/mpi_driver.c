@@ -1,4 +1,4 @@
-/* Built once with mpicc.openmpi and once with mpicc.mpich. */
+/* bench/peers/run builds this once with mpicc.openmpi and once with mpicc.mpich. */
 #include <mpi.h>
 
 #include "driver.h"

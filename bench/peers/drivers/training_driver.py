@@ -1,5 +1,5 @@
-"""One rank that trains a transformer on characters with DistributedDataParallel. training.py starts it and says, in
-lines, what to do:
+"""One rank that trains a transformer on characters with DistributedDataParallel. training.py starts it and sends it
+commands, one per line:
 
   rank -> bench   hello RANK PID PATH     PATH: how its reductions go, in one word
   bench -> rank   train STEPS             answered by: result CPU_SECONDS SECONDS FORWARD BACKWARD OPTIMIZER LOSS PATH DIGEST
@@ -59,14 +59,14 @@ class CharacterModel(nn.Module):
 def path_of(backend: str) -> str:
     if backend != "tributary":
         return backend
-    import tributary.torch  # ranks of other backends run without it
+    import tributary.torch  # ranks of other backends do not need it
 
     info = tributary.torch.info()
     return f"in-network-{info['levels']}" if info["path"] == "in-network" else info["path"]
 
 
 class Phases:
-    """Adds up the time between marks."""
+    """A clock that adds up the time between marks."""
 
     def __init__(self) -> None:
         self.seconds = [0.0, 0.0, 0.0]
@@ -85,8 +85,8 @@ class Rank:
     def __init__(self, options: argparse.Namespace, rank: int) -> None:
         self.options, self.rank = options, rank
         self.text = torch.frombuffer(bytearray(CORPUS.read_bytes()), dtype=torch.uint8).long()
-        # The same seed everywhere makes the same parameters, which every answer's digest proves: rank 0 need not
-        # send its own.
+        # All ranks use the same seed and so make the same parameters, which the digest in every answer proves: rank 0
+        # need not send its parameters.
         self.model = DistributedDataParallel(self.new_model(), init_sync=False)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
         self.choice = torch.Generator().manual_seed(1000 + rank)
@@ -115,7 +115,7 @@ class Rank:
 
     def train(self, steps: int) -> str:
         phases = Phases()
-        dist.all_reduce(torch.ones(1))  # all begin at once
+        dist.all_reduce(torch.ones(1))  # all ranks begin at once
         cpu, begin, losses = time.process_time(), time.monotonic(), 0.0
         for _ in range(steps):
             losses += self.step(phases)

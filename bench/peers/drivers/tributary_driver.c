@@ -1,4 +1,4 @@
-/* Uses the public C API. TRIBUTARY_* in the environment chooses path, manager and host, as for any program. */
+/* Uses the public C API. The variables TRIBUTARY_* choose path, manager and host, as for any program. */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const char* why(void* context) {
   return tributary_last_error(context);
 }
 
-/* With PEERS_REGISTERED it does what a program does that allocates its buffers for this library. */
+/* With PEERS_REGISTERED it acts like a program that allocates its buffers for this library. */
 static tributary_mem* registered;
 
 static void* allocate(void* context, size_t bytes) {
@@ -64,7 +64,7 @@ static void name_path(const tributary_comm* comm, char* name, size_t size) {
   }
 }
 
-/* The tree forms while the ranks can already reduce; if no other path is allowed, the first allreduce waits for it.
+/* The tree forms while the ranks can already reduce; if they may use no other path, the first allreduce waits for it.
  */
 static int settle(tributary_comm* comm) {
   float one = 1;
