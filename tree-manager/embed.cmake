@@ -1,5 +1,5 @@
-# cmake -DOUT=file.cc -DNAMES=a;b -DFILES=x;y -P embed.cmake: writes the files into file.cc, as string views of these
-# names. The bytes are character codes, because a compiler need not take string literals of more than 64 KiB.
+# cmake -DOUT=file.cc -DNAMES=a;b -DFILES=x;y -P embed.cmake: writes the files FILES into file.cc, as string views with
+# the names NAMES. The bytes are character codes, because a compiler need not take string literals of more than 64 KiB.
 set(text "#include \"tree-manager/api/embedded.h\"\n\nnamespace tributary::manager {\nnamespace {\n\n")
 set(views "")
 list(LENGTH NAMES count)

@@ -1,4 +1,4 @@
-// tributary-manager: reads its settings, opens its state, serves until it is told to stop.
+// tributary-manager: reads its settings, opens its state, and serves until a signal ends it.
 #include <fcntl.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -69,7 +69,7 @@ void describe(CLI::App& app, Options& options) {
   app.set_version_flag("--version", std::string("tributary-manager ") + TRIBUTARY_VERSION);
 }
 
-/// Returns the file's settings; flags replace them.
+/// Returns the settings of the file; flags replace them.
 Result<Settings> settings_from(const Options& options) {
   Settings settings;
   if (!options.config.empty()) {
@@ -136,8 +136,8 @@ service::HttpServerSettings server_settings(const Settings& from) {
           .idle_limit = from.idle_limit};
 }
 
-/// Makes the state directory if it is missing, and locks it: two managers on one directory would hand out the same
-/// memory twice.
+/// Makes the state directory if it is missing, and locks it: two managers with the same directory would promise the
+/// same memory twice.
 Status claim_directory(const std::string& path) {
   std::error_code error;
   const bool made = std::filesystem::create_directories(path, error);
@@ -152,7 +152,7 @@ Status claim_directory(const std::string& path) {
     return fail(Errc::bad_config, "the state directory " + path + " cannot be written: " + std::strerror(errno) +
                                       "; check that it belongs to the manager's user");
   }
-  // The lock is held, and its file stays open, until the process ends.
+  // The lock is held, and its file stays open, to the end of the process.
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
   ::close(fd);
   return fail(Errc::io, "another tributary-manager uses the state directory " + path +
@@ -168,8 +168,8 @@ Status write_ready_file(const std::string& path, const std::string& text) {
   return fail(Errc::bad_config, "the ready file " + path + " cannot be written: " + std::strerror(errno));
 }
 
-/// Says once that the manager serves: by the ready file, then on standard output, then to systemd. The file is there
-/// before anybody reads the line.
+/// Says once that the manager serves: by the ready file, then on standard output, then to systemd. The file exists
+/// before the line is written.
 Status announce(const Settings& settings, const Endpoint& local) {
   const nlohmann::json line = {{"ready", true},
                                {"listen", to_string(local)},
@@ -194,7 +194,7 @@ SecretPaths secret_paths(const Settings& settings) {
           .job_token = settings.job_token_file};
 }
 
-/// Refuses what a start would refuse, without a change to anything: the manager may run meanwhile.
+/// Reports the mistakes that a start would report, but changes nothing: the manager may be running meanwhile.
 Status check_start(const Settings& settings) {
   if (const auto topology = topology_of(settings); !topology) return std::unexpected(topology.error());
   if (auto ok = service::check_listen("listen", settings.listen); !ok) return ok;
@@ -211,7 +211,7 @@ Status check_start(const Settings& settings) {
   return check_secrets(secret_paths(settings));
 }
 
-/// Reads the keys of identity tokens, after the first start has made one.
+/// Reads the keys of identity tokens; the first start makes one.
 Result<IdentityKeys> identity_keys(const Settings& settings) {
   const std::string& path = settings.identity_key_file;
   if (::access(path.c_str(), F_OK) != 0) {

@@ -1,6 +1,6 @@
 #pragma once
-// One table says which roles may call which route. The REST interface asks it and nothing else; docs/security.md shows
-// it, and a test tries each cell.
+// One table says which roles may call which route. Only this table decides for the REST interface; docs/security.md
+// shows it, and a test tries each cell.
 #include <optional>
 #include <span>
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace tributary::manager {
 
-/// The owner that a thing must have that a path names.
+/// The owner that the object in a path must have.
 enum class Owned : std::uint8_t {
   nothing,
-  group,       // the caller's tenant's; an administrator may delete any
+  group,       // a group of the caller's tenant; an administrator may delete any group
   seen_group,  // a group that the caller may see
-  aggregator,  // the caller's own, or nobody's; an administrator's is any
+  aggregator,  // the caller's own aggregator, or one without an owner; any for an administrator
 };
 
 struct AccessRow {
@@ -23,15 +23,15 @@ struct AccessRow {
   std::string_view pattern;
   bool open;                   // everybody may
   bool read;                   // everybody may, unless the setting asks for a token
-  std::optional<Scope> scope;  // that the identity must have; none: every identity has it
-  Roles roles;                 // one of these
+  std::optional<Scope> scope;  // scope that the identity must have; none: no scope is needed
+  Roles roles;                 // the identity must have one of these roles
   Owned owned = Owned::nothing;
 };
 
 [[nodiscard]] std::span<const AccessRow> access_table() noexcept;
-/// nullptr: there is no such row.
+/// Returns the route's row; nullptr: there is none.
 [[nodiscard]] const AccessRow* access_row(std::string_view method, std::string_view pattern) noexcept;
-/// Says in a sentence why the identity may not; empty if it may.
+/// Returns a sentence with the reason why the identity may not call the route; empty if it may.
 [[nodiscard]] std::string why_denied(const AccessRow& row, const Identity& identity);
 
 }  // namespace tributary::manager

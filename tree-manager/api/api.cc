@@ -58,18 +58,18 @@ ApiSettings with_clock(ApiSettings settings) {
   return settings;
 }
 
-/// Says where a caller gets a token that this route takes.
+/// Says where a caller gets a token for this route.
 std::string where_from(const AccessRow& row) {
   if (row.roles.has(Role::tenant)) return "set TRIBUTARY_TOKEN_FILE to a file with";
   return "name a file with it, in an aggregator's token_file or in --token-file:";
 }
 
-/// The groups that the caller may steer.
+/// Returns the groups that the caller may change.
 GroupOwner owner_of(const Identity& caller) {
   return {.tenant = caller.tenant, .job = caller.job};
 }
 
-/// The sentence of an answer that is an error.
+/// Returns the sentence of an answer that is an error.
 std::string message_in(const HttpReply& reply) {
   if (reply.status < 400) return {};
   const auto body = nlohmann::json::parse(reply.body, nullptr, false);
@@ -209,7 +209,7 @@ std::optional<HttpReply> Api::refuse_access(const Route& route, const Proof& cal
   return reply;
 }
 
-/// Tells a caller who may not know of a group what it tells about a group that is not there.
+/// Gives a caller that may not know a group the same answer as for a group that does not exist.
 std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& caller) const {
   const AccessRow& row = *found.route->access;
   if (caller.roles.has(Role::administrator)) return std::nullopt;
@@ -220,12 +220,12 @@ std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& c
     return error_reply(403, "aggregator '" + found.parameters[0] + "' is another identity's");
   }
   const auto id = number_in(found.parameters[0]);
-  if (!id) return std::nullopt;  // the route names the mistake
+  if (!id) return std::nullopt;  // the route reports the mistake
   const auto view = cluster_.group(*id);
   if (view)
     return owner_of(caller).owns(*view->record) ? std::nullopt : std::optional(error_reply(no_group(*id).error()));
-  // The manager may have lost the group, which its record then proves. A deletion that is repeated succeeds, which
-  // tells the holders of the shared secret alone that there was such a group.
+  // The manager may have lost the group; the record then proves that it existed. A repeated deletion succeeds; only for
+  // holders of the shared secret does this show that there was such a group.
   const bool may_be_lost = row.method == "PUT";
   if (may_be_lost || caller.old_secret) return std::nullopt;
   return error_reply(no_group(*id).error());
@@ -251,7 +251,7 @@ std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller) co
   return theirs && caller.identity ? refuse_owner(found, *caller.identity) : std::nullopt;
 }
 
-/// Holders of a shared secret have no bucket: one of them would empty it for all.
+/// Holders of a shared secret have no bucket, because one of them could empty it for all.
 std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
   if (!caller.identity || caller.identity->old_secret) return std::nullopt;
   if (rate_limit_->take(caller.identity->name, std::chrono::steady_clock::now())) return std::nullopt;
@@ -261,7 +261,7 @@ std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
   return reply;
 }
 
-/// Leaves out what changes nothing, and the leases that are renewed every few seconds.
+/// Leaves out calls that change nothing, and renewals of leases, which come every few seconds.
 void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& reply) const {
   const bool changes = head.method != "GET" && !(reply.status == 200 && head.path.ends_with("/lease"));
   const bool refused = reply.status == 401 || reply.status == 403;
@@ -291,7 +291,7 @@ Admission Api::admit(const HttpHead& head) {
   return {.refusal = std::nullopt, .body_bytes_max = found.route->body_bytes_max, .proved = proved};
 }
 
-/// Looks at the caller once more: its token may have been revoked while the body came.
+/// Checks the caller again: its token may have been revoked while the body came.
 HttpReply Api::handle(const HttpHead& head, const std::string& body) {
   const auto start = std::chrono::steady_clock::now();
   const Match found = match(head);

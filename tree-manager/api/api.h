@@ -1,6 +1,6 @@
 #pragma once
-// The REST interface: which routes there are, who may call them, and what each does with the cluster. openapi.json
-// describes it; the manager serves that at /v1/openapi.json, and tests compare the two.
+// The REST interface: the routes, the check of callers, and the calls of the cluster. openapi.json describes the
+// interface; the manager serves that document at /v1/openapi.json, and tests compare it with the answers.
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,14 +25,14 @@ class AuditLog;
 class RateLimit;
 
 struct ApiSettings {
-  std::string aggregator_token;                  // empty: it is good for nothing
-  std::string job_token;                         // empty: it is good for nothing
+  std::string aggregator_token;                  // empty: no request is accepted with it
+  std::string job_token;                         // empty: no request is accepted with it
   bool reads_need_token = false;                 // reads need a token
-  bool tenants_read_all = false;                 // tenants read of others' groups, too, where reads need a token
-  IdentityKeys identity_keys{};                  // of identity tokens
-  std::uint64_t requests_per_second_max = 0;     // of each holder of an identity token; 0: no limit
-  AuditLog* audit = nullptr;                     // nullptr: none; must outlive the Api
-  std::function<std::int64_t()> unix_seconds{};  // none: the system's clock
+  bool tenants_read_all = false;                 // if reads need a token: tenants may read others' groups, too
+  IdentityKeys identity_keys{};                  // keys of identity tokens
+  std::uint64_t requests_per_second_max = 0;     // limit of each holder of an identity token; 0: no limit
+  AuditLog* audit = nullptr;                     // nullptr: no log; must outlive the Api
+  std::function<std::int64_t()> unix_seconds{};  // empty: the system's clock
 };
 
 class Api final : public HttpHandler {
@@ -44,14 +44,14 @@ class Api final : public HttpHandler {
   [[nodiscard]] HttpReply handle(const HttpHead& head, const std::string& body) override;
   [[nodiscard]] HttpReply reject(unsigned status, const std::string& message) override;
 
-  /// Lists "GET /v1/groups/{id}" and so on, as openapi.json names them.
+  /// Lists the routes, such as "GET /v1/groups/{id}", as openapi.json names them.
   [[nodiscard]] std::vector<std::string> routes() const;
   void use_identity_keys(IdentityKeys keys) { authenticator_.use_keys(std::move(keys)); }
-  /// Shows the door's counts among the metrics.
+  /// Adds the door's counts to the metrics.
   void show_door(const service::HttpDoor& door);
 
  private:
-  using Parameters = std::vector<std::string>;  // the parts of the path that stand for the pattern's braces
+  using Parameters = std::vector<std::string>;  // the parts of the path at the pattern's braces
   struct Call {
     const HttpHead& head;
     const std::string& body;
@@ -68,7 +68,7 @@ class Api final : public HttpHandler {
   struct Match {
     const Route* route = nullptr;
     Parameters parameters;
-    std::string allowed;  // methods of the path, when the method did not match
+    std::string allowed;  // methods of the path, if the request's method did not match
   };
 
   void add(std::string_view method, std::string_view pattern, std::uint64_t body_bytes_max,
@@ -83,7 +83,7 @@ class Api final : public HttpHandler {
   [[nodiscard]] std::optional<HttpReply> refuse_owner(const Match& found, const Identity& caller) const;
   [[nodiscard]] std::optional<HttpReply> refuse_haste(const Proof& caller);
   void record(const HttpHead& head, const Proof& caller, const HttpReply& reply) const;
-  /// Says whether the caller may know of this group.
+  /// True if the caller may know of this group.
   [[nodiscard]] bool sees(const Proof& caller, const GroupRecord& group) const;
 
   HttpReply metrics(const Call&);

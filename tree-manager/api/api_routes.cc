@@ -1,4 +1,4 @@
-// The routes: each reads the input, asks the cluster and shows the answer.
+// The routes: each reads the input, calls the cluster and writes the answer.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Result<std::uint64_t> group_id(const std::string& text) {
   return id;
 }
 
-/// Reads "a=1&b=2": the numbers of exactly these names, in their order.
+/// Reads a query such as "a=1&b=2": the numbers of exactly these names, in their order.
 Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const std::vector<std::string_view>& names) {
   std::vector<std::uint32_t> numbers;
   if (std::ranges::count(query, '&') != std::ssize(names) - 1) query = "?";
@@ -83,12 +83,12 @@ Result<GroupSpec> group_spec(const std::string& body) {
   return spec;
 }
 
-/// The groups that the caller may steer.
+/// Returns the groups that the caller may change.
 GroupOwner owner_of(const Proof& caller) {
   return {.tenant = caller.identity->tenant, .job = caller.identity->job};
 }
 
-/// Names who put a topology, for the log.
+/// Returns the name of the caller that put a topology, for the log.
 std::string who_put(const std::string& address, const Identity& caller) {
   return address + (caller.old_secret ? " with the aggregator token" : " as " + caller.name);
 }

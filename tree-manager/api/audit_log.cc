@@ -23,7 +23,7 @@ Result<int> open_file(const std::string& path) {
   return fail(Errc::bad_config, "the audit log " + path + " cannot be opened: " + std::strerror(errno));
 }
 
-/// A character becomes at most six in JSON, so that a line stays below kLineBytesMax.
+/// The most bytes of a text: a character becomes at most six in JSON, and a line must stay below kLineBytesMax.
 std::string line_of(const AuditEntry& entry, std::int64_t now_s, std::uint64_t left_out) {
   json line = {{"time", now_s},
                {"who", entry.who != nullptr ? entry.who->name : ""},
@@ -65,7 +65,7 @@ void AuditLog::write(const AuditEntry& entry, std::int64_t now_s) {
     return;
   }
   const std::string line = line_of(entry, now_s, left_out_);
-  // One call for a whole line: O_APPEND keeps lines apart.
+  // One call writes a whole line: O_APPEND keeps lines of several writers apart.
   if (::write(file_, line.data(), line.size()) == static_cast<ssize_t>(line.size())) {
     left_out_ = 0;
     complained_ = false;

@@ -1,6 +1,6 @@
 #pragma once
-// The audit log: who asked the manager for which change, on what, and what came of it. A file to which lines of JSON
-// are added and nothing else.
+// The audit log: each line has the caller, the change that the caller asked for, its object, and the outcome. Lines of
+// JSON are appended to the file, which is never changed otherwise.
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -12,28 +12,28 @@
 namespace tributary::manager {
 
 struct AuditEntry {
-  const Identity* who = nullptr;  // nullptr: nobody that could prove a name
+  const Identity* who = nullptr;  // nullptr: a caller without a proved name
   std::string from;               // address
   std::string method;
   std::string path;
   unsigned status = 0;
-  std::string why;  // of a refusal
+  std::string why;  // reason of a refusal
 };
 
-/// Any thread. Never throws for what entries hold, and never waits for more than the disk.
+/// Any thread may call it. It never throws because of an entry's texts, and waits for the disk alone.
 class AuditLog {
  public:
   static constexpr std::size_t kLineBytesMax = 4096;
-  static constexpr std::uint32_t kStrangersPerSecondMax = 20;  // lines about nobody; more are counted alone
+  static constexpr std::uint32_t kStrangersPerSecondMax = 20;  // most lines about strangers; more are counted
 
-  /// Opens or makes the file, with mode 0640. Errc::bad_config says why that fails.
+  /// Opens or makes the file, with mode 0640. Errc::bad_config has the reason of a failure.
   [[nodiscard]] static Result<std::unique_ptr<AuditLog>> open(const std::string& path);
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
   void write(const AuditEntry& entry, std::int64_t now_s);
-  /// Opens the path anew, after the file was moved away. On an error the open file stays in use.
+  /// Opens the path anew, after the file was moved away. After an error the old file stays in use.
   [[nodiscard]] Status reopen();
 
  private:
@@ -43,8 +43,8 @@ class AuditLog {
   std::mutex mutex_;  // guards everything below
   int file_;
   std::int64_t second_ = 0;
-  std::uint32_t strangers_ = 0;  // lines about nobody in this second
-  std::uint64_t left_out_ = 0;   // lines about nobody that were not written
+  std::uint32_t strangers_ = 0;  // lines about callers without a name in this second
+  std::uint64_t left_out_ = 0;   // lines about callers without a name that were not written
   bool complained_ = false;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Reads a request's JSON: the caller asks for every member by name, with its bounds; the first mistake is kept, and a
-// member that nobody asked for is an error.
+// Reads a request's JSON. The caller asks for every member by name, with its bounds. The first mistake is kept, and a
+// member that the caller did not ask for is an error.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,7 +14,7 @@ namespace tributary::manager {
 
 class JsonInput {
  public:
-  /// Takes an object, or nothing: an empty body stands for an empty object.
+  /// Takes an object. An empty body stands for an empty object.
   explicit JsonInput(const std::string& body);
 
   [[nodiscard]] std::uint64_t number(const char* name, std::uint64_t low, std::uint64_t high,
@@ -29,7 +29,7 @@ class JsonInput {
   /// Returns the object that is this member's value; an empty object if the member is absent.
   [[nodiscard]] JsonInput object(const char* name);
   [[nodiscard]] bool empty() const { return object_.empty(); }
-  /// Errc::bad_argument with the first mistake, or with a member that nobody asked for.
+  /// Returns Errc::bad_argument with the first mistake, or with a member that the caller did not ask for.
   [[nodiscard]] Status finish();
 
  private:

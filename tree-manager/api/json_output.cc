@@ -38,7 +38,7 @@ json node_json(const LaneTree& tree, std::uint32_t index, const std::vector<std:
           {"children", std::move(children)}};
 }
 
-/// `window`: of a lane without a window of its own.
+/// `window`: the window of a lane that has none of its own.
 json lane_json(const LaneTree& tree, std::uint32_t window, const std::vector<std::string>& hosts) {
   json result = {{"levels", tree.levels},
                  {"weight", tree.weight},

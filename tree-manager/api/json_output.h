@@ -1,5 +1,5 @@
 #pragma once
-// The manager's objects as the API shows them; openapi.json describes each.
+// The manager's objects in the form of the API; openapi.json describes each of them.
 #include <nlohmann/json_fwd.hpp>
 
 #include "tree-manager/service/cluster.h"
@@ -7,7 +7,7 @@
 namespace tributary::manager {
 
 [[nodiscard]] nlohmann::json to_json(const AggregatorView& view);
-/// `details` adds what grows with the number of ranks: hosts, trees.
+/// `details` adds the parts that grow with the number of ranks: hosts and trees.
 [[nodiscard]] nlohmann::json to_json(const GroupView& view, bool details);
 [[nodiscard]] nlohmann::json to_json(const GroupGrant& grant);
 [[nodiscard]] nlohmann::json to_json(const GroupLeaseView& lease);

@@ -1,5 +1,5 @@
 #pragma once
-// The content of /metrics: the cluster's state at the moment of the scrape, and counts of requests.
+// The content of /metrics: the cluster's state at the time of the request, and counts of requests.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace tributary::manager {
 class ApiMetrics {
  public:
   explicit ApiMetrics(Cluster& cluster) : cluster_(cluster) {}
-  /// `route` is the pattern, never the path: the number of label values stays bounded.
+  /// `route` is the pattern, never the path, so that the number of label values stays bounded.
   void count(const std::string& route, unsigned status, std::chrono::nanoseconds took);
-  /// Shows the door's counts, too. The door must outlive this object.
+  /// Adds the door's counts. The door must outlive this object.
   void show_door(const service::HttpDoor& door);
   [[nodiscard]] service::MetricPage page() const;
 
@@ -31,7 +31,7 @@ class ApiMetrics {
   Cluster& cluster_;
   const service::HttpDoor* door_ = nullptr;
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string, unsigned>, Requests> requests_;  // by route and status
+  std::map<std::pair<std::string, unsigned>, Requests> requests_;  // key: route and status
 };
 
 }  // namespace tributary::manager

@@ -13,7 +13,7 @@ bool RateLimit::take(const std::string& name, TimePoint now) {
   if (per_second_ == 0) return true;
   const std::lock_guard lock(mutex_);
   if (buckets_.size() >= kBucketsMax && !buckets_.contains(name)) {
-    // A full bucket says no more than one that is not there.
+    // A full bucket can be removed: a missing bucket counts as full.
     std::erase_if(buckets_, [&](const auto& one) { return left_at(one.second, now) >= 2 * per_second_; });
     if (buckets_.size() >= kBucketsMax) return false;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// A bucket for each identity: so many requests a second, and twice as many at once. So no identity takes the manager's
-// time from the others.
+// A bucket for each identity: it allows `per_second` requests a second, and twice as many at once. So no identity takes
+// the manager's time from the others.
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -15,9 +15,9 @@ class RateLimit {
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::size_t kBucketsMax = 65536;
 
-  /// 0: no limit.
+  /// `per_second` 0: no limit.
   explicit RateLimit(std::uint64_t per_second) : per_second_(static_cast<double>(per_second)) {}
-  /// Takes one request out of the bucket; false: it is empty.
+  /// Takes one request out of the bucket. Returns false if it is empty.
   [[nodiscard]] bool take(const std::string& name, TimePoint now);
 
  private:

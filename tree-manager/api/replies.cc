@@ -55,7 +55,7 @@ unsigned status_of(Errc code) {
 }  // namespace
 
 HttpReply json_reply(const nlohmann::json& body, unsigned status) {
-  // The manager has checked that texts from outside are UTF-8. A wrong byte that slips through is replaced, so dump()
+  // The manager has checked that texts from outside are UTF-8. dump() replaces a wrong byte that was not noticed, so it
   // does not throw.
   HttpReply reply{
       .status = status, .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), .headers = {}};

@@ -7,10 +7,10 @@
 
 namespace tributary::manager {
 
-/// An operator makes tokens of lesser roles alone.
+/// Makes a token. An operator may make tokens of lesser roles only.
 [[nodiscard]] HttpReply make_token(const Authenticator& authenticator, const Identity& caller, const std::string& body,
                                    std::int64_t now_s);
-/// Gives the caller a token like its own that lasts longer.
+/// Gives the caller a token that is like its own, but is valid for longer.
 [[nodiscard]] HttpReply renew_token(const Authenticator& authenticator, const IdentityClaims& claims,
                                     std::int64_t now_s);
 [[nodiscard]] HttpReply revoke_token(Authenticator& authenticator, const std::string& body, std::int64_t now_s);

@@ -8,12 +8,13 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
 
-/// Takes as long for a wrong token as for a right one of the same length.
+/// The comparison takes as long for a wrong token as for a right token of the same length.
 bool same_token(std::string_view a, std::string_view b) {
   return !a.empty() && a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-/// The aggregator token drains and puts topologies, as ever. It is on every aggregator's host, so it issues no tokens.
+/// The aggregator token may drain and put topologies, as in earlier versions. It is on every aggregator's host, so it
+/// may not issue tokens.
 Identity holder_of_aggregator_token() {
   return {.name = "aggregator.token",
           .roles = Roles(Role::operator_, Role::aggregator),
@@ -75,7 +76,7 @@ Status Authenticator::revoke(const std::string& id, std::int64_t now_s) {
   const std::lock_guard one_at_a_time(revoking_);
   Revocations next = revoked();
   if (auto ok = next.add(id, now_s + kTokenSecondsMax, now_s); !ok) return ok;
-  if (auto ok = keep_(next.text()); !ok) return ok;  // takes as long as the disk does, so without the lock
+  if (auto ok = keep_(next.text()); !ok) return ok;  // waits for the disk, so it runs without the lock
   const std::lock_guard lock(mutex_);
   revoked_ = std::move(next);
   return {};

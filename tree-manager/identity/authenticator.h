@@ -1,5 +1,5 @@
 #pragma once
-// Finds out who sends a request, by the token that came with it.
+// Finds the sender of a request by the token in the request.
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -11,31 +11,31 @@
 
 namespace tributary::manager {
 
-/// Secrets that all of a kind share, as earlier versions had. An empty one is good for nothing.
+/// Secrets that all callers of a kind share, as in earlier versions. No request is accepted with an empty secret.
 struct OldSecrets {
-  std::string aggregator_token;  // drains and puts topologies, too
+  std::string aggregator_token;  // may drain and put topologies, too
   std::string job_token;
 };
 
 struct Proof {
   std::optional<Identity> identity;
-  std::string why;          // without an identity: what is wrong with the token; empty: none was given
-  IdentityClaims claims{};  // of an identity token
+  std::string why;          // without an identity: the mistake in the token; empty: no token was given
+  IdentityClaims claims{};  // claims of an identity token
 };
 
 /// Any thread.
 class Authenticator {
  public:
-  /// `keep` saves the revocations' text, before they count.
+  /// `keep` saves the text of the revocations before they take effect.
   Authenticator(OldSecrets old, IdentityKeys keys, Revocations revoked, std::function<Status(const std::string&)> keep);
 
-  /// `authorization` is the header's text, `from` the address that sends it.
+  /// `authorization` is the header's text, `from` the sender's address.
   [[nodiscard]] Proof look(std::string_view authorization, const std::string& from, std::int64_t now_s);
   [[nodiscard]] Result<std::string> sign(const IdentityClaims& claims) const;
-  /// The token is good for nothing from now on, nor is one that it was renewed to.
+  /// From now on neither the token nor its renewals are accepted.
   [[nodiscard]] Status revoke(const std::string& id, std::int64_t now_s);
   [[nodiscard]] Revocations revoked() const;
-  /// Changes the keys. Tokens of a key that is not there any more are good for nothing.
+  /// Changes the keys. Tokens of a key that was removed are not accepted.
   void use_keys(IdentityKeys keys);
 
  private:
@@ -47,7 +47,7 @@ class Authenticator {
   mutable std::mutex mutex_;  // guards everything below
   IdentityKeys keys_;
   Revocations revoked_;
-  Roles seen_old_;  // of old secrets that were used
+  Roles seen_old_;  // roles of the old secrets that were used
 };
 
 }  // namespace tributary::manager

@@ -1,6 +1,6 @@
 #pragma once
-// An identity is a proved name with roles. Roles say what it may do, scopes narrow that down, and tenant and job say
-// whose groups it may steer.
+// An identity is a proved name with roles. Roles give its rights, scopes reduce them, and tenant and job name the
+// groups that it may change.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -10,24 +10,24 @@
 namespace tributary::manager {
 
 enum class Role : std::uint8_t {
-  administrator,  // everything but to steer others' groups
+  administrator,  // all rights, except changes of others' groups
   operator_,      // drains aggregators, puts the topology, issues and revokes tokens of lesser roles
-  tenant,         // its own groups
+  tenant,         // changes its own groups
   reader,         // reads
-  aggregator,     // its own registration
+  aggregator,     // changes its own registration
 };
 inline constexpr std::array kRoles{Role::administrator, Role::operator_, Role::tenant, Role::reader, Role::aggregator};
 [[nodiscard]] std::string_view to_string(Role role) noexcept;
 [[nodiscard]] std::optional<Role> role_from_string(std::string_view text) noexcept;
 
-/// The subject of a route.
+/// The kind of objects that a route is about.
 enum class Scope : std::uint8_t { read, groups, plan, aggregators, drain, topology, tokens };
 inline constexpr std::array kScopes{Scope::read,  Scope::groups,   Scope::plan,  Scope::aggregators,
                                     Scope::drain, Scope::topology, Scope::tokens};
 [[nodiscard]] std::string_view to_string(Scope scope) noexcept;
 [[nodiscard]] std::optional<Scope> scope_from_string(std::string_view text) noexcept;
 
-/// A set of words: of roles, or of scopes.
+/// A set of roles or of scopes.
 template <class Word>
 class SetOf {
  public:
@@ -51,17 +51,17 @@ class SetOf {
 using Roles = SetOf<Role>;
 using Scopes = SetOf<Scope>;
 
-/// Returns "tenant", or "operator and aggregator".
+/// Returns a text such as "tenant" or "operator and aggregator".
 [[nodiscard]] std::string to_string(Roles roles, std::string_view between = " and ");
 
 struct Identity {
   std::string name;
   Roles roles;
   Scopes scopes = Scopes::all();
-  std::string tenant{};     // empty: none, or the holders of the job token
-  std::string job{};        // steers the groups of this job alone; empty: of all the tenant's jobs
-  std::string token_id{};   // of the identity token; empty: proved otherwise
-  bool old_secret = false;  // proved by a file that all of its kind share
+  std::string tenant{};     // empty: no tenant, or the holders of the job token
+  std::string job{};        // may change groups of this job alone; empty: of all the tenant's jobs
+  std::string token_id{};   // id of the identity token; empty: the identity was proved otherwise
+  bool old_secret = false;  // proved by a secret that all callers of its kind share
 };
 
 }  // namespace tributary::manager

@@ -25,7 +25,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// Base64 with the characters that URLs and file names take, and without padding.
+/// Base64 with the characters that URLs and file names allow, and without padding.
 std::string to_base64url(std::span<const std::byte> bytes) {
   std::string text = to_base64(bytes);
   text.erase(std::min(text.find('='), text.size()));
@@ -34,7 +34,7 @@ std::string to_base64url(std::span<const std::byte> bytes) {
   return text;
 }
 
-/// Takes exactly what to_base64url() writes, so that nobody can write one token in two ways.
+/// Takes exactly the texts that to_base64url() writes, so that a token has only one form.
 std::optional<std::vector<std::byte>> from_base64url(std::string_view text) {
   std::string plain(text);
   if (plain.find_first_of("+/=") != std::string::npos) return std::nullopt;
@@ -50,7 +50,7 @@ struct Parts {
   std::string_view key;
   std::string_view claims;
   std::string_view seal;
-  std::string_view sealed;  // all that the seal covers
+  std::string_view sealed;  // the text that the seal covers
 };
 
 std::optional<Parts> split(std::string_view token) {
@@ -86,10 +86,10 @@ std::string text_in(const json& from, const char* name, bool required) {
 
 std::int64_t number_in(const json& from, const char* name) {
   const json& member = from.at(name);
-  return member.is_number_integer() ? member.get<std::int64_t>() : -1;  // which check() refuses
+  return member.is_number_integer() ? member.get<std::int64_t>() : -1;  // else a value that check() refuses
 }
 
-/// Throws where a claim is missing or of another type.
+/// Throws if a claim is missing or has another type.
 std::optional<IdentityClaims> claims_from(const json& from) {
   const auto role = role_from_string(text_in(from, "role", true));
   if (!role) return std::nullopt;
@@ -148,7 +148,7 @@ bool read_hex(std::string_view text, IdentityKeys::Key& into) {
   return true;
 }
 
-/// A name of the characters from ! to ~, because JSON takes no broken UTF-8.
+/// True for a name of the characters from ! to ~, because JSON allows no broken UTF-8.
 bool is_plain_name(std::string_view text) {
   return is_name(text) && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
 }

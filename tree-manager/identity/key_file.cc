@@ -81,7 +81,7 @@ Status add_identity_key(const std::string& path) {
 
 Status write_private_file(const std::string& path, const std::string& text) {
   const std::string draft = path + ".new";
-  ::unlink(draft.c_str());  // of a writer that was killed
+  ::unlink(draft.c_str());  // file of a writer that was killed
   File file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const bool written = file.fd() >= 0 &&
                        ::write(file.fd(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&

@@ -1,5 +1,5 @@
 #pragma once
-// The identity tokens that were revoked, by id, until the time after which no token with that id can be good.
+// The ids of revoked identity tokens. Each is kept until a time after which no token with this id can be valid.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,11 +14,11 @@ class Revocations {
  public:
   static constexpr std::size_t kRevokedMax = 65536;
 
-  /// Reads what text() wrote; an empty text holds none. Errc::corrupt: something else.
+  /// Reads a text that text() wrote; an empty text has no revocations. Errc::corrupt: any other text.
   [[nodiscard]] static Result<Revocations> parse(std::string_view text);
   [[nodiscard]] std::string text() const;
 
-  /// Forgets those whose time is over. Errc::retry: there is no room.
+  /// Adds a revocation, and forgets those whose time is over. Errc::retry: there is no room.
   [[nodiscard]] Status add(const std::string& id, std::int64_t until, std::int64_t now_s);
   [[nodiscard]] bool has(const std::string& id) const { return until_.contains(id); }
   [[nodiscard]] const std::map<std::string, std::int64_t>& all() const noexcept { return until_; }

@@ -3,7 +3,7 @@
 namespace tributary::manager {
 namespace {
 
-/// Returns the first good address from the lane's own on, in turn; nullptr when none is good.
+/// Returns the first good address, beginning with the lane's own, in turn; nullptr if none is good.
 template <class Good>
 const Endpoint* first_from(const DataAddresses& addresses, std::uint32_t lane, const Good& good) noexcept {
   for (std::size_t i = 0; i < addresses.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// Aggregators by their places. A list of thousands is sorted once for many plans.
+// Aggregators, sorted by their places. A list of thousands is sorted once for many plans.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,15 +10,15 @@ namespace tributary::manager {
 
 struct PlanAggregator;
 
-/// Holds for one list of aggregators on one fabric, as long as none comes, goes or gets another host.
+/// Valid for one list of aggregators on one fabric, until an aggregator comes, goes or gets another host.
 class AggregatorIndex {
  public:
   struct Entry {
-    std::uint32_t index = 0;      // in the list
-    std::uint32_t host = 0;       // as DomainTree numbers it
-    std::uint32_t interface = 0;  // of the host
+    std::uint32_t index = 0;      // index in the list
+    std::uint32_t host = 0;       // DomainTree's number of the host
+    std::uint32_t interface = 0;  // number of the host's interface
     std::uint32_t domain = 0;
-    std::uint32_t preorder = 0;  // of the domain
+    std::uint32_t preorder = 0;  // preorder number of the domain
   };
 
   AggregatorIndex(const DomainTree& domains, std::span<const PlanAggregator> aggregators);
@@ -27,11 +27,11 @@ class AggregatorIndex {
   [[nodiscard]] const std::vector<Entry>& on_route(std::uint32_t route) const {
     return by_route_[route % by_route_.size()];
   }
-  /// Returns those of them that are cabled to the domain itself.
+  /// Returns the aggregators that are cabled to the domain itself.
   [[nodiscard]] std::span<const Entry> at(const Domain& domain, std::uint32_t route) const {
     return between(domain.preorder, domain.preorder + 1, route);
   }
-  /// Returns those of them that are below the domain, or at it.
+  /// Returns the aggregators at the domain or below it.
   [[nodiscard]] std::span<const Entry> below(const Domain& domain, std::uint32_t route) const {
     return between(domain.preorder, domain.preorder_end, route);
   }

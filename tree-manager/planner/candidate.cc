@@ -46,7 +46,7 @@ void CandidateBuilder::forget_queues() {
   for (Queue& queue : queues_) queue.fan_in = 0;
 }
 
-/// Sorts once for many candidates: between two lanes no load changes.
+/// Sorts once for many candidates, because the load does not change between two lanes.
 const std::vector<std::uint32_t>& CandidateBuilder::queue_of(const Site& site) {
   queues_.resize(sites_.sites.size());
   Queue& queue = queues_[static_cast<std::size_t>(&site - sites_.sites.data())];
@@ -68,7 +68,7 @@ const std::vector<std::uint32_t>& CandidateBuilder::queue_of(const Site& site) {
   return queue.order;
 }
 
-/// Fills chosen_ with up to `wanted` unused aggregators of the site, the least loaded first. Returns how many.
+/// Fills chosen_ with up to `wanted` unused aggregators of the site, the least loaded first. Returns their number.
 std::uint32_t CandidateBuilder::choose(const Site& site, std::uint32_t wanted, std::uint32_t children_min) {
   chosen_.clear();
   const std::vector<std::uint32_t>& queue = queue_of(site);
@@ -102,8 +102,8 @@ CandidateNode CandidateBuilder::fresh_node(std::uint32_t aggregator) {
   return node;
 }
 
-/// Puts one more level of aggregators over the items; items for which they have no room stay. Returns false when it put
-/// none.
+/// Puts one more level of aggregators over the items; items for which there is no room stay. Returns false if it put no
+/// aggregator.
 bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t children_min) {
   const std::uint32_t before = count(items);
   std::uint32_t left = before;
@@ -111,7 +111,7 @@ bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t chil
   std::uint32_t aggregators = choose(site, wanted, children_min);
   if (aggregators == 0) return false;
   const auto room = [&](std::uint32_t a) { return std::min(children_max(a), shape_.fan_in); };
-  // The smallest aggregators come first, so that the others share the items that these cannot take.
+  // The aggregators with the least room come first, so that the others share the items that these cannot take.
   std::stable_sort(chosen_.begin(), chosen_.end(), [&](std::uint32_t a, std::uint32_t b) { return room(a) < room(b); });
   Items& result = result_;
   result.clear();
@@ -153,7 +153,7 @@ void CandidateBuilder::attach(CandidateNode& node, std::uint32_t self, const Ite
   node.depth = std::max(node.depth, child.depth + 1);
 }
 
-/// The time that the aggregator's link takes for a byte of each group, with this tree's.
+/// The time that the aggregator's link takes for one byte of each group, with this tree.
 double CandidateBuilder::busy(const CandidateNode& node) const {
   const SiteAggregator& it = sites_.aggregators[node.aggregator];
   const auto load = static_cast<double>(sites_.budget(it).load + weight_ * (node.children + 1));
@@ -191,8 +191,8 @@ void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, co
   out.push_back({.node = self});
 }
 
-/// Gives siblings to one of the aggregators, as children, when none is left for another level: to one with room for all
-/// siblings, else to the one with the most; of these to the least busy, so that the lanes' roots differ.
+/// Makes an aggregator the parent of its siblings if no aggregator is left for another level. It chooses one with room
+/// for all siblings, else the one with the most room; among equals the least busy, so that the lanes' roots differ.
 bool CandidateBuilder::adopt(Items& items) {
   const auto room = [&](const Item& item) {
     if (item.node == kNoParent) return 0U;
@@ -247,7 +247,7 @@ bool CandidateBuilder::finish(const Site& site, Items& items) {
           out_->mixed += !node.runs.empty() && !node.below.empty() ? 1U : 0U;
         return true;
       }
-      // The request asks for a further level above the only root, although it is of no use.
+      // The request asks for a further level above the only root, although this level brings no gain.
       if (!reduce(site, items, 1)) return false;
       continue;
     }

@@ -9,15 +9,15 @@
 namespace tributary::manager {
 
 struct CandidateShape {
-  std::uint32_t view = 0;   // in Sites::views
-  std::uint32_t scope = 0;  // the site in which the root is looked for: it holds all members
-  // Bit l: sites of level l below the scope reduce what comes from below before it goes up.
+  std::uint32_t view = 0;   // index in Sites::views
+  std::uint32_t scope = 0;  // the site in which the root must be; it holds all members
+  // Bit l: sites of level l below the scope reduce the data from below before it goes up.
   std::uint32_t levels_mask = 0;
-  std::uint32_t fan_in = 0;    // children that an aggregator should have, where its limits allow
+  std::uint32_t fan_in = 0;    // number of children that an aggregator should have, if its limits allow
   std::uint64_t rate_min = 0;  // aggregators with slower links are left out
-  bool own_first = true;       // prefer aggregators cabled to the site itself over those further down
+  bool own_first = true;       // prefer aggregators cabled to the site itself to aggregators below it
   std::uint32_t levels_max = 0;
-  std::uint32_t levels = 0;  // exactly so many; 0: any up to levels_max
+  std::uint32_t levels = 0;  // exact number of levels; 0: any up to levels_max
   friend bool operator==(const CandidateShape&, const CandidateShape&) = default;
 };
 
@@ -29,7 +29,7 @@ struct RankRun {
 };
 
 struct CandidateNode {
-  std::uint32_t aggregator = 0;  // in Sites::aggregators
+  std::uint32_t aggregator = 0;  // index in Sites::aggregators
   std::uint32_t parent = kNoParent;
   std::uint32_t depth = 1;
   std::uint32_t children = 0;
@@ -43,24 +43,24 @@ struct Candidate {
   std::uint32_t mixed = 0;  // aggregators with both ranks and aggregators as children
   // CostModel::estimate() sets these.
   double seconds = 0;
-  std::uint64_t traffic = 0;  // over links between switches, in kFullRate units
+  std::uint64_t traffic = 0;  // sum over links between switches, in kFullRate units
 };
 
 /// Builds candidates over one layout; keeps its buffers between them.
 class CandidateBuilder {
  public:
   explicit CandidateBuilder(const Sites& sites) : sites_(sites) {}
-  /// Returns false when these choices lead to no tree. Does not set the estimate.
+  /// Builds a candidate. Returns false if these choices give no tree. Does not set the estimate.
   [[nodiscard]] bool build(const CandidateShape& shape, std::uint64_t weight, Candidate& out);
-  /// To be called when the load of aggregators has changed.
+  /// Must be called after a change of aggregators' loads.
   void forget_queues();
 
  private:
   /// A site's aggregators, the least busy first.
   struct Queue {
     std::vector<std::uint32_t> order;
-    std::uint32_t fan_in = 0;  // the fan-in for which the list holds; 0: there is no list yet
-    bool any_fan_in = false;   // all have links of one rate: then their order is that of their loads
+    std::uint32_t fan_in = 0;  // the fan-in for which the list was made; 0: there is no list yet
+    bool any_fan_in = false;   // all links have the same rate, so the loads alone give the order
   };
   /// A run of ranks, or a node, that still needs a parent.
   struct Item {
@@ -89,32 +89,32 @@ class CandidateBuilder {
   CandidateShape shape_;
   std::uint64_t weight_ = 0;
   Candidate* out_ = nullptr;
-  std::vector<Queue> queues_;          // by site
-  std::vector<CandidateNode> spare_;   // nodes of earlier trees: their lists keep their memory
-  Items result_;                       // of reduce()
-  std::vector<Items> pending_;         // by site
-  std::vector<bool> used_;             // by aggregator
-  std::vector<std::uint32_t> chosen_;  // aggregators, by choose()
+  std::vector<Queue> queues_;          // index: site
+  std::vector<CandidateNode> spare_;   // nodes of earlier trees, whose lists keep their memory for new nodes
+  Items result_;                       // result of reduce()
+  std::vector<Items> pending_;         // index: site
+  std::vector<bool> used_;             // index: aggregator
+  std::vector<std::uint32_t> chosen_;  // aggregators that choose() has chosen
 };
 
-/// Estimates how long an operation takes over one lane's tree, given what is allotted already. The load of other groups
-/// counts everywhere alike: on aggregators, on hosts' links and on uplinks; for the trees, the members' links and the
-/// ring. A rate of 0 is unknown: an estimate takes the assumed rate in its place, and rates() tells nothing of the
-/// path.
+/// Estimates the time of an operation over one lane's tree, for the load that is allotted already. The load of other
+/// groups counts in the same way everywhere: on aggregators, on hosts' links and on uplinks; for the trees, the
+/// members' links and the ring. A rate of 0 is unknown: an estimate then uses the assumed rate, and rates() returns no
+/// rate of the path.
 class CostModel {
  public:
-  /// For `lanes` lanes that take the views in turn.
+  /// `lanes` lanes take the views in turn.
   CostModel(Sites& sites, const PlanRequest& request, std::uint32_t lanes);
   /// Estimates this lane alone, with `weight` on every edge.
   void estimate(Candidate& candidate, std::uint64_t weight);
-  /// Adds a lane of this view to what is allotted, in `sites`.
+  /// Adds a lane of this view to the allotted load, in `sites`.
   void commit(const Candidate& candidate, std::uint32_t view, std::uint64_t weight);
-  /// Gives the committed lanes the weights with which all of them end together, and returns these. Lanes that are even
-  /// enough keep equal weights.
+  /// Gives the committed lanes the weights with which all lanes end together, and returns the weights. Lanes that are
+  /// nearly equal keep equal weights.
   [[nodiscard]] std::vector<std::uint32_t> weigh();
-  /// Estimates all lanes that were committed, together.
+  /// Estimates all committed lanes together.
   [[nodiscard]] double seconds() const;
-  /// The rates of all lanes that were committed, together.
+  /// Returns the rates of all committed lanes together.
   [[nodiscard]] PathRates rates() const;
 
  private:
@@ -137,7 +137,7 @@ class CostModel {
       std::uint64_t count = 0;
     };
     std::vector<Flows> uplinks, hosts, aggregators;
-    std::vector<Flows> leaving;  // by host: flows of its own ranks to aggregators elsewhere
+    std::vector<Flows> leaving;  // index: host; flows of its own ranks to aggregators elsewhere
     std::uint32_t view = 0;
     std::uint64_t weight = 0;  // part of kFullRate
     double latency = 0;        // seconds
@@ -145,9 +145,9 @@ class CostModel {
   void put(const Candidate& candidate, std::uint64_t weight);
   [[nodiscard]] Lane lane_of(const Candidate& candidate, std::uint32_t view, std::uint64_t weight);
   [[nodiscard]] double latency_of(const Candidate& candidate) const;
-  /// Adds the lane's flows to what is allotted, or takes them away.
+  /// Adds the lane's flows to the allotted load, or takes them away.
   void change(const Lane& lane, bool adds);
-  /// Loads the members' interfaces with what lanes take by them. `parts`: by view, in kFullRate units.
+  /// Adds the load of lanes to the members' interfaces. `parts`: index: view; in kFullRate units.
   void charge_members(const std::vector<std::uint64_t>& parts);
   void add_members(LaneBurden& burden) const;
   [[nodiscard]] LaneBurden burden() const;
@@ -160,10 +160,10 @@ class CostModel {
   const PlanRequest& request_;
   double members_floor_ = 0;  // seconds per byte over the members' own links, which no tree changes
   std::vector<std::uint64_t> others_on_hosts_, others_on_uplinks_;  // the load of other groups
-  std::vector<std::uint64_t> share_;        // by host: of one of its ranks' vectors, the part that lanes take this way
-  std::vector<std::uint64_t> members_out_;  // by host: what its ranks send to aggregators elsewhere
-  std::vector<std::uint64_t> charged_;      // by host: the part of members_out_ that every tree takes
-  std::vector<bool> has_site_;              // by host: its ranks' edges are counted one by one
+  std::vector<std::uint64_t> share_;        // index: host; the part of a rank's vector that lanes carry here
+  std::vector<std::uint64_t> members_out_;  // index: host; load of its ranks' flows to aggregators elsewhere
+  std::vector<std::uint64_t> charged_;      // index: host; the part of members_out_ that every tree has
+  std::vector<bool> has_site_;              // index: host; true: its ranks' edges are counted one by one
   std::vector<Lane> lanes_;                 // lanes that were committed
   Touched uplinks_;
   Touched hosts_;

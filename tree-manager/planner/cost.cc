@@ -1,5 +1,5 @@
-// The cost model: every link and every aggregator serves its flows in fair shares, the slowest one sets the pace, and
-// each level adds its latency and the time until a first segment has passed.
+// The cost model: every link and every aggregator serves its flows in fair shares, the slowest of them gives the rate
+// of all, and each level adds its latency and the time of a first segment.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -12,13 +12,13 @@
 namespace tributary::manager {
 namespace {
 
-// One more aggregator, up and down, costs two network hops and two wake-ups. Measured values differ by transport; only
-// the order matters: microseconds against the milliseconds that a large operation takes.
+// The latency of one more aggregator, up and down: two network hops and two wake-ups. Measured values depend on the
+// transport, but only their size matters: microseconds, where a large operation takes milliseconds.
 constexpr double kLevelSeconds = 20e-6;
-// Unequal weights must save this part of the time that equal ones take; estimates are no more exact.
+// Unequal weights must save this part of the time that equal weights take; estimates are not more exact.
 constexpr double kWeightsPay = 0.02;
 
-/// The children of an aggregator, and its parent.
+/// The number of links of an aggregator: to its children and to its parent.
 std::uint64_t flows_of(const CandidateNode& node) {
   return node.children + (node.parent == kNoParent ? 0U : 1U);
 }
@@ -30,14 +30,14 @@ std::vector<double> shares_of(const std::vector<std::uint32_t>& weights) {
   return shares;
 }
 
-/// The narrowest of the resources that one path uses.
+/// The slowest of the resources that one path uses.
 class Narrowest {
  public:
   void use(std::uint64_t load, std::uint64_t bits_per_second) {
     if (bits_per_second == 0) known_ = false;
     seconds_ = std::max(seconds_, seconds_per_byte(load, bits_per_second));
   }
-  /// Returns bits per second; 0 where nothing is used, or where the rate of something used is not known.
+  /// Returns bits per second; 0 if no resource is used, or the rate of a used resource is not known.
   [[nodiscard]] std::uint64_t rate() const {
     if (!known_ || seconds_ <= 0) return 0;
     return static_cast<std::uint64_t>(std::llround(std::min(8 / seconds_, static_cast<double>(kPathRateMax))));
@@ -136,7 +136,7 @@ void CostModel::estimate(Candidate& candidate, std::uint64_t weight) {
   candidate.seconds = static_cast<double>(request_.operation_bytes) * slowest + latency_of(candidate);
 }
 
-/// The time that the levels add: their hops, and a first segment through the slowest aggregator of each.
+/// The time that the levels add: their hops, and a first segment through the slowest aggregator of each level.
 double CostModel::latency_of(const Candidate& candidate) const {
   double fill = 0;
   for (const CandidateNode& node : candidate.nodes) {
@@ -216,8 +216,8 @@ LaneBurden CostModel::burden() const {
   return burden;
 }
 
-/// Adds the members' interfaces of each view, which its lanes share. The interface that is slowest by itself stands for
-/// all of a view, and so does the one that is slowest with what others send by it.
+/// Adds the members' interfaces of each view, which its lanes share. Two interfaces stand for all of a view: the one
+/// that is slowest by itself, and the one that is slowest with the load of others.
 void CostModel::add_members(LaneBurden& burden) const {
   for (std::uint32_t v = 0; v < sites_.views.size(); ++v) {
     struct Line {
@@ -259,7 +259,7 @@ std::vector<std::uint32_t> CostModel::weigh() {
     change(lanes_[i], true);
     parts[lanes_[i].view] += lanes_[i].weight;
   }
-  // One view alone carries all, whatever the weights; kFullRate need not be a multiple of their sum.
+  // A single view carries all bytes, whatever the weights; kFullRate need not be a multiple of the weights' sum.
   if (parts.size() > 1) charge_members(parts);
   return weights;
 }
@@ -280,7 +280,7 @@ std::uint64_t CostModel::links_rate() const {
   for (std::size_t h = 0; h < sites_.hosts.size(); ++h) {
     const SiteHost& host = sites_.hosts[h];
     if (share_[h] == 0) continue;
-    // However much the ranks reduce within their host, one vector leaves it.
+    // Even if the ranks of a host reduce within the host, one vector leaves it.
     const std::uint64_t members = std::max(members_out_[h], share_[h]);
     links.use(others_on_hosts_[h] + members, host.place.rate_bits_per_second);
   }
@@ -304,11 +304,11 @@ std::uint64_t CostModel::trees_rate() const {
   return trees.rate();
 }
 
-/// The ring goes through all members in the order of ranks: its edges within a host load no link. Ranks listen for one
-/// another at the interface of the first lane.
+/// The ring goes through all members in the order of ranks: its edges within a host load no link. Ranks listen for
+/// other ranks at the interface of the first lane.
 std::uint64_t CostModel::ring_rate() const {
   const auto ranks = sites_.host_of_rank.size();
-  std::vector<std::uint64_t> crossings(sites_.uplinks.size(), 0);  // in both directions, which are equal
+  std::vector<std::uint64_t> crossings(sites_.uplinks.size(), 0);  // sum of both directions, which are equal
   std::vector<std::uint64_t> leaving(sites_.hosts.size(), 0);
   for (std::size_t r = 0; r < ranks; ++r) {
     const std::uint32_t from = sites_.host_of_rank[r];

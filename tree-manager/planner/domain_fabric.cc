@@ -1,4 +1,4 @@
-// The strategy for fabrics that are trees of domains, which all kinds are.
+// The strategy for fabrics that are trees of domains. All kinds of fabrics are such trees.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -12,11 +12,11 @@
 namespace tributary::manager {
 namespace {
 
-// More lanes cost more connections and memory; the planner takes them where they save this part of the time.
+// More lanes cost more connections and memory; the planner takes more if they save this part of the time.
 constexpr double kLanesPay = 0.03;
-// Rates that differ by less than this part are alike.
+// Rates that differ by less than this part count as equal.
 constexpr double kAlike = 0.02;
-// Aggregators far from the members load links that others need; they must save this part of the time.
+// Aggregators far from the members load links that other groups need; to be used they must save this part of the time.
 constexpr double kAbovePays = 0.05;
 
 class DomainFabric final : public Fabric {
@@ -52,7 +52,7 @@ class DomainFabric final : public Fabric {
     PlanRequest request = wanted;
     if (!links_tell_rates(wanted)) request.link_rate_bits_per_second = 0;
     const Planned near = plan_within(request, load, Reach::members);
-    // The aggregators near the members do not suffice, if there are any.
+    // Called if there are no aggregators near the members, or too few.
     if (near.plan.lanes.empty() || near.plan.lanes.size() < request.lanes)
       return plan_within(request, load, Reach::fabric).plan;
     if (near.is_whole || !is_narrow(near.plan)) return near.plan;
@@ -69,7 +69,7 @@ class DomainFabric final : public Fabric {
   }
 
  private:
-  /// Returns whether the links' own rates stand in for those of a topology.
+  /// Returns whether the links' own rates are used in place of a topology's.
   [[nodiscard]] bool links_tell_rates(const PlanRequest& request) const {
     return !knows_rates_ && request.link_rate_bits_per_second != 0 &&
            std::ranges::all_of(request.aggregators, [](const PlanAggregator& aggregator) {
@@ -81,24 +81,24 @@ class DomainFabric final : public Fabric {
     return knows_rates_ || request.link_rate_bits_per_second != 0;
   }
 
-  /// The parts that all trials of one request share.
+  /// The state that all trials of one request share.
   struct Search {
     const PlanRequest& request;
     const Sites& sites;
     Reach reach = Reach::members;
     GoodShapes shapes{};
-    std::string missing_rail{};  // on which a lane found no tree first
+    std::string missing_rail{};  // the first rail on which a lane found no tree
   };
   /// Lanes that were planned together.
   struct Trial {
     std::unique_ptr<LanePlanner> planner;  // nullptr: there is no tree
-    std::uint32_t window = 0;              // the window for which each lane has memory
+    std::uint32_t window = 0;              // segments for which each lane has memory
     [[nodiscard]] std::uint32_t lanes() const { return planner ? planner->lanes() : 0; }
   };
 
   struct Planned {
     Plan plan;
-    bool is_whole = false;  // no aggregator is further away than those that it could use
+    bool is_whole = false;  // no aggregator is further away than those that this trial could use
   };
 
   [[nodiscard]] Planned plan_within(const PlanRequest& request, const FabricLoad& load, Reach reach) const {
@@ -110,14 +110,14 @@ class DomainFabric final : public Fabric {
             .is_whole = sites.sites[sites.views.front().lowest_common].parent == kNoSite};
   }
 
-  /// Says whether the aggregators carry less than the ranks can send.
+  /// True if the aggregators carry less than the ranks can send.
   [[nodiscard]] static bool is_narrow(const Plan& plan) {
     const PathRates& rates = plan.rates;
     return rates.trees != 0 && static_cast<double>(rates.trees) < static_cast<double>(rates.links) * (1 - kAlike);
   }
 
-  /// Lays the group out once for all trials, with every aggregator that one of them can use: the more lanes, the smaller
-  /// each one's window, and the less memory a child takes.
+  /// Lays the group out once for all trials, with every aggregator that a trial can use: with more lanes, each lane's
+  /// window is smaller, and a child takes less memory.
   [[nodiscard]] Sites sites_of(const PlanRequest& wanted, const FabricLoad& load, Reach reach) const {
     PlanRequest request = wanted;
     const std::uint32_t lanes = wanted.lanes == 0 ? kLanesMax : wanted.lanes;
@@ -138,8 +138,9 @@ class DomainFabric final : public Fabric {
     return who + " is not in the manager's topology; add it there, or set TRIBUTARY_HOST_ID to its name there";
   }
 
-  /// Lanes are planned one by one, with a part of the bytes each, and weighed when all are there. Equal parts suit equal
-  /// aggregators. A narrow aggregator is too slow for an equal part, so where rates differ the parts follow the rates.
+  /// Lanes are planned one by one, with a part of the bytes each, and get their weights when all are planned. Equal
+  /// parts suit equal aggregators. An aggregator with a slow link is too slow for an equal part, so if rates differ the
+  /// parts follow the rates.
   [[nodiscard]] Trial try_lanes(Search& search, std::uint32_t lanes, std::uint32_t levels_max) const {
     Parts equal(lanes, kFullRate / lanes);
     const bool weighs = search.request.lane_weights && lanes > 1 && knows_rates_for(search.request);
@@ -154,10 +155,10 @@ class DomainFabric final : public Fabric {
     return other.planner->seconds() < trial.planner->seconds() * (1 - kAlike) ? std::move(other) : std::move(trial);
   }
 
-  using Parts = std::vector<std::uint64_t>;  // by lane, in kFullRate units; the greatest first
+  using Parts = std::vector<std::uint64_t>;  // index: lane; in kFullRate units, the greatest first
 
-  /// Returns parts in proportion to the rates of the fastest aggregators where the members are. An aggregator's rate
-  /// shrinks with what others send there. Lanes of several rails have equal parts.
+  /// Returns parts in proportion to the rates of the fastest aggregators near the members. The load of others on an
+  /// aggregator reduces its rate. Lanes of several rails have equal parts.
   [[nodiscard]] static Parts parts_by_rate(const Search& search, std::uint32_t lanes) {
     const Sites& sites = search.sites;
     Parts equal(lanes, kFullRate / lanes);
@@ -200,7 +201,7 @@ class DomainFabric final : public Fabric {
     return trial;
   }
 
-  /// Divides the window of a link among the lanes by their weights; none gets more than there is memory for.
+  /// Divides the window of a link among the lanes by their weights; no lane gets more than its memory allows.
   static void share_window(Plan& plan, std::uint32_t window, std::uint32_t window_max) {
     const std::uint32_t sum = weight_of(plan.lanes);
     plan.window = 0;
@@ -213,8 +214,8 @@ class DomainFabric final : public Fabric {
     }
   }
 
-  /// A lane carries its share of the traffic, so the number of lanes must be known before the first is planned: if
-  /// there is room for fewer lanes than wanted, plans again with that number.
+  /// A lane carries its share of the traffic, so the number of lanes must be known before the first lane is planned. If
+  /// there is room for fewer lanes than wanted, this function plans again with that number.
   [[nodiscard]] Trial at_most(Search& search, std::uint32_t lanes) const {
     Trial trial;
     while (lanes > 0) {
@@ -226,8 +227,9 @@ class DomainFabric final : public Fabric {
     return trial;
   }
 
-  /// Returns the numbers of lanes that are tried: powers of two, and those with which every interface of the hosts
-  /// carries as much. With aggregators everywhere the most lanes alone: the rest was tried near the members.
+  /// Returns the numbers of lanes to try: powers of two, and numbers with which all interfaces of the hosts carry the
+  /// same load. With aggregators everywhere it returns the greatest number alone: the others were tried near the
+  /// members.
   [[nodiscard]] std::vector<std::uint32_t> lane_counts(const Search& search) const {
     const std::uint32_t most = std::min(static_cast<std::uint32_t>(search.sites.budgets.size()), kLanesMax);
     std::set<std::uint32_t> counts;
@@ -237,8 +239,8 @@ class DomainFabric final : public Fabric {
     return {counts.begin(), counts.end()};
   }
 
-  /// Takes the best of lanes of few levels in place of `best`, if it saves this part of the time. The estimate of a single
-  /// lane is best for a deep tree over all aggregators; many lanes of few levels load each aggregator less.
+  /// Replaces `best` by the best lanes of few levels, if they save this part of the time. The estimate of a single lane
+  /// is best for a deep tree over all aggregators, but many lanes of few levels load each aggregator less.
   void try_few_levels(Search& search, std::uint32_t lanes, double saves, Trial& best) const {
     const PlanRequest& request = search.request;
     for (const std::uint32_t levels_max : {1U, 2U}) {
@@ -256,8 +258,8 @@ class DomainFabric final : public Fabric {
     return best;
   }
 
-  /// More lanes bring in more aggregators, whose links add up. Where no rate is known, the planner cannot tell whether
-  /// this helps. All numbers are tried: where each lane gets few aggregators, few lanes may not help and many do.
+  /// More lanes use more aggregators, whose links add up. If no rate is known, the planner cannot tell whether this
+  /// helps. It tries all numbers: if each lane gets few aggregators, many lanes may help where few do not.
   [[nodiscard]] Trial as_many_as_pay(Search& search) const {
     const PlanRequest& request = search.request;
     Trial best = at_most(search, 1);

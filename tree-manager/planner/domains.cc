@@ -55,7 +55,7 @@ class DomainBuilder {
     return x;
   }
 
-  /// A link between two levels of switches belongs to the upper one.
+  /// A link between two levels of switches belongs to the upper level.
   [[nodiscard]] std::uint32_t level_of(const Link& link) const {
     const SwitchNode& below = topology_.switches[link.from];
     const SwitchNode& above = topology_.switches[link.to];
@@ -63,11 +63,11 @@ class DomainBuilder {
     return below.group == above.group ? kLocalLevel : kGlobalLevel;
   }
 
-  /// The links of a host that have one name and lead to one rail.
+  /// The links of a host that have the same name and lead to the same rail.
   struct Interface {
     std::uint32_t name = kUnnamed;
     std::uint32_t rail = kUnnamed;
-    std::uint32_t level = 0;  // of the highest switch among its switches
+    std::uint32_t level = 0;  // level of the highest of its switches
     std::uint32_t first_switch = kNoDomain;
   };
 
@@ -112,7 +112,7 @@ class DomainBuilder {
       TRIBUTARY_ASSERT(domain_[from] < tree_.domains_.size(), "switch {} below level {} has no domain", link->from,
                        level);
       tree_.domains_[domain_[from]].uplink_bits_per_second += link->rate_bits_per_second;
-      // In a fat-tree the upper end begins a domain of its own; in a dragonfly it has one.
+      // In a fat-tree the link's upper end begins its own domain; in a dragonfly it has a domain already.
       if (domain_[to] != kNoDomain) tree_.domains_[domain_[to]].uplink_bits_per_second += link->rate_bits_per_second;
     }
   }
@@ -153,7 +153,7 @@ class DomainBuilder {
     for (const std::uint32_t member : widened_) make(member);
   }
 
-  /// Rails that never meet have a domain above them all, without uplinks: no tree spans two rails.
+  /// Rails that never meet have a domain above all rails, without uplinks: no tree spans two rails.
   void join_rails() {
     const auto parts = components();
     TRIBUTARY_ASSERT(!parts.empty(), "{} switches are in no domain", leader_.size());
@@ -189,10 +189,10 @@ class DomainBuilder {
   const Topology& topology_;
   DomainTree& tree_;
   std::vector<std::uint32_t> leader_;               // union-find over switches
-  std::vector<std::uint32_t> domain_;               // the domain of the component that this switch leads
+  std::vector<std::uint32_t> domain_;               // index: leading switch; the domain of its component
   std::vector<std::uint32_t> home_;                 // the lowest domain that holds this switch
   std::vector<std::uint32_t> widened_;              // members of components that grow by links of this level
-  std::vector<std::vector<Interface>> interfaces_;  // by host
+  std::vector<std::vector<Interface>> interfaces_;  // index: host
   std::vector<std::vector<const Link*>> links_at_;
 };
 
@@ -236,7 +236,7 @@ std::uint32_t DomainTree::interface_of(std::uint32_t host, std::uint32_t route) 
   const std::vector<HostPlace>& places = places_[host];
   if (places.size() == 1 && places[0].rail == kUnnamed) return 0;
   const std::uint32_t rails = rails_.empty() ? 1 : static_cast<std::uint32_t>(rails_.size());
-  // A link to a switch without a rail stands in for the rails on which the host has no link.
+  // A link to a switch without a rail is used for the rails on which the host has no link.
   for (const std::uint32_t rail : {route % rails, kUnnamed}) {
     const auto count = static_cast<std::uint32_t>(std::ranges::count(places, rail, &HostPlace::rail));
     if (count == 0) continue;
@@ -271,7 +271,7 @@ void DomainTree::number_preorder() {
     size[parent] += size[d];
   }
   TRIBUTARY_ASSERT(size.back() == domains_.size(), "{} of {} domains are below the root", size.back(), domains_.size());
-  // The number with which the next child's subtree begins.
+  // The first number of the next child's subtree.
   std::vector<std::uint32_t> next(domains_.size(), 0);
   for (std::uint32_t d = static_cast<std::uint32_t>(domains_.size()); d-- > 0;) {
     Domain& domain = domains_[d];

@@ -10,7 +10,7 @@ namespace tributary::manager {
 namespace {
 
 struct Census {
-  std::map<std::string, std::uint32_t> unusable;  // by reason
+  std::map<std::string, std::uint32_t> unusable;  // key: reason
   std::uint32_t elsewhere = 0;
   std::uint32_t too_small = 0;
   std::uint32_t usable = 0;

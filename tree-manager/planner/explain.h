@@ -6,8 +6,8 @@
 
 namespace tributary::manager {
 
-/// Says in one sentence, for the person who runs the job, why no tree was possible: which aggregators there are, and
-/// what each lacks.
+/// Returns one sentence, for the person who runs the job, with the reason why no tree was possible: the aggregators,
+/// and the reason why each cannot be used.
 [[nodiscard]] std::string explain_no_tree(const DomainTree& domains, const PlanRequest& request);
 
 }  // namespace tributary::manager

@@ -45,7 +45,7 @@ Errc errc_of(unsigned status) noexcept {
   }
 }
 
-/// Returns the sentence in {"error": {"message": ...}}; empty when the body holds none.
+/// Returns the sentence in {"error": {"message": ...}}; empty if the body has none.
 std::string message_of(const std::string& body) {
   const json answer = json_or_discarded(body);
   if (!answer.is_object() || !answer.contains("error") || !answer["error"].is_object()) return {};
@@ -71,7 +71,7 @@ std::string encode_path_part(std::string_view text) {
   return out;
 }
 
-/// Says whether the manager answers that none leads, or that it does not know who does.
+/// True if the manager answers that no manager leads, or that it does not know the leader.
 bool has_no_leader(const HttpAnswer& answer) {
   if (answer.status != 503) return false;
   const json body = json_or_discarded(answer.body);
@@ -99,7 +99,7 @@ Result<std::vector<HttpUrl>> parse_urls(std::string_view list) {
                                       std::to_string(kManagersMax) + " are possible");
 }
 
-/// Reads members of the manager's answers; the first that is missing or of the wrong type makes the whole answer
+/// Reads members of the manager's answers. If a member is missing or has the wrong type, the whole answer is
 /// corrupt.
 class Answer {
  public:
@@ -216,23 +216,23 @@ struct ManagerClient::Impl {
   using Milliseconds = std::chrono::milliseconds;
   using Outcome = Result<json>;
 
-  /// One call, on its way round the managers.
+  /// The state of one call on its way round the managers.
   struct Call {
     std::string_view method, path;
     std::string body;
     Clock::time_point deadline;
-    std::optional<Outcome> stale{};  // an answer with a lower fence, for the case that there is no better one
-    bool leaderless = false;         // a manager has answered, in this round, that none leads
+    std::optional<Outcome> stale{};  // an answer with a lower fence, used if no better answer comes
+    bool leaderless = false;         // in this round, a manager has answered that none leads
     Outcome last = fail(Errc::retry, "no manager was asked");
   };
 
   ManagerSettings settings;
   std::vector<HttpUrl> urls;
-  std::size_t current = 0;  // answered last; used by calls alone, which are serialised
+  std::size_t current = 0;  // manager that answered last; only calls use it, which are serialised
   service::HttpClient http{kWords};
   std::mutex serial;
-  std::atomic<std::uint64_t> fence{0};       // the highest seen
-  std::atomic<std::uint64_t> last_fence{0};  // in the last answer that had one
+  std::atomic<std::uint64_t> fence{0};       // the highest fence seen
+  std::atomic<std::uint64_t> last_fence{0};  // fence of the last answer that had one
 
   void note_fence(std::uint64_t seen) noexcept {
     for (auto known = fence.load(); seen > known && !fence.compare_exchange_weak(known, seen);) {
@@ -257,13 +257,13 @@ struct ManagerClient::Impl {
                 .body = body.is_null() ? std::string{} : body.dump(),
                 .deadline = Clock::now() + settings.request_limit};
       return urls.size() == 1 ? ask(urls.front(), call, settings.request_limit, nullptr) : go_round(call);
-    } catch (const std::exception& error) {  // no memory, no file descriptors, text that is not UTF-8
+    } catch (const std::exception& error) {  // lack of memory or descriptors, text that is not UTF-8
       return fail(Errc::io,
                   std::string(method) + " " + urls[current].text + std::string(path) + " failed here: " + error.what());
     }
   }
 
-  /// Asks one manager. With `settled`, says there whether its answer ends the call.
+  /// Asks one manager. If `settled` is not null, sets it to whether the answer ends the call.
   Outcome ask(const HttpUrl& url, Call& call, Milliseconds limit, bool* settled) {
     const auto answer = exchange(url, call, limit);
     if (!answer) {
@@ -310,7 +310,7 @@ struct ManagerClient::Impl {
                                               message);
     }
     if (answer.body.empty()) return json(nullptr);
-    // The answer may hold tokens of every rank and lane: many values, few bytes each.
+    // The limits for an answer with tokens of every rank and lane: many values, with few bytes each.
     auto parsed = read_json(answer.body, {.bytes_max = settings.answer_bytes_max, .values_max = 1U << 24});
     if (!parsed) {
       return fail(Errc::corrupt, "the answer of " + url.text + std::string(call.path) +
@@ -319,8 +319,8 @@ struct ManagerClient::Impl {
     return parsed;
   }
 
-  /// Tells a manager of a higher fence than its last answer's: its store may have come from a backup. An older manager,
-  /// which shows none, is not told.
+  /// Tells a manager of a fence that is higher than its last answer's: its store may have been restored from a backup.
+  /// An older manager, whose answers have no fence, is not told.
   void add_fence(json& body) const {
     const std::uint64_t last = last_fence.load();
     if (last != 0 && last < fence.load()) body["fence"] = fence.load();
@@ -429,7 +429,7 @@ Result<GroupAnswer> ManagerClient::rebuild_group(std::uint64_t group, std::uint3
 
 Result<GroupLease> ManagerClient::renew_group(std::uint64_t group, bool want_record,
                                               const std::optional<GroupTraffic>& traffic) {
-  json body;  // null: nothing is sent
+  json body;  // null: no body is sent
   if (want_record) body["want_record"] = true;
   if (traffic) {
     body["traffic"] = {{"operations", traffic->operations},

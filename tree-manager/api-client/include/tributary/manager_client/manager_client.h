@@ -1,6 +1,6 @@
 #pragma once
 // A small client of the manager's REST interface, for other processes: the aggregator daemon, ranks, the command line.
-// It blocks, throws nothing, logs nothing, and keeps all HTTP types out of its callers.
+// It blocks, throws no exceptions, writes no log, and hides all HTTP types from its callers.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -22,34 +22,34 @@ struct ManagerSettings {
   // cluster are separated by commas.
   std::string url;
   std::string token;                               // the job token or the aggregator token; may be empty for reads
-  std::chrono::milliseconds connect_limit{2000};   // name look-up and connecting, over all addresses of the name
-  std::chrono::milliseconds request_limit{10000};  // the whole request, connecting included
+  std::chrono::milliseconds connect_limit{2000};   // for the name look-up and connecting to all addresses of the name
+  std::chrono::milliseconds request_limit{10000};  // for the whole request, connecting included
   std::uint64_t answer_bytes_max = 256U << 20;
 };
 
 struct AggregatorRegistration {
-  std::string name;  // at most 63 bytes; empty: the manager makes one from host and port
-  std::string host;  // its place in the topology; at most 63 bytes
-  Endpoint data;     // where ranks connect; a wildcard host (0.0.0.0, ::) means "the address this request came from"
-  Endpoint http;     // metrics and health; same rule
-  std::uint64_t memory_bytes = 0;               // that lanes may use
-  std::uint32_t children_max = kChildrenMax;    // per lane, 1 to kChildrenMax
-  std::uint64_t line_rate_bits_per_second = 0;  // rate of its network interface; 0: the topology's, or the assumed one
+  std::string name;  // at most 63 bytes; empty: the manager makes a name from host and port
+  std::string host;  // its name in the topology; at most 63 bytes
+  Endpoint data;     // address for ranks; a wildcard host (0.0.0.0, ::) means the address from which this request came
+  Endpoint http;     // address of metrics and health; same rule
+  std::uint64_t memory_bytes = 0;               // memory that lanes may use
+  std::uint32_t children_max = kChildrenMax;    // most children in a lane, 1 to kChildrenMax
+  std::uint64_t line_rate_bits_per_second = 0;  // rate of its network interface; 0: the topology's, or an assumed one
   std::string version;
-  ExchangePublicKey exchange_key{};  // the keys that seal packets to it follow from this key
-  // Further addresses like `data`, one for each further device: lane i uses the (i mod n)th of all n, at most 16.
-  // An older manager, which knows of one address only, refuses them.
+  ExchangePublicKey exchange_key{};  // source of the keys that seal packets to it
+  // Further addresses like `data`, one for each further device: lane i uses the (i mod n)th of all n addresses, at most
+  // 16. An older manager, which knows one address only, refuses them.
   std::vector<Endpoint> data_more{};
-  std::vector<std::uint32_t> data_down{};  // the numbers of addresses that are down; `data` is 0
-  bool draining = false;                   // it still refuses new lanes, as an earlier answer said
-  std::uint64_t incarnation = 0;           // number of this process's last registration, 0 at the first
+  std::vector<std::uint32_t> data_down{};  // the indices of addresses that are down; `data` is 0
+  bool draining = false;                   // it still refuses new lanes, because of an earlier answer
+  std::uint64_t incarnation = 0;           // number of this process's last registration; 0: none
 };
 
 struct RegistrationAnswer {
-  std::string name;                  // the name that the manager accepted; tokens are made out to it
+  std::string name;                  // the name that the manager accepted, and that tokens contain
   std::uint64_t incarnation = 0;     // number of this registration; every renewal carries it
-  std::uint32_t lease_seconds = 0;   // renew at least three times within it
-  PublicKey public_key{};            // verifies tokens
+  std::uint32_t lease_seconds = 0;   // length of the lease; renew at least three times in it
+  PublicKey public_key{};            // key that verifies tokens
   ExchangePublicKey exchange_key{};  // the manager's
 };
 
@@ -62,27 +62,27 @@ struct AggregatorLoad {
 
 enum class AggregatorState : std::uint8_t {
   active,
-  draining,  // end the lanes in an orderly way; keep renewing until done, then unregister
-  unknown,   // the lease had ended, or another process took the name: register anew
+  draining,  // end the lanes in order, renew until this is done, then unregister
+  unknown,   // the lease had ended, or another process has taken the name: register anew
 };
 
 struct GroupRequest {
   std::string job;                  // at most 63 bytes; empty: "unnamed"
   std::string user{};               // user of the ranks' processes, at most 63 bytes; empty: not known
-  std::uint32_t processes = 0;      // ranks for which the members speak, themselves included; 0: for themselves alone
-  std::vector<std::string> hosts;   // by rank: that rank's host in the topology
-  std::uint32_t lanes = 0;          // wanted, 1 to kLanesMax; 0: as many as save time
-  bool lane_weights = false;        // the ranks deal segments by the lanes' weights
-  std::uint32_t window = 0;         // segments; 0: the manager's default
+  std::uint32_t processes = 0;      // ranks for which the members act, with themselves; 0: for themselves alone
+  std::vector<std::string> hosts;   // index: rank; that rank's host in the topology
+  std::uint32_t lanes = 0;          // wanted number, 1 to kLanesMax; 0: as many as save time
+  bool lane_weights = false;        // true: the ranks deal segments by the lanes' weights
+  std::uint32_t window = 0;         // number of segments; 0: the manager's default
   std::uint32_t segment_bytes = 0;  // 0: the manager's default
   PacketSecurity packet_security = PacketSecurity::off;
-  ExchangePublicKey exchange_key{};  // the ranks'; zeros without packet_security or proofs
+  ExchangePublicKey exchange_key{};  // key of the ranks; zeros without packet_security or proofs
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
-  std::uint32_t levels = 0;  // exactly so many aggregators between a rank and the result; 0: the planner chooses
+  std::uint32_t levels = 0;  // exact number of aggregators between a rank and the result; 0: the planner chooses
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
 };
 
-/// Counts that rank 0 has made since the start. payload of ended operations.
+/// Counts of rank 0 since the start: payload bytes of ended operations.
 struct GroupTraffic {
   std::uint64_t operations = 0;
   std::uint64_t bytes_in_network = 0;
@@ -91,44 +91,45 @@ struct GroupTraffic {
 };
 
 struct GroupAnswer {
-  // With places for at most kPlacesInDescriptorMax ranks, else see group_places().
-  GroupDescriptor descriptor;             // empty: use the fallback; its `group` and `epoch` still serve for a rebuild
-  std::string record{};                   // for adopt_group(); keep it as it is
-  std::uint32_t retry_after_seconds = 0;  // with an empty descriptor: ask for a rebuild after so long
+  // The manager's answer with trees. The descriptor has the places of at most kPlacesInDescriptorMax ranks; see
+  // group_places() for more.
+  GroupDescriptor descriptor;             // empty: use the fallback; `group` and `epoch` are still valid for a rebuild
+  std::string record{};                   // the argument of adopt_group(); must not be changed
+  std::uint32_t retry_after_seconds = 0;  // with an empty descriptor: ask for a rebuild after this time
 };
 
 struct GroupLease {
   bool known = false;  // false: the lease had ended; ask for a new group
   std::uint32_t lease_seconds = 0;
-  std::uint32_t epoch = 0;       // the manager's newest for this group
-  bool rebuild_advised = false;  // a tree, or a better tree, is possible: call rebuild_group at a convenient moment
-  std::string reason;            // for rebuild_advised
+  std::uint32_t epoch = 0;       // the newest epoch of this group
+  bool rebuild_advised = false;  // a tree, or a better one, is possible: call rebuild_group when convenient
+  std::string reason;            // reason of rebuild_advised
   std::string record{};          // a fresh record, if the caller wanted one
 };
 
-/// The manager, or several of which one leads. Every call makes one connection and blocks until the answer is there or
-/// a limit has passed. Calls on one client are serialised; different clients are independent.
+/// The manager, or several managers of which one leads. Every call makes one connection and blocks until the answer has
+/// come or a limit has passed. Calls on one client are serialised; different clients are independent.
 ///
-/// With several, a call goes to the one that answered last. If that one cannot be reached, does not know who leads, or
-/// shows a lower fence than another has shown, the call goes to the next: so it may reach two of them, and every call
-/// may be made twice. Each of n gets an n-th of request_limit at a time. While one of them lives and none leads, the
-/// call goes round until request_limit has passed.
+/// With several managers, a call goes to the manager that answered last. If this manager cannot be reached, does not
+/// know the leader, or shows a lower fence than another manager has shown, the call goes to the next one. So two
+/// managers may get the call, and every call may be made twice. Each of n managers gets an n-th of request_limit at a
+/// time. While a manager lives but none leads, the call goes round until request_limit has passed.
 ///
-/// Errors: unreachable (no connection, or no answer within the limit; the sentence says the URL and what to do),
-/// denied (token missing or wrong), bad_argument (the manager refused a value), peer_gone (it does not know this
-/// aggregator or group), mismatch (state conflict, as a stale epoch or a name in use), exhausted (no room in the
-/// manager's store), retry (it is busy), corrupt (the answer makes no sense), aborted (cancel was called).
+/// Errors: unreachable (no connection, or no answer within the limit; the sentence has the URL and advice), denied
+/// (token missing or wrong), bad_argument (the manager refused a value), peer_gone (the manager does not know this
+/// aggregator or group), mismatch (a conflict of states, such as a stale epoch or a name in use), exhausted (no room in
+/// the manager's store), retry (the manager is busy), corrupt (the answer makes no sense), aborted (cancel was called).
 class ManagerClient {
  public:
-  /// Connects to nothing yet. Errc::bad_argument: `url` is no URL.
+  /// Makes a client, but no connection yet. Errc::bad_argument: `url` is no URL.
   [[nodiscard]] static Result<ManagerClient> create(ManagerSettings settings);
   ManagerClient(ManagerClient&&) noexcept;
   ManagerClient& operator=(ManagerClient&&) noexcept;
   ~ManagerClient();
 
   [[nodiscard]] Result<RegistrationAnswer> register_aggregator(const AggregatorRegistration& registration);
-  /// `draining`: whether this aggregator drains until it has the answer. The manager plans trees over it again once the
-  /// aggregator says false.
+  /// `draining`: true if this aggregator drains until it has the answer. The manager plans trees over it again only
+  /// after a renewal with false.
   [[nodiscard]] Result<AggregatorState> renew_aggregator(std::string_view name, std::uint64_t incarnation,
                                                          const AggregatorLoad& load,
                                                          const std::vector<std::uint32_t>& data_down = {},
@@ -136,38 +137,39 @@ class ManagerClient {
   [[nodiscard]] Status unregister_aggregator(std::string_view name);
 
   [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& group);
-  /// Gets the places at which `count` ranks from `first` on enter the trees of this epoch; at most kTokenPageRanksMax.
+  /// Gets the places of `count` ranks, from rank `first` on, in the trees of this epoch; at most kTokenPageRanksMax.
   [[nodiscard]] Result<TokenPage> group_places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first,
                                                std::uint32_t count);
-  /// Asks for trees at epoch + 1, without the `failed` aggregators. A repeated request gives the same epoch. `in_use`:
+  /// Asks for trees at epoch + 1, without the `failed` aggregators. A repeated request gets the same epoch. `in_use`:
   /// the present trees work, and the group uses them until it has moved, as after GroupLease::rebuild_advised. Their
-  /// memory stays reserved until then. An empty answer means that the group keeps them.
+  /// memory stays reserved until then. An empty answer means that the group keeps its present trees.
   [[nodiscard]] Result<GroupAnswer> rebuild_group(std::uint64_t group, std::uint32_t epoch,
                                                   const std::vector<std::string>& failed, bool in_use = false);
-  /// `want_record`: the answer has a fresh record, younger than the one that came with the trees. `traffic` is for
-  /// listings; an older manager refuses it.
+  /// `want_record`: the answer has a fresh record, which is younger than the record that came with the trees. `traffic`
+  /// is shown in listings; an older manager refuses it.
   [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group, bool want_record = false,
                                                const std::optional<GroupTraffic>& traffic = std::nullopt);
-  /// Renews a group that the manager has lost, or knows with older trees. The manager takes the group in from the
-  /// record that it gave last. `hosts` are by rank, as in the request. Errc::bad_argument, mismatch: the manager
-  /// refuses.
+  /// Renews a group that the manager has lost, or knows with older trees. The manager restores the group from the
+  /// record that it gave last. The index of `hosts` is the rank, as in the request. Errc::bad_argument, mismatch: the
+  /// manager refuses.
   [[nodiscard]] Result<GroupLease> adopt_group(std::uint64_t group, const std::string& record,
                                                const std::vector<std::string>& hosts);
   /// Gives the group back. A second call for the same group succeeds, too.
   [[nodiscard]] Status delete_group(std::uint64_t group);
 
-  /// Gets any path, as "/v1/trees".
+  /// Gets any path, such as "/v1/trees".
   [[nodiscard]] Result<nlohmann::json> get(std::string_view path);
-  /// Calls any path with any method that carries JSON; a null body sends no body. Returns null for an empty answer.
+  /// Calls any path with any method that carries JSON; for a null body it sends no body. Returns null for an empty
+  /// answer.
   [[nodiscard]] Result<nlohmann::json> request(std::string_view method, std::string_view path,
                                                const nlohmann::json& body);
 
-  /// Returns the highest fence that answers have shown; 0: none. Any thread.
+  /// Returns the highest fence that answers have shown; 0: none. Any thread may call it.
   [[nodiscard]] std::uint64_t fence() const noexcept;
-  /// Notes a fence that was seen elsewhere. Any thread.
+  /// Notes a fence that the caller has seen elsewhere. Any thread may call it.
   void note_fence(std::uint64_t fence) noexcept;
 
-  /// Ends the call in progress and all later ones with Errc::aborted. Any thread.
+  /// Ends the call in progress, and all later calls, with Errc::aborted. Any thread may call it.
   void cancel() noexcept;
 
  private:
