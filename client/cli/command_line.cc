@@ -28,7 +28,7 @@
 namespace tributary::cli {
 namespace {
 
-/// Runs the chosen command, once the whole line has been read.
+/// The function that runs the chosen command, after the whole line has been read.
 using Action = std::function<int()>;
 
 template <class T, class Parse>
@@ -45,8 +45,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& into, const 
       ->type_name("");
 }
 
-/// Reduces a name to its letters, which MPI, NCCL and PyTorch spell alike: AllReduce, allreduce, all-reduce,
-/// all_reduce.
+/// Reduces a name to its letters, because MPI, NCCL and PyTorch use different spellings: AllReduce, allreduce,
+/// all-reduce, all_reduce.
 std::string letters_of(std::string_view name) {
   std::string letters;
   for (const char c : name) {
@@ -70,7 +70,7 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, T& into, const s
                     });
 }
 
-/// Adds --lanes, which reads as TRIBUTARY_LANES does. `into` is 0 for auto.
+/// Adds --lanes, which accepts the values of TRIBUTARY_LANES. `into` is 0 for auto.
 void add_lanes(CLI::App& app, std::uint32_t& into, const std::string& help) {
   add_parsed(app, "--lanes", into, help + ": 1 to 16, or auto: as many as save time (auto)",
              [](const std::string& text) -> Result<std::uint32_t> {
@@ -105,7 +105,7 @@ Result<std::vector<std::uint64_t>> parse_compared_sizes(const std::string& text)
   return sizes;
 }
 
-/// Adds the options of run --hosts. Returns --hosts.
+/// Adds the options of `run --hosts`. Returns the option --hosts.
 CLI::Option* add_hosts(CLI::App& sub, RunOptions& options, RunHosts& hosts) {
   CLI::Option* const number =
       sub.add_option("--hosts", options.ranks,
@@ -239,7 +239,7 @@ void describe_explain(CLI::App& app, Action& action) {
           std::string here(to_string(static_cast<Collective>(i)));
           if (here == name) return static_cast<Collective>(i);
           std::erase(here, '_');
-          if (here == name) return static_cast<Collective>(i);  // MPI's spelling
+          if (here == name) return static_cast<Collective>(i);  // the spelling of MPI
         }
         return std::nullopt;
       },
@@ -276,7 +276,7 @@ void add_access_options(CLI::App& sub, ManagerOptions& options) {
   sub.add_option("--token-file", options.token_file, "A file with one of the manager's tokens (TRIBUTARY_TOKEN_FILE)");
 }
 
-/// Adds the options of every command that asks the manager.
+/// Adds the options that are common to all commands that ask the manager.
 std::shared_ptr<ManagerOptions> add_manager_options(CLI::App& sub) {
   const auto options = std::make_shared<ManagerOptions>();
   add_access_options(sub, *options);
@@ -375,7 +375,7 @@ Result<std::chrono::microseconds> parse_budget_time(const std::string& text) {
   return time;
 }
 
-/// Adds the options of plan --budget. Returns the flag.
+/// Adds the options of `plan --budget`. Returns the flag --budget.
 CLI::Option* add_budget(CLI::App& sub, const std::shared_ptr<BudgetInput>& input) {
   const std::string help = "Compute how long a step's gradients take, and how much aggregators help; asks no manager";
   CLI::Option* const flag = sub.add_flag("--budget", help);
@@ -450,7 +450,7 @@ void describe_plan(CLI::App& app, Action& action) {
   });
 }
 
-/// Takes the arguments after the first "--" away: they are the command of `run`, and are not options of this program.
+/// Removes and returns the arguments after the first "--": they are the command of `run`, not options of this program.
 std::vector<std::string> take_command(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "run") return {};
   const auto mark = std::find(arguments.begin(), arguments.end(), "--");
@@ -486,7 +486,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   app.add_subcommand("version", "Show the version");
 }
 
-/// `help`, `help COMMAND...` and `version` are other words for --help and --version. Both have a --help of their own.
+/// Replaces `help`, `help COMMAND...` and `version` by --help and --version. Both words have a --help of their own.
 std::vector<std::string> written_out(std::vector<std::string> arguments) {
   if (arguments.size() == 1 && arguments.front() == "version") return {"--version"};
   if (arguments.empty() || arguments.front() != "help") return arguments;
@@ -496,7 +496,7 @@ std::vector<std::string> written_out(std::vector<std::string> arguments) {
   return arguments;
 }
 
-/// True if the first word is neither a subcommand nor an option: CLI11 would only say that a subcommand is required.
+/// True if the first word is neither a subcommand nor an option. CLI11's own message would not name this word.
 bool is_unknown(const CLI::App& app, const std::vector<std::string>& arguments) {
   return !arguments.empty() && app.get_option_no_throw(arguments.front()) == nullptr &&
          app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(arguments.front()); }).empty();
@@ -516,7 +516,7 @@ int run_command_line(std::vector<std::string> arguments) {
     return kExitUsage;
   }
   try {
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 wants this order
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects this order
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitGood : kExitUsage;

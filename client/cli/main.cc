@@ -1,4 +1,4 @@
-// tributary: the command line's one program.
+// The program `tributary`, which runs the command line.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 

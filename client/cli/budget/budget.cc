@@ -18,7 +18,7 @@ struct Scale {
 constexpr std::array kScales{Scale{"", 1},    Scale{"k", 1e3}, Scale{"M", 1e6},
                              Scale{"G", 1e9}, Scale{"B", 1e9}, Scale{"T", 1e12}};
 
-constexpr double kRounding = 1e-12;  // the last digits of a double decide nothing
+constexpr double kRounding = 1e-12;  // so small a difference is a rounding error of a double
 
 std::uint64_t count_of(double value) {
   return static_cast<std::uint64_t>(std::ceil(value * (1 - kRounding)));
@@ -32,14 +32,14 @@ double bytes_per_second(std::uint64_t bits_per_second) {
   return static_cast<double>(bits_per_second) / 8;
 }
 
-/// The number of aggregators whose links carry this part of what all ranks send.
+/// Returns the number of aggregators whose links carry this part of the bytes that all ranks send.
 std::uint64_t aggregators_for(const BudgetInput& input, double coverage) {
   return count_of(coverage * static_cast<double>(input.rank_rate) * input.ranks /
                   static_cast<double>(input.aggregator_rate));
 }
 
-/// Returns 1, 2, 4 and so on up to the number of ranks, or to the number that carries as much as all ranks send; and
-/// the user's own number.
+/// Returns 1, 2, 4 and so on, up to the number of ranks or to the number of aggregators that carries as much as all
+/// ranks send; and the user's own number.
 std::vector<std::uint64_t> aggregator_counts(const BudgetInput& input, std::uint64_t enough) {
   const std::uint64_t last = std::min<std::uint64_t>(input.ranks, enough);
   std::vector<std::uint64_t> counts{last};
@@ -71,7 +71,7 @@ std::vector<Purchase> purchases_of(const BudgetInput& input, const Budget& budge
   return purchases;
 }
 
-/// Solves split_ratio for the number of aggregators. For two ranks no number helps.
+/// Solves split_ratio() for the number of aggregators. With two ranks, aggregators never help.
 std::optional<std::uint64_t> aggregators_needed(const BudgetInput& input, double tree_seconds, double seconds_max) {
   const double ratio = ring_ratio(input.ranks);
   if (is_within(tree_seconds * ratio, seconds_max)) return 0;
@@ -148,7 +148,7 @@ Budget budget_of(const BudgetInput& input) {
   budget.coverage = coverage_of(input, budget.aggregators);
   const double ratio = ring_ratio(input.ranks);
   budget.tree_share = tree_share_of(ratio, budget.coverage);
-  const double tree_seconds = budget.bytes / bytes_per_second(input.rank_rate);  // with enough aggregators
+  const double tree_seconds = budget.bytes / bytes_per_second(input.rank_rate);  // time with enough aggregators
   const double split = split_ratio(ratio, budget.coverage);
   budget.ring = {.bytes = ratio * budget.bytes, .seconds = ratio * tree_seconds};
   budget.tree = {.bytes = budget.bytes, .seconds = tree_seconds / budget.coverage};

@@ -6,9 +6,9 @@
 
 namespace tributary::cli {
 
-/// Sentences and tables; quantities in decimal units with four digits.
+/// Returns sentences and tables; quantities have decimal units and four digits.
 [[nodiscard]] std::string budget_text(const BudgetInput& input, const Budget& budget);
-/// One JSON object; bytes, seconds and bits per second.
+/// Returns one JSON object; quantities are in bytes, seconds and bits per second.
 [[nodiscard]] std::string budget_json(const BudgetInput& input, const Budget& budget);
 
 }  // namespace tributary::cli

@@ -54,13 +54,13 @@ std::vector<std::string> assignments(const Environment& environment) {
   return list;
 }
 
-/// The code between fork and exec: it makes only calls that are safe there.
+/// The code between fork and exec: it makes only calls that are safe between them.
 struct Child {
   const char* path;
   char** arguments;
   char** environment;
   int output, error;
-  int failure;  // exec's errno is written here if it fails; a good exec closes it
+  int failure;  // if exec fails, the child writes errno here; a successful exec closes it
   pid_t parent;
   const Guardian* guardian;
   const ChildHost* host;
@@ -79,8 +79,9 @@ struct Child {
   [[noreturn]] void run() const {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);  // the parent died before the line above
-    // The child registers itself: its own children may outlive a parent that died before it could register the group.
+    if (getppid() != parent) _exit(127);  // the parent died before prctl()
+    // Register the child itself: if the parent dies before it can register the group, the child's children could live
+    // on.
     if (guardian != nullptr) guardian->watch(getpid());
     if (!move_to_host()) give_up();
     sigset_t none;
@@ -147,7 +148,7 @@ Result<ChildProcess> ChildProcess::spawn(const SpawnRequest& request) {
     close(failure[0]);
     return fail(Errc::io, std::string("a process could not be made: ") + std::strerror(fork_errno));
   }
-  setpgid(pid, pid);  // the child does the same: either may be first
+  setpgid(pid, pid);  // the child does the same, because either process may be first
   ssize_t got = 0;
   do {
     got = read(failure[0], &reason, sizeof reason);
@@ -175,7 +176,8 @@ ChildProcess::~ChildProcess() {
   kill();
 }
 
-// Kills the group while its leader is a zombie: until that is reaped no other process gets its number.
+// Reaps the child. Kills its group first, while the leader is a zombie: no other process can have its number until
+// then.
 const std::optional<ExitStatus>& ChildProcess::reap(int options) {
   if (pid_ <= 0 || status_) return status_;
   siginfo_t info{};
@@ -208,7 +210,7 @@ void ChildProcess::signal(int number) const noexcept {
 void ChildProcess::kill() noexcept {
   if (pid_ <= 0 || status_) return;
   signal(SIGKILL);
-  ::kill(pid_, SIGKILL);  // the child may not have made its group yet
+  ::kill(pid_, SIGKILL);  // kill the child itself, too: it may not have made its group yet
   static_cast<void>(reap(0));
 }
 

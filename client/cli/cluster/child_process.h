@@ -1,5 +1,5 @@
 #pragma once
-// A child with a process group of its own, which cannot outlive this process.
+// A child process with a process group of its own; it cannot outlive this process.
 #include <sys/types.h>
 
 #include <chrono>
@@ -14,37 +14,37 @@
 namespace tributary::cli {
 
 using Environment = std::map<std::string, std::string>;
-/// This process's own environment.
+/// Returns the environment of this process.
 [[nodiscard]] Environment current_environment();
 
 class Guardian;
 
 struct SpawnRequest {
-  std::vector<std::string> arguments;  // the first is the program: a path, or a name to look up in PATH
-  Environment environment;             // the whole environment, not an addition to this process's
-  int output = -1;                     // descriptors that become its standard output and error; -1: this process's
+  std::vector<std::string> arguments;  // the first is the program: a path, or a name to find in PATH
+  Environment environment;             // the whole environment of the child
+  int output = -1;                     // descriptor for its standard output and error; -1: those of this process
   int error = -1;
-  // The guardian kills the child's group if this process dies; the caller tells it to forget() an ended group.
+  // If this process dies, the guardian kills the child's group; the caller tells it to forget() a group that has ended.
   const Guardian* guardian = nullptr;
   ChildHost host{};
 };
 
 struct ExitStatus {
   int code = 0;
-  int signal = 0;  // 0: it was not killed
+  int signal = 0;  // number of the signal that killed it; 0: none did
   [[nodiscard]] bool good() const noexcept { return code == 0 && signal == 0; }
-  /// The code that a shell shows: 128 + signal.
+  /// Returns the code that a shell would show: 128 + signal.
   [[nodiscard]] int shell_code() const noexcept { return signal != 0 ? 128 + signal : code; }
 };
-/// Returns "ended with exit code 3", "was killed by signal 9 (Killed)".
+/// Returns a text such as "ended with exit code 3" or "was killed by signal 9 (Killed)".
 [[nodiscard]] std::string to_string(const ExitStatus& status);
 
-/// Owns the process: the destructor kills a live one with its whole group. The kernel kills it when the thread that
-/// spawned it ends, so spawn from the main thread. Standard input is empty. One thread at a time.
+/// A child process. The destructor kills a live child with its whole group. When the thread that spawned the child
+/// ends, the kernel kills the child, so spawn from the main thread. Standard input is empty. One thread at a time.
 class ChildProcess {
  public:
-  /// Errc::bad_argument: there is no such program (the first argument names it). Errc::io: the process could not be
-  /// made.
+  /// Starts a child. Errc::bad_argument: the program (the first argument) does not exist. Errc::io: the system could
+  /// not make a process.
   [[nodiscard]] static Result<ChildProcess> spawn(const SpawnRequest& request);
   ChildProcess(ChildProcess&& from) noexcept;
   ChildProcess& operator=(ChildProcess&& from) noexcept;
@@ -52,12 +52,12 @@ class ChildProcess {
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] const std::optional<ExitStatus>& status() const noexcept { return status_; }
-  /// Looks whether it has ended; if so, kills the rest of its group.
+  /// Checks whether the child has ended; if so, kills the rest of its group.
   const std::optional<ExitStatus>& poll();
   const std::optional<ExitStatus>& wait_until(std::chrono::steady_clock::time_point deadline);
-  /// Sends the signal to the whole group; does nothing once the process has ended.
+  /// Sends the signal to the whole group; does nothing after the child has ended.
   void signal(int number) const noexcept;
-  /// Sends SIGKILL, and waits for the end.
+  /// Sends SIGKILL, and waits until the child has ended.
   void kill() noexcept;
 
  private:

@@ -8,17 +8,18 @@
 namespace tributary::cli {
 namespace {
 
-/// The number of switches in each level; [0] is the lowest.
+/// The number of switches on each level; [0] is the lowest level.
 using Counts = std::vector<std::uint32_t>;
 
-/// Switch i of a level hangs below switch i * above / below of the next level, so that neighbours stay together.
+/// Returns the parent of switch i of a level: switch i * above / below of the next level, so that neighbours share a
+/// parent.
 std::uint32_t parent_of(std::uint32_t i, std::uint32_t below, std::uint32_t above) {
   TRIBUTARY_ASSERT(i < below && above <= below, "number {} of {}, below {}", i, below, above);
   return static_cast<std::uint32_t>(std::uint64_t{i} * above / below);
 }
 
-/// Counts, for each level above the lowest, the switches with a single switch below them. Each needs a rank of its own,
-/// because an aggregator with one child reduces nothing.
+/// Returns, for each level above the lowest, the number of children of each switch. A switch with one child needs a
+/// rank of its own, because an aggregator with one child reduces nothing.
 std::vector<std::vector<std::uint32_t>> children_counts(const Counts& counts) {
   std::vector<std::vector<std::uint32_t>> children(counts.size());
   for (std::size_t level = 1; level < counts.size(); ++level) {
@@ -36,8 +37,8 @@ std::uint32_t ranks_needed(const Counts& counts) {
   return needed;
 }
 
-/// Chooses as many switches as there are aggregators, if there are enough ranks; each level is at least as wide as the
-/// one above.
+/// Chooses the numbers of switches: as many as aggregators, if there are enough ranks. Each level has at least as many
+/// switches as the level above it.
 Counts choose_counts(const ClusterShape& shape, std::uint32_t levels) {
   Counts counts(levels, 1);
   for (std::uint32_t used = levels; used < shape.aggregators && levels > 1; ++used) {
@@ -97,7 +98,7 @@ class Writer {
   }
 
   void place_ranks() {
-    std::vector<std::string> alone;  // switches above the leaves that need a rank
+    std::vector<std::string> alone;  // switches above the leaves that need a rank of their own
     const auto children = children_counts(counts_);
     for (std::size_t level = 1; level < counts_.size(); ++level) {
       for (std::uint32_t i = 0; i < counts_[level]; ++i)

@@ -1,5 +1,5 @@
 #pragma once
-// An invented fabric whose best trees have as many levels as the user wants.
+// An invented fabric whose best trees have the number of levels that the user wants.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,13 +11,13 @@ namespace tributary::cli {
 inline constexpr std::uint32_t kLevelsMax = 6;  // a topology has at most this many levels of switches
 inline constexpr std::uint32_t kLocalRanksMax = 1024;
 inline constexpr std::uint32_t kLocalAggregatorsMax = 64;
-inline constexpr std::uint64_t kNeverNarrow = 200'000'000'000'000;  // bit/s: such a link limits no tree
+inline constexpr std::uint64_t kNeverNarrow = 200'000'000'000'000;  // rate in bit/s that limits no tree
 
 struct ClusterShape {
   std::uint32_t ranks = 1;
   std::uint32_t aggregators = 1;
-  std::uint32_t levels = 0;  // 0: one, or two if there are at least three aggregators and four ranks
-  // Rates of links, for the topology: of a rank, which a switch's uplink has, too, and of an aggregator.
+  std::uint32_t levels = 0;  // 0: one, or two with at least three aggregators and four ranks
+  // The rates of links in the topology: of a rank's link and a switch's uplink, and of an aggregator's link.
   std::uint64_t rank_bits_per_second = 100'000'000'000;
   std::uint64_t aggregator_bits_per_second = kNeverNarrow;
 };
@@ -30,16 +30,15 @@ struct PlacedAggregator {
 
 struct ClusterLayout {
   std::uint32_t levels = 1;
-  std::string topology;                   // for the manager: YAML
-  std::vector<std::string> host_of_rank;  // the worker hosts' names
+  std::string topology;                   // the topology for the manager, as YAML
+  std::vector<std::string> host_of_rank;  // by rank: name of its host
   std::vector<PlacedAggregator> aggregators;
 };
 
-/// With the rates as they come: every switch has an aggregator beside it, and its uplink carries no more than one rank's traffic: so each switch
-/// must reduce the data from below before they go up, and a tree over all switches is the best one. The remaining
-/// aggregators stand beside the leaf switches, to take over when another is lost.
-///
-/// Errc::bad_argument if this number of ranks and aggregators cannot make a tree with this many levels.
+/// Makes the layout. With the default rates, every switch has an aggregator next to it, and its uplink has only one
+/// rank's rate. So each switch must reduce the data from below before they go up, and a tree over all switches is the
+/// best tree. The other aggregators are next to the leaf switches, to take over when an aggregator is lost.
+/// Errc::bad_argument: this number of ranks and aggregators cannot make a tree with this many levels.
 [[nodiscard]] Result<ClusterLayout> lay_out_cluster(const ClusterShape& shape);
 
 }  // namespace tributary::cli

@@ -16,7 +16,7 @@
 namespace tributary::cli {
 namespace {
 
-/// A message. One write of it is atomic, as it is far below PIPE_BUF.
+/// A message to the guardian. One write of it is atomic, because it is much shorter than PIPE_BUF.
 struct Message {
   char what;  // 'w'atch, 'f'orget, 'k'eep the folder
   pid_t group;
@@ -30,7 +30,7 @@ bool read_message(int pipe, Message& message) {
   return got == static_cast<ssize_t>(sizeof message);
 }
 
-/// Closes everything inherited except the pipe: the terminal, and pipes whose readers wait for their end.
+/// Closes all inherited descriptors except the pipe: the terminal, and pipes whose readers wait for their end.
 void let_go_of_parent(int pipe) {
   setsid();
   sigset_t all;
@@ -51,7 +51,7 @@ void let_go_of_parent(int pipe) {
   }
   for (const pid_t group : groups) kill(-group, SIGKILL);
   std::error_code ignored;
-  // Killed processes may write until they are gone, so try again.
+  // Try several times, because killed processes may still write until they are gone.
   for (int attempt = 0; !folder.empty() && attempt < 50; ++attempt) {
     std::filesystem::remove_all(folder, ignored);
     if (!std::filesystem::exists(folder, ignored)) break;

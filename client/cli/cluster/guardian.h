@@ -1,5 +1,5 @@
 #pragma once
-// Cleans up after a SIGKILL, when no code of this process runs any more.
+// Cleans up after a SIGKILL of this process, when its own code cannot run.
 #include <sys/types.h>
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace tributary::cli {
 
-/// A small second process that holds one end of a pipe. When the other end closes, however this process ended, it kills
-/// the process groups that it watches and removes the folder. One thread.
+/// A small second process that holds one end of a pipe. When the other end closes, because this process has ended in
+/// any way, the guardian kills the process groups that it watches and removes the folder. One thread uses this class.
 class Guardian {
  public:
-  /// `folder` is to be removed; empty: none.
+  /// `folder`: the folder to remove; empty: none.
   [[nodiscard]] static Result<Guardian> start(const std::string& folder);
   Guardian(Guardian&& from) noexcept;
   Guardian& operator=(Guardian&&) = delete;
   /// Waits until the guardian has done its work.
   ~Guardian();
 
-  /// Tells it to watch or forget a group. A child may call watch() between fork and exec.
+  /// Tells the guardian to watch or to forget a group. A child may call watch() between fork and exec.
   void watch(pid_t group) const noexcept;
   void forget(pid_t group) const noexcept;
-  /// Tells it to keep the folder.
+  /// Tells the guardian to keep the folder.
   void keep_folder() const noexcept;
 
  private:

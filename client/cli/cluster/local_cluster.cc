@@ -62,7 +62,7 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
     if (auto ok = cluster->prepare_aggregator(placed); !ok) return std::unexpected(ok.error());
   }
   if (auto ok = cluster->spawn(cluster->manager_); !ok) return std::unexpected(ok.error());
-  // Aggregators keep trying until there are a manager and its tokens, but waiting for them here is quicker.
+  // Wait for the manager first: aggregators would try again until it and its tokens exist, but that takes longer.
   const auto deadline = steady_clock::now() + cluster->settings_.start_limit;
   while (!std::filesystem::exists(cluster->settings_.folder + "/manager.ready") && steady_clock::now() < deadline) {
     if (auto ok = cluster->check_daemons(); !ok) return std::unexpected(ok.error());
@@ -75,8 +75,8 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
   return cluster;
 }
 
-/// The aggregators use the same transport as the ranks. If the ranks use the kernel's UDP, aggregators may have DPDK
-/// devices of their own, which the caller has made (TRIBUTARY_CLUSTER_DPDK_DEVICE).
+/// Returns the name of the aggregators' transport: that of the ranks. If the ranks use the kernel's UDP, aggregators
+/// may have their own DPDK devices, which the caller has made (TRIBUTARY_CLUSTER_DPDK_DEVICE).
 std::string LocalCluster::transport() {
   const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
   for (const char* name : {"verbs", "udp"}) {
@@ -86,8 +86,8 @@ std::string LocalCluster::transport() {
   return "tcp";
 }
 
-/// The aggregators' own devices: in the text, % stands for the aggregator's number, from 1 on, and # for the number of
-/// its device's queues.
+/// Returns the settings for an aggregator's own device. In the variable's text, % stands for the aggregator's number,
+/// from 1 on, and # for the number of queues of its device.
 std::string LocalCluster::dpdk_settings(std::uint32_t workers) const {
   if (transport() != "dpdk") return "";
   std::string lines = "\ndpdk_sleep: 100us";
@@ -98,7 +98,7 @@ std::string LocalCluster::dpdk_settings(std::uint32_t workers) const {
     const char* const told = std::getenv(variable);
     std::string value = told == nullptr ? "" : told;
     replace(value, '%', aggregators_.size() + 1);
-    replace(value, '#', workers == 1 ? 1 : workers + 1);  // a queue for each worker, and one for their door
+    replace(value, '#', workers == 1 ? 1 : workers + 1);  // a queue for each worker, and one for the front door
     lines += "\n" + std::string(name) + ": \"" + value + "\"";
   };
   add("dpdk_device", kDpdkDevice);
@@ -106,22 +106,22 @@ std::string LocalCluster::dpdk_settings(std::uint32_t workers) const {
   return lines;
 }
 
-/// Aggregators refuse packets with less security than the ranks are told to use.
+/// Returns the setting by which aggregators refuse packets with less security than the ranks use.
 std::string LocalCluster::packet_security() {
   const char* const wanted = std::getenv("TRIBUTARY_PACKET_SECURITY");
   if (wanted == nullptr || *wanted == '\0') return "";
   return "\npacket_security: " + std::string(wanted);
 }
 
-/// Gives the aggregators the ranks' own limit, so that one variable serves a slow machine.
+/// Returns the aggregators' limit: the same as the ranks' limit, so that one variable is enough for a slow machine.
 std::string LocalCluster::hang_after() {
   const char* const wanted = std::getenv("TRIBUTARY_HANG_AFTER");
   if (wanted == nullptr || *wanted == '\0') return "";
   return "\nhang_after: " + std::string(wanted) + (std::string_view(wanted) == "0" ? "s" : "ms");
 }
 
-/// Gives the aggregators the ranks' own settings: the smaller number of queue pairs of both sides counts, and all must
-/// use one partition.
+/// Returns the aggregators' RDMA settings: the same as the ranks' settings. The smaller number of queue pairs of the
+/// two sides holds, and all must use one partition.
 std::string LocalCluster::rdma_settings() {
   std::string lines;
   const auto add = [&lines](std::string_view name, std::string_view variable) {
@@ -137,10 +137,11 @@ std::string LocalCluster::address_of(const std::string& host) const {
   return settings_.network == nullptr ? "127.0.0.1" : settings_.network->address_of(host);
 }
 
-/// Over RDMA, takes the devices' addresses in turn; fewer than asked for if there are fewer devices.
+/// Returns an aggregator's data addresses. Over RDMA it takes the devices' addresses in turn, at most one of each
+/// device.
 std::string LocalCluster::data_addresses(const PlacedAggregator& placed) const {
   if (settings_.network != nullptr) return to_string(Endpoint{address_of(placed.host), 0});
-  if (transport() == "dpdk") return "0.0.0.0:7471";  // each aggregator has an address of its own
+  if (transport() == "dpdk") return "0.0.0.0:7471";  // the addresses of aggregators differ
   const std::vector<std::string> devices = transport() == "verbs" ? rdma_addresses() : std::vector<std::string>{};
   const std::size_t first = aggregators_.size() * settings_.addresses;
   const std::size_t count =
@@ -168,7 +169,7 @@ Status LocalCluster::prepare_manager() {
   const std::string& folder = settings_.folder;
   const auto program = find_program("tributary-manager");
   if (!program) return std::unexpected(program.error());
-  const auto port = free_port();  // not 0: a restarted manager must keep its port
+  const auto port = free_port();  // not 0, because a restarted manager must keep its port
   if (!port) return std::unexpected(port.error());
   const std::string listen = to_string(Endpoint{address_of(kManagerHost), *port});
   url_ = "http://" + listen;
@@ -191,7 +192,7 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
   const auto program = find_program("tributary-aggregator");
   if (!program) return std::unexpected(program.error());
   std::uint32_t workers = std::clamp(settings_.lanes, 1U, std::max(1U, std::thread::hardware_concurrency()));
-  // Some devices have only one queue, and each worker needs one.
+  // Use one worker for devices with only one queue, because each worker needs a queue.
   if (transport() == "dpdk" && std::getenv("TRIBUTARY_CLUSTER_DPDK_ONE_WORKER") != nullptr) workers = 1;
   const std::string file = settings_.folder + "/" + placed.name;
   const std::string text =
@@ -213,7 +214,7 @@ Status LocalCluster::spawn(Daemon& daemon) {
   const int log = open(daemon.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log < 0) return fail(Errc::io, daemon.log + " cannot be written: " + std::strerror(errno));
   Environment environment = current_environment();
-  // Remove the caller's variables: a daemon here does not run under systemd, even if this process does.
+  // Remove the caller's variables: these daemons do not run under systemd, even if this process does.
   for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "STATE_DIRECTORY"}) environment.erase(name);
   auto process = ChildProcess::spawn({daemon.command, std::move(environment), log, log, guardian_, daemon.host});
   close(log);

@@ -1,5 +1,5 @@
 #pragma once
-// A manager and its aggregators as processes of this machine, for as long as this object lives.
+// A manager and its aggregators as processes of this machine. They run as long as this object lives.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -17,29 +17,29 @@ namespace tributary::cli {
 
 struct LocalClusterSettings {
   ClusterShape shape;
-  // Also the workers of each aggregator, at most one per core. 0: as many as save time, which is one in a
-  // ClusterLayout.
+  // The number of lanes. It is also the number of each aggregator's workers, at most one per core. 0: as many as save
+  // time, which is one lane in a ClusterLayout.
   std::uint32_t lanes = 1;
   std::uint32_t addresses = 1;      // addresses of each aggregator; over RDMA each belongs to another device
-  std::string folder;               // must exist; configuration, state and logs go there
+  std::string folder;               // an existing folder for configuration, state and logs
   std::string log_level = "info";   // the daemons' log level
   std::string manager_settings;     // further lines for the manager's configuration file
-  std::string aggregator_settings;  // further lines for every aggregator's
+  std::string aggregator_settings;  // further lines for the configuration files of all aggregators
   std::chrono::milliseconds start_limit{30'000};
-  std::function<bool()> interrupted;  // asked while waiting; may be empty
-  // Has kManagerHost, on which this thread is already, and the layout's hosts of the aggregators, on which they then
-  // run. nullptr: everything runs on this machine's loopback.
+  std::function<bool()> interrupted;  // called while start() waits: true ends the wait; may be empty
+  // The network: it has kManagerHost, on which this thread already is, and the layout's hosts of aggregators, on which
+  // the aggregators then run. nullptr: all processes run on this machine's loopback.
   const HostNetwork* network = nullptr;
 };
 
 inline constexpr const char* kManagerHost = "manager";
 
-/// Start, kill and restart from the main thread (see ChildProcess). The destructor asks running daemons to stop, and
-/// kills those that do not.
+/// The cluster. Start, kill and restart daemons from the main thread (see ChildProcess). The destructor asks running
+/// daemons to stop, and kills those that do not stop.
 class LocalCluster {
  public:
-  /// Returns when the manager serves and has registered every aggregator. Errc::aborted when interrupted; other errors
-  /// quote the log of the daemon that did not start.
+  /// Starts the cluster. Returns when the manager serves and has registered every aggregator. Errc::aborted:
+  /// `interrupted` returned true. Other errors quote the log of the daemon that did not start.
   [[nodiscard]] static Result<std::unique_ptr<LocalCluster>> start(LocalClusterSettings settings,
                                                                    const Guardian* guardian);
   LocalCluster(const LocalCluster&) = delete;
@@ -50,23 +50,23 @@ class LocalCluster {
   [[nodiscard]] const std::string& manager_url() const noexcept { return url_; }
   [[nodiscard]] std::string job_token_file() const;
   [[nodiscard]] std::string aggregator_token_file() const;
-  /// Adds the variables that a rank needs to find the service and to name its place.
+  /// Adds the variables by which a rank finds the service, and which name its place.
   void add_to(Environment& environment, std::uint32_t rank) const;
-  /// Returns how many levels a tree over all ranks would have now. An error says why there would be none.
+  /// Returns how many levels a tree over all ranks would have now. The error says why there would be no tree.
   [[nodiscard]] Result<std::uint32_t> planned_levels(std::uint32_t lanes) const;
 
-  static constexpr std::size_t kManager = SIZE_MAX;  // in place of an aggregator's index
+  static constexpr std::size_t kManager = SIZE_MAX;  // stands for an aggregator's index
   [[nodiscard]] std::size_t aggregators() const noexcept { return aggregators_.size(); }
   [[nodiscard]] const std::string& name_of(std::size_t which) const noexcept { return daemon(which).name; }
   [[nodiscard]] pid_t pid_of(std::size_t which) const noexcept { return daemon(which).process->pid(); }
-  /// Sends SIGKILL. Returns when the process is gone.
+  /// Sends SIGKILL, and returns when the process is gone.
   void kill(std::size_t which);
   /// Starts a daemon that was killed or has ended, with the same state and name. The manager keeps its port. Does not
   /// wait until the daemon serves.
   [[nodiscard]] Status restart(std::size_t which);
   /// Waits until the manager answers and every aggregator is registered and active.
   [[nodiscard]] Status wait_until_serving();
-  /// Returns a sentence for each daemon that has ended by itself since the last call.
+  /// Returns a sentence for each daemon that has ended by itself since the previous call.
   [[nodiscard]] std::vector<std::string> ended();
 
  private:

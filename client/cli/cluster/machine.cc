@@ -22,9 +22,9 @@ namespace tributary::cli {
 namespace {
 
 constexpr std::uint16_t kPortMin = 15000;
-constexpr std::uint16_t kPortMax = 32000;  // Linux gives 32768 to 60999 to outgoing connections
+constexpr std::uint16_t kPortMax = 32000;  // Linux uses 32768 to 60999 for outgoing connections
 constexpr int kPortAttempts = 200;
-// Search the folder of this program, and up to four folders above it: installation and build keep their programs there.
+// Search the folder of this program, and up to four folders above it: installation and build have their programs there.
 constexpr int kFoldersAbove = 4;
 constexpr const char* kPlaces[] = {"", "bin", "client/cli", "tree-manager", "aggregator", "aggregator/daemon"};
 
@@ -40,7 +40,7 @@ bool can_listen(std::uint16_t port) {
   return good;
 }
 
-/// Returns the IPv4 address in an RDMA port's identifier, 0000:0000:0000:0000:0000:ffff:0a00:0001, or nothing.
+/// Returns the IPv4 address in an RDMA port's identifier, 0000:0000:0000:0000:0000:ffff:0a00:0001; else an empty text.
 std::optional<std::string> address_in(std::string_view identifier) {
   constexpr std::string_view kFour = "0000:0000:0000:0000:0000:ffff:";
   constexpr std::size_t kDigits = 4;
@@ -106,8 +106,8 @@ std::string tail_of(const std::string& file, std::size_t lines) {
   return text;
 }
 
-// A port has an identifier for each address of its interface; the identifier of an IPv4 address ends in ffff and the
-// address.
+// Skip other identifiers: a port has one for each address of its interface, and the identifier of an IPv4 address ends
+// in ffff and the address.
 std::vector<std::string> rdma_addresses() {
   std::set<std::filesystem::path> devices;
   std::error_code none;

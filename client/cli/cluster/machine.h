@@ -1,5 +1,5 @@
 #pragma once
-// Finds on this machine what a local cluster needs: programs, ports, a folder of its own.
+// Finds on this machine the things that a local cluster needs: programs, ports, a folder of its own.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace tributary::cli {
 
-/// Returns the path of one of Tributary's programs: beside this one if it is installed, or at its place in this build
-/// directory. Errc::bad_config names the folders that were searched.
+/// Returns the path of one of Tributary's programs: next to this program if it is installed, or at its place in this
+/// build directory. Errc::bad_config names the folders that were searched.
 [[nodiscard]] Result<std::string> find_program(const std::string& name);
 
-/// Returns a TCP port of 127.0.0.1 that no process listens on, below those that the system gives to outgoing
-/// connections: so it stays free unless a process asks for it by number.
+/// Returns a TCP port of 127.0.0.1 at which no process listens. It is below the ports that the system uses for outgoing
+/// connections, so it stays free unless a process asks for it by number.
 [[nodiscard]] Result<std::uint16_t> free_port();
 
-/// Makes a new folder that only this user can read, in TMPDIR or /tmp.
+/// Makes a new folder in TMPDIR or /tmp that only this user can read.
 [[nodiscard]] Result<std::string> make_private_folder();
 
-/// Returns the last lines of a file, each indented; empty if it cannot be read.
+/// Returns the last lines of a file, each indented; empty if the file cannot be read.
 [[nodiscard]] std::string tail_of(const std::string& file, std::size_t lines = 15);
 
 /// Returns the IPv4 addresses of this machine's RDMA (RoCE) ports, as the kernel shows them, in the order of the

@@ -20,10 +20,10 @@ constexpr std::uint64_t kLargestMin = 64U << 10;
 constexpr std::uint64_t kLargestMax = 16U << 20;
 constexpr double kLargestSeconds = 0.15;
 constexpr double kTurnSeconds = 0.5;
-constexpr double kOverheadSeconds = 1e-3;  // what an operation takes beside its bytes, with many ranks on few cores
+constexpr double kOverheadSeconds = 1e-3;  // time of an operation without its bytes, with many ranks on few cores
 constexpr std::uint32_t kOperationsMin = 5, kOperationsMax = 100;
 
-/// Runs the contestants in turn, size by size.
+/// Runs the three contestants one after the other, for each size.
 class Contest {
  public:
   explicit Contest(const ComparisonSettings& settings) : settings_(settings), result_(settings.shape) {}
@@ -66,7 +66,7 @@ class Contest {
     return {};
   }
 
-  /// Gloo is measured once for all sizes, because importing PyTorch takes seconds.
+  /// Measure Gloo once for all sizes, because the import of PyTorch takes seconds.
   Status run_gloo() {
     const auto python = find_python_with_torch(settings_.python);
     if (!python) {
@@ -110,7 +110,7 @@ class Contest {
   Comparison result_;
 };
 
-/// The bound of the links for the ranks alone: each sends and receives all but its own part twice.
+/// Returns the least time of the ranks alone on these links: each rank sends and receives all parts but its own twice.
 double ranks_alone_seconds(std::uint64_t bytes, std::uint32_t ranks, std::uint64_t link_bits) {
   return 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes) * 8 / static_cast<double>(link_bits);
 }

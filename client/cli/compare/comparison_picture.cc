@@ -12,7 +12,7 @@ namespace {
 constexpr double kWidth = 800, kHeight = 430;
 constexpr double kLeft = 62, kRight = 96, kTop = 84, kBottom = 40;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
-constexpr double kGroupPart = 0.94;  // the bars' part of the room of a size
+constexpr double kGroupPart = 0.94;  // the part of a size's width that its bars use
 constexpr const char* kInk = "#222222";
 constexpr const char* kFaint = "#d9d9d9";
 
@@ -58,7 +58,7 @@ class Drawing {
     limit(1, "a tree");
     limit(1 / gain_of_links(comparison_), "the ranks alone");
     for (std::size_t i = 0; i < comparison_.sizes.size(); ++i) group(i);
-    // A white edge keeps the times readable across lines.
+    // Give the times a white edge, so that they are readable on top of lines.
     return out_ +
            "<g text-anchor=\"middle\" font-size=\"9\" stroke=\"#ffffff\" stroke-width=\"2\" "
            "paint-order=\"stroke\">\n" +
@@ -66,7 +66,7 @@ class Drawing {
   }
 
  private:
-  /// Bytes per time, as a part of the link's rate.
+  /// Returns bytes per time, as a part of the link's rate.
   [[nodiscard]] double part_of_rate(std::size_t size, double microseconds) const {
     return static_cast<double>(comparison_.sizes[size].bytes) * 8 / (microseconds * 1e-6) /
            static_cast<double>(comparison_.link_bits);
@@ -129,7 +129,7 @@ class Drawing {
 
   const Comparison& comparison_;
   const std::vector<Series> series_;
-  double part_max_ = 1.1;  // the top of the plot
+  double part_max_ = 1.1;  // the highest value of the plot
   std::string out_;
   std::string times_;
 };

@@ -3,7 +3,7 @@
 
 namespace tributary::cli {
 
-/// The text of gloo_rank.py, which CMake puts into a source file.
+/// The text of gloo_rank.py; CMake puts it into a source file.
 extern const std::string_view kGlooRank;
 
 }  // namespace tributary::cli

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kLookLimit = std::chrono::seconds(20);
 constexpr int kFoldersAbove = 4;
-// Importing PyTorch takes seconds; this only asks whether it is there.
+// Checks only whether PyTorch is installed, because its import takes seconds.
 constexpr const char* kAsk = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
 
 bool has_torch(const std::string& python) {

@@ -1,4 +1,4 @@
-// Asks the manager and each aggregator.
+// Asks the manager for facts, and connects to each aggregator.
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ double seconds_since_epoch() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Connects to one address. Keeps the least MTU of all addresses.
+/// Connects to one address. Keeps the least MTU of all addresses in `a`.
 void visit(const Endpoint& at, milliseconds limit, Aggregator& a) {
   const auto socket = connect_to(at, limit);
   if (!socket) {
@@ -66,7 +66,8 @@ Aggregator ask_aggregator(const nlohmann::json& from, milliseconds limit) {
   return a;
 }
 
-/// The manager has read its clock between `before` and `after` of ours.
+/// Returns the difference of the clocks. The manager has read its clock when this host's clock was between `before` and
+/// `after`.
 std::optional<ClockSkew> skew_of(const nlohmann::json& version, double before, double after) {
   const auto time = version.find("time_ms");
   if (time == version.end()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Checks GPUs, by their driver and by the kernel.
+// Checks GPUs, with facts from their driver and from the kernel.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>

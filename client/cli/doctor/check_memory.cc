@@ -8,7 +8,7 @@
 namespace tributary::cli::doctor {
 namespace {
 
-// The memory that a rank registers: its tensors, and windows of a few megabytes.
+// The memory that a rank registers: its tensors, and windows of a few megabytes each.
 constexpr std::uint64_t kLockedEnough = std::uint64_t{1} << 30;
 
 Finding locked(const SystemTree& system) {

@@ -1,4 +1,4 @@
-// Checks NCCL: which version, and which network plugin it would load.
+// Checks NCCL: its version, and the network plugin that it would load.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace tributary::cli::doctor {
 namespace {
 
-// The versions that docs/nccl.md names.
+// The versions of NCCL that docs/nccl.md names.
 constexpr std::uint64_t kMinorMin = 18, kMinorMax = 32;
 
-/// NCCL reads /etc/nccl.conf where the environment says nothing.
+/// Returns a setting of NCCL, which reads /etc/nccl.conf for names that the environment does not have.
 std::optional<std::string> setting(const SystemTree& system, const std::string& name) {
   if (auto value = environment_of(system, name)) return value;
   const std::string file = system.read("/etc/nccl.conf").value_or("");
@@ -22,7 +22,7 @@ std::optional<std::string> setting(const SystemTree& system, const std::string& 
   return value ? std::optional<std::string>(*value) : std::nullopt;
 }
 
-/// Returns the last part of the path of the file behind all links: "libnccl.so.2.27.3".
+/// Returns the name of a library's file after all links, such as "libnccl.so.2.27.3".
 std::string name_of(const SystemTree& system, const std::string& path) {
   const std::string whole = system.resolved(path);
   return whole.substr(whole.rfind('/') + 1);
@@ -56,7 +56,8 @@ Finding version(const SystemTree& system, const Libraries& libraries) {
   return f;
 }
 
-/// Returns the names that NCCL hands to dlopen in turn for a value of NCCL_NET_PLUGIN, a list with commas.
+/// Returns the names that NCCL tries with dlopen, in order, for a value of NCCL_NET_PLUGIN, which is a list with
+/// commas.
 std::vector<std::string> candidates(const std::string& wanted) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < wanted.size();) {

@@ -1,11 +1,11 @@
-// Checks interfaces.
+// Checks network interfaces.
 #include "client/cli/doctor/checks.h"
 
 namespace tributary::cli::doctor {
 namespace {
 
-constexpr std::int64_t kJumboFrom = 8000;        // bytes; jumbo frames are a little below 9000
-constexpr std::int64_t kFastFromMbits = 10'000;  // from this rate on, small frames cost noticeable processor time
+constexpr std::int64_t kJumboFrom = 8000;        // bytes; the MTU of jumbo frames is a little below 9000
+constexpr std::int64_t kFastFromMbits = 10'000;  // from this rate on, small frames cost much processor time
 
 Finding interface(const SystemTree& system, const std::string& name) {
   const std::string folder = "/sys/class/net/" + name;

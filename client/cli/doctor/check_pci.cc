@@ -1,4 +1,4 @@
-// Checks the way over the PCI bus between GPUs and RDMA devices.
+// Checks the way between GPUs and RDMA devices over the PCI bus.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint64_t kSmallBar = 256U << 20;
 
 struct Device {
-  std::string name;  // "GPU 0000:1b:00.0", "mlx5_0"
-  std::string id;    // "0000:1b:00.0"
+  std::string name;  // name such as "GPU 0000:1b:00.0" or "mlx5_0"
+  std::string id;    // id such as "0000:1b:00.0"
   std::string folder;
 };
 
@@ -26,7 +26,7 @@ std::vector<Device> gpu_devices(const SystemTree& system) {
   return devices;
 }
 
-/// The RDMA devices with an active port that lie on the PCI bus.
+/// Returns the RDMA devices on the PCI bus that have an active port.
 std::vector<Device> rdma_devices(const SystemTree& system) {
   std::vector<Device> devices;
   for (const transport::RdmaPort& port : transport::active_ports(system)) {
@@ -42,7 +42,7 @@ std::optional<Finding> link_finding(const SystemTree& system, const Device& devi
   if (!link) return std::nullopt;
   Finding f{.part = "pci", .what = device.name + " link", .found = link->text()};
   if (link->part() >= 1) return f;
-  const bool sleeps = gpu && link->width == link->width_max;  // idle GPUs lower the speed, never the width
+  const bool sleeps = gpu && link->width == link->width_max;  // idle GPUs lower their speed, but never their width
   f.level = link->part() > 0.5 || sleeps ? Level::warning : Level::bad;
   f.why = fmt::format("it carries {:.0f} % of what card and slot can", link->part() * 100);
   f.mend = sleeps ? "look again while the GPU works: an idle one lowers its link's speed"
@@ -130,7 +130,7 @@ std::optional<Finding> acs_finding(const SystemTree& system, const Device& gpu, 
   return f;
 }
 
-/// nullopt: no device here moves data by itself, or the kernel has no IOMMU.
+/// Returns the finding about the IOMMU; nullopt: no device moves data by itself, or the kernel has no IOMMU.
 std::optional<Finding> iommu_finding(const SystemTree& system, const std::vector<Device>& devices) {
   if (devices.empty()) return std::nullopt;
   Finding f{.part = "pci", .what = "IOMMU", .found = "off"};

@@ -1,4 +1,4 @@
-// Checks the processors' governor, and where processes and devices are on hosts of several NUMA nodes.
+// Checks the processors' governor, and the NUMA nodes of processes and devices on hosts with several nodes.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -65,7 +65,8 @@ Numbers nodes_of_process(const SystemTree& system, const Numbers& nodes) {
   return own;
 }
 
-/// Returns the nodes of active RDMA devices, and counts those whose node the firmware keeps to itself.
+/// Returns the NUMA nodes of active RDMA devices, and counts in `untold` the devices whose node the firmware does not
+/// tell.
 Numbers nodes_of_devices(const SystemTree& system, int& untold) {
   Numbers nodes;
   for (const transport::RdmaPort& port : transport::active_ports(system)) {

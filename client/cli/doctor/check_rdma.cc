@@ -1,4 +1,4 @@
-// Checks RDMA devices, their ports and the kernel's interfaces for programs.
+// Checks RDMA devices, their ports, and the kernel's interfaces for programs.
 #include <algorithm>
 
 #include "client/cli/doctor/checks.h"
@@ -11,7 +11,7 @@ std::string after_colon(const std::string& text) {
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
-/// The kinds of the addresses that a port has, by number: "2 RoCE v2, 2 IB/RoCE v1".
+/// Returns the numbers of a port's addresses by kind, as a text such as "2 RoCE v2, 2 IB/RoCE v1".
 struct Gids {
   std::string text;
   bool roce_v2 = false;

@@ -1,4 +1,4 @@
-// Checks how RoCE packets are classified, kept from loss and marked on this host's side of the link.
+// Checks the classes of RoCE packets, their protection from loss, and their ECN marks, on this host's side of the link.
 #include <spdlog/fmt/fmt.h>
 
 #include <charconv>
@@ -17,7 +17,7 @@ struct Port {
   [[nodiscard]] std::string name() const { return device + " port " + number; }
 };
 
-/// Returns the interface over which a port's packets go: the one of its first address.
+/// Returns the interface that carries a port's packets: the interface of the port's first address.
 std::string interface_of(const SystemTree& system, const std::string& device, const std::string& number) {
   const std::string names = "/sys/class/infiniband/" + device + "/ports/" + number + "/gid_attrs/ndevs";
   for (const std::string& index : system.list(names)) {
@@ -34,7 +34,7 @@ std::optional<unsigned> last_number(const std::string& text) {
   return error == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
-/// The traffic class that the driver or the connection manager gives to connections that ask for none.
+/// Returns the traffic class that the driver or the connection manager gives to connections without one of their own.
 std::optional<unsigned> traffic_class_of(const SystemTree& system, const Port& port) {
   const auto driver = system.read("/sys/class/infiniband/" + port.device + "/tc/" + port.number + "/traffic_class");
   if (driver) {
@@ -129,12 +129,12 @@ Finding ecn_finding(const SystemTree& system, const Port& port, unsigned priorit
   return f;
 }
 
-/// Returns the priority of the packets, as the device sorts them.
+/// Returns the priority into which the device sorts the packets.
 unsigned priority_of(const std::optional<Qos>& qos, std::optional<unsigned> traffic_class) {
   const unsigned value = traffic_class.value_or(0) != 0 ? *traffic_class : kUsualTrafficClass;
   const auto dscp = static_cast<std::uint8_t>(value / 4);
   if (qos && qos->dscp_priorities.contains(dscp)) return qos->dscp_priorities.at(dscp) & 7U;
-  return dscp / 8U & 7U;  // the devices' default: eight DSCPs a priority
+  return dscp / 8U & 7U;  // the devices' default: eight DSCPs for each priority
 }
 
 }  // namespace

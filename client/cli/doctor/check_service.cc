@@ -9,7 +9,8 @@
 namespace tributary::cli::doctor {
 namespace {
 
-// A token lives for 120 s by default, from the manager's clock on.
+// The difference of clocks at which tokens begin to fail: a token is valid for 120 s by default, by the manager's
+// clock.
 constexpr double kTokensEndSeconds = 60;
 constexpr double kLogsMixSeconds = 1;
 constexpr std::uint32_t kJumboPathFrom = 8000;

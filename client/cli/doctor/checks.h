@@ -1,6 +1,6 @@
 #pragma once
-// The doctor's checks. Each is a function of its arguments, so that tests can show it any host. They read the kernel's
-// files through a SystemTree, which may be a recorded tree.
+// The doctor's checks. Each check is a function of its arguments, so that tests can check any host. Checks read the
+// kernel's files through a SystemTree, which may be a recorded tree.
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,38 +15,38 @@ namespace tributary::cli::doctor {
 
 using transport::SystemTree;
 
-/// Interfaces and transports.
+/// Checks interfaces and transports.
 [[nodiscard]] Findings check_network(const SystemTree& system);
-/// RDMA devices and their ports. `wanted`: TRIBUTARY_TRANSPORT.
+/// Checks RDMA devices and their ports. `wanted`: the value of TRIBUTARY_TRANSPORT.
 [[nodiscard]] Findings check_rdma(const SystemTree& system, const std::string& wanted);
-/// Trust mode, PFC, ECN and traffic class of every active RoCE port.
+/// Checks trust mode, PFC, ECN and traffic class of every active RoCE port.
 [[nodiscard]] Findings check_roce(const SystemTree& system, const AskQos& ask_qos);
-/// Links of GPUs and RDMA devices, BAR sizes, distances, ACS between the two, the IOMMU.
+/// Checks links of GPUs and RDMA devices, BAR sizes, the distances and ACS between them, and the IOMMU.
 [[nodiscard]] Findings check_pci(const SystemTree& system);
-/// Locked memory, huge pages.
+/// Checks locked memory and huge pages.
 [[nodiscard]] Findings check_memory(const SystemTree& system);
-/// Governor, NUMA placement.
+/// Checks the governor and the NUMA placement.
 [[nodiscard]] Findings check_processor(const SystemTree& system);
-/// The way of NVIDIA GPUs' memory to RDMA devices, and to storage.
+/// Check the way from NVIDIA GPUs' memory to RDMA devices, and to storage.
 [[nodiscard]] Findings check_peer_memory(const SystemTree& system);
 [[nodiscard]] Findings check_storage(const SystemTree& system);
-/// NCCL's version, and the plugin that it would load.
+/// Checks NCCL's version, and the plugin that NCCL would load.
 [[nodiscard]] Findings check_nccl(const SystemTree& system);
 
-/// The CUDA driver's answers; without a driver, why it is missing.
+/// The CUDA driver's answers; without a driver, the reason why it is missing.
 struct GpuReport {
-  std::string missing;  // empty: there is a working driver
+  std::string missing;  // the reason; empty: a driver works
   int driver_version = 0;
   std::vector<client::gpu::GpuFacts> gpus;
 };
 [[nodiscard]] GpuReport ask_cuda();
 [[nodiscard]] Findings check_gpus(const SystemTree& system, const GpuReport& report);
 
-/// All that can be said of a host without asking another one.
+/// The facts of a host for all checks that ask no other host.
 struct HostView {
   SystemTree system;
   AskQos ask_qos;
-  std::string transports;  // TRIBUTARY_TRANSPORT
+  std::string transports;  // value of TRIBUTARY_TRANSPORT
   GpuReport gpus;
 };
 [[nodiscard]] Findings check_host(const HostView& host);

@@ -10,28 +10,28 @@ namespace tributary::cli::doctor {
 
 enum class Level : std::uint8_t {
   good,
-  warning,  // works, but slower than it could
-  bad,      // something needed does not work, or costs much
-  unknown,  // this host does not tell; `found` says why
+  warning,  // it works, but slower than possible
+  bad,      // a needed part does not work, or a fault costs much speed
+  unknown,  // this host does not tell; `found` has the reason
 };
 
 struct Finding {
-  std::string part;  // "network", "rdma", "pci", ...
-  std::string what;  // "mlx5_0 port 1"
+  std::string part;  // name of the part: "network", "rdma", "pci", ...
+  std::string what;  // name of the checked thing, such as "mlx5_0 port 1"
   Level level = Level::good;
-  std::string found{};  // the values seen; for `unknown` the reason
-  std::string why{};    // the reason why it matters, and what it costs
-  std::string mend{};   // the command or step that mends it; for `unknown` the one that tells
+  std::string found{};  // the values on this host; for `unknown` the reason
+  std::string why{};    // the reason why the finding matters, and its cost
+  std::string mend{};   // the command or step that mends it; for `unknown` the command that shows it
 };
 using Findings = std::vector<Finding>;
 
 [[nodiscard]] const char* to_string(Level level) noexcept;
-/// True if nothing is bad.
+/// True if no finding is bad.
 [[nodiscard]] bool all_good(const Findings& findings) noexcept;
 void append(Findings& findings, Findings more);
-/// For people.
+/// Returns the findings as a text for people.
 [[nodiscard]] std::string to_text(const Findings& findings, bool colour = false);
-/// For programs: {"good": ..., "findings": [{"part", "what", "level", "found", "why", "mend"}]}, as JSON or as YAML.
+/// Returns them as JSON or YAML: {"good": ..., "findings": [{"part", "what", "level", "found", "why", "mend"}]}.
 [[nodiscard]] std::string to_document(const Findings& findings, OutputForm form = OutputForm::json);
 /// Prints the findings, and returns the exit code of the process.
 [[nodiscard]] int print(const Findings& findings, OutputForm form);

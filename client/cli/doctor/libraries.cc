@@ -27,7 +27,7 @@ void Libraries::add(std::string folder) {
   if (!folder.empty() && std::ranges::find(folders_, folder) == folders_.end()) folders_.push_back(std::move(folder));
 }
 
-/// A line is a folder, or "include" with a pattern of files in one folder.
+/// Reads a configuration file. A line is a folder, or "include" with a pattern of files in one folder.
 void Libraries::add_configured(const std::string& file, int depth) {
   constexpr int kDepthMax = 4;
   const std::string text = system_.read(file).value_or("");

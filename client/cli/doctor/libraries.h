@@ -1,5 +1,5 @@
 #pragma once
-// Finds shared objects as the dynamic linker does, by its configuration; reads no program's RPATH.
+// Finds shared objects by the dynamic linker's configuration; it reads no program's RPATH.
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace tributary::cli::doctor {
 
 class Libraries {
  public:
-  /// Looks in LD_LIBRARY_PATH, the folders of /etc/ld.so.conf, and the system's own.
+  /// Returns the folders of LD_LIBRARY_PATH, the folders of /etc/ld.so.conf, and the system's own folders.
   explicit Libraries(const transport::SystemTree& system);
   /// Returns the file that dlopen(name) would open. A name with a slash is a path.
   [[nodiscard]] std::optional<std::string> find(const std::string& name) const;
@@ -23,7 +23,7 @@ class Libraries {
   std::vector<std::string> folders_;
 };
 
-/// Returns the variable, from this process's environment.
+/// Returns the value of a variable from this process's environment.
 [[nodiscard]] std::optional<std::string> environment_of(const transport::SystemTree& system, const std::string& name);
 
 }  // namespace tributary::cli::doctor

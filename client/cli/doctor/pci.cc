@@ -19,7 +19,7 @@ std::string text_in(const SystemTree& system, const std::string& path) {
   return system.read(path).value_or("");
 }
 
-/// Returns the ids in a folder's path, from the root port to the device: "0000:3a:00.0", ...
+/// Returns the ids in a folder's path, from the root port to the device: "0000:3a:00.0" and so on.
 std::vector<std::string> functions_in(const std::string& folder) {
   std::vector<std::string> ids;
   for (std::size_t at = 0; at < folder.size();) {
@@ -48,7 +48,7 @@ std::uint64_t hexadecimal(std::string_view text) {
   return value;
 }
 
-/// Returns the sizes that a resizable BAR offers: bit n stands for 2^n MiB.
+/// Returns the sizes that a resizable BAR offers: bit n of the number stands for 2^n MiB.
 std::uint64_t largest_of_mask(const SystemTree& system, const std::string& folder, std::size_t index) {
   const auto mask = system.read(folder + "/resource" + std::to_string(index) + "_resize");
   if (!mask) return 0;
@@ -113,7 +113,7 @@ PciDistance pci_distance(const SystemTree& system, const std::string& one, const
   switch (
       transport::distance(one, transport::numa_node_of(system, one), other, transport::numa_node_of(system, other))) {
     case transport::Distance::same_switch:
-      // A switch has one bridge on each side of the way through it.
+      // Count the bridges: a switch has one bridge on each side of the way through it.
       return bridges_between(one, other).size() <= 2 ? PciDistance::pix : PciDistance::pxb;
     case transport::Distance::same_root:
       return PciDistance::phb;
@@ -143,7 +143,8 @@ std::optional<PciLink> link_of(const SystemTree& system, const std::string& fold
                .width = system.number(folder + "/current_link_width").value_or(0),
                .width_max = system.number(folder + "/max_link_width").value_or(0)};
   if (link.gigatransfers <= 0 || link.width <= 0 || link.width_max <= 0 || link.width_max > 32) return std::nullopt;
-  // A slot may do less than its card: nothing on this host would make the link faster.
+  // Use the slot's limits, too: a slot may do less than its card, and no change on this host would make the link
+  // faster.
   const std::string above = folder.substr(0, folder.rfind('/'));
   const double speed = leading_number(text_in(system, above + "/max_link_speed"));
   const auto width = system.number(above + "/max_link_width").value_or(0);

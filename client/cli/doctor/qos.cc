@@ -69,7 +69,7 @@ std::vector<std::byte> question(const std::string& interface) {
   return message;
 }
 
-/// Sends the question and waits at most a second for the answer.
+/// Sends the question, and waits for the answer for at most a second.
 std::vector<std::byte> answer_to(const std::vector<std::byte>& asked) {
   const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (fd < 0) return {};

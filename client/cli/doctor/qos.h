@@ -1,5 +1,5 @@
 #pragma once
-// Data centre bridging of an interface (IEEE 802.1Q): priority flow control and DSCP.
+// Data centre bridging of an interface (IEEE 802.1Q): priority flow control, and DSCP.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,12 +10,12 @@ namespace tributary::cli::doctor {
 
 struct Qos {
   std::uint8_t pfc_enabled = 0;                          // one bit for each priority
-  std::map<std::uint8_t, std::uint8_t> dscp_priorities;  // empty: packets are not classified by DSCP
+  std::map<std::uint8_t, std::uint8_t> dscp_priorities;  // empty: the device does not classify packets by DSCP
 };
 
-/// nullopt: the driver does not tell.
+/// The function that asks for an interface's settings; nullopt: the driver does not tell them.
 using AskQos = std::function<std::optional<Qos>(const std::string& interface)>;
-/// Asks the kernel over netlink. Any user may.
+/// Asks the kernel over netlink. Every user may ask.
 [[nodiscard]] std::optional<Qos> ask_kernel_for_qos(const std::string& interface);
 
 }  // namespace tributary::cli::doctor

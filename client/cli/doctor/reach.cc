@@ -14,9 +14,9 @@
 namespace tributary::cli::doctor {
 namespace {
 
-constexpr std::uint32_t kHeaders = 52;  // IPv4, TCP and its time stamps; IPv6 has 20 more
+constexpr std::uint32_t kHeaders = 52;  // bytes of IPv4, TCP and its time stamps; IPv6 has 20 more
 
-/// Returns the error of connecting; 0: it is connected.
+/// Connects, and returns the error; 0: the socket is connected.
 int connect_error(const Socket& socket, const addrinfo& to, std::chrono::steady_clock::time_point deadline) {
   if (connect(socket.get(), to.ai_addr, to.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;

@@ -1,5 +1,5 @@
 #pragma once
-// The manager and its aggregators, as far as this host reaches them.
+// The state of the manager and its aggregators, as this host can see it.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tributary::cli::doctor {
 
-/// The manager's clock against this host's: ahead by `seconds`, give or take `within`.
+/// The difference of the manager's clock from this host's: ahead by `seconds`, with an error of up to `within`.
 struct ClockSkew {
   double seconds = 0;
   double within = 0;
@@ -19,15 +19,15 @@ struct ClockSkew {
 
 struct ServiceReport {
   std::string url;      // empty: no manager is configured
-  std::string trouble;  // empty: the manager answered
+  std::string trouble;  // the reason why the manager gave no answer; empty: it answered
   std::string version;
-  std::optional<ClockSkew> clock;  // nullopt: a manager of an older version
+  std::optional<ClockSkew> clock;  // nullopt: the manager is of an older version
   struct Aggregator {
     std::string name, state, data;
-    std::string trouble;       // why this host could not connect to it; empty: it could
-    std::vector<Endpoint> at;  // where it takes data
+    std::string trouble;       // the reason why this host could not connect to it; empty: it could
+    std::vector<Endpoint> at;  // the addresses for data
     Endpoint http;
-    std::uint64_t line_rate = 0;                // bits a second; 0: not known
+    std::uint64_t line_rate = 0;                // in bits per second; 0: not known
     std::uint32_t mtu_here = 0, mtu_there = 0;  // 0: not known
   };
   std::vector<Aggregator> aggregators;
