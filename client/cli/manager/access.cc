@@ -39,7 +39,7 @@ bool on_terminal() {
   return isatty(STDOUT_FILENO) == 1;
 }
 
-/// Gets and prints the document once.
+/// Gets the document and prints it, once.
 Status show_once(ManagerClient& client, const ManagerOptions& options, const GetDocument& get,
                  const ShowDocument& table) {
   try {

@@ -1,5 +1,5 @@
 #pragma once
-// Connects the listings to the manager, and reports when that fails.
+// Connects the listings to the manager, and reports errors of this connection.
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,30 +11,31 @@
 namespace tributary::cli {
 
 struct ManagerOptions {
-  std::string url;         // empty: TRIBUTARY_MANAGER
-  std::string token_file;  // empty: TRIBUTARY_TOKEN_FILE; if that is not set either, no token is sent
+  std::string url;         // empty: use TRIBUTARY_MANAGER
+  std::string token_file;  // empty: use TRIBUTARY_TOKEN_FILE; if this is not set either, send no token
   OutputForm form = OutputForm::table;
   double seconds_max = 10;
-  double watch_seconds = 0;  // shows the state again after this time, for ever; 0: shows it once
+  double watch_seconds = 0;  // show the state again after this time, without end; 0: show it once
 };
 
-/// Errc::bad_config: no manager is given, the text is no URL, or the token file cannot be read.
+/// Makes a client of the manager. Errc::bad_config: no manager is given, the text is no URL, or the token file cannot
+/// be read.
 [[nodiscard]] Result<manager_client::ManagerClient> connect(const ManagerOptions& options);
 
-/// The URL and the file that connect() uses.
+/// Return the URL and the token file that connect() uses.
 [[nodiscard]] std::string manager_url(const ManagerOptions& options);
 [[nodiscard]] std::string token_file(const ManagerOptions& options);
-/// The token that connect() shows; empty: none.
+/// Returns the token that connect() uses; empty: none.
 [[nodiscard]] Result<std::string> shown_token(const ManagerOptions& options);
 
-/// How `table` writes its text.
+/// The function that writes a document as a table.
 struct TableStyle {
   bool wide = false;
   bool colour = false;
 };
 
-/// Gets a document and prints it: as it came, or in the form that `table` makes. Where options.watch_seconds is set, it
-/// does so again and again, and goes on when the manager is away for a while. Returns the exit code of the process.
+/// Gets a document and prints it: unchanged, or in the form that `table` makes. If options.watch_seconds is set, it
+/// repeats this without end, also if the manager is away for some time. Returns the exit code of the process.
 using GetDocument = std::function<Result<nlohmann::json>(manager_client::ManagerClient&)>;
 using ShowDocument = std::function<std::string(const nlohmann::json&, const TableStyle&)>;
 [[nodiscard]] int show(const ManagerOptions& options, const GetDocument& get, const ShowDocument& table);

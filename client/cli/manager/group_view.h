@@ -1,22 +1,22 @@
 #pragma once
-// Reads the manager's description of a group; a manager of an older version leaves members out.
+// Reads the manager's description of a group; the description of an older manager lacks some members.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace tributary::cli {
 
-/// Bytes by path, as rank 0 of each group told them last.
+/// Bytes by path, from the last report of each group's rank 0.
 struct Traffic {
   std::uint64_t in_network = 0, between_ranks = 0, in_shared_memory = 0;
-  /// Adds the figures of a group, if its rank 0 has reported any.
+  /// Adds the numbers of a group, if its rank 0 has reported them.
   void add(const nlohmann::json& group);
   [[nodiscard]] std::uint64_t all() const noexcept { return in_network + between_ranks + in_shared_memory; }
 };
 
-/// Ranks of the job, for which leaders of hosts may stand.
+/// Returns the number of the job's ranks; the group may have only the leaders of hosts.
 [[nodiscard]] std::uint64_t processes_of(const nlohmann::json& group);
-/// "in-network" once bytes have gone that way, as far as rank 0 has told; "ready" before; else "fallback".
+/// Returns "in-network" if rank 0 has reported bytes by trees, "ready" if the group has trees, else "fallback".
 [[nodiscard]] std::string path_of(const nlohmann::json& group);
 
 }  // namespace tributary::cli

@@ -56,13 +56,13 @@ bool is_number(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// "1.5 GiB (87.0 %)"
+/// Returns a text such as "1.5 GiB (87.0 %)".
 std::string share_text(std::uint64_t part, std::uint64_t all) {
   if (all == 0) return bytes_text(part);
   return fmt::format("{} ({:.1f} %)", bytes_text(part), 100.0 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-/// Joins several documents of the manager into one.
+/// Gets several documents of the manager, and makes one document of them.
 Result<json> summary(ManagerClient& client, const std::string& url) {
   json parts;
   for (const char* part : {"version", "aggregators", "groups", "topology"}) {
@@ -128,7 +128,7 @@ std::string status_text(const json& s, const TableStyle&) {
                      number(t, "hosts"), number(t, "switches"));
 }
 
-/// Returns all addresses of an aggregator; a manager of an older version knows only one.
+/// Returns all addresses of an aggregator; an older manager knows only one of them.
 std::string addresses_text(const json& aggregator) {
   std::string list;
   for (const json& one : aggregator.value("addresses", json::array())) {
@@ -167,7 +167,7 @@ std::string aggregators_text(const json& document, const TableStyle& style) {
   return table.text(style.colour);
 }
 
-/// Writes the manager's 0 as the user's auto.
+/// Returns the number of wanted lanes; the manager's 0 is the user's "auto".
 std::string lanes_wanted_text(const json& group) {
   return number(group, "lanes_wanted") == 0 ? "auto" : count_text(group, "lanes_wanted");
 }
@@ -214,7 +214,7 @@ std::string group_text(const json& g, const TableStyle& style) {
   return drawing.empty() ? out : out + "\n" + drawing;
 }
 
-/// Leaves in document[list] only what is of this job and user; empty names are everybody's.
+/// Removes entries of other jobs and users from document[list]; an empty name in the filter removes none.
 Result<json> only(Result<json> document, const char* list, const GroupFilter& filter) {
   if (!document) return document;
   std::erase_if(document->at(list).get_ref<json::array_t&>(), [&](const json& one) {
@@ -243,8 +243,8 @@ Result<std::vector<std::string>> hosts_of(const PlanOptions& plan) {
   return hosts;
 }
 
-/// Says whether a job on these hosts asks the manager for trees of one rank for each host, because the other ranks of
-/// the host reduce with it in shared memory.
+/// Returns whether a job on these hosts asks the manager for trees with one rank for each host, because the other ranks
+/// of the host reduce with this rank in shared memory.
 bool asks_for_leaders(const std::vector<std::string>& hosts, const PlanOptions& plan) {
   return plan.ranks_per_host > 1 && may_share_memory() && std::set(hosts.begin(), hosts.end()).size() > 1;
 }
@@ -282,12 +282,12 @@ int trees(const ManagerOptions& options, const std::string& group, const GroupFi
 
 namespace {
 
-/// Waits until no lane of the aggregator is left, or it is gone.
+/// Waits until the aggregator has no lanes, or is gone.
 Status wait_until_drained(ManagerClient& client, const std::string& name, const DrainOptions& drain) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(drain.wait_seconds);
   while (true) {
     const auto state = client.get("/v1/aggregators/" + name);
-    if (!state && state.error().code == Errc::peer_gone) return {};  // it has drained and left
+    if (!state && state.error().code == Errc::peer_gone) return {};  // the aggregator has drained, and has left
     if (!state && state.error().code != Errc::unreachable) return std::unexpected(state.error());
     const std::uint64_t lanes = state ? number(state->at("load"), "lanes_active") : 1;
     const std::uint64_t reserved = state ? number(*state, "memory_reserved_bytes") : 1;

@@ -1,6 +1,6 @@
 #pragma once
-// The commands that show the manager's state, and the two that ask it for something. Each returns the exit code of the
-// process.
+// The commands that show the manager's state, and the two commands that send it a request. Each function returns the
+// exit code of the process.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,27 +10,27 @@
 namespace tributary::cli {
 
 [[nodiscard]] int status(const ManagerOptions& options);
-/// `name` is the name of one aggregator; empty: all aggregators.
+/// Lists aggregators. `name`: one aggregator; empty: all aggregators.
 [[nodiscard]] int aggregators(const ManagerOptions& options, const std::string& name);
-/// Chooses groups by the job's name and by the user; an empty name chooses all.
+/// A filter of groups by the job's name and by the user; an empty name accepts all.
 struct GroupFilter {
   std::string job;
   std::string user;
 };
-/// `group` is the number of one group, or the name of a job; empty: all.
+/// Lists groups. `group`: the number of one group, or the name of a job; empty: all groups.
 [[nodiscard]] int groups(const ManagerOptions& options, const std::string& group, GroupFilter filter);
-/// `group` is the number of one group; empty: all.
+/// Draws trees. `group`: the number of one group; empty: all groups.
 [[nodiscard]] int trees(const ManagerOptions& options, const std::string& group, const GroupFilter& filter);
 
 struct DrainOptions {
   bool undo = false;
-  double wait_seconds = 0;  // longest wait until the aggregator has no lanes; 0: does not wait
+  double wait_seconds = 0;  // longest wait until the aggregator has no lanes; 0: do not wait
 };
 [[nodiscard]] int drain(const ManagerOptions& options, const std::string& name, const DrainOptions& drain);
 
 struct PlanOptions {
   std::vector<std::string> hosts;    // names by rank, or ranges such as node-[1-4]
-  std::uint32_t ranks_per_host = 1;  // consecutive ranks on each host
+  std::uint32_t ranks_per_host = 1;  // number of consecutive ranks on each host
   std::uint32_t lanes = 0;           // 0: as many as save time
   std::uint32_t levels = 0;          // 0: the planner chooses
   std::uint32_t window = 0;          // 0: the manager's default

@@ -11,13 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kDepthMax = 32;  // deeper than any tree; malformed input must not exhaust the stack
+constexpr int kDepthMax = 32;  // more levels than any tree has; the stack must be enough for malformed input, too
 
 bool is_rank(const json& child) {
   return child.contains("rank");
 }
 
-/// The children [begin, end) are consecutive ranks, or one child of any kind.
+/// Returns the end of a run: the children [begin, end) are consecutive ranks, or one child of any kind.
 std::size_t end_of_run(const json& children, std::size_t begin) {
   std::size_t end = begin + 1;
   while (is_rank(children[begin]) && end < children.size() && is_rank(children[end]) &&
@@ -57,13 +57,13 @@ void draw_children(const json& node, const std::string& indent, int depth, std::
   }
 }
 
-/// Lanes of one group; a tree that is planned has no group.
+/// Returns the number of a tree's group; a planned tree has none (0).
 std::uint64_t group_of(const json& tree) {
   return tree.value("group", std::uint64_t{0});
 }
 
-/// Returns the part of the group's bytes that the lane carries; empty if it is the only lane. Lanes of an older manager
-/// have no weights: they are equal.
+/// Returns the lane's part of the group's bytes as a text; empty if it is the group's only lane. Lanes of an older
+/// manager have no weights, so they count as equal.
 std::string share_text(const json& tree, const json& trees) {
   std::uint64_t sum = 0, lanes = 0;
   for (const json& other : trees) {

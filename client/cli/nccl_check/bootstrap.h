@@ -1,5 +1,5 @@
 #pragma once
-// Carries handles between the ranks of a check: a star around rank 0, like NCCL's own bootstrap.
+// Exchanges handles between the ranks of a check: a star around rank 0, as in NCCL's own bootstrap.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ class Bootstrap {
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
-  /// Returns every rank's bytes, by rank; all ranks must give equally many.
+  /// Returns every rank's bytes, by rank; all ranks must pass equally many bytes.
   [[nodiscard]] std::vector<std::byte> all_gather(std::span<const std::byte> mine);
   void barrier() { static_cast<void>(all_gather(std::vector<std::byte>(1))); }
   template <class T>
@@ -36,7 +36,7 @@ class Bootstrap {
 
   const int rank_;
   const int ranks_;
-  std::vector<int> sockets_;  // on rank 0: by rank, its own is -1; on others: the one to rank 0
+  std::vector<int> sockets_;  // on rank 0: by rank, [0] is -1; on other ranks: only the one to rank 0
 };
 
 }  // namespace tributary::cli::nccl_check

@@ -13,10 +13,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Groups = std::vector<std::unique_ptr<Group>>;
 
-constexpr int kOpsAsked = 4;  // NCCL never asks for avg: it asks for the sum and scales it on the GPU
+constexpr int kOpsAsked = 4;  // NCCL never uses avg: it uses the sum, and scales it on the GPU
 
-/// Connects, and requires the same outcome on all ranks. NCCL compares outcomes within each node alone: nodes that
-/// disagree would wait for ever.
+/// Connects, and checks that all ranks have the same outcome. NCCL compares outcomes only within each node: nodes with
+/// different outcomes would wait for ever.
 bool connect_alike(Session& session, Group& group, std::vector<std::byte> handles) {
   bool connected = false;
   session.service().run([&] { connected = group.connect(std::move(handles)); });
@@ -26,7 +26,7 @@ bool connect_alike(Session& session, Group& group, std::vector<std::byte> handle
   return connected;
 }
 
-/// Returns no groups if connect has told the ranks that there is no CollNet.
+/// Makes groups. Returns none if connect() has told the ranks that CollNet is off.
 Groups make_groups(Session& session, int count) {
   Groups groups;
   for (int number = 0; number < count; ++number) {
@@ -51,7 +51,7 @@ std::vector<Operation> supported_operations(Session& session) {
       const auto red_op = static_cast<abi::RedOp>(op);
       require_success(session.collnet().reduce_support(data_type, red_op, &supported), "reduceSupport");
       require(supported == 0 || supported == 1, "reduceSupport did not write its answer");
-      // NCCL sends at least 32 KiB; behind a tensor of 4 bytes it has stale bytes.
+      // Use at least 32 KiB, as NCCL does: after a tensor of 4 bytes NCCL's buffer has stale bytes.
       if (supported == 1) list.push_back({data_type, red_op, 32 << 10, 40});
       if (supported == 1) list.push_back({data_type, red_op, 32 << 10, 32 << 10});
     }
@@ -62,7 +62,7 @@ std::vector<Operation> supported_operations(Session& session) {
   return list;
 }
 
-/// Runs every operation once on every group, with as many in flight as there are places.
+/// Runs every operation once on every group, with one operation in flight for each place.
 void run_round(const Groups& groups, const std::vector<Operation>& operations) {
   std::vector<std::size_t> next(groups.size());
   for (bool busy = true; busy;) {
@@ -83,7 +83,7 @@ std::vector<Operation> large_operations() {
   return list;
 }
 
-/// Runs rounds until rank 0's time is up. All ranks run equally many.
+/// Runs rounds until rank 0's time is over. All ranks run equally many rounds.
 std::uint64_t go_on(Session& session, const Groups& groups, double seconds) {
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   const auto operations = large_operations();

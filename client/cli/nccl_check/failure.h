@@ -1,5 +1,5 @@
 #pragma once
-// Stops the check at the first error, and says what is wrong.
+// The exception that stops the check at the first error, and says what is wrong.
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -18,7 +18,7 @@ class Failure : public std::runtime_error {
 inline void require(bool good, const std::string& what) {
   if (!good) throw Failure(what);
 }
-/// Returns the name in nccl.h.
+/// Returns the name of a result in nccl.h.
 inline std::string name_of(abi::Result result) {
   constexpr std::array<const char*, 8> names{"ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
                                              "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",

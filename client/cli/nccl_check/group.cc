@@ -11,7 +11,7 @@ namespace {
 
 void scribble(std::span<std::byte> over, unsigned seed) {
   for (std::size_t i = 0; i < over.size(); ++i)
-    over[i] = static_cast<std::byte>(0xff - (seed + i) % 3);  // NaN as floats
+    over[i] = static_cast<std::byte>(0xff - (seed + i) % 3);  // a NaN for floats
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ bool Group::connect(std::vector<std::byte> handles) {
   }
   if (session_.collnet().connect(list.data(), session_.ranks(), session_.rank(), listen_comm_, &comm_) !=
       Result::success) {
-    listen_comm_ = nullptr;  // NCCL does not close it either
+    listen_comm_ = nullptr;  // NCCL does not close it
     return false;
   }
   require(comm_ != nullptr, "connect gave no collComm");
@@ -55,7 +55,8 @@ bool Group::connect(std::vector<std::byte> handles) {
   return true;
 }
 
-// Registers the same region twice for each channel, as NCCL does: by the sending proxy and by the receiving one.
+// Registers the same region twice for each channel, as NCCL does: the sending proxy and the receiving proxy register
+// it.
 void Group::register_memory() {
   for (int i = 0; i < 2 * session_.options().channels; ++i) {
     void* memory = nullptr;
@@ -105,7 +106,7 @@ bool Group::start(const Operation& operation) {
 
 bool Group::poll(bool unchecked) {
   for (auto flight = in_flight_.begin(); flight != in_flight_.end(); ++flight) {
-    int done = 7, size = -1;  // NCCL sets neither
+    int done = 7, size = -1;  // NCCL does not set these variables before the call
     require_success(session_.collnet().test(flight->request, &done, &size), "test");
     require(done == 0 || done == 1, "test did not write done");
     if (done == 0) continue;
@@ -137,7 +138,8 @@ void Group::finish(void* request) {
   }
 }
 
-// Checks windows as NCCL makes them: they begin and end anywhere, and may hold parts of several ranks, or of one other.
+// Checks windows like NCCL's: they begin and end anywhere, and may contain parts of several ranks, or only of another
+// rank.
 void Group::check_windows() {
   if (!session_.collnet().has_windows()) return;
   const std::size_t per_rank = 3000 * sizeof(float);
@@ -160,7 +162,7 @@ void Group::check_gather_window(std::size_t per_rank, std::size_t offset, std::s
   ++next_seed_;
   const auto mine = send_place(0).first(per_rank);
   std::memcpy(mine.data(), everything.data() + rank * per_rank, per_rank);
-  // The data to send begin where this rank's part begins in the window.
+  // The data to send start at the place in the window where this rank's part starts.
   const std::size_t begin = offset > rank * per_rank && offset < (rank + 1) * per_rank ? offset - rank * per_rank : 0;
   std::vector<std::byte> window(bytes);
   void* request = nullptr;
@@ -194,7 +196,7 @@ void Group::check_scatter_window(std::size_t per_rank, std::size_t offset, std::
   std::vector<std::byte> expected(own);
   fill_result(expected, abi::DataType::float32, abi::RedOp::sum, session_.ranks(), seed, from / sizeof(float));
   require(
-      std::ranges::equal(expected, receive_place(0).first(own)),  // empty if the window has none of this rank's bytes
+      std::ranges::equal(expected, receive_place(0).first(own)),  // empty if the window has no byte of this rank
       "ireducescatter: the window of " + std::to_string(bytes) + " bytes at " + std::to_string(offset) + " is wrong");
 }
 

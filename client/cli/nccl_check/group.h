@@ -1,5 +1,5 @@
 #pragma once
-// One collComm, its memory, and its requests.
+// One collComm with its memory and its requests.
 #include <deque>
 #include <memory>
 #include <vector>
@@ -11,37 +11,38 @@ namespace tributary::cli::nccl_check {
 struct Operation {
   abi::DataType type = abi::DataType::float32;
   abi::RedOp op = abi::RedOp::sum;
-  std::size_t bytes = 0;       // length of the chunk that is reduced
-  std::size_t bytes_used = 0;  // how many of them are data; stale bytes follow, as in NCCL's buffers
+  std::size_t bytes = 0;       // bytes of the chunk that is reduced
+  std::size_t bytes_used = 0;  // how many of these bytes are data; stale bytes follow, as in NCCL's buffers
 };
 
-/// The region has a half to send from and a half to receive in, each with a place for every request in flight.
+/// A group. Its region has one half for sending and one half for receiving, each with a place for every request in
+/// flight.
 class Group {
  public:
   static constexpr std::size_t kChunkBytes = 256 << 10;
 
   Group(Session& session, int number);
 
-  // ---- on the service thread, each once, in this order
+  // Functions for the service thread: call each of them once, in this order.
   void listen();
   [[nodiscard]] const std::vector<std::byte>& handle() const noexcept { return handle_; }
   [[nodiscard]] bool connect(std::vector<std::byte> handles);
   void register_memory();
   void close();
-  // ---- on the service thread, at any time
+  // Functions for the service thread, at any time.
   void register_and_deregister();
 
-  // ---- on the progress thread
-  /// Queues an allreduce if there is a place for it and the plugin takes it.
+  // Functions for the progress thread.
+  /// Queues an allreduce, if a place is free and the plugin accepts the request.
   [[nodiscard]] bool start(const Operation& operation);
-  /// Moves requests on; checks the results of ended ones, unless `unchecked`. Returns true if a request has ended.
+  /// Makes progress; checks the results of ended requests, unless `unchecked`. Returns true if a request has ended.
   bool poll(bool unchecked = false);
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_.size(); }
   void check_windows();
   void check_flush();
 
   [[nodiscard]] std::uint64_t ended() const noexcept { return ended_; }
-  [[nodiscard]] std::uint64_t put_off() const noexcept { return put_off_; }  // requests that stayed NULL
+  [[nodiscard]] std::uint64_t put_off() const noexcept { return put_off_; }  // number of requests that stayed NULL
 
  private:
   struct Flight {

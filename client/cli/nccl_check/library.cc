@@ -261,7 +261,7 @@ std::unique_ptr<Interface> find(const Library& library, const Version<Interface>
 
 }  // namespace
 
-// Looks for the library as NCCL does: first by the name itself, then as libnccl-net-NAME.so.
+// Finds the library as NCCL does: first by the name itself, then as libnccl-net-NAME.so.
 Library::Library(const std::string& name) {
   handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   std::string error = handle_ == nullptr ? dlerror() : "";

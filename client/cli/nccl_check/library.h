@@ -1,6 +1,6 @@
 #pragma once
-// The plugin as NCCL sees it: a shared object with tables of some versions. All versions have one interface, the newest
-// version's.
+// The plugin, as NCCL sees it: a shared object with tables of several versions. All versions have one interface here:
+// the interface of the newest version.
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,7 +57,7 @@ class CollNetTable {
   virtual Result deregister_memory(void* comm, void* memory) = 0;
   virtual Result all_reduce(void* comm, void* send, void* receive, std::size_t count, abi::DataType type, abi::RedOp op,
                             void* send_memory, void* receive_memory, void** request) = 0;
-  /// False for versions without all_gather and reduce_scatter (before v8).
+  /// True for versions with all_gather and reduce_scatter (from v8 on).
   [[nodiscard]] virtual bool has_windows() const = 0;
   virtual Result all_gather(void* comm, void* send, abi::Part part, std::size_t bytes_per_rank, std::size_t offset,
                             std::size_t bytes, void* memory, void** request) = 0;
@@ -76,16 +76,16 @@ inline constexpr int kOldestVersion = 6;
 
 class Library {
  public:
-  /// Takes the value of NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so. Throws Failure.
+  /// Loads the library. `name` is a value of NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so. Throws Failure.
   explicit Library(const std::string& name);
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// Returns the newest table that is not newer than `newest`, as NCCL looks for it; throws Failure if there is none.
+  /// Returns the newest table that is at most `newest`, as NCCL finds it; throws Failure if there is none.
   [[nodiscard]] std::unique_ptr<NetTable> net(int newest, int* version) const;
   [[nodiscard]] std::unique_ptr<CollNetTable> collnet(int newest, int* version) const;
-  /// nullptr: the library does not have it.
+  /// Returns a symbol's address; nullptr: the library does not have it.
   [[nodiscard]] const void* symbol(const std::string& name) const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 using Handle = std::array<std::byte, abi::kHandleBytes>;
 constexpr std::chrono::seconds kLimit{60};
 
-/// The listeners of one rank: one for each incoming connection.
+/// The listeners of one rank: it has one for each incoming connection.
 struct Listening {
   std::vector<void*> comms;
   std::vector<Handle> handles;
@@ -25,7 +25,7 @@ Listening listen_for_all(Session& session, std::size_t count) {
   return all;
 }
 
-/// Returns the place of a listener of rank `from` in its list: that for connection `number` to rank `to`.
+/// Returns the index of the listener of rank `from` for connection `number` to rank `to`.
 std::size_t place(int from, int to, int number, int connections) {
   return static_cast<std::size_t>(to > from ? to - 1 : to) * static_cast<std::size_t>(connections) +
          static_cast<std::size_t>(number);

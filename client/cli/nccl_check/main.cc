@@ -1,7 +1,7 @@
-// tributary-nccl-check: drives libnccl-net-tributary.so as NCCL does, with host memory and no GPU.
+// tributary-nccl-check: uses libnccl-net-tributary.so as NCCL does, with host memory and without a GPU.
 //
-// Under a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (tributary run, torchrun) it is one rank;
-// otherwise it starts --ranks of itself on this machine.
+// Under a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (tributary run, torchrun), the program is
+// one rank; else it starts --ranks processes of itself on this machine.
 #include <netinet/in.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -38,7 +38,7 @@ int number_from(const char* name, int otherwise) {
   return number;
 }
 
-/// Returns a port that was free a moment ago.
+/// Returns a port that was free at the time of the call.
 std::uint16_t free_port() {
   const int one = open_socket(AF_INET);
   sockaddr_in at{};
@@ -112,7 +112,7 @@ int run_rank(const Options& options, int rank, int ranks) {
     return 0;
   } catch (const std::exception& e) {
     say(rank, std::string("FAILED: ") + e.what());
-    std::_Exit(kExitFailed);  // the other ranks notice it at once
+    std::_Exit(kExitFailed);  // the other ranks notice the end at once
   }
 }
 

@@ -28,7 +28,7 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Posts by `post`, and tests until `count` requests have ended.
+/// Posts requests by `post`, and tests them, until `count` requests have ended.
 void run_requests(Session& session, int count, const std::function<void*()>& post) {
   std::deque<void*> flights;
   for (int posted = 0, ended = 0; ended < count;) {
@@ -66,7 +66,7 @@ void receive_many(Session& session, const Link& link, Registered& to, int count)
   });
 }
 
-/// Streams from rank 0 to rank 1 and a word back, timed by rank 0.
+/// Sends messages from rank 0 to rank 1, and one word back. Returns the time that rank 0 measures.
 double stream_seconds(Session& session, const Link& link, std::size_t bytes, int count) {
   const bool sends = session.rank() == 0;
   Registered buffer(session, sends ? link.send_comm : link.receive_comm, bytes);
@@ -93,7 +93,7 @@ double round_trip_seconds(Session& session, const Link& link, int count) {
   return since(begin) / count;
 }
 
-/// One socket between two ranks, used with system calls alone.
+/// One socket between two ranks, which uses only system calls.
 class PlainSocket {
  public:
   explicit PlainSocket(Session& session) {
@@ -130,7 +130,7 @@ class PlainSocket {
       at += static_cast<std::size_t>(sent);
     }
   }
-  // Spins, as NCCL's progress thread does.
+  // Waits in a loop without sleep, as NCCL's progress thread does.
   void receive_all(Buffer& buffer) const {
     for (std::size_t at = 0; at < buffer.size();) {
       const ssize_t got = ::recv(socket_, buffer.data() + at, buffer.size() - at, MSG_DONTWAIT);

@@ -29,8 +29,8 @@ int tag_of(int from, int number) {
   return from * 100 + number - 50;
 }
 
-/// One direction of one link, from its first message to its last. As in NCCL, small messages lie in one region that was
-/// registered before the first of them, large ones in memory that is registered on the way.
+/// One direction of one link, from its first message to its last. As in NCCL, small messages are in one region, which
+/// is registered before the first message; large messages are in memory that is registered between messages.
 class Stream {
  public:
   Stream(Session& session, const Link& link, bool sends)
@@ -40,7 +40,7 @@ class Stream {
         messages_(kSizes.size() * static_cast<std::size_t>(session.options().message_rounds)),
         region_(std::make_unique<Registered>(session, comm(), kInFlightMax * kPlaceBytes)) {}
 
-  /// Returns true while there is something left to do.
+  /// Makes progress. Returns true while messages are left.
   bool move() {
     while (next_ < messages_ && flights_.size() < kInFlightMax && post()) {
     }
@@ -56,7 +56,7 @@ class Stream {
     std::size_t message = 0;
     std::span<std::byte> buffer;
     void* memory = nullptr;
-    std::unique_ptr<Registered> own;  // registration of a large message
+    std::unique_ptr<Registered> own;  // registration of a large message's memory
     void* request = nullptr;
   };
 
@@ -133,7 +133,7 @@ class Stream {
   const std::size_t messages_;
   std::unique_ptr<Registered> region_;
   std::size_t next_ = 0;
-  std::optional<Flight> waiting_;  // a message for which the plugin had no room yet
+  std::optional<Flight> waiting_;  // a message for which the plugin had no room so far
   std::deque<Flight> flights_;
 };
 
@@ -151,7 +151,7 @@ void check_messages(Session& session) {
   });
   say(session.rank(), "messages: the connections are open");
   session.progress().run([&] {
-    // Every other rank sends first and receives late: messages that come meanwhile wait in the sockets.
+    // On every other rank, send first and receive late: messages that come meanwhile wait in the sockets.
     const int late = session.rank() % 2 == 0 ? 200 : 0;
     for (int turn = 0, busy = 1; busy != 0; ++turn) {
       busy = 0;
@@ -162,7 +162,7 @@ void check_messages(Session& session) {
       std::this_thread::yield();
     }
   });
-  // Each rank closes when it has done its own part, as NCCL's ranks do: messages still on their way must arrive.
+  // Close each rank when its own part is done, as NCCL does: messages that are still on their way must arrive.
   const std::size_t messages =
       links.size() * kSizes.size() * static_cast<std::size_t>(session.options().message_rounds);
   session.service().run([&] { streams.clear(); });

@@ -1,13 +1,14 @@
 #pragma once
-// Uses the net table as NCCL's proxies do, on host memory.
+// Uses the net table as NCCL's proxies do, with host memory.
 #include "client/cli/nccl_check/session.h"
 
 namespace tributary::cli::nccl_check {
 
-/// Checks several connections between every two ranks: messages of all sizes, sends before their receives and after, up
-/// to NCCL's number in flight. Every second rank closes them in another order. Throws Failure at the first wrong byte.
+/// Checks several connections between every two ranks: messages of all sizes, sends before and after their receives, up
+/// to NCCL's number in flight. Every second rank closes the connections in another order. Throws Failure at the first
+/// wrong byte.
 void check_messages(Session& session);
-/// Measures latency and bandwidth from rank 0 to rank 1, beside a plain socket's.
+/// Measures latency and bandwidth from rank 0 to rank 1, and those of a plain socket.
 void measure_messages(Session& session);
 
 }  // namespace tributary::cli::nccl_check

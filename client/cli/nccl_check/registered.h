@@ -1,5 +1,5 @@
 #pragma once
-// Memory registered with a connection before its use there, as NCCL does it.
+// Memory that is registered with a connection before the connection uses it, as in NCCL.
 #include <span>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace tributary::cli::nccl_check {
 
-/// Memory that stays registered with the plugin for as long as this object lives.
+/// Memory that stays registered with the plugin as long as this object lives.
 class Registered {
  public:
   Registered(Session& session, void* comm, std::size_t bytes) : session_(session), comm_(comm), bytes_(bytes) {

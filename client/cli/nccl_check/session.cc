@@ -10,7 +10,7 @@
 namespace tributary::cli::nccl_check {
 namespace {
 
-/// Reads NCCL_DEBUG as NCCL does; WARN if it is not set, so that a failed check always shows its reasons.
+/// Reads NCCL_DEBUG as NCCL does. The default is WARN, so that a failed check always shows its reasons.
 abi::LogLevel wanted_level() {
   const char* text = std::getenv("NCCL_DEBUG");
   if (text == nullptr || std::strcmp(text, "WARN") == 0) return abi::LogLevel::warn;
@@ -52,7 +52,7 @@ Session::Session(const Options& options, Bootstrap& bootstrap)
   initialise();
 }
 
-// Calls in the order of NCCL 2.28: net, then CollNet, then the first device's properties.
+// Makes the calls in the order of NCCL 2.28: net, then CollNet, then the properties of the first device.
 void Session::initialise() {
   int devices = 0;
   require_success(net_->init(&net_context_, log), "net init");
@@ -68,13 +68,13 @@ void Session::initialise() {
   const auto everybody = bootstrap_.all_gather_value(static_cast<std::uint8_t>(collnet_on_));
   collnet_on_everywhere_ = std::ranges::all_of(everybody, [](std::uint8_t on) { return on != 0; });
   if (collnet_on_) compare_devices();
-  // NCCL 2.30.3 and later end the job if the numbers differ, even with CollNet switched off.
+  // Compare the numbers even with CollNet off: NCCL 2.30.3 and later end the job if they differ.
   const auto counts = bootstrap_.all_gather_value(collnet_devices);
   require(std::ranges::all_of(counts, [&](int count) { return count == counts.front(); }),
           "the ranks report different numbers of CollNet devices");
 }
 
-/// NCCL matches a net device and a CollNet device by name and index.
+/// Checks that net devices and CollNet devices match: NCCL pairs them by name and index.
 void Session::compare_devices() {
   int net_devices = 0, collnet_devices = 0;
   require_success(net_->devices(&net_devices), "net devices");

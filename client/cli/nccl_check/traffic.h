@@ -1,5 +1,6 @@
 #pragma once
-// The plugin's own count of bytes by path. NCCL's tables do not tell it; the file of TRIBUTARY_NCCL_METRICS does.
+// The plugin's own counts of bytes by path. NCCL's tables do not have them; the file of TRIBUTARY_NCCL_METRICS has
+// them.
 #include <cstdint>
 #include <string>
 
@@ -17,7 +18,7 @@ class Traffic {
   struct Bytes {
     std::uint64_t in_network = 0, between_ranks = 0;
   };
-  /// Reads what the plugin wrote when its last group ended.
+  /// Reads the counts that the plugin wrote when its last group ended.
   [[nodiscard]] Bytes read() const;
 
  private:
@@ -25,7 +26,7 @@ class Traffic {
   bool own_ = false;
 };
 
-/// "bytes in-network 4096 (50.0 %), between ranks 4096"
+/// Returns a text such as "bytes in-network 4096 (50.0 %), between ranks 4096".
 [[nodiscard]] std::string to_string(const Traffic::Bytes& bytes);
 
 }  // namespace tributary::cli::nccl_check

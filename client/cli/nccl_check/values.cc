@@ -11,7 +11,7 @@ namespace {
 using abi::DataType;
 using abi::RedOp;
 
-/// Returns 1 or 2 for products; otherwise 0 or 1, with two ranks up to 4.
+/// Returns 1 or 2 for products, else 0 or 1; with two ranks it returns up to 4.
 int value(RedOp op, int rank, int ranks, unsigned seed, std::size_t index) {
   const auto mixed = static_cast<unsigned>(index) * 7U + static_cast<unsigned>(rank) * 3U + seed;
   if (op == RedOp::prod) return (mixed % static_cast<unsigned>(ranks)) == static_cast<unsigned>(rank) ? 2 : 1;
@@ -42,7 +42,7 @@ int reduced(RedOp op, int ranks, unsigned seed, std::size_t index) {
   return result;
 }
 
-/// Encodes a whole number that the format holds exactly.
+/// Encodes a whole number; the format must represent it exactly.
 std::uint32_t encode(std::uint32_t number, int exponent_bits, int mantissa_bits) {
   if (number == 0) return 0;
   const int exponent = static_cast<int>(std::bit_width(number)) - 1;

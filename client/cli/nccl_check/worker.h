@@ -1,5 +1,5 @@
 #pragma once
-// A thread that runs calls in turn: NCCL's service thread, or NCCL's progress thread.
+// A thread that runs calls one after the other: NCCL's service thread, or NCCL's progress thread.
 #include <deque>
 #include <functional>
 #include <future>
@@ -18,7 +18,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Queues `call`; the future throws its exception.
+  /// Queues `call`; the future throws the exception of `call`.
   std::future<void> post(std::function<void()> call) {
     std::packaged_task<void()> task(std::move(call));
     auto future = task.get_future();
@@ -29,7 +29,7 @@ class Worker {
     changed_.notify_one();
     return future;
   }
-  /// Runs `call` and waits for it.
+  /// Runs `call`, and waits until it has ended.
   void run(std::function<void()> call) { post(std::move(call)).get(); }
 
  private:
@@ -47,8 +47,8 @@ class Worker {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::packaged_task<void()>> tasks_;
-  bool ended_ = false;  // the thread itself has ended
-  std::thread thread_;  // last: it uses the rest
+  bool ended_ = false;  // only this thread uses it
+  std::thread thread_;  // last member: it uses the other members
 };
 
 }  // namespace tributary::cli::nccl_check

@@ -3,10 +3,10 @@
 
 namespace tributary::cli {
 
-/// A host of its own for a child process.
+/// The place of a child process: a host of its own, or this machine.
 struct ChildHost {
-  int network = -1;  // the descriptor of a network namespace; -1: this process's
-  std::string name;  // its host name; empty: this machine's
+  int network = -1;  // descriptor of a network namespace; -1: the namespace of this process
+  std::string name;  // the host's name; empty: this machine's name
 };
 
 }  // namespace tributary::cli

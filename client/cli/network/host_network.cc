@@ -17,15 +17,15 @@ Ipv4Address address(std::size_t index) {
 }
 
 MacAddress hardware_address(std::size_t index) {
-  return {2, 0, 0, 0, 0, static_cast<std::uint8_t>(index + 1)};  // 2: administered locally
+  return {2, 0, 0, 0, 0, static_cast<std::uint8_t>(index + 1)};  // 2: a locally administered address
 }
 
 std::string port_name(std::size_t index) {
   return "port" + std::to_string(index);
 }
 
-/// IPv6 would only add its own packets to the links. Nothing depends on this, so a file that cannot be written is no
-/// error.
+/// Turns IPv6 off, because it would add its own packets to the links. The links work without this, so a failed write is
+/// no error.
 void turn_off_ipv6() {
   for (const char* which : {"all", "default"})
     std::ofstream(std::string("/proc/sys/net/ipv6/conf/") + which + "/disable_ipv6") << "1\n";

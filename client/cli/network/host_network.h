@@ -1,5 +1,5 @@
 #pragma once
-// Hosts on this machine: network namespaces around a switch, with shaped links.
+// Hosts on this machine: network namespaces around a switch, with links of limited rates.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,28 +12,28 @@
 
 namespace tributary::cli {
 
-inline constexpr std::uint32_t kHostsMax = 250;                   // of all kinds: their addresses are 10.77.0.1 and on
+inline constexpr std::uint32_t kHostsMax = 250;                   // of all kinds: their addresses start at 10.77.0.1
 inline constexpr std::uint64_t kLinkRateMin = 1'000'000;          // bit/s
 inline constexpr std::uint64_t kLinkRateMax = 1'000'000'000'000;  // bit/s
 inline constexpr const char* kHostDevice = "eth0";                // every host's end of its link
 
 struct HostLink {
   std::string host;
-  std::uint64_t bits_per_second = 0;  // 0: as fast as this machine
+  std::uint64_t bits_per_second = 0;  // rate of the link; 0: as fast as this machine
 };
 
-/// All hosts reach each other and nothing else. Links are shaped in both directions: at the host's end and at the
-/// switch's. The hosts end with the last process that is in them or holds this object.
+/// The hosts. They reach each other, and no other host. Links have their rates in both directions: at the host's end
+/// and at the switch's end. A host ends when no process is in it, and this object is gone.
 class HostNetwork {
  public:
-  /// Errc::denied without the rights to make hosts, Errc::bad_argument for more than kHostsMax.
+  /// Makes the hosts. Errc::denied: this process lacks the rights. Errc::bad_argument: more than kHostsMax hosts.
   [[nodiscard]] static Result<std::unique_ptr<HostNetwork>> make(std::vector<HostLink> links);
 
-  /// The functions below need a host of the list.
+  /// The following functions need the name of a host in `links`.
   [[nodiscard]] std::string address_of(const std::string& host) const;
-  /// Says where a process starts that shall run there; valid as long as this object.
+  /// Returns the place of a host, for a process that starts there; valid as long as this object lives.
   [[nodiscard]] ChildHost place_of(const std::string& host) const;
-  /// Moves the calling thread to the host. All that it starts from now on is there, too.
+  /// Moves the calling thread to the host. All processes that it starts from now on are on this host, too.
   [[nodiscard]] Status enter(const std::string& host) const;
 
  private:

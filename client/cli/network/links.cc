@@ -32,7 +32,7 @@ NetlinkMessage link_message(std::uint16_t flags, int index = 0, unsigned up = 0)
   return message;
 }
 
-/// A message about the queueing of a device.
+/// Returns a message about the packet scheduler of a device.
 NetlinkMessage queueing_message(std::uint16_t type, int index, std::uint32_t parent, std::uint32_t handle) {
   NetlinkMessage message(type, kNew);
   tcmsg body{};
@@ -43,7 +43,7 @@ NetlinkMessage queueing_message(std::uint16_t type, int index, std::uint32_t par
   return message;
 }
 
-/// Returns how long a number of bytes takes at the rate, in the schedulers' ticks.
+/// Returns the time of a number of bytes at this rate, in the schedulers' ticks.
 std::uint32_t ticks(std::uint32_t bytes, std::uint64_t bytes_per_second) {
   return clamped(1e9 * bytes / static_cast<double>(bytes_per_second) / (1U << kTickShift), 1);
 }
@@ -180,7 +180,7 @@ Status Links::add_rate(int index, const LinkShape& shape) {
   NetlinkMessage message = queueing_message(RTM_NEWTCLASS, index, kBucket, kClass);
   message.text(TCA_KIND, "htb");
   tc_htb_opt rate{};
-  rate.rate.linklayer = TC_LINKLAYER_ETHERNET;  // with it the kernel computes times itself, and needs no table
+  rate.rate.linklayer = TC_LINKLAYER_ETHERNET;  // the kernel then computes times itself, and needs no table
   rate.rate.rate = clamped(static_cast<double>(shape.bytes_per_second), 1);
   rate.ceil = rate.rate;
   rate.buffer = rate.cbuffer = ticks(shape.burst_bytes, shape.bytes_per_second);

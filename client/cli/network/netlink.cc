@@ -51,7 +51,7 @@ void NetlinkMessage::end(std::size_t at) {
 void NetlinkMessage::attribute(std::uint16_t type, std::span<const std::byte> value) {
   const std::size_t at = begin(type);
   bytes_.insert(bytes_.end(), value.begin(), value.end());
-  end(at);  // the length does not count the bytes that align the next attribute
+  end(at);  // the length excludes the bytes that align the next attribute
   append({});
 }
 
@@ -86,7 +86,7 @@ Status NetlinkSocket::ask(NetlinkMessage& message, std::string_view what) {
   kernel.nl_family = AF_NETLINK;
   if (sendto(descriptor_, bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0)
     return std::unexpected(failure(what, errno));
-  // The answer repeats a request that failed, so it is at most some bytes longer.
+  // Make room for the request and some bytes more: the answer repeats a request that failed.
   std::vector<std::byte> answer(bytes.size() + 1024);
   struct {
     nlmsghdr header;

@@ -1,5 +1,5 @@
 #pragma once
-// Requests to the kernel's network configuration (rtnetlink), one at a time.
+// Sends requests to the kernel's network configuration (rtnetlink), one at a time.
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace tributary::cli {
 
-/// A request under construction: the header, a fixed body, then attributes, which may hold further ones.
+/// A request under construction: the header, a fixed body, then attributes, which may contain further attributes.
 class NetlinkMessage {
  public:
-  /// `flags` beside those that every request has.
+  /// `flags`: flags in addition to those of every request.
   NetlinkMessage(std::uint16_t type, std::uint16_t flags);
 
   template <class T>
@@ -28,16 +28,16 @@ class NetlinkMessage {
   void attribute(std::uint16_t type, const T& value) {
     attribute(type, std::span<const std::byte>(bytes_of(value)));
   }
-  /// Ends with a zero byte, as names of devices and kinds do.
+  /// Adds a text that ends with a zero byte, as names of devices and kinds do.
   void text(std::uint16_t type, std::string_view value);
-  /// All that `fill` appends lies inside this attribute.
+  /// Adds an attribute that contains everything that `fill` appends.
   template <class Fill>
   void nested(std::uint16_t type, const Fill& fill) {
     const std::size_t at = begin(type);
     fill();
     end(at);
   }
-  /// Sets length and number, and returns the bytes to send.
+  /// Sets the length and the number, and returns the bytes to send.
   [[nodiscard]] std::span<const std::byte> finish(std::uint32_t number);
 
  private:
@@ -51,7 +51,7 @@ class NetlinkMessage {
   std::vector<std::byte> bytes_;
 };
 
-/// Belongs to the network namespace in which the opening thread was.
+/// A socket for requests. It belongs to the network namespace in which the thread was that opened it.
 class NetlinkSocket {
  public:
   [[nodiscard]] static Result<NetlinkSocket> open();
@@ -59,7 +59,7 @@ class NetlinkSocket {
   NetlinkSocket& operator=(NetlinkSocket&&) = delete;
   ~NetlinkSocket();
 
-  /// Sends the request and waits for the kernel's answer. `what` says in an error what was asked for.
+  /// Sends the request, and waits for the kernel's answer. `what` names the request in an error.
   [[nodiscard]] Status ask(NetlinkMessage& message, std::string_view what);
 
  private:

@@ -83,14 +83,14 @@ Result<Measurement> Bench::measure(const PerfCounts& counts, bool in_place) {
   return measurement;
 }
 
-/// Computes, over all ranks, the mean time and the number of wrong elements; then the bandwidths.
+/// Computes the mean time and the number of wrong elements over all ranks, and the bandwidths.
 Status Bench::conclude(Measurement& m, const PerfCounts& counts) {
   std::array<double, 2> values{m.microseconds / settings_.call.ranks, static_cast<double>(m.wrong.value_or(0))};
   const auto status = tributary_all_reduce(values.data(), values.data(), values.size(), TRIBUTARY_FLOAT64,
                                            TRIBUTARY_SUM, comm_, nullptr);
   if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, comm_));
   m.microseconds = values[0];
-  // This rank's own count stands, even if the summed one is wrong, too.
+  // Keep this rank's own count, because the sum over the ranks may be wrong, too.
   if (m.wrong) m.wrong = std::max(*m.wrong, static_cast<std::uint64_t>(values[1]));
   const auto bytes = static_cast<double>(std::max(counts.send, counts.recv) * call_.element_bytes());
   m.algorithm_gbytes_per_second = bytes / m.microseconds / 1e3;

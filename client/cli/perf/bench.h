@@ -19,15 +19,15 @@ struct BenchSettings {
 };
 
 struct Measurement {
-  double microseconds = 0;  // time of one operation, averaged over operations and ranks
+  double microseconds = 0;  // time of one operation: the mean over operations and ranks
   double algorithm_gbytes_per_second = 0;
   double bus_gbytes_per_second = 0;
-  std::optional<std::uint64_t> wrong;  // wrong elements over all ranks; nullopt: not checked
+  std::optional<std::uint64_t> wrong;  // wrong elements over all ranks; nullopt: the results were not checked
 };
 
 struct BenchRow {
   std::uint64_t bytes = 0;
-  std::uint64_t count = 0;  // as passed to the call
+  std::uint64_t count = 0;  // the call's argument
   Measurement out_of_place;
   std::optional<Measurement> in_place;  // nullopt: the collective has no in-place form
   std::uint64_t bytes_in_network = 0;   // this rank's bytes, from the library's counters
@@ -35,15 +35,16 @@ struct BenchRow {
   std::uint64_t bytes_fallback = 0;
 };
 
-/// Turns the library's error into one of this program's: its sentence, and a code for the caller.
+/// Converts the library's error into this program's Error: its sentence, and a code for the caller.
 [[nodiscard]] Error error_of(tributary_status status, const tributary_comm* comm);
 
 class Bench {
  public:
-  /// `bytes_max` is the largest size to come. Errc::exhausted: there is not enough memory for it.
+  /// Makes the benchmark. `bytes_max`: the largest size that will come. Errc::exhausted: there is too little memory for
+  /// it.
   [[nodiscard]] static Result<Bench> create(const BenchSettings& settings, std::uint64_t bytes_max,
                                             tributary_comm* comm);
-  /// Every rank must call it with the same size.
+  /// Runs one size. Every rank must call it with the same size.
   [[nodiscard]] Result<BenchRow> run(std::uint64_t bytes);
 
  private:

@@ -5,7 +5,7 @@
 namespace tributary::cli {
 namespace {
 
-/// Returns the power of 1024 that a suffix stands for; -1 if it is unknown.
+/// Returns the power of 1024 of a suffix; -1: the suffix is unknown.
 int power_of(std::string_view suffix) {
   if (suffix.empty() || suffix == "B") return 0;
   constexpr std::string_view kLetters = "KMGT";

@@ -7,13 +7,13 @@
 namespace tributary::cli {
 namespace {
 
-constexpr int kNothing = 0xA5;  // no result consists of this byte for long
+constexpr int kNothing = 0xA5;  // no right result has this byte at all places
 
 std::uint32_t rank_before(const CallShape& shape) {
   return (shape.rank + shape.ranks - 1) % shape.ranks;
 }
 
-/// True if this rank receives the other rank's contribution unreduced.
+/// True if this rank receives the other rank's contribution as it is, without a reduction.
 bool sees(const CallShape& shape, std::uint32_t other) {
   switch (shape.collective) {
     case PerfCollective::all_gather:

@@ -1,5 +1,5 @@
 #pragma once
-// One collective call whose result is known: its input, its buffers, and a check of its result.
+// One collective call with a known result: its input, its buffers, and the check of its result.
 #include <cstdint>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace tributary::cli {
 
-/// One rank's view of a collective, without its size.
+/// The facts of a collective on one rank, without its size.
 struct CallShape {
   PerfCollective collective = PerfCollective::all_reduce;
   DType dtype = DType::float32;
@@ -23,13 +23,13 @@ struct CallPlace {
   std::byte* send = nullptr;
   std::byte* recv = nullptr;
 };
-/// Places the call in two buffers of max(send, recv) elements each; in place, by the rules in tributary.h, in the
-/// second one.
+/// Returns the buffers of a call within two buffers of max(send, recv) elements each. A call in place, by the rules of
+/// tributary.h, uses the second buffer.
 [[nodiscard]] CallPlace place_call(const CallShape& shape, const PerfCounts& counts, bool in_place, std::byte* first,
                                    std::byte* second) noexcept;
 
-/// Makes its tables once and serves calls of every size. The input starts with the pattern's element `begin`: with
-/// another one for each call, an old result is never taken for the new one.
+/// A call with a check. It makes its tables once, and serves calls of every size. The input starts with the pattern's
+/// element `begin`: use another element for each call, so that an old result is never right for the new call.
 class CheckedCall {
  public:
   explicit CheckedCall(const CallShape& shape);
@@ -37,9 +37,9 @@ class CheckedCall {
   [[nodiscard]] const CallShape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(shape_.dtype); }
   [[nodiscard]] PerfCall at(const CallPlace& place, const PerfCounts& counts) const noexcept;
-  /// Overwrites the result's place with a byte that is no result, then writes the input.
+  /// Overwrites the result's place with a byte that no right result has, then writes the input.
   void fill_input(const CallPlace& place, const PerfCounts& counts, std::size_t begin) const;
-  /// Counts the wrong elements of this rank's result.
+  /// Returns the number of wrong elements in this rank's result.
   [[nodiscard]] std::uint64_t wrong_elements(const std::byte* recv, const PerfCounts& counts, std::size_t begin) const;
 
  private:

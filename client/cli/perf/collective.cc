@@ -9,7 +9,7 @@ constexpr std::array<std::string_view, kPerfCollectiveCount> kNames{
     "all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather",
     "all_to_all", "gather", "scatter",   "sendrecv",       "barrier"};
 
-/// Blocks if request == nullptr.
+/// Calls the library. Blocks if request == nullptr.
 tributary_status call_library(const PerfCall& c, tributary_comm* comm, tributary_request** request) {
   switch (c.collective) {
     case PerfCollective::all_reduce:

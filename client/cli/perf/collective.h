@@ -1,6 +1,5 @@
 #pragma once
-// The collectives of the benchmark: how many elements go in and come out for a size, how they load buses, and how they
-// are called.
+// The collectives of the benchmark: the numbers of elements for each size, the load of buses, and the calls.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,8 +31,8 @@ inline constexpr std::uint8_t kPerfCollectiveCount = 10;
 [[nodiscard]] bool has_root(PerfCollective collective) noexcept;
 [[nodiscard]] bool can_be_in_place(PerfCollective collective) noexcept;
 
-/// Counts in elements. `count` is the call's argument; the larger of send and recv is the reported size. As in
-/// nccl-tests, a size is divided among the ranks if each has a part.
+/// Numbers of elements. `count` is the call's argument; the larger of send and recv is the reported size. If each rank
+/// has a part, the size is divided among the ranks, as in nccl-tests.
 struct PerfCounts {
   std::size_t count = 0;
   std::size_t send = 0;
@@ -41,8 +40,8 @@ struct PerfCounts {
 };
 [[nodiscard]] PerfCounts counts_of(PerfCollective collective, std::size_t elements, std::uint32_t ranks) noexcept;
 
-/// Returns bus bandwidth over algorithm bandwidth: the bytes that the busiest link must carry, per byte of the size, if
-/// there are only links between the ranks. Source: nccl-tests, doc/PERFORMANCE.md.
+/// Returns bus bandwidth divided by algorithm bandwidth: the bytes on the busiest link for each byte of the size, if
+/// all links are between ranks. Source: nccl-tests, doc/PERFORMANCE.md.
 [[nodiscard]] double bus_factor(PerfCollective collective, std::uint32_t ranks) noexcept;
 
 struct PerfCall {
@@ -56,9 +55,10 @@ struct PerfCall {
   int rank = 0;
   int ranks = 1;
 };
-/// Returns when the operation has ended. sendrecv sends to the next rank and receives from the one before.
+/// Runs an operation, and returns when it has ended. sendrecv sends to the next rank and receives from the previous
+/// rank.
 [[nodiscard]] tributary_status run(const PerfCall& call, tributary_comm* comm);
-/// Returns once queued. The caller must wait for every appended request, even after an error.
+/// Queues an operation. The caller must wait for every appended request, even after an error.
 [[nodiscard]] tributary_status start(const PerfCall& call, tributary_comm* comm,
                                      std::vector<tributary_request*>& requests);
 

@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kRetryPeriod{50};
 
-/// Returns the line without its end; an empty text if none comes in time.
+/// Returns a line without its end; an empty text if no line comes in time.
 std::string read_line(const Socket& socket, steady_clock::time_point deadline) {
   std::string line;
   while (line.size() < kLineBytesMax && wait_for(socket, POLLIN, deadline)) {
@@ -44,7 +44,7 @@ struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
 
-/// Tries every address of the name once; returns an invalid socket if none connects.
+/// Tries every address of the name once; returns an invalid socket if no address answers.
 Socket connect_once(const IdMeeting& meeting, steady_clock::time_point deadline, std::string& why) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -98,7 +98,7 @@ Status write_id_file(const IdBytes& id, const std::string& path) {
     out << to_line(id) << "\n";
     if (!out.flush()) return fail(Errc::bad_config, draft + " cannot be written: " + errno_text());
   }
-  // Link the file, do not rename it: link() fails if the name is taken.
+  // Link the file instead of renaming it: link() fails if the name exists.
   const int linked = link(draft.c_str(), path.c_str());
   const std::string reason = errno_text();
   unlink(draft.c_str());

@@ -1,6 +1,6 @@
 #pragma once
-// Carries the 128 bytes of a unique id from rank 0 to the others, if no launcher does: over one TCP connection per
-// rank, or through a file.
+// Sends the 128 bytes of a unique id from rank 0 to the other ranks, if no launcher does so: over one TCP connection
+// for each rank, or through a file.
 //
 //   rank r:  "tributary-id/1 <rank> <ranks> <job>\n"        rank 0:  "id <256 hexadecimal digits>\n"
 //                                                                    or "no <reason>\n"
@@ -20,20 +20,20 @@ struct IdMeeting {
   std::uint32_t ranks = 1;
   std::string host;  // rank 0's host
   std::uint16_t port = 0;
-  std::string job;  // must be equal on all ranks; without blanks
+  std::string job;  // equal on all ranks; without blanks
   std::chrono::milliseconds limit{60'000};
 };
 
-/// Called by rank 0: returns when every other rank has the id. Errc::bad_config: it cannot listen on the port.
-/// timed_out names the missing ranks. mismatch: a rank belongs to another job, or has another number of ranks.
+/// Serves the id on rank 0, and returns when every other rank has it. Errc::bad_config: rank 0 cannot listen on the
+/// port. timed_out names the missing ranks. mismatch: a rank belongs to another job, or has another number of ranks.
 [[nodiscard]] Status hand_out_id(const IdBytes& id, const IdMeeting& meeting);
-/// Called by every other rank. Errc::unreachable: rank 0 did not answer within the limit.
+/// Gets the id on another rank. Errc::unreachable: rank 0 did not answer within the limit.
 [[nodiscard]] Result<IdBytes> fetch_id(const IdMeeting& meeting);
 
-/// Called by rank 0: makes the whole file at once or not at all. Errc::bad_config if it exists: a killed run may have
-/// left it.
+/// Writes the file on rank 0, as a whole or not at all. Errc::bad_config: the file exists; a killed run may have left
+/// it.
 [[nodiscard]] Status write_id_file(const IdBytes& id, const std::string& path);
-/// Waits until the file exists. Errc::timed_out, or corrupt if it does not hold an id.
+/// Reads the file when it exists. Errc::timed_out: it does not come. Errc::corrupt: it contains no id.
 [[nodiscard]] Result<IdBytes> read_id_file(const std::string& path, std::chrono::milliseconds limit);
 
 }  // namespace tributary::cli

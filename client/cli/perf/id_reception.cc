@@ -1,5 +1,5 @@
-// Rank 0 hands out the unique id. Strangers may connect, too: they stay in a waiting room, so that silent ones, however
-// many, keep no rank out; a rank that had to make room asks again.
+// Distributes the unique id on rank 0. Strangers may connect, too. Connections stay in a waiting room, so that any
+// number of silent strangers keeps no rank out; a rank whose connection was closed to make room asks again.
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kLineLimit{2000};
 constexpr std::size_t kGuestsMax = 256;
-constexpr int kAcceptedAtOnce = 64;  // before the guests already accepted are read again
+constexpr int kAcceptedAtOnce = 64;  // so many, before the earlier guests are read again
 
 std::int64_t nanoseconds(steady_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
@@ -66,7 +66,7 @@ Result<Socket> listen_on(std::uint16_t port) {
                                     "; set MASTER_PORT to a free one, or use --id-file");
 }
 
-/// Rank 0's answers to the other ranks.
+/// The reception of rank 0: it answers the other ranks.
 class Reception {
  public:
   Reception(const IdBytes& id, const IdMeeting& meeting) : id_(id), meeting_(meeting), served_(meeting.ranks, false) {
@@ -82,7 +82,7 @@ class Reception {
       if (now >= deadline) return fail(Errc::timed_out, missing());
       while (const auto late = room_.late(nanoseconds(now))) leave(*late);
       wait(*listener, deadline);
-      if (auto ok = listen_to_guests(); !ok) return ok;  // read each guest before any of them has to make room
+      if (auto ok = listen_to_guests(); !ok) return ok;  // read all guests before one of them loses its place
       welcome(*listener);
     }
     return {};
@@ -148,7 +148,7 @@ class Reception {
     return Heard::nothing;
   }
 
-  /// Strangers get no answer. A rank that does not belong to this run gets one, and the run ends.
+  /// Answers a guest. A stranger gets no answer. A rank of another run gets a refusal, and this run ends.
   Status serve(const Socket& guest, const std::string& line) {
     const auto asked = read_question(line);
     if (!asked) return {};

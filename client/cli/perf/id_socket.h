@@ -1,5 +1,5 @@
 #pragma once
-// The sockets over which a unique id travels.
+// The sockets by which a unique id travels.
 #include <chrono>
 #include <string>
 #include <utility>
@@ -22,9 +22,9 @@ class Socket {
   int descriptor_;
 };
 
-/// Returns false if none of `events` (poll(2)) has come by the deadline.
+/// Returns false if no event of `events` (poll(2)) has come by the deadline.
 [[nodiscard]] bool wait_for(const Socket& socket, short events, std::chrono::steady_clock::time_point deadline);
-/// `line` comes without its end. Returns false if it was not sent as a whole.
+/// Sends `line`, which has no line end. Returns false if it was not sent as a whole.
 bool write_line(const Socket& socket, const std::string& line);
 
 inline constexpr std::size_t kLineBytesMax = 512;

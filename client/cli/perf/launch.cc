@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::uint32_t kRanksMax = 1U << 17;
 
-/// The names of a launcher's variables; nullptr if it has none.
+/// The names of a launcher's variables; nullptr: the launcher has no such variable.
 struct Launcher {
   const char* name;
   const char* rank;
   const char* ranks;
-  const char* ranks_here;  // the number of ranks on this host
+  const char* ranks_here;  // number of ranks on this host
   const char* job;
 };
 
@@ -51,7 +51,7 @@ const Launcher* find_launcher(const GetVariable& variable) {
   return nullptr;
 }
 
-/// True if torchrun keeps its own store at this port, so that rank 0 cannot listen there.
+/// True if torchrun's own store uses this port, so that rank 0 cannot listen there.
 bool is_port_taken_by_torchrun(const GetVariable& variable) {
   return text_of(variable, "TORCHELASTIC_USE_AGENT_STORE") == "True";
 }

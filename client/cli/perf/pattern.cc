@@ -10,11 +10,11 @@
 namespace tributary::cli {
 namespace {
 
-constexpr std::int64_t kSpreadMax = 509;    // values of sums lie in [-254, 254] if the dtype can hold that
-constexpr std::uint32_t kSummandsMax = 64;  // ranks with a value other than zero in one sum of a float
-constexpr std::uint32_t kFactorsMax = 4;    // ranks with an exponent other than 0 in one product of a float
+constexpr std::int64_t kSpreadMax = 509;    // values for sums are in [-254, 254] if the dtype has this range
+constexpr std::uint32_t kSummandsMax = 64;  // the most ranks with a value other than 0 in one sum of floats
+constexpr std::uint32_t kFactorsMax = 4;    // the most ranks with an exponent other than 0 in one product of floats
 
-/// The small floats, as bits. The pattern's values are exact, so nothing is rounded.
+/// A small float, as bits. The pattern's values are exact in it, so the conversion needs no rounding.
 template <int ExponentBits, int MantissaBits, class Bits>
 struct SmallFloat {
   Bits bits = 0;
@@ -22,7 +22,7 @@ struct SmallFloat {
   explicit SmallFloat(double value) {
     if (value == 0) return;
     int exponent = 0;
-    const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
+    const double fraction = std::frexp(std::fabs(value), &exponent);  // in the interval [0.5, 1)
     const int bias = (1 << (ExponentBits - 1)) - 1;
     const auto mantissa = static_cast<unsigned>(std::ldexp(2 * fraction - 1, MantissaBits));
     const auto biased = static_cast<unsigned>(exponent - 1 + bias);
@@ -35,7 +35,7 @@ using BFloat16 = SmallFloat<8, 7, std::uint16_t>;
 using Float8E4M3 = SmallFloat<4, 3, std::uint8_t>;
 using Float8E5M2 = SmallFloat<5, 2, std::uint8_t>;
 
-/// The bound up to which every whole number is exact; for integers, which wrap, the largest that averages may reach.
+/// Returns the bound up to which every whole number is exact; for integers, which wrap, the bound of averages.
 template <class T>
 constexpr std::int64_t whole_max() {
   if constexpr (std::is_same_v<T, Float16>) return 1 << 11;
@@ -51,12 +51,12 @@ std::uint32_t mix(std::uint64_t i, std::uint64_t rank) {
   return static_cast<std::uint32_t>(((i + 1) * 0x9E3779B97F4A7C15ULL + (rank + 1) * 0xC2B2AE3D27D4EB4FULL) >> 33);
 }
 
-/// Returns a value in [-(spread - 1) / 2, (spread - 1) / 2].
+/// Returns a value from -(width - 1) / 2 to (width - 1) / 2.
 std::int64_t spread(std::uint32_t number, std::int64_t width) {
   return static_cast<std::int64_t>(number % static_cast<std::uint64_t>(width)) - (width - 1) / 2;
 }
 
-/// Chooses at most `parts_max` ranks, different ones for each element.
+/// Chooses at most `parts_max` ranks for each element, different ranks for different elements.
 bool takes_part(std::uint64_t i, std::uint32_t rank, std::uint32_t ranks, std::uint32_t parts_max) {
   return ranks <= parts_max || (rank + i) % ((ranks + parts_max - 1) / parts_max) == 0;
 }
@@ -80,7 +80,7 @@ struct Values {
     }
   }
 
-  /// Returns how far values may spread if `summands` of them are added.
+  /// Returns the greatest width of the values if `summands` of them are added.
   [[nodiscard]] static std::int64_t width(std::int64_t summands) {
     if (kInteger) return kSpreadMax;
     return std::clamp<std::int64_t>(2 * whole_max<T>() / summands - 1, 2, kSpreadMax);
@@ -101,10 +101,10 @@ struct Values {
     return std::ldexp(sign, static_cast<int>(number >> 1) % 3 - 1);
   }
 
-  /// All ranks' shares sum up to ranks times a whole number: of two neighbours, one is as far above it as the other
-  /// below.
+  /// Returns a rank's part of an average. The parts of all ranks add up to ranks times a whole number: of two
+  /// neighbours, one is above this number by as much as the other is below.
   [[nodiscard]] std::int64_t share(std::uint64_t i, std::uint32_t rank) const {
-    const std::int64_t room = whole_max<T>() / ranks / 2;  // for the average, and as much for the distance from it
+    const std::int64_t room = whole_max<T>() / ranks / 2;  // one half is for the average, one for the distance from it
     const std::int64_t most = std::min<std::int64_t>(room, kSpreadMax / 2);
     if (most == 0) return 0;
     const bool has_neighbour = (rank ^ 1U) < ranks;
@@ -146,7 +146,8 @@ struct Values {
     return to_element(op == ReduceOp::avg ? total / ranks : total);
   }
 
-  /// Sums and products of integers wrap; unsigned numbers wrap by definition, so compute with those.
+  /// Returns a sum or product of integers, which wraps. It computes with unsigned numbers, because C++ defines how they
+  /// wrap.
   [[nodiscard]] T integer_result(std::uint64_t i) const {
     T first = to_element(of(i, 0));
     auto total = static_cast<std::uint64_t>(first);
@@ -204,7 +205,7 @@ std::vector<std::byte> with_type(DType dtype, Visit visit) {
   return {};
 }
 
-/// Calls `piece` with matching parts of the repeated period and of `data`, until it returns false.
+/// Calls `piece` with matching parts of the repeated period and of `data`, until `piece` returns false.
 template <class Bytes, class Piece>
 void walk(std::span<const std::byte> period, std::size_t element_bytes, std::size_t first, Bytes data, Piece piece) {
   TRIBUTARY_ASSERT(element_bytes > 0 && !period.empty() && period.size() % element_bytes == 0,

@@ -155,7 +155,7 @@ class Perf {
     return {};
   }
 
-  /// The most ranks on one machine, by the host names that they gave.
+  /// Returns the most ranks on one machine, by the ranks' host names.
   [[nodiscard]] std::uint32_t ranks_per_host() const {
     std::map<std::string, std::uint32_t> on;
     std::uint32_t most = 1;

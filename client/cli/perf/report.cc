@@ -19,7 +19,7 @@ std::string path_text(const tributary_info& info) {
                      info.segment_bytes, info.epoch);
 }
 
-/// Formats a number with three significant digits, in seven places.
+/// Formats a number with three significant digits.
 std::string number_text(double value) {
   if (value >= 1000) return fmt::format("{:.0f}", value);
   if (value >= 100) return fmt::format("{:.1f}", value);

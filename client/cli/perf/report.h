@@ -1,5 +1,5 @@
 #pragma once
-// The benchmark's output: nccl-tests' columns for people, JSON for programs.
+// The output of the benchmark: the columns of nccl-tests for people, and JSON for programs.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -22,18 +22,18 @@ struct PerfReport {
   std::vector<BenchRow> rows;
 };
 
-/// Returns lines that begin with #, up to the columns' names.
+/// Returns the lines that begin with #, up to the names of the columns.
 [[nodiscard]] std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::uint64_t bytes_max,
                                       const std::string& step);
 [[nodiscard]] std::string row_text(const PerfReport& report, const BenchRow& row);
 [[nodiscard]] std::string footer_text(const PerfReport& report);
 [[nodiscard]] nlohmann::json to_json(const PerfReport& report);
 
-/// Counts wrong elements over all rows, in place and out of place.
+/// Returns the number of wrong elements in all rows, in place and out of place.
 [[nodiscard]] std::uint64_t wrong_elements(const PerfReport& report);
 
 [[nodiscard]] std::uint64_t bytes_in_network(const PerfReport& report);
-/// Says why no byte went by a tree.
+/// Returns the reason why no byte went by a tree.
 [[nodiscard]] std::string why_no_byte(const PerfReport& report);
 
 }  // namespace tributary::cli

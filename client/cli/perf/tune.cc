@@ -57,7 +57,7 @@ class Tuner {
       : options_(options), call_(options.bench.call), collective_(collective), comm_(comm), show_(show) {}
 
   Status run() {
-    // Read the old file first, so that an unreadable one is an error before anything is measured.
+    // Read the old file first, so that an unreadable file is an error before the first measurement.
     if (auto ok = agree(read_old()); !ok) return ok;
     if (auto ok = make_ways(); !ok) return ok;
     for (const std::uint64_t bytes : options_.sizes) {
@@ -75,8 +75,8 @@ class Tuner {
  private:
   [[nodiscard]] bool is_first() const { return call_.rank == 0; }
 
-  /// Ends every rank at once after an error of rank 0, without a time-out: it drops its communicators, which aborts the
-  /// others'.
+  /// Shares the outcome of a step. After an error of rank 0 it ends every rank at once, without a time-out: rank 0
+  /// drops its communicators, which aborts those of the other ranks.
   Status agree(Status status) const {
     if (!status) return status;
     if (const auto s = tributary_barrier(comm_, nullptr); s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm_));
@@ -153,7 +153,7 @@ class Tuner {
     return {};
   }
 
-  /// If the ranks of a host reduce in its memory first, the choice is about one rank for each host.
+  /// Counts the parties of the choice: if the ranks of a host reduce in its memory first, one rank for each host.
   Status count_parties() {
     for (const Way& way : ways_) {
       tributary_info info{};
@@ -221,9 +221,9 @@ class Tuner {
   const Collective collective_;
   tributary_comm* const comm_;
   const std::function<void(const std::string&)>& show_;
-  std::optional<tuning::Table> table_;  // the rules that the file had
+  std::optional<tuning::Table> table_;  // the rules in the old file
   std::uint32_t segment_bytes_ = 0;
-  std::uint32_t hosts_ = 0;  // as in tributary_info
+  std::uint32_t hosts_ = 0;  // the member `hosts` of tributary_info
   std::vector<Way> ways_;
   std::vector<tuning::MeasuredTime> measured_;
 };

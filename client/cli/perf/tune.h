@@ -1,5 +1,5 @@
 #pragma once
-// tributary perf --tune: measures every way to run a collective, side by side, and makes a table from the times.
+// Runs `tributary perf --tune`: it measures every way to run a collective, and makes a table from the times.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,8 +16,8 @@ struct TuneOptions {
   std::uint32_t ranks_per_host = 1;
 };
 
-/// Called on every rank. The ranks agree over `comm` on the next measurement; each way gets a communicator of its own.
-/// Rank 0 writes the file and shows lines; the file's entries for other collectives and numbers of ranks stay.
+/// Measures on every rank. The ranks agree over `comm` on the next measurement; each way has its own communicator. Rank
+/// 0 prints lines and writes the file; it keeps the file's entries for other collectives and numbers of ranks.
 [[nodiscard]] Status tune(const TuneOptions& options, tributary_comm* comm,
                           const std::function<void(const std::string&)>& show);
 

@@ -3,7 +3,7 @@
 namespace tributary::cli {
 namespace {
 
-/// Removes the variables of a launcher around this process: the ranks belong to this one.
+/// Removes the variables of a launcher that started this process: the ranks belong to this process.
 void forget_other_launchers(Environment& environment) {
   for (const char* name : {"TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "TRIBUTARY_MANAGER",
                            "TRIBUTARY_TOKEN_FILE", "TRIBUTARY_HOST_ID"}) {
@@ -11,8 +11,8 @@ void forget_other_launchers(Environment& environment) {
   }
 }
 
-/// Names the rank's only way to the others. It is the same for every library, and the memory of this machine, which
-/// real hosts do not share, is closed to them.
+/// Sets the variables for a rank on its own host: the names of its only network device for all libraries. The ranks
+/// must not use this machine's memory, because real hosts do not share memory.
 void add_host(Environment& environment, const HostNetwork& network, std::uint32_t rank) {
   environment["LOCAL_RANK"] = "0";
   environment["LOCAL_WORLD_SIZE"] = "1";

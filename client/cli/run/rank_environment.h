@@ -1,5 +1,5 @@
 #pragma once
-// The variables that `tributary run` gives a rank.
+// Makes the variables that `tributary run` sets for a rank.
 #include <cstdint>
 
 #include "client/cli/cluster/local_cluster.h"
@@ -8,10 +8,10 @@
 
 namespace tributary::cli {
 
-/// The name of the host that a rank has to itself.
+/// Returns the name of the host that one rank has for itself.
 [[nodiscard]] std::string host_of_rank(std::uint32_t rank);
 
-/// Returns this process's variables with the rank's own. `cluster` and `network` may be nullptr.
+/// Returns this process's variables plus the rank's own. `cluster` and `network` may be nullptr.
 [[nodiscard]] Environment rank_environment(const RunOptions& options, const LocalCluster* cluster,
                                            const HostNetwork* network, std::uint16_t port, std::uint32_t rank);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Forwards the output of a rank line by line.
+// Forwards the output of a rank, line by line.
 #include <string>
 #include <string_view>
 
@@ -7,10 +7,10 @@
 
 namespace tributary::cli {
 
-/// One stream of one rank: a pipe that the rank writes to, and this process's descriptor to which its lines go. Lines of
-/// several ranks never mix: each line goes out whole, in one write, ended by a newline even where the rank wrote none
-/// before its stream ended. A line longer than kLineBytesMax is cut into lines of that length. `prefix` comes before
-/// every line. Several lines go in one write if they take at most PIPE_BUF bytes, which keeps them together even where
+/// One stream of one rank: a pipe to which the rank writes, and a descriptor of this process for the lines. Lines of
+/// several ranks never mix: each line is forwarded whole, in one write. It ends with a newline, even if the rank's
+/// stream ends without one. A line longer than kLineBytesMax is cut into lines of this length. `prefix` comes before
+/// every line. Several lines of at most PIPE_BUF bytes together go in one write, so that they stay together even if
 /// other processes write into the same pipe.
 class RankOutput {
  public:
@@ -21,12 +21,12 @@ class RankOutput {
   RankOutput& operator=(RankOutput&&) = delete;
   ~RankOutput();
 
-  /// The rank's end. Close it here once the rank has it.
+  /// Returns the rank's end of the pipe. Close it here after the rank's process has it.
   [[nodiscard]] int write_end() const noexcept { return write_end_; }
   void close_write_end() noexcept;
-  /// The end to poll; -1 once the stream has ended.
+  /// Returns the end to poll; -1 after the end of the stream.
   [[nodiscard]] int read_end() const noexcept { return read_end_; }
-  /// Reads and forwards what has come. Returns false if this process's own output has no reader any more.
+  /// Reads and forwards the lines that have come. Returns false if this process's own output has no reader left.
   [[nodiscard]] bool forward();
 
  private:

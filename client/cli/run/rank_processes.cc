@@ -24,12 +24,12 @@ RankProcesses::RankProcesses(RankProcessesSettings settings, const SignalQueue& 
 
 Result<int> RankProcesses::run() {
   for (std::uint32_t rank = 0; rank < settings_.ranks; ++rank) {
-    if (auto ok = start(rank); !ok) return std::unexpected(ok.error());  // the ranks that run already are killed
+    if (auto ok = start(rank); !ok) return std::unexpected(ok.error());  // an error kills the ranks that run already
   }
   const auto has_output = [](const Rank& rank) {
     return std::any_of(rank.outputs.begin(), rank.outputs.end(), [](const auto& o) { return o->read_end() >= 0; });
   };
-  // A process that a rank has left behind may hold its output open for ever.
+  // Wait for output only for a limited time: a process that a rank has left behind may keep its output open for ever.
   while (running_ > 0 ||
          (steady_clock::now() < output_until_ && std::any_of(ranks_.begin(), ranks_.end(), has_output))) {
     wait_for_something();
@@ -100,7 +100,7 @@ void RankProcesses::take_signals() {
     }
     ++stop_signals_;
     stop(128 + *number, milliseconds(0));
-    if (stop_signals_ > 1) kill_at_ = steady_clock::now();  // the user is impatient
+    if (stop_signals_ > 1) kill_at_ = steady_clock::now();  // the user has pressed the key again: kill at once
   }
   if (child_ended && settings_.on_child_ended) settings_.on_child_ended();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The ranks of one command, from their start to the end of the last one.
+// The ranks of one command, from their start until the last one ends.
 #include <unistd.h>
 
 #include <chrono>
@@ -19,23 +19,24 @@ namespace tributary::cli {
 struct RankProcessesSettings {
   std::uint32_t ranks = 1;
   std::vector<std::string> command;
-  bool prefix = false;         // put the rank before each line; lines of several ranks are whole in any case
-  int output = STDOUT_FILENO;  // descriptors to which the ranks' lines go
+  bool prefix = false;         // put the rank before each line; lines of several ranks never mix in any case
+  int output = STDOUT_FILENO;  // descriptors for the ranks' lines
   int error = STDERR_FILENO;
   std::chrono::milliseconds grace{5000};
   std::function<Environment(std::uint32_t rank)> environment;
-  std::function<ChildHost(std::uint32_t rank)> host{};  // empty: all are on this host
+  std::function<ChildHost(std::uint32_t rank)> host{};  // empty: all ranks are on this host
   std::function<void()> on_child_ended{};               // called when any child has ended
 };
 
-/// After the first failure the others may go on for `grace`: the library tells them of it, and their own error texts
-/// say more than ours. Then they get SIGTERM, and after the same time again SIGKILL.
+/// The ranks. After the first failure the other ranks may go on for `grace`: the library tells them about the failure,
+/// and their own error texts say more than this program's. Then they get SIGTERM, and after the same time again
+/// SIGKILL.
 class RankProcesses {
  public:
   RankProcesses(RankProcessesSettings settings, const SignalQueue& signals, const Guardian& guardian);
 
-  /// Returns the exit code of the rank that failed first, or 128 + number if a signal stopped this process. An error
-  /// means that no rank runs.
+  /// Runs the ranks. Returns the exit code of the rank that failed first, or 128 plus the number of a signal that
+  /// stopped this process. After an error no rank runs.
   [[nodiscard]] Result<int> run();
   /// True if a signal stopped this process while the ranks ran.
   [[nodiscard]] bool interrupted() const noexcept { return stop_signals_ > 0; }

@@ -25,9 +25,9 @@
 namespace tributary::cli {
 namespace {
 
-constexpr int kExitNoCommand = 127;  // the code that shells, env and timeout use
+constexpr int kExitNoCommand = 127;  // the exit code that shells, env and timeout use
 
-/// Removes the folder when its last user ends, unless it is to be kept.
+/// Owns the folder: removes it at the end, unless the user wants to keep it.
 class PrivateFolder {
  public:
   explicit PrivateFolder(std::string path, bool keep) : path_(std::move(path)), keep_(keep) {}
@@ -50,18 +50,18 @@ class PrivateFolder {
 
 ClusterShape shape_of(const RunOptions& options) {
   const std::uint32_t levels = std::max(1U, options.levels);
-  const std::uint32_t needed = levels <= 1 ? 1 : (1U << levels) - 1;  // every aggregator except a leaf has two below it
+  const std::uint32_t needed = levels <= 1 ? 1 : (1U << levels) - 1;  // every aggregator except a leaf has two children
   ClusterShape shape{.ranks = options.ranks,
                      .aggregators = options.aggregators < 0 ? needed : static_cast<std::uint32_t>(options.aggregators),
                      .levels = options.levels};
   if (!options.hosts) return shape;
-  shape.levels = levels;  // hosts have one switch, unless a user wants a taller tree
+  shape.levels = levels;  // hosts have one switch, unless the user wants more levels
   shape.rank_bits_per_second = options.hosts->link_bits;
   if (options.hosts->aggregator_link_bits != 0) shape.aggregator_bits_per_second = options.hosts->aggregator_link_bits;
   return shape;
 }
 
-/// Hosts of their own have no device but their link.
+/// Checks the wanted transport: hosts in namespaces have no device except their link.
 Status check_transport() {
   const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
   if (wanted == nullptr || std::string_view(wanted).starts_with("tcp") || std::string_view(wanted).starts_with("udp"))
@@ -110,8 +110,7 @@ class Run {
     auto network = HostNetwork::make(std::move(links));
     if (!network) return std::unexpected(network.error());
     network_ = std::move(*network);
-    return network_->enter(
-        kManagerHost);  // from here on this process reaches the manager, and the manager starts there
+    return network_->enter(kManagerHost);  // from now on this process reaches the manager, which starts on this host
   }
 
   Status start_cluster() {
@@ -128,7 +127,7 @@ class Run {
     return check_plan();
   }
 
-  /// Fails before the command starts, rather than let it measure a tree that was not asked for.
+  /// Fails before the command starts, if it would measure a tree that the user did not ask for.
   Status check_plan() const {
     if (options_.ranks < 2) return {};
     const auto levels = cluster_->planned_levels(options_.lanes);
@@ -179,7 +178,7 @@ class Run {
     shape.link_bits = hosts.link_bits;
     shape.aggregators = static_cast<std::uint32_t>(cluster_->aggregators());
     shape.aggregator_link_bits = hosts.aggregator_link_bits;
-    int code = 0;  // of ranks that a signal has stopped
+    int code = 0;  // exit code of ranks that a signal has stopped
     const auto run_job = [&](const RanksJob& job) {
       auto end = run_ranks(job);
       if (end && end->interrupted) code = end->code;
@@ -226,7 +225,7 @@ class Run {
   const std::function<ChildHost(std::uint32_t)> host_of_ = [this](std::uint32_t rank) {
     return network_->place_of(host_of_rank(rank));
   };
-  std::unique_ptr<HostNetwork> network_;  // outlives the cluster, which runs on its hosts
+  std::unique_ptr<HostNetwork> network_;  // must outlive the cluster, which runs on its hosts
   std::unique_ptr<LocalCluster> cluster_;
   int stopped_by_ = 0;
 };

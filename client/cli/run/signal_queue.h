@@ -1,13 +1,13 @@
 #pragma once
-// Turns signals into something to poll, so that everything happens in one loop and nothing in a handler.
+// Turns signals into a descriptor to poll, so that one loop handles all events, and no handler does work.
 #include <optional>
 
 #include "tributary/protocol/error.h"
 
 namespace tributary::cli {
 
-/// From its construction on, SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD of this process only come here; SIGPIPE is
-/// ignored. Make it before the first thread.
+/// The queue of signals. From its construction on, SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD of this process arrive
+/// only here, and SIGPIPE is ignored. Make it before the first thread.
 class SignalQueue {
  public:
   [[nodiscard]] static Result<SignalQueue> open();
@@ -15,9 +15,9 @@ class SignalQueue {
   SignalQueue& operator=(SignalQueue&&) = delete;
   ~SignalQueue();
 
-  /// Readable when a signal has come.
+  /// Returns a descriptor that is readable when a signal has come.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  /// Takes the next signal, if there is one.
+  /// Returns the next signal; nullopt if there is none.
   [[nodiscard]] std::optional<int> take() const noexcept;
 
  private:

@@ -8,9 +8,9 @@ namespace {
 using nlohmann::json;
 
 constexpr auto kReplace = json::error_handler_t::replace;
-constexpr std::size_t kYamlDepthMax = 64;  // far deeper than any answer; malformed input must not exhaust the stack
+constexpr std::size_t kYamlDepthMax = 64;  // much more than any answer has; malformed input must not exhaust the stack
 
-/// A text in quotation marks has the same form in JSON and YAML.
+/// Returns a text in quotation marks, in the form that JSON and YAML share.
 std::string scalar(const json& value) {
   return value.dump(-1, ' ', false, kReplace);
 }
@@ -30,7 +30,7 @@ void write_member(const json& value, std::size_t depth, std::string& out) {
   write(value, depth, false, out);
 }
 
-/// `in_list`: the first line goes on behind "- ".
+/// Writes a value. `in_list`: its first line continues the line that begins with "- ".
 void write(const json& value, std::size_t depth, bool in_list, std::string& out) {
   const std::string indent(2 * depth, ' ');
   bool first = in_list;

@@ -20,7 +20,7 @@ std::string with_unit(double value, double step, std::initializer_list<const cha
   return whole ? fmt::format("{:.0f} {}", value, *unit) : fmt::format("{:.1f} {}", value, *unit);
 }
 
-/// The number of places on the screen: continuation bytes of UTF-8 take none.
+/// Returns the number of places on the screen: continuation bytes of UTF-8 need none.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));

@@ -1,5 +1,5 @@
 #pragma once
-// Columns of text, as kubectl shows them: a line of names, two blanks between columns, nothing drawn.
+// Columns of text, in the style of kubectl: a line of names, two blanks between columns, no lines drawn.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,10 +9,10 @@ namespace tributary::cli {
 class Table {
  public:
   explicit Table(std::vector<std::string> names) : rows_{std::move(names)} {}
-  /// Adds a line with as many cells as there are names. Replaces control characters: text from elsewhere must not steer
-  /// the terminal.
+  /// Adds a line with as many cells as there are names. It replaces control characters, because text from outside must
+  /// not control the terminal.
   void add(std::vector<std::string> cells);
-  /// `colour`: a heading stands out, and words that say how something is have colours.
+  /// Returns the whole text. `colour`: headings and words for states have colours.
   [[nodiscard]] std::string text(bool colour = false) const;
 
  private:
@@ -20,11 +20,11 @@ class Table {
 };
 
 [[nodiscard]] std::string printable(std::string text);
-/// Returns "42s", "7m", "3h" or "12d", as much as is full.
+/// Returns a text such as "42s", "7m", "3h" or "12d", in the largest unit that is full.
 [[nodiscard]] std::string age_text(std::uint64_t seconds);
-/// Returns "1.5 GiB".
+/// Returns a text such as "1.5 GiB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
-/// Returns "100 Gbit/s".
+/// Returns a text such as "100 Gbit/s".
 [[nodiscard]] std::string rate_text(std::uint64_t bits_per_second);
 
 }  // namespace tributary::cli

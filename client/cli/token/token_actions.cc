@@ -15,7 +15,7 @@ namespace {
 using manager::IdentityClaims;
 using nlohmann::json;
 
-constexpr std::int64_t kClockDifference = 60;  // seconds that the manager's clock may be behind
+constexpr std::int64_t kClockDifference = 60;  // seconds by which the manager's clock may be behind
 
 std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -72,7 +72,7 @@ Result<std::string> ask_for_token(const ManagerOptions& options, const TokenWant
   return token_in(client->request("POST", "/v1/tokens", body));
 }
 
-/// Gives the token to the caller, and to nobody else.
+/// Writes the token for the caller only: to standard output, or to a file that only this user can read.
 int put_out(const std::string& token, const std::string& file) {
   if (file.empty()) {
     std::puts(token.c_str());

@@ -21,7 +21,7 @@ std::shared_ptr<ManagerOptions> add_manager_access(CLI::App& sub) {
   return options;
 }
 
-/// Reads "90s", "2h" or "30d".
+/// Reads a time such as "90s", "2h" or "30d".
 Result<std::int64_t> parse_life(const std::string& text) {
   if (text.ends_with('d')) {
     const auto days = service::parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));

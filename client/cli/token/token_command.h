@@ -1,5 +1,5 @@
 #pragma once
-// `tributary token`: makes, shows, renews and revokes identity tokens.
+// The command `tributary token`: it makes, shows, renews and revokes identity tokens.
 #include <functional>
 
 namespace CLI {
@@ -8,7 +8,7 @@ class App;
 
 namespace tributary::cli {
 
-/// Adds the command and its subcommands. `action` becomes what the line asks for.
+/// Adds the command and its subcommands. Sets `action` to the function that the line chooses.
 void describe_token(CLI::App& app, std::function<int()>& action);
 
 }  // namespace tributary::cli

@@ -1,4 +1,4 @@
-// tributary top in a build without ncurses.
+// The command `tributary top` in a build without ncurses.
 #include "client/cli/top/top_command.h"
 
 namespace tributary::cli {

@@ -7,7 +7,7 @@
 #include <clocale>
 #include <cstdlib>
 
-#undef lines  // term.h's macro
+#undef lines  // the macro of term.h
 
 namespace tributary::cli {
 namespace {

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t kFixedLines = 3;  // the title, the sums and the trouble stay while the user scrolls
+constexpr std::size_t kFixedLines = 3;  // title, sums and trouble stay while the user scrolls
 
 void look(manager_client::ManagerClient& client, TopState& state) {
   const auto aggregators = client.get("/v1/aggregators");

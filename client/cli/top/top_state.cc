@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Longer than the time between two renewals of a lease, by which counts are told.
+// The time without a change after which a rate is 0: longer than the time between two renewals, which carry the counts.
 constexpr std::chrono::seconds kStillAfter{20};
 
 std::string rate_of_bytes(double per_second) {
@@ -24,7 +24,7 @@ std::string share_of(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? "-" : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-/// Forgets what is not listed any more.
+/// Removes rates whose row is no longer listed.
 template <class Rates, class Rows, class Key>
 void keep_listed(Rates& rates, const Rows& rows, Key key) {
   std::erase_if(rates, [&](const auto& one) {
@@ -45,7 +45,7 @@ void add_table(std::vector<TopLine>& lines, const Table& table, const std::vecto
 }  // namespace
 
 void ToldRate::tell(std::uint64_t count, TimePoint now) {
-  if (!told_ || count < count_) {  // a process that has begun anew counts from 0
+  if (!told_ || count < count_) {  // a restarted process counts from 0
     per_second_ = 0;
   } else if (count > count_) {
     const std::chrono::duration<double> between = now - changed_at_;

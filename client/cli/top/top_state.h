@@ -1,6 +1,6 @@
 #pragma once
-// The picture of tributary top: rates by the differences of the manager's counts, and the lines that show them. Knows
-// no terminal.
+// The content of `tributary top`: rates, computed from the differences of the manager's counts, and the lines that show
+// them. It does not use the terminal.
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -12,7 +12,8 @@
 
 namespace tributary::cli {
 
-/// The rate of a count that arrives now and then: computed from its last change, until that is long ago.
+/// The rate of a count that arrives from time to time: computed from the count's last change, and 0 if this is long
+/// ago.
 class ToldRate {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -34,11 +35,12 @@ struct TopLine {
 class TopState {
  public:
   using TimePoint = ToldRate::TimePoint;
-  /// Takes the manager's answers for /v1/aggregators and /v1/groups; throws nlohmann::json::exception if they are none.
+  /// Takes the manager's answers for /v1/aggregators and /v1/groups; throws nlohmann::json::exception if they are
+  /// malformed.
   void take(const nlohmann::json& aggregators, const nlohmann::json& groups, TimePoint now);
-  /// Notes that the manager did not answer. The last picture stays.
+  /// Notes that the manager did not answer. The last content stays.
   void fail(std::string why) { trouble_ = std::move(why); }
-  /// Lines without an end, of any width. `title` begins the first.
+  /// Returns the lines, without line ends, of any width. The first line begins with `title`.
   [[nodiscard]] std::vector<TopLine> lines(const std::string& title) const;
 
  private:

@@ -48,14 +48,14 @@ class Drawing {
   }
 
  private:
-  /// Hosts that differ in their names alone.
+  /// Hosts that differ only in their names.
   struct HostRow {
     std::vector<std::string> names;
     std::string about;
   };
 
   [[nodiscard]] std::vector<HostRow> rows_of(const FabricPlace& place) const {
-    std::map<std::pair<std::string, std::string>, std::vector<std::string>> rows;  // by aggregators, then the rest
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> rows;  // by aggregators, then other facts
     for (const Link* link : place.hosts) {
       const std::string& name = topology_.hosts[link->from];
       std::string about = " at " + rate_text(link->rate_bits_per_second);
@@ -97,7 +97,7 @@ class Drawing {
     return text;
   }
 
-  /// Returns the group that holds all switches of the place; unnamed: there is none.
+  /// Returns the dragonfly group that contains all switches of the place; kUnnamed: there is none.
   [[nodiscard]] std::uint32_t group_of(const FabricPlace& place) const {
     if (!place.switches.empty()) return topology_.switches[place.switches[0]].group;
     if (place.level > 2 || place.inside.empty()) return kUnnamed;
@@ -124,7 +124,7 @@ class Drawing {
 
   static const char* branch(bool last) { return last ? "└─ " : "├─ "; }
 
-  /// Names from elsewhere must not steer the terminal.
+  /// Returns the text without control characters: names from outside must not control the terminal.
   std::string printable_lines() {
     for (char& c : text_) {
       if (c != '\n' && (static_cast<unsigned char>(c) < ' ' || c == 127)) c = '?';
@@ -134,7 +134,7 @@ class Drawing {
 
   const Topology& topology_;
   const std::vector<FabricPlace> places_;
-  std::unordered_map<std::string, std::string> sites_;  // aggregators by host
+  std::unordered_map<std::string, std::string> sites_;  // aggregators of each host
   std::string text_;
 };
 

@@ -36,7 +36,7 @@ Result<std::vector<LldpText>> read_texts(std::vector<std::string> files) {
   return texts;
 }
 
-/// Finds included files beside the first one, as Slurm does.
+/// Returns a reader of included files: they are in the folder of the first file, as for Slurm.
 manager::ReadIncluded included_beside(const std::vector<std::string>& files) {
   if (files.empty() || files.front() == "-") return {};
   return [folder = std::filesystem::path(files.front()).parent_path()](const std::string& name) {
@@ -77,7 +77,7 @@ int import_topology_files(const ImportCommand& command) {
     std::fprintf(stderr, "tributary: warning: %s\n", printable(warning).c_str());
   }
   const std::string yaml = topology_yaml(imported->topology);
-  // Nothing leaves this command that the manager would refuse.
+  // Check the result: the command must not write a topology that the manager would refuse.
   if (const auto read = manager::parse_topology(yaml, "the imported topology"); !read)
     return topology_error(read.error());
   const auto done = write_topology(yaml, command.output);

@@ -11,7 +11,7 @@ using manager::Topology;
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 
-/// Joins switches level by level.
+/// Builds the places: joins switches, level by level.
 class PlaceBuilder {
  public:
   explicit PlaceBuilder(const Topology& topology)
@@ -29,7 +29,7 @@ class PlaceBuilder {
       add_places(level);
     }
     for (const Link& link : topology_.links) count(link);
-    for (FabricPlace& place : places_) {  // the inner ones come first
+    for (FabricPlace& place : places_) {  // inner places come before outer places
       for (const std::uint32_t inner : place.inside) {
         place.below_bits_per_second += places_[inner].below_bits_per_second;
       }
@@ -38,7 +38,7 @@ class PlaceBuilder {
   }
 
  private:
-  /// Within a group of a dragonfly links are of level 2, between groups of level 3.
+  /// Returns the level of a link: within a group of a dragonfly it is 2, between groups 3.
   [[nodiscard]] std::uint32_t level_of(const Link& link) const {
     const auto &a = topology_.switches[link.from], &b = topology_.switches[link.to];
     if (a.level != b.level) return std::max(a.level, b.level);
@@ -50,9 +50,9 @@ class PlaceBuilder {
     return x;
   }
 
-  /// Every component that holds a switch of this level, or joins several places, becomes a place.
+  /// Makes a place of every component that contains a switch of this level, or that joins several places.
   void add_places(std::uint32_t level) {
-    std::vector<std::uint32_t> parts(topology_.switches.size(), 0);  // by leader: 2 and above make a place
+    std::vector<std::uint32_t> parts(topology_.switches.size(), 0);  // by leader: a component with 2 or more is a place
     for (const auto& [member, place] : outermost_) ++parts[find(member)];
     for (std::uint32_t i = 0; i < own_.size(); ++i) {
       if (topology_.switches[i].level == level) parts[find(i)] += 2;
@@ -94,7 +94,7 @@ class PlaceBuilder {
       home.below_bits_per_second += link.rate_bits_per_second;
       return;
     }
-    // The link leads out of every place that has exactly one of its ends.
+    // Add the link to every place that contains exactly one of its ends: the link leads out of this place.
     for (const auto& [end, other] : {std::pair(link.from, link.to), std::pair(link.to, link.from)}) {
       for (std::uint32_t place = own_[end]; place != kNone && !holds(place, other); place = outer_[place]) {
         ++places_[place].uplinks;
@@ -111,9 +111,9 @@ class PlaceBuilder {
 
   const Topology& topology_;
   std::vector<std::uint32_t> leader_;
-  std::vector<std::uint32_t> own_;                                  // the innermost place of each switch
-  std::vector<std::uint32_t> outer_;                                // the place around each place
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> outermost_;  // a switch inside, the place
+  std::vector<std::uint32_t> own_;                                  // by switch: the innermost place
+  std::vector<std::uint32_t> outer_;                                // by place: the place around it
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> outermost_;  // a switch inside, and the place
   std::vector<FabricPlace> places_;
 };
 

@@ -125,7 +125,7 @@ void describe_topology(CLI::App& app, Action& action) {
   describe_diff(*sub, action);
   describe_import(*sub, action);
   sub->footer(
-      "Without a subcommand: the same as tributary topology show.");  // after the subcommands, which would take it over
+      "Without a subcommand: the same as tributary topology show.");  // set after the subcommands, which replace it
   sub->callback([=, &action] {
     if (sub->get_subcommands().empty()) action = [=] { return show_topology(options->access, "", options->form); };
   });

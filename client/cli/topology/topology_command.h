@@ -1,5 +1,5 @@
 #pragma once
-// `tributary topology`: shows the fabric in use or in a file, compares two, and imports one from other programs.
+// The command `tributary topology`: it shows a fabric, compares two, and imports one from other programs.
 #include <functional>
 
 namespace CLI {
@@ -8,7 +8,7 @@ class App;
 
 namespace tributary::cli {
 
-/// Adds the command and its subcommands. `action` becomes what the line asks for.
+/// Adds the command and its subcommands. Sets `action` to the function that the line chooses.
 void describe_topology(CLI::App& app, std::function<int()>& action);
 
 }  // namespace tributary::cli

@@ -32,7 +32,7 @@ std::string json_text(const json& document) {
   return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-/// A topology, where it comes from, and the manager's document if it gave one.
+/// A topology, its origin, and the manager's document if the manager gave it.
 struct Source {
   Topology topology;
   std::string name;

@@ -1,5 +1,5 @@
 #pragma once
-// Shows a topology, and compares two. Each command returns the exit code of the process.
+// Shows a topology, and compares two topologies. Each command returns the exit code of the process.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,16 +14,16 @@ namespace tributary::cli {
 enum class TopologyForm : std::uint8_t { table, json, yaml };
 [[nodiscard]] std::optional<TopologyForm> topology_form_of(std::string_view text);
 
-/// Prints the error; returns the exit code that it stands for.
+/// Prints the error, and returns its exit code.
 [[nodiscard]] int topology_error(const Error& error);
 
 /// Returns the whole text of a file, or of standard input for "-".
 [[nodiscard]] Result<std::string> read_topology_text(const std::string& file);
 
-/// `file` is a topology file; empty: the manager's topology in use.
+/// Shows a topology. `file`: a topology file; empty: the manager's topology in use.
 [[nodiscard]] int show_topology(const ManagerOptions& options, const std::string& file, TopologyForm form);
-/// Compares two files, or the topology in use with one file. Returns 0 if they are the same, 1 if they differ, and
-/// otherwise 2 or above.
+/// Compares two files, or the topology in use with one file. Returns 0 if they are equal, 1 if they differ, and 2 or
+/// more for an error.
 [[nodiscard]] int compare_topologies(const ManagerOptions& options, const std::vector<std::string>& files);
 
 }  // namespace tributary::cli

@@ -19,10 +19,11 @@ namespace {
 using nlohmann::json;
 
 struct Answer {
-  // If the ranks of each host reduce among themselves first, the call counts as a call of one rank for each host.
+  // The number of hosts, if the ranks of each host reduce among themselves first; the call then counts one rank per
+  // host.
   std::uint32_t hosts = 0;
   tuning::Call call;
-  tuning::Table table;  // the estimates use its figures
+  tuning::Table table;  // the estimates use the table's figures
   tuning::Step step;
   std::string why;
   std::vector<tuning::Estimate> estimates;
@@ -37,7 +38,7 @@ std::string way_text(tuning::Path path, schedule::Algorithm algorithm) {
   return fmt::format("between the ranks, {}", schedule::name(algorithm));
 }
 
-/// The number of hosts, if they share memory among their ranks and are several; else 0.
+/// Returns the number of hosts, if there are several and their ranks share memory; else 0.
 std::uint32_t hosts_of(const ExplainOptions& options) {
   if (!may_share_memory() || options.ranks_per_host < 2 || options.ranks <= options.ranks_per_host) return 0;
   if (!in_network_capable(options.collective)) return 0;
@@ -48,7 +49,7 @@ std::string limit_text(std::uint64_t bytes) {
   return bytes == UINT64_MAX ? "any size" : "up to " + std::to_string(bytes) + " bytes";
 }
 
-/// Replaces the built-in figures, or the table's, by those from the command line.
+/// Replaces figures by those from the command line.
 void apply(const ExplainOptions& options, tuning::Figures& figures) {
   if (options.link_bits) figures.link_gbits = static_cast<double>(*options.link_bits) / 1e9;
   if (options.cores != 0) figures.cores = options.cores;

@@ -1,5 +1,5 @@
 #pragma once
-// tributary explain: which path an operation takes, and why.
+// The command `tributary explain`: it names the path of an operation, and the reason.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,10 +13,10 @@ struct ExplainOptions {
   std::uint64_t bytes = 0;  // bytes of the larger buffer
   std::uint32_t ranks = 8;
   DType dtype = DType::float32;
-  std::string tuning;                      // auto, model, off or a file; empty: TRIBUTARY_TUNING
-  std::optional<std::uint64_t> link_bits;  // per second; 0: no link; nullopt: from the figures
-  std::uint32_t cores = 0;                 // 0: from the figures, or this machine's
-  std::uint32_t ranks_per_host = 0;        // 0: from the figures, or 1
+  std::string tuning;                      // auto, model, off or a file; empty: use TRIBUTARY_TUNING
+  std::optional<std::uint64_t> link_bits;  // bits per second; 0: no link; nullopt: use the figures
+  std::uint32_t cores = 0;                 // 0: use the figures, or this machine's number
+  std::uint32_t ranks_per_host = 0;        // 0: use the figures, or 1
   bool json = false;
 };
 

@@ -18,12 +18,12 @@ namespace {
 using nlohmann::json;
 using tuning::DataWay;
 
-/// A call of ranks on one host.
+/// The answer for a call of ranks on one host.
 struct LocalAnswer {
   tuning::Call call;
   std::uint64_t offered_bytes = 0;  // bytes of a rank's input
-  bool attaches = false;            // as far as this process can tell without the ranks
-  std::string no_attach;            // why not
+  bool attaches = false;            // whether ranks can attach, as far as this process can know
+  std::string no_attach;            // the reason if they cannot
   DataWay plain{};
   DataWay registered{};
 };
@@ -33,7 +33,7 @@ bool variable_is(const char* name, std::string_view value) {
   return text != nullptr && text == value;
 }
 
-/// Returns the bytes of a rank's input; the larger buffer of gather and all_gather is the result.
+/// Returns the bytes of a rank's input; for gather and all_gather the larger buffer is the result.
 std::uint64_t offered_of(const tuning::Call& call) {
   const bool gathers = call.collective == Collective::all_gather || call.collective == Collective::gather;
   return gathers ? call.bytes / call.ranks : call.bytes;
@@ -131,7 +131,7 @@ bool may_share_memory() {
   return !variable_is("TRIBUTARY_LOCAL", "off") && !variable_is("TRIBUTARY_PATH", "in-network");
 }
 
-/// True if the options put all ranks on one host, and no setting forbids them to share memory.
+/// True if the options put all ranks on one host, and no setting forbids shared memory.
 bool all_on_one_host(const ExplainOptions& options) {
   if (!may_share_memory() || variable_is("TRIBUTARY_PATH", "fallback")) return false;
   return options.ranks > 1 && (options.ranks_per_host >= options.ranks || options.link_bits == 0U);
