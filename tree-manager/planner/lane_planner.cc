@@ -12,22 +12,22 @@ namespace tributary::manager {
 namespace {
 
 constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-// Estimates are less exact than this. Among trees so close to the fastest, the planner takes the tree that burdens the
-// fabric least, then the simplest.
+// Estimates are not more exact than this part. Among trees that are so close to the fastest, the planner takes the tree
+// with the least load on the fabric, then the simplest.
 constexpr double kSameCost = 0.02;
 constexpr std::uint32_t kNoLeaf = UINT32_MAX;
 constexpr std::size_t kGoodOfADepth = 3;
 constexpr std::size_t kTriedAgain = 2;
 constexpr std::size_t kRatesMax = 3;
 
-/// The sites with what each aggregator can serve at this request's window.
+/// The sites, with the number of children that each aggregator can serve at this request's window.
 Sites with_window(Sites sites, const PlanRequest& request) {
   for (AggregatorBudget& budget : sites.budgets)
     budget.children_max = children_possible(request.aggregators[budget.index], budget.memory_free_bytes, request);
   return sites;
 }
 
-/// Says whether a tree of so many levels can have so many ranks.
+/// Returns whether a tree of this number of levels can have this number of ranks.
 bool can_hold(std::size_t ranks, std::uint32_t levels) {
   std::size_t most = 1;
   for (std::uint32_t level = 0; level < levels && most < ranks; ++level) most *= kChildrenMax;
@@ -37,7 +37,7 @@ bool can_hold(std::size_t ranks, std::uint32_t levels) {
 }  // namespace
 
 void GoodShapes::remember(std::vector<Good> tried) {
-  // Among shapes that make the same tree, the one that leaves most open serves further lanes best.
+  // Among shapes that make the same tree, the shape with the fewest restrictions is best for further lanes.
   std::ranges::sort(tried, [](const Good& a, const Good& b) {
     return std::tuple(a.seconds, a.shape.rate_min, b.shape.fan_in) <
            std::tuple(b.seconds, b.shape.rate_min, a.shape.fan_in);
@@ -79,7 +79,7 @@ LanePlanner::LanePlanner(const DomainTree& domains, const PlanRequest& request, 
 
 bool LanePlanner::next(std::uint64_t weight) {
   const auto views = static_cast<std::uint32_t>(sites_.views.size());
-  // Where rails meet, a lane whose own rail has no tree takes the next rail: the ranks' packets find their way there.
+  // If rails are connected, a lane without a tree on its own rail takes the next rail: the ranks' packets reach it.
   const std::uint32_t tries = domains_.rails_meet() ? views : 1;
   for (std::uint32_t i = 0; i < tries; ++i, ++turn_) {
     const std::uint32_t view = turn_ % views;
@@ -103,12 +103,12 @@ bool LanePlanner::next(std::uint64_t weight) {
 bool LanePlanner::plan_on(std::uint32_t view, std::uint64_t weight) {
   if (!can_hold(request_.hosts.size(), request_.levels_max)) return false;
   std::uint32_t scope = sites_.views[view].scope;
-  // Without a tree here, look for aggregators further up.
+  // If there is no tree here, look for aggregators further up.
   while (scope != kNoSite && !best_within(view, scope, weight)) scope = sites_.sites[scope].parent;
   return scope != kNoSite;
 }
 
-/// Leaves the best tree within the scope in best_. Returns false when there is none.
+/// Puts the best tree within the scope into best_. Returns false if there is no tree.
 bool LanePlanner::best_within(std::uint32_t view, std::uint32_t scope, std::uint64_t weight) {
   const Site& site = sites_.sites[scope];
   if (site.aggregators_begin == site.aggregators_end) return false;
@@ -134,7 +134,7 @@ bool LanePlanner::best_within(std::uint32_t view, std::uint32_t scope, std::uint
   return true;
 }
 
-/// Adds the shapes that leave no aggregator out: a lane with a small part of the bytes may take a slow one.
+/// Adds the shapes that allow all aggregators: a lane with a small part of the bytes may take a slow aggregator.
 void LanePlanner::add_slow_links(std::vector<CandidateShape>& shapes) {
   for (std::size_t i = shapes.size(); i-- > 0;) {
     CandidateShape shape = shapes[i];
@@ -143,7 +143,7 @@ void LanePlanner::add_slow_links(std::vector<CandidateShape>& shapes) {
   }
 }
 
-/// Returns the least burden among those that are as fast as the fastest.
+/// Returns the candidate with the least load among those that are about as fast as the fastest.
 const LanePlanner::Tried& LanePlanner::best_tried() const {
   const auto fastest = std::ranges::min_element(tried_, {}, &Tried::seconds);
   const double seconds_max = fastest->seconds * (1 + kSameCost);
@@ -159,7 +159,7 @@ void LanePlanner::try_all(std::uint32_t view, std::uint32_t scope, std::uint64_t
   const std::uint32_t levels = reducing_levels(view, scope);
   const std::vector<std::uint64_t> rates_min = rates(sites_.sites[scope]);
   for (const std::uint32_t fan_in : fan_ins(sites_.sites[scope])) {
-    // Takes every subset, the full one first.
+    // Takes every subset, the full set first.
     for (std::uint32_t mask = levels;; mask = (mask - 1) & levels) {
       for (const std::uint64_t rate_min : rates_min) {
         for (const bool own_first : {true, false}) {
@@ -188,7 +188,8 @@ void LanePlanner::consider(const CandidateShape& shape, std::uint64_t weight, Ca
   tried_.push_back({shape, tree.seconds, {tree.traffic, tree.mixed, tree.depth, tree.nodes.size()}, &tree});
 }
 
-/// Leaves out those with which all aggregators of the scope together cannot take the ranks, unless all are such.
+/// Leaves out fan-ins with which all aggregators of the scope together cannot take the ranks, unless all fan-ins are
+/// such.
 std::vector<std::uint32_t> LanePlanner::fan_ins(const Site& scope) const {
   const auto ranks = static_cast<std::uint32_t>(request_.hosts.size());
   std::set<std::uint32_t> found;
@@ -202,7 +203,7 @@ std::vector<std::uint32_t> LanePlanner::fan_ins(const Site& scope) const {
   return {found.begin(), found.end()};
 }
 
-/// Returns the least rates that are tried: 0, and where links of the scope's aggregators differ, a few of their rates.
+/// Returns the least rates to try: 0, and a few of the rates of the scope's aggregators if these differ.
 std::vector<std::uint64_t> LanePlanner::rates(const Site& scope) const {
   std::set<std::uint64_t> found;
   for (std::uint32_t a = scope.aggregators_begin; a < scope.aggregators_end; ++a)
@@ -213,7 +214,7 @@ std::vector<std::uint64_t> LanePlanner::rates(const Site& scope) const {
   return {found.begin(), found.end()};
 }
 
-/// Returns a mask of the levels below the scope at which something can be reduced.
+/// Returns a mask of the levels below the scope at which contributions can be reduced.
 std::uint32_t LanePlanner::reducing_levels(std::uint32_t view, std::uint32_t scope) const {
   std::uint32_t mask = 0;
   for (std::uint32_t s = sites_.views[view].sites_begin; s < scope; ++s) {
@@ -230,7 +231,8 @@ std::vector<LaneTree> LanePlanner::trees() const {
   return trees;
 }
 
-/// An aggregator on a host of several interfaces has an address for each of them; else its addresses take turns.
+/// An aggregator on a host with several interfaces has an address for each of them. Otherwise its addresses are used in
+/// turn.
 std::uint32_t LanePlanner::address_number(const SiteAggregator& at, std::uint32_t route) const {
   const std::uint32_t host = domains_.find(request_.aggregators[at.index].host);
   return domains_.interfaces(host) > 1 ? at.interface : route;

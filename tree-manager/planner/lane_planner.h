@@ -1,11 +1,12 @@
 #pragma once
 // Plans the trees of a group's lanes, one after the other.
 //
-// Few choices decide a tree: on which levels of the fabric contributions are reduced before they go up, how many
-// children an aggregator takes, and whether aggregators next to a switch are preferred over those below it. The planner
-// builds every combination greedily, bottom-up, and estimates it; the best wins. A greedy choice can miss a better tree
-// where aggregators of one domain differ much in rate: planner_quality_test compares it with an exhaustive search, whose
-// cost grows with the number of aggregators to the power of the domains.
+// A few choices determine a tree: the levels of the fabric on which contributions are reduced before they go up, the
+// number of children of an aggregator, and whether aggregators next to a switch are preferred to aggregators below it.
+// The planner builds a tree for every combination of choices, greedily and bottom-up, estimates it, and takes the best.
+// A greedy choice can miss a better tree if the rates of aggregators in one domain differ much. planner_quality_test
+// compares it with an exhaustive search, whose cost grows as the number of aggregators to the power of the number of
+// domains.
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -14,8 +15,8 @@
 
 namespace tributary::manager {
 
-/// The shapes with which the first lane's trees were quickest. All further lanes of the group try these alone: on the
-/// same members and much the same aggregators the others would lose again.
+/// The shapes with which the first lane's trees were fastest. All further lanes of the group try only these: with the
+/// same members and nearly the same aggregators, the other shapes would be slower again.
 class GoodShapes {
  public:
   struct Good {
@@ -24,11 +25,11 @@ class GoodShapes {
     double seconds = 0;
     std::size_t aggregators = 0;
   };
-  /// Keeps the best few of each depth, and one of several shapes that make the same tree.
+  /// Adds a shape. Keeps the best few of each depth, and one of several shapes that make the same tree.
   void remember(std::vector<Good> tried);
-  /// Returns a few good shapes of this view and scope for trees of at most so many levels, the best first.
+  /// Returns a few good shapes of this view and scope for trees of at most `levels_max` levels, the best first.
   [[nodiscard]] std::vector<CandidateShape> at(std::uint32_t view, std::uint32_t scope, std::uint32_t levels_max) const;
-  /// Says whether the first lanes of a group would try the same shapes with one bound on the levels as with the other.
+  /// Returns whether the first lanes of a group would try the same shapes with both bounds on the levels.
   [[nodiscard]] bool same_with(std::uint32_t levels_max, std::uint32_t other_levels_max) const;
 
  private:
@@ -37,16 +38,16 @@ class GoodShapes {
 
 class LanePlanner {
  public:
-  /// Takes a copy of `sites`, with the load as it was before this group; `lanes` are to come.
+  /// Takes a copy of `sites`, with the load before this group; `lanes` lanes will be planned.
   LanePlanner(const DomainTree& domains, const PlanRequest& request, const Sites& sites, std::uint32_t lanes,
               GoodShapes& shapes);
   LanePlanner(const LanePlanner&) = delete;
   LanePlanner& operator=(const LanePlanner&) = delete;
 
-  /// Plans the next lane's tree, and adds its load for the lanes after it. Returns false when there is none.
+  /// Plans the next lane's tree, and adds its load for later lanes. Returns false if there is no tree.
   bool next(std::uint64_t weight);
   [[nodiscard]] std::uint32_t lanes() const noexcept { return static_cast<std::uint32_t>(lanes_.size()); }
-  /// Gives the lanes the weights with which all of them end together; before, they have what next() was told.
+  /// Gives the lanes the weights with which all of them end together, in place of the parts that next() got.
   void weigh() {
     weights_ = cost_.weigh();
     seconds_ = cost_.seconds();
@@ -54,9 +55,9 @@ class LanePlanner {
   /// Estimates the slowest lane.
   [[nodiscard]] double seconds() const noexcept { return seconds_; }
   [[nodiscard]] PathRates rates() const { return cost_.rates(); }
-  /// Returns the name of the rail on which the last next() found no tree; "" where there are no rails.
+  /// Returns the name of the rail on which the last next() found no tree; "" if there are no rails.
   [[nodiscard]] const std::string& missing_rail() const noexcept { return missing_rail_; }
-  /// Writes the lanes out. LaneTree::finish() is still to come.
+  /// Returns the lanes. The caller must still call LaneTree::finish().
   [[nodiscard]] std::vector<LaneTree> trees() const;
 
  private:
@@ -91,10 +92,10 @@ class LanePlanner {
   CostModel cost_;
   GoodShapes& shapes_;
   Candidate best_;
-  std::vector<Candidate> again_;  // of the good shapes
+  std::vector<Candidate> again_;  // candidates of the good shapes
   std::vector<Tried> tried_;
   std::vector<Lane> lanes_;
-  std::uint32_t turn_ = 0;              // counts views tried
+  std::uint32_t turn_ = 0;              // number of views that were tried
   std::vector<std::uint32_t> weights_;  // by lane; empty: equal
   double seconds_ = 0;
   std::string missing_rail_;

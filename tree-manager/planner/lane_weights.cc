@@ -12,11 +12,11 @@ namespace tributary::manager {
 namespace {
 
 constexpr int kRounds = 48;
-constexpr double kEven = 0.005;  // lanes that end within this part of their time of one another end together
+constexpr double kEven = 0.005;  // lanes whose times differ by at most this part end together
 constexpr std::uint32_t kWeightsSumMax = 256;
-constexpr double kNear = 0.02;  // weights whose worst lane carries so much more than its share are near enough
+constexpr double kNear = 0.02;  // weights are near enough if no lane carries more than this part above its share
 
-/// The time of every resource under these shares.
+/// The time of every resource with these shares.
 std::vector<double> times_of(const LaneBurden& burden, const std::vector<double>& shares) {
   std::vector<double> times = burden.before;
   for (std::size_t lane = 0; lane < burden.lanes.size(); ++lane) {
@@ -31,7 +31,7 @@ double slowest_of(const std::vector<LaneBurden::Use>& lane, const std::vector<do
   return slowest;
 }
 
-/// Returns how much more than its share the lane carries that is worst off, as a part of the share.
+/// Returns the greatest excess of a lane over its share, as a part of the share.
 double excess_of(const std::vector<std::uint32_t>& weights, const std::vector<double>& shares) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   double excess = 0;
@@ -49,8 +49,9 @@ double LaneBurden::slowest(const std::vector<double>& shares) const {
   return slowest;
 }
 
-// In each round a lane that ends late gives up a part of its bytes to those that end early. Lanes without a resource in
-// common are even after one round; a linear program would be exact for all, and costs more than a plan may take.
+// In each round a lane that ends late gives a part of its bytes to lanes that end early. Lanes without a common
+// resource are balanced after one round. A linear program would be exact for all lanes, but costs more time than a plan
+// may take.
 std::vector<double> balanced_shares(const LaneBurden& burden) {
   const std::size_t lanes = burden.lanes.size();
   TRIBUTARY_ASSERT(lanes > 0, "{} lanes share the bytes", lanes);

@@ -29,7 +29,7 @@ class Tally {
   void edge(std::uint32_t from, std::uint32_t to, std::uint32_t route, std::uint64_t weight) {
     if (from == to) return;
     const HostPlace a = put(from, route, weight), b = put(to, route, weight);
-    // The topology has changed since the tree was planned.
+    // No such uplink: the topology has changed after the tree was planned.
     if (a.domain == kNoDomain || b.domain == kNoDomain) return;
     domains_.each_uplink_between(a.domain, b.domain, [&](std::uint32_t d) { apply(load_.uplinks[d], weight); });
   }
@@ -48,8 +48,8 @@ class Tally {
  private:
   struct Host {
     const std::string* name = nullptr;
-    std::uint32_t number = 0;  // as DomainTree numbers it
-    std::uint32_t first = 0;   // in flows_
+    std::uint32_t number = 0;  // DomainTree's number of the host
+    std::uint32_t first = 0;   // first index in flows_
   };
 
   HostPlace put(std::uint32_t which, std::uint32_t route, std::uint64_t weight) {
@@ -64,7 +64,7 @@ class Tally {
     at = change_ == LoadChange::add ? at + amount : at - std::min(at, amount);
   }
 
-  /// Forgets names without load: a flat fabric takes any host name, and must not collect them for ever.
+  /// Forgets names without load: a flat fabric accepts any host name, and must not collect names for ever.
   void apply(std::unordered_map<std::string, std::uint64_t>& in, const std::string& name, std::uint64_t amount) const {
     if (change_ == LoadChange::add) {
       in[name] += amount;
@@ -79,9 +79,9 @@ class Tally {
   const DomainTree& domains_;
   FabricLoad& load_;
   const LoadChange change_;
-  std::unordered_map<std::string_view, std::uint32_t> known_;  // names live in the lanes and the list of hosts
+  std::unordered_map<std::string_view, std::uint32_t> known_;  // the lanes and the list of hosts own the names
   std::vector<Host> hosts_;
-  std::vector<std::uint64_t> flows_;  // by interface: of each host one after the other
+  std::vector<std::uint64_t> flows_;  // index: interface, host by host
 };
 
 }  // namespace

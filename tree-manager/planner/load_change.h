@@ -9,7 +9,7 @@ namespace tributary::manager {
 
 enum class LoadChange : std::uint8_t { add, remove };
 
-/// Adds what these lanes put on links, hosts and aggregators, or takes it away. Takes time by ranks and lanes, whatever
+/// Adds or removes the load of these lanes on links, hosts and aggregators. Its time depends on ranks and lanes, not on
 /// the fabric's size.
 void change_load(const DomainTree& domains, FabricLoad& load, std::span<const LaneTree> lanes,
                  std::span<const std::string> hosts, LoadChange change);

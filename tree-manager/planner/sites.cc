@@ -12,8 +12,8 @@
 namespace tributary::manager {
 namespace {
 
-constexpr std::size_t kKeptForAllMin = 64;  // at the place that holds all ranks
-constexpr std::size_t kSparesMax = 32;      // elsewhere below a place, for few ranks
+constexpr std::size_t kKeptForAllMin = 64;  // least number at the place that holds all ranks
+constexpr std::size_t kSparesMax = 32;      // most spare aggregators elsewhere below a place, for few ranks
 
 class Layout {
  public:
@@ -30,7 +30,7 @@ class Layout {
   }
 
  private:
-  /// Numbers the domains of all hosts, and those above them, in the order of DomainTree.
+  /// Numbers the domains of all hosts, and the domains above them, in the order of DomainTree.
   void add_uplinks() {
     std::vector<std::uint32_t> number(domains_.domains().size(), kNoSite);
     std::vector<std::uint32_t> found;
@@ -54,10 +54,10 @@ class Layout {
     for (Site& site : out_.sites) site.uplink = number[site.domain];
   }
 
-  /// A host of members, by the first of its ranks.
+  /// A host with members.
   struct Host {
     const std::string* name = nullptr;
-    std::uint32_t number = 0;  // as DomainTree numbers it
+    std::uint32_t number = 0;  // DomainTree's number of the host
   };
 
   bool find_hosts() {
@@ -82,7 +82,7 @@ class Layout {
     out_.unknown_rank = static_cast<std::uint32_t>(rank);
   }
 
-  /// Names a rank whose host is off the first route, for the sentence that says why there is no tree.
+  /// Notes a rank whose host is not on the first route, for the sentence with the reason why there is no tree.
   Sites off_all_routes() {
     for (std::size_t rank = 0; rank < host_of_rank_.size(); ++rank) {
       if (domains_.interface_of(hosts_[host_of_rank_[rank]].number, 0) != kNoInterface) continue;
@@ -96,11 +96,11 @@ class Layout {
 
   /// Returns the index of an interface in Sites::hosts.
   std::uint32_t entry_of(const std::string& name, std::uint32_t number, std::uint32_t interface) {
-    // An interface whose host has members has a name of theirs; others are found by their own.
+    // If the interface's host has members, the name is theirs; other interfaces are found by their own name.
     const auto [it, added] = entries_.emplace(EntryKey{name, interface}, static_cast<std::uint32_t>(out_.hosts.size()));
     if (!added) return it->second;
     HostPlace place = domains_.place(number, interface);
-    if (request_.link_rate_bits_per_second != 0) place.rate_bits_per_second = 0;  // the assumed rate
+    if (request_.link_rate_bits_per_second != 0) place.rate_bits_per_second = 0;  // the rate of the request
     has_aggregator_.push_back(false);
     const auto load = load_.hosts.find(interface == 0 ? name : load_name(name, interface));
     out_.hosts.push_back({.place = place, .load = load == load_.hosts.end() ? 0 : load->second});
@@ -135,7 +135,7 @@ class Layout {
     }
   }
 
-  /// Notes the ranks at each interface; one that several views take has them once.
+  /// Notes the ranks at each interface, once even if several views use the interface.
   void count_ranks() {
     std::vector<std::uint32_t> ranks(hosts_.size(), 0);
     for (const std::uint32_t host : host_of_rank_) ++ranks[host];
@@ -178,17 +178,17 @@ class Layout {
     return common;
   }
 
-  /// An aggregator that may be used, while the best are chosen.
+  /// An aggregator that may be used, while the best ones are chosen.
   struct Usable {
     const AggregatorIndex::Entry* entry = nullptr;
-    std::uint32_t at = 0;  // the domain at which it is kept: its own, or the lowest one above it with several ranks
+    std::uint32_t at = 0;  // domain at which it is kept: its own, or the lowest above it with several ranks
     std::uint32_t children = 0;
     double busy = 0;
     [[nodiscard]] bool near() const noexcept { return at == entry->domain; }
   };
   using Entries = std::span<const AggregatorIndex::Entry>;
 
-  /// Says whether something can be reduced at this domain: one rank by itself has no use for an aggregator.
+  /// True if contributions can be reduced at this domain: a single rank has no use for an aggregator.
   [[nodiscard]] bool holds_several(std::uint32_t domain) const {
     return site_of_[domain] != kNoSite && ranks_below_[domain] >= 2;
   }
@@ -205,7 +205,7 @@ class Layout {
     }
   }
 
-  /// Looks at the places of the ranks first: where the aggregators there suffice, the others cost no time.
+  /// Looks at the places of the ranks first: if the aggregators there suffice, the others cost no time.
   void add_aggregators(std::uint32_t route) {
     const std::uint32_t top = reach_ == Reach::members ? common_domain() : domains_.root();
     const Domain& all = domains_.domains()[top];
@@ -233,15 +233,15 @@ class Layout {
     return load == load_.aggregators.end() ? 0 : load->second;
   }
 
-  /// Returns how many aggregators a group has use for at a place, or elsewhere below it. With twice as many as it has
-  /// ranks there, links of its ranks' rate carry all that the ranks can send.
+  /// Returns the number of useful aggregators for a group at a place, or elsewhere below it. Twice as many aggregators
+  /// as ranks there, with links of the ranks' rate, carry all bytes that the ranks can send.
   [[nodiscard]] std::size_t kept_max(const Usable& it) const {
     const std::size_t twice = 2 * std::size_t{ranks_below_[it.at]};
     if (!it.near()) return std::max(kSparesMax, twice);
     return ranks_below_[it.at] == request_.hosts.size() ? std::max(kKeptForAllMin, twice) : twice;
   }
 
-  /// Leaves out the busiest, by link, where a place has more than the group has use for.
+  /// If a place has more aggregators than the group can use, leaves out the busiest, by their links.
   void keep_best(std::vector<Usable>& usable) const {
     for (Usable& it : usable) {
       const PlanAggregator& from = request_.aggregators[it.entry->index];
@@ -280,7 +280,7 @@ class Layout {
                                 .line_rate_bits_per_second = line_rate != 0 ? line_rate : host_rate(*it.entry)});
   }
 
-  /// The rate of an aggregator that names none: of all links of its host.
+  /// The rate of an aggregator that has given none: the rate of all links of its host.
   [[nodiscard]] std::uint64_t host_rate(const AggregatorIndex::Entry& entry) const {
     if (request_.link_rate_bits_per_second != 0) return 0;
     std::uint64_t sum = 0;
@@ -299,8 +299,8 @@ class Layout {
   void sort_members() {
     TRIBUTARY_ASSERT(host_of_rank_.size() == request_.hosts.size(), "{} of {} ranks have a host", host_of_rank_.size(),
                      request_.hosts.size());
-    // Ranks are sorted by domain, then hosts with a site of their own come last, then by host, which keeps a host's
-    // ranks together. Hosts are numbered in the order of their first rank.
+    // Ranks are sorted by domain, in a domain hosts with their own site come last, and then by host, which keeps a
+    // host's ranks together. Hosts are numbered in the order of their first rank.
     std::vector<std::uint32_t> by_place(hosts_.size());
     std::iota(by_place.begin(), by_place.end(), 0U);
     const auto key = [&](std::uint32_t host) {
@@ -390,7 +390,7 @@ class Layout {
     }
   }
 
-  /// Also sets the scope.
+  /// Adds the aggregators, and sets the scope.
   void find_lowest_common() {
     const std::uint32_t begin = out_.views.back().sites_begin;
     const std::size_t ranks = request_.hosts.size();
@@ -421,17 +421,17 @@ class Layout {
   const FabricLoad& load_;
   const Reach reach_;
   Sites out_;
-  std::vector<Host> hosts_;                                         // of members, in the order of their first ranks
-  std::vector<std::uint32_t> host_of_rank_;                         // in hosts_
-  std::unordered_map<EntryKey, std::uint32_t, EntryHash> entries_;  // in Sites::hosts; names live in the request
-  std::unordered_map<std::uint32_t, std::uint32_t> budget_of_;      // by index in the request
-  // The view that is being added.
+  std::vector<Host> hosts_;                                         // members' hosts, in the order of their first ranks
+  std::vector<std::uint32_t> host_of_rank_;                         // index in hosts_
+  std::unordered_map<EntryKey, std::uint32_t, EntryHash> entries_;  // index in Sites::hosts; the request owns the names
+  std::unordered_map<std::uint32_t, std::uint32_t> budget_of_;      // key: index in the request
+  // State of the view that is being added:
   std::vector<std::uint32_t> entry_of_host_;  // in Sites::hosts
   std::vector<std::uint32_t> by_place_;       // hosts_, sorted
-  std::vector<bool> has_aggregator_;          // by entry in Sites::hosts
+  std::vector<bool> has_aggregator_;          // index: entry in Sites::hosts
   std::vector<std::uint32_t> active_;         // domains that hold members
   std::vector<std::uint32_t> site_of_;        // by domain
-  std::vector<std::uint32_t> ranks_below_;    // by domain; holds for active domains alone
+  std::vector<std::uint32_t> ranks_below_;    // index: domain; valid for active domains alone
   std::size_t aggregators_begin_ = 0;
   std::uint32_t order_begin_ = 0;
 };

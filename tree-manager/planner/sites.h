@@ -1,7 +1,7 @@
 #pragma once
-// The layout of one group on the domains, over which the tree builder walks. It grows with the domains that hold members,
-// not with the fabric, and ranks appear only as runs of a sorted array. Lanes of different routes leave a host by
-// different interfaces, so each route has a view of its own: its sites, its order of the ranks, its aggregators. All
+// The layout of one group on the domains, from which the tree builder works. Its size depends on the domains that hold
+// members, not on the fabric, and ranks appear only as runs of a sorted array. Lanes of different routes leave a host
+// by different interfaces, so each route has its own view: its sites, its order of the ranks, and its aggregators. All
 // views share the loads of interfaces and uplinks, and the aggregators' memory.
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ namespace tributary::manager {
 inline constexpr std::uint32_t kNoSite = UINT32_MAX;
 inline constexpr std::uint32_t kNoHost = UINT32_MAX;
 
-/// Returns the rate to compare by; 0: unknown.
+/// Returns the rate, or the assumed rate for 0 (unknown).
 [[nodiscard]] constexpr std::uint64_t rate_or_assumed(std::uint64_t bits_per_second) noexcept {
   return bits_per_second == 0 ? kAssumedRateDefault : bits_per_second;
 }
@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kNoHost = UINT32_MAX;
   return static_cast<double>(load) / static_cast<double>(kFullRate) * 8 / static_cast<double>(rate);
 }
 
-/// An interface of a host of this plan: of members, of aggregators, or both. Most hosts have one.
+/// An interface of a host of this plan, which has members, aggregators or both. Most hosts have one interface.
 struct SiteHost {
   HostPlace place;
   std::uint32_t uplink = 0;  // of its domain, in Sites::uplinks
@@ -34,72 +34,72 @@ struct SiteHost {
   std::uint64_t load = 0;  // in kFullRate units, before this plan's lanes
 };
 
-/// A domain through which traffic of this plan may go, with its uplink.
+/// A domain through which traffic of this plan may pass, with its uplink.
 struct SiteUplink {
   std::uint32_t domain = 0;
-  std::uint32_t parent = kNoSite;  // in Sites::uplinks, where parents come later
+  std::uint32_t parent = kNoSite;  // index in Sites::uplinks, where parents come later
   std::uint64_t rate_bits_per_second = 0;
   std::uint64_t load = 0;  // in kFullRate units, before this plan's lanes
 };
 
-/// The room that an aggregator has left as lanes are planned.
+/// The room that is left on an aggregator while lanes are planned.
 struct AggregatorBudget {
   std::uint32_t index = 0;  // in PlanRequest::aggregators
   std::uint64_t memory_free_bytes = 0;
-  std::uint32_t children_max = 0;  // by its own limit and its memory
-  std::uint64_t load = 0;          // flows through it, in kFullRate units
+  std::uint32_t children_max = 0;  // most children, by its own limit and its memory
+  std::uint64_t load = 0;          // load of the flows through it, in kFullRate units
 };
 
 /// An aggregator that may be used on one route.
 struct SiteAggregator {
   std::uint32_t index = 0;   // in PlanRequest::aggregators
-  std::uint32_t budget = 0;  // in Sites::budgets
+  std::uint32_t budget = 0;  // index in Sites::budgets
   std::uint32_t host = 0;    // in Sites::hosts
   std::uint32_t interface = 0;
   std::uint32_t domain = 0;
   std::uint64_t line_rate_bits_per_second = 0;  // 0: unknown
 };
 
-/// A domain that holds members, or a single host with several ranks and an aggregator of its own.
+/// A domain that holds members, or a single host with several ranks and its own aggregator.
 struct Site {
   std::uint32_t domain = 0;
   std::uint32_t uplink = 0;      // of its domain, in Sites::uplinks
-  std::uint32_t host = kNoHost;  // a host site; else kNoHost
+  std::uint32_t host = kNoHost;  // the host of a host site; else kNoHost
   std::uint32_t level = 0;       // 0 for a host site
   std::uint32_t parent = kNoSite;
-  std::uint32_t ranks_begin = 0;  // in Sites::order: those of this site alone, not of sites below it
+  std::uint32_t ranks_begin = 0;  // index in Sites::order; ranks of this site alone, not of sites below it
   std::uint32_t ranks_end = 0;
-  std::uint32_t aggregators_begin = 0;  // in Sites::aggregators: all of its subtree
+  std::uint32_t aggregators_begin = 0;  // index in Sites::aggregators; all aggregators of its subtree
   std::uint32_t aggregators_end = 0;
 };
 
-/// The part of the sites that lanes of one route see.
+/// The part of the sites that lanes of one route use.
 struct RouteView {
   std::uint32_t route = 0;
-  std::uint32_t sites_begin = 0;       // in Sites::sites: children before parents; the last is the fabric's root
+  std::uint32_t sites_begin = 0;       // index in Sites::sites; children before parents, the fabric's root last
   std::uint32_t lowest_common = 0;     // the lowest site that holds all members
-  std::uint32_t scope = 0;             // the site in which a root is looked for first: that one, or one above it
-  std::vector<std::uint32_t> members;  // in Sites::hosts, one for each host of members
+  std::uint32_t scope = 0;             // the site where a root is looked for first: lowest_common, or a site above it
+  std::vector<std::uint32_t> members;  // indices in Sites::hosts, one for each host of members
 };
 
 struct Sites {
   std::vector<SiteHost> hosts;
   std::vector<AggregatorBudget> budgets;
-  std::vector<SiteAggregator> aggregators;  // of one view after the other, sorted by place, then name
+  std::vector<SiteAggregator> aggregators;  // view by view, sorted by place, then name
   std::vector<Site> sites;                  // of one view after the other
-  std::vector<std::uint32_t> order;         // ranks of one view after the other, sorted by place
+  std::vector<std::uint32_t> order;         // ranks, view by view, sorted by place
   std::vector<RouteView> views;
-  std::vector<std::uint32_t> host_of_rank;  // in hosts, on the first route
-  std::vector<SiteUplink> uplinks;          // of the domains of all hosts, and of those above; the root is the last
-  // The first rank whose host has no place, or is on no route: then nothing else is set.
+  std::vector<std::uint32_t> host_of_rank;  // indices in `hosts`, on the first route
+  std::vector<SiteUplink> uplinks;          // of all hosts' domains, and of domains above; the root is last
+  // The first rank whose host has no place, or is on no route. If it is set, no other member is set.
   std::string unknown_host;
   std::uint32_t unknown_rank = 0;
   bool off_all_routes = false;
 
-  /// Calls visit(uplink) for every uplink on the way between two domains, all as `uplinks` numbers them.
+  /// Calls visit(uplink) for every uplink on the way between two domains. All numbers are indices of `uplinks`.
   template <class Visit>
   void each_uplink_between(std::uint32_t a, std::uint32_t b, const Visit& visit) const {
-    // The lower number cannot belong to a domain above the other.
+    // The domain with the lower number cannot be above the other domain.
     while (a != b) {
       std::uint32_t& lower = a < b ? a : b;
       visit(lower);
@@ -112,20 +112,21 @@ struct Sites {
 
 enum class Reach : std::uint8_t {
   members,  // aggregators below the lowest domain that holds all members
-  fabric,   // and others; roots are there only where there is no tree without
-  above,    // and others; roots may be anywhere
+  fabric,   // also other aggregators; they are roots only if there is no tree otherwise
+  above,    // also other aggregators; roots may be anywhere
 };
 
-/// Lays the group out on the first `routes` routes, leaving out those on which a member has no interface. Takes time by
-/// the group and, where the aggregators at the places of its ranks do not suffice, by all within reach.
+/// Lays the group out on the first `routes` routes, except those on which a member has no interface. Its time depends
+/// on the group's size and, if the aggregators at the places of its ranks do not suffice, on the number of all
+/// aggregators within reach.
 [[nodiscard]] Sites lay_out(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request,
                             const FabricLoad& load, std::uint32_t routes, Reach reach);
 
-/// Returns the most children that this aggregator can serve in one more lane.
+/// Returns the number of children that this aggregator can serve in one more lane.
 [[nodiscard]] std::uint32_t children_possible(const PlanAggregator& aggregator, std::uint64_t memory_free_bytes,
                                               const PlanRequest& request) noexcept;
 
-/// Returns the name under which FabricLoad keeps what lanes put on an interface.
+/// Returns the name under which FabricLoad keeps an interface's load.
 [[nodiscard]] std::string load_name(const std::string& host, std::uint32_t interface);
 
 }  // namespace tributary::manager

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint32_t kUnset = UINT32_MAX;
 
-/// Returns node indices, children before parents; fewer than `nodes` has when the parents form a cycle.
+/// Returns node indices, children before parents. If the parents form a cycle, it returns fewer indices than `nodes`
+/// has.
 std::vector<std::uint32_t> bottom_up(const std::vector<TreeNode>& nodes) {
   std::vector<std::uint32_t> waiting(nodes.size(), 0);
   for (const TreeNode& node : nodes) {

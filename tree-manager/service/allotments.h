@@ -1,6 +1,6 @@
 #pragma once
-// The resources that groups' trees take: memory on aggregators, load on links. They follow from the groups alone, so
-// the manager never stores them, and works them out anew at start and when the topology changes.
+// The resources that groups' trees take: memory on aggregators, load on links. They depend on the groups alone, so the
+// manager never stores them, and computes them anew at start and after changes of the topology.
 #include <map>
 #include <string>
 #include <utility>
@@ -17,24 +17,25 @@ class Allotments {
  public:
   void add(const Fabric& fabric, const GroupRecord& group);
   void remove(const Fabric& fabric, const GroupRecord& group);
-  /// Forgets what add() has counted, because the load on links belongs to one fabric: the caller adds all groups again,
-  /// for another fabric. Lingering memory stays. The roster is to be made anew.
+  /// Forgets all that add() has counted, because the load on links belongs to one fabric: the caller adds all groups
+  /// again, for another fabric. Lingering memory stays. The roster must be made anew.
   void forget_groups();
 
-  /// Keeps the memory of a group's trees until `until`, besides what add() has reserved: while a group moves to new
-  /// trees, the aggregators serve both.
+  /// Keeps the memory of a group's trees until `until`, beside the memory that add() has reserved: while a group moves
+  /// to new trees, the aggregators serve the old and the new trees.
   void linger(const GroupRecord& group, Clock::TimePoint until);
   void end_lingering(std::uint64_t group);
   /// Keeps lingering memory longer by `absence`, the time in which the manager stood still.
   void excuse(Clock::TimePoint::duration absence);
-  /// Releases memory that was kept until now. Returns true if memory became free.
+  /// Releases memory whose time is over. Returns true if memory became free.
   bool expire(Clock::TimePoint now);
 
   /// Returns the memory that one incarnation has promised: a restarted aggregator no longer holds what it held before.
   [[nodiscard]] std::uint64_t memory_bytes(const std::string& aggregator, std::uint64_t incarnation) const;
   [[nodiscard]] const FabricLoad& load() const noexcept { return load_; }
   [[nodiscard]] std::uint64_t memory_free(const AggregatorRecord& record) const;
-  /// The list that the planner reads: its owner makes it, and add() and its like keep the memory in it.
+  /// The list that the planner reads. Its owner makes it, and add() and the other functions update the free memory in
+  /// it.
   [[nodiscard]] Roster& roster() noexcept { return roster_; }
   [[nodiscard]] const Roster& roster() const noexcept { return roster_; }
 

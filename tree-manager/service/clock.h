@@ -4,13 +4,13 @@
 
 namespace tributary::manager {
 
-/// The manager's clock; tests replace it. Any thread.
+/// The manager's clock; tests replace it. Any thread may call it.
 class Clock {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   virtual ~Clock() = default;
-  [[nodiscard]] virtual TimePoint now() const = 0;                   // for leases
-  [[nodiscard]] virtual std::int64_t unix_milliseconds() const = 0;  // for tokens and records
+  [[nodiscard]] virtual TimePoint now() const = 0;                   // time for leases
+  [[nodiscard]] virtual std::int64_t unix_milliseconds() const = 0;  // time for tokens and records
   [[nodiscard]] std::int64_t unix_seconds() const { return unix_milliseconds() / 1000; }
 };
 

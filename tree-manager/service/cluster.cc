@@ -15,11 +15,11 @@ namespace {
 constexpr const char* kTopologyKey = "topology";
 constexpr const char* kIncarnationsKey = "incarnations";
 constexpr const char* kGroupNumbersKey = "group_numbers";
-// A stride lasts about a minute, because both series grow with the clock: by one, or 1024 for groups, a millisecond.
-// The manager writes the store once a stride.
+// A stride lasts about a minute, because both series grow with the clock: by 1 in a millisecond, or by 1024 for groups.
+// The manager writes to the store once for each stride.
 constexpr std::uint64_t kIncarnationStride = 1U << 16;
 constexpr std::uint64_t kGroupStride = 1U << 26;
-constexpr std::uint64_t kFenceAheadMax = 24ULL * 3600 * 1000;  // fences follow the clock's milliseconds
+constexpr std::uint64_t kFenceAheadMax = 24ULL * 3600 * 1000;  // in milliseconds, because fences follow the clock
 constexpr auto kForgetEndedEvery = std::chrono::hours(1);
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -139,7 +139,7 @@ Status Cluster::keep(const std::string& key, const std::string& text) {
   return {};
 }
 
-/// Takes no fence that no clock could have given: whoever names it would leave no room for later leaderships.
+/// Takes no fence that no clock could have given: such a fence would leave no room for later leaderships.
 Status Cluster::hear_fence(std::uint64_t seen) {
   const std::lock_guard lock(mutex_);
   if (seen <= store_.fence()) return {};
@@ -166,7 +166,7 @@ bool Cluster::topology_from_file() const {
 Status Cluster::put_topology(const std::string& text, const std::string& caller) {
   auto topology = parse_topology(text, "topology");
   if (!topology) return fail(Errc::bad_argument, topology.error().message);
-  // Compares outside the lock, because that takes long for a large fabric.
+  // Compares outside the lock, because the comparison takes long for a large fabric.
   const TopologyDifference difference = compare(*this->topology(), *topology);
   const std::lock_guard lock(mutex_);
   if (topology_from_file_) {

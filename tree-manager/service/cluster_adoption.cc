@@ -1,4 +1,4 @@
-// Takes back groups that the manager has lost, and that can prove that it made them.
+// Class Cluster: takes back groups that the manager has lost, if they can prove that it made them.
 #include <spdlog/spdlog.h>
 
 #include "tree-manager/service/cluster.h"
@@ -6,7 +6,7 @@
 namespace tributary::manager {
 namespace {
 
-/// Says whether both are the same group, whatever trees each has.
+/// True if both are the same group, even if their trees differ.
 bool is_same_group(const GroupRecord& a, const GroupRecord& b) {
   return a.id == b.id && a.job == b.job && a.hosts == b.hosts && a.created_at == b.created_at &&
          a.exchange_key == b.exchange_key && a.owner == b.owner;
@@ -16,7 +16,7 @@ std::string group_text(std::uint64_t id) {
   return "group " + std::to_string(id);
 }
 
-/// Says whether the group with this number may be taken in from the record.
+/// Checks whether the group with this number may be restored from the record.
 Status check_record(const OpenedRecord& opened, std::uint64_t id, const ClusterSettings& settings, std::int64_t now_s) {
   const GroupRecord& group = opened.group;
   if (group.id != id) {
@@ -49,7 +49,7 @@ Result<GroupLeaseView> Cluster::adopt_group(std::uint64_t id, const std::string&
   return renewed(groups_.at(id));
 }
 
-/// Takes in a group that is not known at all.
+/// Restores a group that the manager does not know.
 Status Cluster::take_in(GroupRecord group) {
   const auto ended = store_.has_ended(group.id);
   if (!ended) return std::unexpected(ended.error());
@@ -66,7 +66,7 @@ Status Cluster::take_in(GroupRecord group) {
   return {};
 }
 
-/// Takes over newer trees of a known group, of which the store may have older trees.
+/// Takes over newer trees of a known group, for which the store may have older trees.
 Status Cluster::catch_up(Group& known, GroupRecord group) {
   if (!is_same_group(*known.record, group)) {
     return fail(Errc::mismatch, "another group has the number " + std::to_string(group.id) + "; ask for a new group");

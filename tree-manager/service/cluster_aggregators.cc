@@ -52,7 +52,7 @@ Status check_addresses(const AggregatorSpec& spec) {
   return {};
 }
 
-/// Returns true when other addresses live than before.
+/// Returns true if the set of live addresses has changed.
 Result<bool> set_down(DataAddresses& addresses, const std::vector<std::uint32_t>& down) {
   DataAddresses next = addresses;
   for (DataAddress& address : next) address.live = true;
@@ -87,7 +87,7 @@ Status check(const AggregatorSpec& spec, const ExchangeKey& exchange) {
 
 }  // namespace
 
-/// Lets a running process keep its number if the manager has forgotten the name, because adopted groups refer to that
+/// Lets a running process keep its number if the manager has forgotten its name, because adopted groups refer to the
 /// number. If the manager knows the name, the lease has ended, and the process gets a new number.
 Result<std::uint64_t> Cluster::incarnation_for(const AggregatorSpec& spec, bool name_known) {
   const auto now = static_cast<std::uint64_t>(clock_.unix_milliseconds());
@@ -229,7 +229,7 @@ Status Cluster::set_draining(const std::string& name, bool draining) {
   if (known->second.record.draining == draining) return {};
   AggregatorRecord changed = known->second.record;
   changed.draining = draining;
-  changed.resuming = !draining;  // its process refuses lanes until its next renewal is answered
+  changed.resuming = !draining;  // its process refuses lanes until the answer to its next renewal
   if (auto ok = save([&] { return store_.put(changed); }); !ok) return ok;
   known->second.record = std::move(changed);
   allotments_.roster().forget();

@@ -9,10 +9,10 @@
 namespace tributary::manager {
 namespace {
 
-constexpr const char* kNoJob = "unnamed";  // the job of groups that were asked for without one
-constexpr std::size_t kFailedMax = 4096;   // names that a group remembers, and that a request may have
+constexpr const char* kNoJob = "unnamed";  // job of groups whose request names no job
+constexpr std::size_t kFailedMax = 4096;   // most names that a group remembers, and that a request may have
 constexpr std::uint64_t kIdsPerMillisecond = 1024;
-// Numbers above 2^53 do not survive JavaScript, and so neither the web page nor jq.
+// The greatest number of a group: JavaScript, and so the web page and jq, cannot hold numbers above 2^53 exactly.
 constexpr std::uint64_t kGroupIdMax = (1ULL << 53) - 1;
 
 std::string epoch_text(std::uint64_t id, std::uint32_t epoch) {
@@ -28,20 +28,20 @@ Status check_label(const std::string& what, const std::string& label) {
   return {};
 }
 
-/// Says whether the aggregator is as it was when it failed: it has not registered anew since, and the same addresses
+/// True if the aggregator has not changed after it failed: it has not registered anew, and the same addresses
 /// live.
 bool is_same(const FailedAggregator& failed, const AggregatorRecord& record) {
   return failed.name == record.name && failed.incarnation == record.incarnation &&
          failed.data_changes == record.data_changes;
 }
 
-/// Says whether the group saw the aggregator fail after `since_min`, as it now is.
+/// True if the group saw the aggregator fail after `since_min`, and the aggregator has not changed after it.
 bool avoids(const GroupRecord& group, const AggregatorRecord& record, std::int64_t since_min) {
   return std::ranges::any_of(group.failed,
                              [&](const FailedAggregator& it) { return is_same(it, record) && it.since > since_min; });
 }
 
-/// Says why no group uses the aggregator; empty if groups may.
+/// Returns the reason why no group may use the aggregator; empty if groups may use it.
 std::string why_unusable(const AggregatorRecord& record, const Suspicions& suspicions) {
   if (record.expired) return "gone (lease ended)";
   if (record.draining) return "draining";
@@ -69,9 +69,9 @@ std::vector<UsedAggregator> used_by(const GroupRecord& group) {
   return list;
 }
 
-/// Says whether the group reports an aggregator that both its earlier and its present trees use. The present trees were
-/// then planned before the report, as when the answer to an earlier request was lost. An aggregator that has registered
-/// anew since does not count.
+/// True if the group reports an aggregator that its earlier and its present trees use. The present trees were then
+/// planned before the report, for example because the answer to an earlier request was lost. An aggregator that has
+/// registered anew does not count.
 bool planned_before_report(const GroupRecord& group, const std::vector<std::string>& failed) {
   return uses(group, [&](const TreeNode& node) {
     const UsedAggregator used{node.aggregator, node.incarnation, node.data_changes};
@@ -178,7 +178,7 @@ const Roster& Cluster::fresh_roster() {
   return roster;
 }
 
-/// Returns the aggregators that this group saw fail, as the roster numbers them.
+/// Returns the roster's numbers of the aggregators that this group saw fail.
 std::vector<std::uint32_t> Cluster::avoided_by(const GroupRecord& group) const {
   std::vector<std::uint32_t> numbers;
   for (const FailedAggregator& failed : group.failed) {
@@ -222,7 +222,7 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   return PlanView{.plan = plan_for(record), .segment_bytes = record.segment_bytes};
 }
 
-/// Holds the lock only to read the aggregators' keys: agreeing on each secret takes some 50 us.
+/// Holds the lock only to read the aggregators' keys, because the agreement on each secret takes some 50 us.
 Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group, const RankRange& ranks) const {
   if (group.exchange_key.empty()) return {};
   std::map<std::string, std::string> keys;
@@ -288,8 +288,8 @@ Result<TokenPage> Cluster::places(std::uint64_t id, std::uint32_t epoch, std::ui
   return issue_places(key_, record, *terms, ranks);
 }
 
-/// Returns the group that an earlier request with the same request_id made, or nullptr. So a caller that lost the first
-/// answer reserves nothing twice.
+/// Returns the group that an earlier request with the same request_id made, or nullptr. So a caller that has lost the
+/// first answer reserves no memory twice.
 Result<std::shared_ptr<const GroupRecord>> Cluster::granted_before(const GroupSpec& spec) {
   const auto found =
       spec.request_id.empty() ? requests_.end() : requests_.find(request_name(spec.owner, spec.request_id));
@@ -356,8 +356,8 @@ Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
   return &found->second;
 }
 
-/// Remembers which incarnations failed, with the addresses that they had in the caller's trees. A name that was
-/// reported before and is in none of these trees does not count: its aggregator may have registered anew since.
+/// Remembers the incarnations that failed, with the addresses that they had in the caller's trees. A name that was
+/// reported before and is in none of these trees does not count: its aggregator may have registered anew.
 void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) {
   for (const std::string& name : failed) {
     std::optional<FailedAggregator> found;
@@ -382,8 +382,8 @@ void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& fa
   }
 }
 
-/// Takes an aggregator for dead in the plans of all groups. A group can cause this only for aggregators of its own
-/// trees, and only if they have not changed since the trees were planned.
+/// Treats an aggregator as dead in the plans of all groups. A group can cause this only for aggregators of its own
+/// trees, and only if they have not changed after the trees were planned.
 void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   const auto known = aggregators_.find(failed.name);
   if (known == aggregators_.end() || known->second.record.expired || !is_same(failed, known->second.record)) return;
@@ -432,7 +432,8 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   GroupRecord next = *before;
   note_failed(next, failed);
 
-  // New trees may use the memory of the group's present trees, unless the group uses these until it has moved.
+  // New trees may use the memory of the group's present trees, unless the group still uses the present trees until it
+  // has moved.
   allotments_.remove(*fabric_, *before);
   if (optional) allotments_.linger(*before, clock_.now() + settings_.group_lease);
   Plan plan = plan_for(next);
@@ -449,7 +450,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   if (built) {
     ++next.epoch;
     next.before = used_by(*before);
-    // A failed aggregator that has changed since may be used again.
+    // A failed aggregator that has changed after the failure may be used again.
     std::erase_if(next.failed, [&](const FailedAggregator& it) {
       const auto known = aggregators_.find(it.name);
       return known != aggregators_.end() && !is_same(it, known->second.record);
@@ -458,7 +459,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   group.planned_at_generation = generation_;
   if (optional && !built) {
     put_back();
-    // This record is for the answer alone; the group stays as it is.
+    // This record is for the answer alone; the group does not change.
     return std::make_shared<const GroupRecord>(std::move(next));
   }
   if (next != *before) {
@@ -500,8 +501,8 @@ std::string Cluster::why_rebuild(const Group& group) const {
   return group.planned_at_generation == generation_ ? "" : why_other_addresses(record);
 }
 
-/// Names an aggregator for which the planner would now choose another address: a better address lives again, or the
-/// address in the trees is down.
+/// Returns the name of an aggregator for which the planner would now choose another address, because a better address
+/// lives again or the address in the trees is down.
 std::string Cluster::why_other_addresses(const GroupRecord& record) const {
   for (const LaneTree& lane : record.lanes) {
     for (const TreeNode& node : lane.nodes) {

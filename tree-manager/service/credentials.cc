@@ -25,7 +25,7 @@ class LaneIssuer {
   }
 
  private:
-  /// Returns what the claims of all children of `node` have in common.
+  /// Returns the claims that are the same for all children of `node`.
   [[nodiscard]] TokenClaims claims_at(const TreeNode& node) const {
     TokenClaims claims{.job = group_.job,
                        .aggregator = node.aggregator,
@@ -47,7 +47,7 @@ class LaneIssuer {
     return claims;
   }
 
-  /// Sets the secret of the place that the claims are for, masked for the holder of the token.
+  /// Sets the secret of the place that the claims name, masked for the holder of the token.
   Status seal(TokenClaims& claims, const SharedSecret* of_holder) const {
     if (terms_.exchange_key == ExchangePublicKey{}) return {};
     const auto verifier = terms_.of_aggregators.find(claims.aggregator);
@@ -67,7 +67,8 @@ class LaneIssuer {
     return found == terms_.of_aggregators.end() ? nullptr : &found->second;
   }
 
-  /// Returns the token by which this aggregator joins its parent. It is the same for all ranks below, and signed once.
+  /// Returns the token with which this aggregator joins its parent. The token is the same for all ranks below, and is
+  /// signed once.
   Result<Token> token_of(std::uint32_t index) {
     if (node_tokens_[index]) return *node_tokens_[index];
     const TreeNode& node = tree_.nodes[index];
@@ -131,9 +132,9 @@ Status check_exchange_key(const ExchangeKey& own, const std::string& text, bool 
 std::set<std::string> aggregators_above(const GroupRecord& group, RankRange ranks) {
   std::set<std::string> all;
   for (const LaneTree& lane : group.lanes) {
-    std::set<std::string> names;  // names in this lane, because in another lane an aggregator may have another parent
+    std::set<std::string> names;  // names of this lane only: in another lane an aggregator may have another parent
     for (std::uint32_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
-      // If an aggregator is in the set, all aggregators above it are, too.
+      // If an aggregator is in the set, all aggregators above it are in the set, too.
       std::uint32_t n = lane.leaf_of_rank[rank];
       while (names.insert(lane.nodes[n].aggregator).second && lane.nodes[n].parent != kNoParent) {
         n = lane.nodes[n].parent;

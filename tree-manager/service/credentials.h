@@ -14,15 +14,15 @@ namespace tributary::manager {
 struct IssueTerms {
   std::int64_t expires_at = 0;  // seconds since 1970-01-01 UTC
   std::uint32_t lease_seconds = 0;
-  std::uint64_t fence = 0;  // number of the leadership that issues
-  // The rest is for a group whose places have secrets.
-  ExchangePublicKey exchange_key{};                      // the manager's; zeros: the places have no secrets
-  SharedSecret of_ranks{};                               // shared by the manager and the ranks
-  std::map<std::string, SharedSecret> of_aggregators{};  // shared by the manager and each aggregator, by name
+  std::uint64_t fence = 0;  // number of the leadership that issues the tokens
+  // The members below are for a group whose places have secrets.
+  ExchangePublicKey exchange_key{};                      // key of the manager; zeros: the places have no secrets
+  SharedSecret of_ranks{};                               // secret shared by the manager and the ranks
+  std::map<std::string, SharedSecret> of_aggregators{};  // key: name; secret shared by the manager and the aggregator
 };
 
-/// Returns the secret on which the manager's key and the key in `text` (base64) agree. Errc::bad_argument: the text is
-/// no key.
+/// Returns the secret on which the manager's key and the key in `text` (base64) agree. Errc::bad_argument: `text` is no
+/// key.
 [[nodiscard]] Result<SharedSecret> agree_with(const ExchangeKey& own, const std::string& text);
 /// Returns Errc::bad_argument unless agree_with() would return a secret. `may_be_empty` also allows an empty text.
 [[nodiscard]] Status check_exchange_key(const ExchangeKey& own, const std::string& text, bool may_be_empty);
@@ -38,8 +38,8 @@ struct RankRange {
 /// Returns the group's descriptor without places.
 [[nodiscard]] GroupDescriptor describe(const GroupRecord& group, const IssueTerms& terms);
 /// Issues the places of these ranks of the group: for each lane the rank's token for its leaf, then each aggregator's
-/// token for its own parent, up to the root. Costs one signature per rank and lane (about 30 us), and one per
-/// aggregator above them; changes nothing. Callers hold no lock.
+/// token for its own parent, up to the root. Costs one signature for each rank and lane (about 30 us), and one for each
+/// aggregator above them. Changes no state; callers hold no lock.
 [[nodiscard]] Result<TokenPage> issue_places(const SigningKey& key, const GroupRecord& group, const IssueTerms& terms,
                                              RankRange ranks);
 

@@ -10,7 +10,7 @@
 namespace tributary::manager {
 namespace {
 
-// How much earlier a leader gives up than its lease ends: the store counts the lease by another clock.
+// The part of its lease by which a leader gives up early: the store counts the lease by another clock.
 constexpr int kMarginOf = 8;  // an eighth of the lease
 constexpr int kRenewalsInLease = 3;
 
@@ -23,7 +23,7 @@ Clock::TimePoint Leadership::turn() {
   return term_ ? lead_turn() : follow_turn();
 }
 
-/// Counts the lease from before the call: the store began to count later.
+/// Counts the lease from the time before the call: the store begins to count later.
 void Leadership::extend(Clock::TimePoint asked_at) {
   const auto until = asked_at + settings_.lease - settings_.lease / kMarginOf;
   leads_until_.store(until.time_since_epoch().count());
@@ -50,7 +50,7 @@ Clock::TimePoint Leadership::follow_turn() {
   return stand(clock_.now());
 }
 
-/// Stands with the lease of the attempt before, if nobody knows what became of that: the leader's key may be its own.
+/// Stands with the lease of the last attempt, if its outcome is not known: the leader's key may be this manager's own.
 Clock::TimePoint Leadership::stand(Clock::TimePoint asked_at) {
   if (!spare_ || clock_.now() >= spare_until_) {
     const auto lease = election_.make_lease(settings_.lease);

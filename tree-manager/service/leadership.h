@@ -1,8 +1,8 @@
 #pragma once
-// One manager's part in the choice of the leader: a state machine that is driven by turn() and a clock.
+// One manager's part in the choice of the leader: a state machine, driven by turn() and a clock.
 //
-// Safety does not rest on it. A manager that stood still, and believes that it leads, is refused by the store and by
-// the aggregators. It sees to it that one leads soon, and that a manager knows early that it leads no more.
+// Safety does not depend on it: the store and the aggregators refuse a manager that stood still and believes that it
+// leads. Its purpose is that a manager leads soon, and that a manager knows early that it no longer leads.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -13,32 +13,32 @@
 namespace tributary::manager {
 
 struct LeadershipSettings {
-  std::chrono::milliseconds lease{5000};  // how long a leader may be silent
+  std::chrono::milliseconds lease{5000};  // time for which a leader may be silent
   std::chrono::milliseconds look_every{500};
 };
 
-/// The fate of a leadership. Called by turn() alone.
+/// The beginning and the end of a leadership. Only turn() calls it.
 class LeadershipUser {
  public:
   virtual ~LeadershipUser() = default;
-  /// Begins to lead; must not block, because the lease has to be renewed meanwhile.
+  /// Begins to lead. It must not block, because the lease must be renewed meanwhile.
   virtual void lead(const Term& term) = 0;
-  /// Leads no more. nullopt: nobody knows who leads.
+  /// Called when this manager no longer leads. nullopt: the leader is not known.
   virtual void follow(const std::optional<LeaderSeen>& leader) = 0;
-  /// Returns true if this leadership has come to nothing: the store refuses its writes, or it could not begin.
+  /// Returns true if this leadership has failed: the store refuses its writes, or it could not begin.
   [[nodiscard]] virtual bool failed() const = 0;
 };
 
-/// One thread, but for leads().
+/// One thread, except for leads().
 class Leadership {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive the object.
   Leadership(Election& election, LeadershipUser& user, const Clock& clock, LeadershipSettings settings);
-  /// Does what is due, and returns when to call again. Blocks as long as calls of the election do.
+  /// Does the work that is due, and returns the time of the next call. Blocks as long as calls of the election block.
   Clock::TimePoint turn();
-  /// Ends this manager's leadership, if it leads, so that another need not wait for the lease's end.
+  /// Ends this manager's leadership, if it leads, so that another manager need not wait for the end of the lease.
   void resign();
-  /// Returns true while no other manager can lead, as far as this one's clock can tell. Any thread.
+  /// Returns true while no other manager can lead, by this manager's clock. Any thread may call it.
   [[nodiscard]] bool leads() const { return clock_.now().time_since_epoch().count() < leads_until_.load(); }
 
  private:
@@ -53,10 +53,10 @@ class Leadership {
   LeadershipUser& user_;
   const Clock& clock_;
   const LeadershipSettings settings_;
-  std::optional<Term> term_;  // while it leads
+  std::optional<Term> term_;  // set while it leads
   Clock::TimePoint renew_at_{};
-  Clock::TimePoint stand_at_{};   // not before, because the last leadership failed
-  std::optional<LeaseId> spare_;  // a lease with which it stood without success, or nobody knows with which
+  Clock::TimePoint stand_at_{};   // earliest time to stand again, because the last leadership failed
+  std::optional<LeaseId> spare_;  // lease with which it stood without success, or with an unknown outcome
   Clock::TimePoint spare_until_{};
   std::atomic<Clock::TimePoint::rep> leads_until_{0};
 };

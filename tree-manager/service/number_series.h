@@ -1,7 +1,7 @@
 #pragma once
-// Gives out numbers, each once: for groups, and for aggregators' registrations. Numbers follow the clock, so that a
-// manager that has lost its store does not give out old ones. They only grow, even if the clock is set back or the
-// manager restarts, because the store holds a number above all that were given out.
+// Gives out each number once: numbers of groups, and of aggregators' registrations. Numbers follow the clock, so that a
+// manager that has lost its store does not give out old numbers. They only grow, even if the clock is set back or the
+// manager restarts, because the store holds a number above all numbers that were given out.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,13 +17,13 @@ class NumberSeries {
   /// Writes into the store that numbers up to this one may be in use.
   using Promise = std::function<Status(std::uint64_t)>;
 
-  /// `stride`: the series writes to the store once for so many numbers.
+  /// `stride`: the number of numbers for which the series writes to the store once.
   NumberSeries(std::uint64_t stride, Promise promise) : stride_(stride), promise_(std::move(promise)) {}
   /// Notes that `number` is in use.
   void note_used(std::uint64_t number) noexcept;
-  /// Notes the number that the store holds at start.
+  /// Notes the number in the store at the start.
   void note_promised(std::uint64_t number) noexcept;
-  /// Returns a number that is at least `by_clock` and above all earlier numbers, once the store has the promise.
+  /// Returns a number that is at least `by_clock` and above all earlier numbers, after the store has the promise.
   [[nodiscard]] Result<std::uint64_t> next(std::uint64_t by_clock);
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
-// The aggregators as the planner takes them. A list of thousands with their places is made when an aggregator comes,
-// goes or changes its state, which is rare; memory, which every group changes, is kept one by one.
+// The aggregators in the form that the planner reads. The list of thousands, with their places, is made only when an
+// aggregator comes, goes or changes its state, which is rare. The memory, which every group changes, is updated for
+// single aggregators.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,12 +15,12 @@ namespace tributary::manager {
 
 class Roster {
  public:
-  /// Forgets the list: an aggregator has changed, or the topology.
+  /// Forgets the list, because an aggregator or the topology has changed.
   void forget() noexcept { index_ = nullptr; }
   [[nodiscard]] bool known() const noexcept { return index_ != nullptr; }
-  /// `list` has the aggregators with the memory that each has free; `memory_bytes` is all that each has.
+  /// `list` has the aggregators with their free memory; `memory_bytes` has the whole memory of each.
   void set(std::vector<PlanAggregator> list, std::vector<std::uint64_t> memory_bytes, const Fabric& fabric);
-  /// Notes the memory that this incarnation has promised. Does nothing for one that is not in the list.
+  /// Notes the memory that this incarnation has promised, if it is in the list.
   void set_promised(const std::string& name, std::uint64_t incarnation, std::uint64_t bytes);
 
   [[nodiscard]] const std::vector<PlanAggregator>& list() const noexcept { return list_; }
@@ -28,7 +29,7 @@ class Roster {
 
  private:
   std::vector<PlanAggregator> list_;
-  std::vector<std::uint64_t> memory_bytes_;  // of each
+  std::vector<std::uint64_t> memory_bytes_;  // whole memory of each aggregator
   std::shared_ptr<const AggregatorIndex> index_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };

@@ -16,7 +16,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// Gives each value a number, and lists them in its order.
+/// Gives each value a number, and lists the values in the order of the numbers.
 template <class Value>
 class Table {
  public:
@@ -32,7 +32,7 @@ class Table {
   json list_ = json::array();
 };
 
-/// Lists each number, followed by how often it comes in a row.
+/// Lists each number, followed by the number of times that it comes in a row.
 json runs_of(const std::vector<std::uint32_t>& numbers) {
   json runs = json::array();
   for (std::size_t i = 0; i < numbers.size();) {
@@ -196,7 +196,7 @@ Result<OpenedRecord> RecordSeal::open(const std::string& sealed, const std::vect
       return fail(Errc::mismatch, "'ranks' are not those of the group in 'record'");
     }
     return opened_from(from, hosts);
-  } catch (const std::exception& error) {  // sealed by another version
+  } catch (const std::exception& error) {  // another version has sealed it
     return fail(Errc::bad_argument, "'record' cannot be read: " + std::string(error.what()));
   }
 }

@@ -34,8 +34,8 @@ std::string why() {
   return std::strerror(errno);
 }
 
-/// Bits of a file's mode: those that a secret file may not have. A group may read tokens, as orchestrators mount them
-/// for the group of the process, and nobody but the manager's user the signing key.
+/// Mode bits that a secret file must not have. A group may read tokens, because orchestrators mount them for the group
+/// of the process. Only the manager's user may read the signing key.
 constexpr mode_t kTokenForbidden = 037;
 constexpr mode_t kKeyForbidden = 077;
 
@@ -55,7 +55,7 @@ Result<std::string> read_secret(const std::string& path, int fd, mode_t forbidde
   return text;
 }
 
-/// Writes the whole file under another name and then renames it, so that nobody ever sees a part of it.
+/// Writes the whole file under another name and then renames it, so that no process ever sees a part of it.
 Status write_secret(const std::string& path, const std::string& text) {
   const std::string draft = path + ".new";
   ::unlink(draft.c_str());
@@ -79,7 +79,7 @@ Result<std::string> random_hex(std::size_t bytes) {
   return to_hex(std::span(random).first(bytes));
 }
 
-/// Returns the file's text; without a file, makes one with the text of `make`.
+/// Returns the file's text. If there is no file, makes one with the text of `make`.
 template <class Make>
 Result<std::string> load_or_make(const std::string& path, mode_t forbidden, const Make& make) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -1,6 +1,6 @@
 #pragma once
-// The manager's secrets: its signing key, the aggregator token and the job token, each a file of mode 0600 in the state
-// directory, made at the first start.
+// The manager's secrets: its signing key, the aggregator token and the job token, each in a file of mode 0600 in the
+// state directory, which the first start makes.
 #include <string>
 
 #include "tributary/protocol/credential.h"
@@ -20,10 +20,10 @@ struct Secrets {
   std::string job_token;
 };
 
-/// Reads the secrets, and makes those that do not exist. Errc::bad_config when others than the owner can read a file,
-/// or when it is no regular file or holds something else: the sentence says how to mend it.
+/// Reads the secrets, and makes those that do not exist. Errc::bad_config if other users than the owner can read a
+/// file, or if it is no regular file or has other content; the sentence gives the remedy.
 [[nodiscard]] Result<Secrets> load_or_make_secrets(const SecretPaths& paths);
-/// Checks the files that exist, as load_or_make_secrets() does, and makes none.
+/// Checks the existing files as load_or_make_secrets() does, but makes none.
 [[nodiscard]] Status check_secrets(const SecretPaths& paths);
 
 }  // namespace tributary::manager

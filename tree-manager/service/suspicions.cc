@@ -17,7 +17,7 @@ bool Suspicions::renewed(const std::string& aggregator, Clock::TimePoint now) {
   if (found == doubts_.end() || !found->second.now) return false;
   Doubt& doubt = found->second;
   doubt.now.reset();
-  // No group has doubted this aggregator for a long time.
+  // Forgets earlier doubts if no group has doubted this aggregator for a long time.
   if (now - doubt.trusted_until > kTrustedLast) doubt.trusted_next = kTrustedFirst;
   doubt.trusted_until = now + doubt.trusted_next;
   doubt.trusted_next = std::min(2 * doubt.trusted_next, kTrustedLast);

@@ -1,8 +1,9 @@
 #pragma once
-// The aggregators that the manager takes for dead because a group saw them fail. A group may be mistaken, or lie. The
-// group itself avoids the aggregator for as long as it likes; all other groups avoid it only until it renews its lease.
-// After such a renewal the manager does not doubt the aggregator for a while, each time for longer. So a group that
-// blames every aggregator as often as it can costs the others now and then the time to one renewal, and no more.
+// The aggregators that the manager treats as dead because a group saw them fail. A group may be mistaken, or lie. The
+// group itself avoids the aggregator as long as it wants; all other groups avoid it only until it renews its lease.
+// After such a renewal the manager does not doubt the aggregator for a while, and this while grows each time. So a
+// group that blames every aggregator as often as it can costs the other groups only the time to a next renewal, from
+// time to time.
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -19,18 +20,18 @@ struct Suspicion {
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
 
-/// One thread at a time. Has an entry for each aggregator that was ever doubted, until forget() removes it.
+/// Has an entry for each aggregator that was ever doubted, until forget() removes it. One thread at a time.
 class Suspicions {
  public:
   static constexpr std::chrono::seconds kTrustedFirst{30};
   static constexpr std::chrono::seconds kTrustedLast{600};
 
-  /// Notes what a group saw. Returns true if this report makes the aggregator doubted.
+  /// Notes that a group saw the aggregator fail. Returns true if the aggregator is doubted from now on.
   bool report(const std::string& aggregator, const Suspicion& suspicion, Clock::TimePoint now);
-  /// Notes that it has renewed its lease. Returns true when it was doubted until now.
+  /// Notes that the aggregator has renewed its lease. Returns true if it was doubted until now.
   bool renewed(const std::string& aggregator, Clock::TimePoint now);
-  /// Notes that it has registered anew. Returns true when it was doubted until now. It earns no trust by this: the
-  /// group was right, and the old process had died.
+  /// Notes that the aggregator has registered anew. Returns true if it was doubted until now. This gives the aggregator
+  /// no time without doubt: the group was right, and the old process had died.
   bool registered(const std::string& aggregator);
   void forget(const std::string& aggregator) { doubts_.erase(aggregator); }
   [[nodiscard]] std::optional<Suspicion> of(const std::string& aggregator) const;

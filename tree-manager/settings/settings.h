@@ -1,6 +1,6 @@
 #pragma once
-// The settings of tributary-manager. One table (settings.cc) gives each its unit, default, range and line of help; the
-// manager reads, prints and explains files by it.
+// The settings of tributary-manager. One table (settings.cc) gives each setting its unit, default, range and line of
+// help; the manager reads, prints and explains files by this table.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace tributary::manager {
 struct Settings {
   Endpoint listen{"0.0.0.0", 7470};
   std::string state_directory = "/var/lib/tributary-manager";
-  std::string topology;               // path; empty: the topology put over the API, or a flat one
+  std::string topology;               // path; empty: the topology that was put over the API, or a flat one
   std::string aggregator_token_file;  // empty: <state_directory>/aggregator.token
   std::string job_token_file;         // empty: <state_directory>/job.token
   std::string identity_key_file;      // empty: <state_directory>/identity.keys
@@ -35,22 +35,22 @@ struct Settings {
   std::chrono::milliseconds token_life{120'000};
   std::chrono::milliseconds failed_exclusion{300'000};
   std::chrono::milliseconds retry_after{2'000};
-  std::uint64_t window = 0;         // segments; 0: by the links' rate
+  std::uint64_t window = 0;         // number of segments; 0: by the links' rate
   std::uint64_t segment_bytes = 0;  // 0: by the links' rate
   std::uint64_t aggregators_max = 16384;
   std::uint64_t groups_max = 65536;
   std::uint64_t ranks_max = 1U << 17;
-  std::uint64_t database_bytes_max = 0;  // 0: only the disk limits it
+  std::uint64_t database_bytes_max = 0;  // 0: no limit but the disk
 
   [[nodiscard]] std::string path_in_state(const std::string& name) const { return state_directory + "/" + name; }
 };
 
-/// Reads YAML. Errc::bad_config names file, line, key and what is accepted.
+/// Reads YAML. Errc::bad_config names file, line, key and the accepted values.
 [[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& file);
 [[nodiscard]] Result<Settings> load_settings(const std::string& path);
-/// Checks that limits do not contradict each other.
+/// Checks that the limits fit together.
 [[nodiscard]] Status check(const Settings& settings);
-/// Writes YAML that load_settings() reads back, each field with its meaning, unit, range and default.
+/// Writes YAML that load_settings() can read. Each field has its meaning, unit, range and default.
 [[nodiscard]] std::string print(const Settings& settings);
 
 }  // namespace tributary::manager

@@ -25,7 +25,7 @@ json to_json(const LaneTree& lane) {
           {"weight", lane.weight},     {"window", lane.window}};
 }
 
-/// Lanes of older records have their numbers for routes, and equal weights.
+/// Lanes of older records use their own numbers as routes, and have equal weights.
 Result<LaneTree> lane_from_json(const json& from, std::uint32_t number) {
   LaneTree lane{.rail = from.value("rail", ""),
                 .route = from.value("route", number),
@@ -45,7 +45,7 @@ Result<LaneTree> lane_from_json(const json& from, std::uint32_t number) {
   return lane;
 }
 
-/// Returns all addresses but the first, which has the same place in the records of every version.
+/// Returns all addresses except the first, which has the same place in the records of every version.
 json more_of(const DataAddresses& addresses) {
   json more = json::array();
   for (std::size_t i = 1; i < addresses.size(); ++i) {
@@ -63,7 +63,7 @@ Result<DataAddresses> addresses_from_json(const json& from) {
   return fail(Errc::corrupt, "the manager's database holds an aggregator with too many addresses");
 }
 
-/// Reads with `read`, whose exceptions mean that the manager did not write the text.
+/// Reads a text with `read`. An exception of `read` means that the manager did not write the text.
 template <class Record, class Read>
 Result<Record> parse(const std::string& text, std::string_view what, const Read& read) {
   try {

@@ -16,7 +16,7 @@ class SqliteStatement {
   SqliteStatement& bind(std::string_view text);
   SqliteStatement& bind(std::uint64_t number);  // stored as the signed number with the same bits
   SqliteStatement& bind(std::int64_t number);
-  /// Returns true when a row is there.
+  /// Returns true if there is a row.
   [[nodiscard]] Result<bool> step();
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
@@ -42,7 +42,7 @@ class SqliteConnection {
   [[nodiscard]] Result<SqliteStatement> prepare(std::string_view sql);
   /// Runs one or more statements and drops their results.
   [[nodiscard]] Status execute(const std::string& sql);
-  /// Returns the first column of the first row; an empty text without a row.
+  /// Returns the first column of the first row; an empty text if there is no row.
   [[nodiscard]] Result<std::string> single(std::string_view sql);
 
  private:

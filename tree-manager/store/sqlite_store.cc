@@ -13,7 +13,8 @@
 namespace tributary::manager {
 namespace {
 
-/// Migration i brings a database of version i to version i + 1. Append only: databases of every version exist.
+/// Migration i changes a database of version i to version i + 1. Migrations may only be appended, because databases of
+/// every version exist.
 constexpr const char* kMigrations[] = {
     "CREATE TABLE aggregators (name TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE groups (id INTEGER PRIMARY KEY, record TEXT NOT NULL);"
@@ -90,7 +91,7 @@ class SqliteStore final : public Store {
 
  private:
   Status prepare(const SqliteSettings& settings) {
-    // A write-ahead log is a file beside the database. A file system that cannot have one may lose finished writes.
+    // A write-ahead log is a file beside the database. On a file system without it, finished writes may be lost.
     const auto mode = connection_.single("PRAGMA journal_mode=WAL");
     if (!mode) return std::unexpected(mode.error());
     if (*mode != "wal") {
@@ -184,7 +185,7 @@ class SqliteStore final : public Store {
     });
   }
 
-  SqliteConnection connection_;  // before the statements, so that it ends after them
+  SqliteConnection connection_;  // declared before the statements, so that it ends after them
   SqliteStatement put_aggregator_;
   SqliteStatement put_group_;
   SqliteStatement put_value_;

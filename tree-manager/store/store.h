@@ -1,6 +1,6 @@
 #pragma once
-// The state that the manager must not forget. It is small on purpose: whole records by key, so that a replicated store
-// can take SQLite's place.
+// The state that the manager must not forget. The interface is small on purpose: whole records by key, so that a
+// replicated store can replace SQLite.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,25 +16,25 @@ namespace tributary::manager {
 
 struct AggregatorRecord {
   std::string name;
-  std::uint64_t incarnation = 0;  // each registration gets a higher one, over all aggregators
+  std::uint64_t incarnation = 0;  // each registration of any aggregator gets a higher number
   std::string host;
-  DataAddresses data;  // at least one
+  DataAddresses data;  // at least one address
   Endpoint http;
   std::uint64_t memory_bytes = 0;
   std::uint32_t children_max = 0;
   std::uint64_t line_rate_bits_per_second = 0;
   std::string version;
   bool draining = false;           // an operator drains it; a restart does not end that
-  bool resuming = false;           // its drain has ended, and it has not said yet that it knows
+  bool resuming = false;           // its drain has ended, but it has not reported yet that it knows
   bool expired = false;            // its lease ended
   std::int64_t registered_at = 0;  // seconds since 1970-01-01 UTC
-  std::string exchange_key{};      // base64; empty: none
-  std::uint32_t data_changes = 0;  // how often other addresses were live than before, since it registered
-  std::string owner{};             // name of the identity that registered it; empty: the aggregator token did
+  std::string exchange_key{};      // base64; empty: no key
+  std::uint32_t data_changes = 0;  // number of changes of its set of live addresses since it registered
+  std::string owner{};             // name of the identity that registered it; empty: a holder of the aggregator token
   friend bool operator==(const AggregatorRecord&, const AggregatorRecord&) = default;
 };
 
-/// One incarnation of an aggregator that a group has seen fail.
+/// An incarnation of an aggregator that a group has seen fail.
 struct FailedAggregator {
   std::string name;
   std::uint64_t incarnation = 0;
@@ -43,7 +43,7 @@ struct FailedAggregator {
   friend bool operator==(const FailedAggregator&, const FailedAggregator&) = default;
 };
 
-/// One incarnation of an aggregator as trees use it.
+/// An incarnation of an aggregator in trees.
 struct UsedAggregator {
   std::string name;
   std::uint64_t incarnation = 0;
@@ -56,26 +56,26 @@ struct GroupRecord {
   std::string job;
   std::vector<std::string> hosts;   // by rank
   std::uint32_t lanes_wanted = 0;   // 0: as many as save time
-  std::uint32_t window_wanted = 0;  // of each lane; 0: by the links' rate and the number of lanes
-  std::uint32_t window = 0;         // of each lane without a window of its own
+  std::uint32_t window_wanted = 0;  // wanted window of each lane; 0: by the links' rate and the number of lanes
+  std::uint32_t window = 0;         // window of each lane that has none of its own
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_wanted = 0;  // 0: any
-  std::uint32_t epoch = 0;          // epoch of `lanes`, or of the last trees; 0: there were none yet
+  std::uint32_t epoch = 0;          // epoch of `lanes`, or of the last trees; 0: there were no trees yet
   std::vector<LaneTree> lanes;      // empty: the group is on the fallback
-  std::string reason;               // why it is on the fallback, or has fewer lanes than wanted
+  std::string reason;               // reason of the fallback, or of fewer lanes than wanted
   std::vector<FailedAggregator> failed;
   std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
   PacketSecurity packet_security = PacketSecurity::off;
-  std::string exchange_key{};            // the ranks', base64; empty: places have no secrets
-  std::string request_id{};              // id of the request that made the group; empty: it had none
-  std::string user{};                    // user of the ranks' processes, as they say; may be empty
-  std::uint32_t processes = 0;           // ranks for which the members speak; 0: for themselves alone
-  std::int64_t adopted_at = 0;           // when its record was taken in, seconds since 1970-01-01 UTC; 0: never
-  std::vector<UsedAggregator> before{};  // aggregators of the trees before, each once
-  PathRates rates{};                     // when the trees were planned
+  std::string exchange_key{};   // key of the ranks, base64; empty: places have no secrets
+  std::string request_id{};     // id of the request that made the group; empty: none
+  std::string user{};           // user of the ranks' processes, by their own word; may be empty
+  std::uint32_t processes = 0;  // ranks for which the members act; 0: for themselves alone
+  std::int64_t adopted_at = 0;  // time of its restoration from a record, seconds since 1970-01-01 UTC; 0: never
+  std::vector<UsedAggregator> before{};  // aggregators of the earlier trees, each once
+  PathRates rates{};                     // rates when the trees were planned
   std::uint64_t link_rate = 0;           // rate of the slowest member's link, in bits per second; 0: not known
-  bool lane_weights = false;             // its ranks deal segments by the lanes' weights
-  std::string owner{};                   // the tenant that asked for it; empty: the job token did
+  bool lane_weights = false;             // true: its ranks deal segments by the lanes' weights
+  std::string owner{};                   // tenant that asked for it; empty: a holder of the job token
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 
@@ -89,23 +89,24 @@ struct Snapshot {
   std::map<std::string, std::string> values;
 };
 
-/// A group that was given back, and until when that is remembered: seconds since 1970-01-01 UTC.
+/// A group that was given back, and the end of the time for which this is remembered, in seconds since 1970-01-01 UTC.
 struct EndedGroup {
   std::uint64_t id = 0;
   std::int64_t until = 0;
   friend auto operator<=>(const EndedGroup&, const EndedGroup&) = default;
 };
 
-/// One thread at a time, but for fence(). When a call succeeds, the change is on disk and survives SIGKILL and power
-/// loss; when it returns an error, nothing has changed: exhausted (no room), retry (another manager leads now, or the
-/// store cannot tell), io (the sentence says what to look at).
+/// One thread at a time, except for fence(). When a call succeeds, the change is on disk and survives SIGKILL and power
+/// loss; if it returns an error, nothing has changed. Errors: exhausted (no room), retry (another manager leads now, or
+/// the store does not know whether one leads), io (the sentence says where to look).
 class Store {
  public:
   virtual ~Store() = default;
-  /// The number of the leadership under which this store writes: above those of all earlier leaderships. Any thread.
+  /// The number of the leadership under which this store writes, which is above those of all earlier leaderships. Any
+  /// thread may call it.
   [[nodiscard]] virtual std::uint64_t fence() const = 0;
-  /// Gives this leadership a number above `seen`, which somebody has seen although the store did not give it out: the
-  /// store was brought back from a backup.
+  /// Gives this leadership a number above `seen`. A process has seen `seen` although this store did not give it out,
+  /// because the store was restored from a backup.
   [[nodiscard]] virtual Status raise_fence(std::uint64_t seen) = 0;
   [[nodiscard]] virtual Result<Snapshot> load() = 0;
   [[nodiscard]] virtual Status put(const AggregatorRecord& record) = 0;
@@ -118,20 +119,20 @@ class Store {
   [[nodiscard]] virtual Result<bool> has_ended(std::uint64_t id) = 0;
   /// Lists all groups that were given back and are remembered, by id.
   [[nodiscard]] virtual Result<std::vector<EndedGroup>> ended_groups() = 0;
-  /// Forgets groups that were to be remembered until a time before `now`.
+  /// Forgets groups whose time to be remembered ended before `now`.
   [[nodiscard]] virtual Status forget_ended(std::int64_t now) = 0;
 };
 
 struct SqliteSettings {
   std::string path;
-  std::uint64_t bytes_max = 0;             // the file's size limit; 0: none but the disk
-  std::uint32_t busy_milliseconds = 5000;  // how long to wait for another process that holds the database
-  /// The least fence. Milliseconds since 1970-01-01 UTC put it above that of a database that was lost.
+  std::uint64_t bytes_max = 0;             // limit of the file's size; 0: no limit but the disk
+  std::uint32_t busy_milliseconds = 5000;  // longest wait for another process that uses the database
+  /// The least fence. Milliseconds since 1970-01-01 UTC are above the fence of a database that was lost.
   std::uint64_t fence_min = 0;
 };
-/// Opens or makes the database, in WAL mode with full synchronisation, and brings its schema up to this version. Each
-/// opening is a leadership of its own: it raises the fence.
-/// Errc::io says what is wrong with the file: no permission, no database, made by a newer manager.
+/// Opens or makes the database, in WAL mode with full synchronisation, and updates its schema to this version. Each
+/// opening is a new leadership, and raises the fence. Errc::io names the problem of the file: no permission, no
+/// database, made by a newer manager.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite(const SqliteSettings& settings);
 
 }  // namespace tributary::manager

@@ -28,7 +28,7 @@ constexpr int kExhausted = 8;
 constexpr int kUnavailable = 14;
 constexpr int kUnauthenticated = 16;
 
-/// Says whether another endpoint, or the same one later, may answer well.
+/// True if another endpoint, or the same endpoint later, may succeed.
 bool is_passing(const service::HttpAnswer& answer, int code, std::string_view message) {
   if (code == kUnavailable || (answer.status == 503 && code == 0)) return true;
   for (const std::string_view text : {"request timed out", "leader changed", "no leader", "not leader", "stopped"}) {
@@ -45,7 +45,7 @@ Errc errc_of(int code, std::string_view message) {
   return Errc::io;
 }
 
-/// Returns the least key above all that begin with `prefix`.
+/// Returns the smallest key above all keys that begin with `prefix`.
 std::string end_of_prefix(std::string prefix) {
   while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xff) prefix.pop_back();
   if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
@@ -105,7 +105,7 @@ Result<json> EtcdClient::understand(const std::string& path, const service::Http
   json body = json::parse(answer.body, nullptr, false);
   const bool object = body.is_object();
   if (answer.status == 200 && object && !body.contains("error")) return body;
-  // A streaming call wraps its error once more.
+  // The error of a streaming call is nested one level deeper.
   const json& error = object && body.contains("error") && body["error"].is_object() ? body["error"] : body;
   const auto text = [&](const char* name) {
     return error.is_object() && error.contains(name) && error[name].is_string() ? error[name].get<std::string>() : "";
@@ -148,7 +148,7 @@ Result<json> EtcdClient::call(const std::string& path, const json& body, millise
   const auto deadline = Steady::now() + limit;
   Result<json> last = fail(Errc::unreachable, "etcd was not asked");
   bool logged_in_anew = false;
-  bool unsure = false;  // an attempt was not answered: it may still be made
+  bool unsure = false;  // an attempt was not answered: etcd may still make the change
   while (true) {
     for (std::size_t i = 0; i < urls_.size(); ++i) {
       const auto left = std::chrono::duration_cast<milliseconds>(deadline - Steady::now());
@@ -158,7 +158,7 @@ Result<json> EtcdClient::call(const std::string& path, const json& body, millise
         if (auto ok = log_in(attempt); !ok) last = std::unexpected(ok.error());
       }
       if (settings_.user.empty() || !login_.empty()) last = ask(path, text, attempt);
-      // Tokens of users end by and by, and with the member that gave them.
+      // A user's token ends after some time, and together with the member that gave it.
       if (!last && last.error().code == Errc::denied && !login_.empty() && !std::exchange(logged_in_anew, true)) {
         login_.clear();
         --i;

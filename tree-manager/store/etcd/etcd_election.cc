@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns the pair of a range that asks for one key; null without one.
+/// Returns the key-value pair in the answer to a range of one key; null if the key does not exist.
 json pair_in(const json& range) {
   if (!range.is_object() || !range.contains("kvs") || !range["kvs"].is_array() || range["kvs"].empty()) return nullptr;
   return range["kvs"][0];
@@ -55,7 +55,7 @@ Result<Term> EtcdElection::term_of(LeaseId lease, const json& leader, const json
   return term;
 }
 
-/// Reads the key back in the same transaction. So a call that is repeated after a lost answer finds that it has won.
+/// Reads the key in the same transaction. So a call that is repeated after a lost answer finds that it has won.
 Result<std::optional<Term>> EtcdElection::stand(LeaseId lease) {
   const std::string key = client_->key(kLeaderKey);
   const json put = {{"key", key}, {"value", to_base64_text(candidate_)}, {"lease", std::to_string(lease)}};

@@ -14,7 +14,7 @@ inline constexpr std::string_view kFenceBaseKey = "fence_base";
 /// One thread.
 class EtcdElection final : public Election {
  public:
-  /// `url`: where others reach this manager. Each candidate that ever lives has another `name`.
+  /// `url`: the URL of this manager for other managers. Each candidate must have a `name` that no other has ever had.
   [[nodiscard]] static Result<std::unique_ptr<EtcdElection>> create(const EtcdSettings& settings,
                                                                     const std::string& url, const std::string& name,
                                                                     std::chrono::milliseconds call_limit);
@@ -23,7 +23,7 @@ class EtcdElection final : public Election {
   [[nodiscard]] Result<bool> renew(LeaseId lease) override;
   void resign(LeaseId lease) override;
   [[nodiscard]] Result<std::optional<LeaderSeen>> look() override;
-  /// Ends the call in progress and all later ones. Any thread.
+  /// Ends the call in progress, and all later calls. Any thread may call it.
   void cancel() noexcept { client_->cancel(); }
 
  private:
@@ -32,7 +32,7 @@ class EtcdElection final : public Election {
   [[nodiscard]] Result<Term> term_of(LeaseId lease, const nlohmann::json& leader, const nlohmann::json& base) const;
 
   std::unique_ptr<EtcdClient> client_;
-  const std::string candidate_;  // the value of the leader's key: JSON
+  const std::string candidate_;  // value of the leader's key, as JSON
   const std::chrono::milliseconds call_limit_;
 };
 

@@ -21,10 +21,10 @@ namespace {
 
 using nlohmann::json;
 
-// etcd takes requests of 1.5 MiB unless it is told otherwise.
+// etcd takes requests of up to 1.5 MiB by default.
 constexpr std::size_t kPartBytes = 1U << 20;
 constexpr std::size_t kTextInOneKeyMax = 256U << 10;
-constexpr int kPageKeys = 256;  // with kTextInOneKeyMax: at most 64 MiB, and a third more in base64
+constexpr int kPageKeys = 256;  // with kTextInOneKeyMax at most 64 MiB, and a third more in base64
 constexpr int kPageParts = 32;
 constexpr std::size_t kRemovalsAtOnce = 64;  // etcd takes 128 operations in a transaction
 
@@ -160,7 +160,7 @@ class Keeper final : public EtcdStore {
     if (text.size() <= kTextInOneKeyMax) {
       return write(json::array({put_of(key, "=" + std::string(text)), removal_of_all(parts)}));
     }
-    // The parts come first, under a name of their own: until the key names them, the text before is whole.
+    // The parts are written first, under new names: until the key names them, the earlier text is complete.
     const std::string stamp = number_text(term_.revision) + "-" + number_text(term_.version);
     const std::string mine = parts + stamp + "/";
     std::uint64_t count = 0;
@@ -174,7 +174,7 @@ class Keeper final : public EtcdStore {
     return write(json::array({put_of(key, "*" + stamp + " " + std::to_string(count)), before, after}));
   }
 
-  /// Visits all keys that begin with `prefix`, in their order: the rest of each name, and the value.
+  /// Calls the visitor for all keys that begin with `prefix`, in their order, with the rest of each name and the value.
   template <class Visit>
   Status each(const std::string& prefix, int page, const Visit& visit, bool keys_only = false) {
     std::string from = client_->key(prefix);
@@ -226,7 +226,7 @@ class Keeper final : public EtcdStore {
                                    " with other parts than it names; restore etcd from a backup");
   }
 
-  /// Removes parts that no key names: their manager ended before it had written them all.
+  /// Removes parts that no key names: their manager ended before it had written all parts.
   Status remove_strays() {
     std::set<std::string> strays;
     const auto ok = each(
@@ -244,7 +244,7 @@ class Keeper final : public EtcdStore {
     return {};
   }
 
-  /// The transaction of one write: it also puts the leader's key anew, which counts its version up.
+  /// The transaction of one write. It also writes the leader's key, which raises the key's version.
   [[nodiscard]] json transaction_of(const json& operations) const {
     const std::string key = client_->key(kLeaderKey);
     json success = json::array(
@@ -260,8 +260,8 @@ class Keeper final : public EtcdStore {
             {"failure", json::array({{{"request_range", {{"key", key}}}}})}};
   }
 
-  /// The version of the leader's key, if it is this leadership's; else 0. Reads the answer of a transaction that did
-  /// not succeed.
+  /// Returns the version of the leader's key, if the key is this leadership's; else 0. Reads the answer to a
+  /// transaction that did not succeed.
   [[nodiscard]] std::uint64_t version_in(const json& answer) const {
     if (!answer.contains("responses") || answer["responses"].empty()) return 0;
     const json range = answer["responses"][0].value("response_range", json::object());
@@ -280,7 +280,7 @@ class Keeper final : public EtcdStore {
       lost_ = true;
       return fail(Errc::retry, "this manager leads no more: " + answer.error().message);
     }
-    // An attempt whose answer was lost has done the same before.
+    // An earlier attempt, whose answer was lost, has made the same change.
     if (!answer->value("succeeded", false) && version_in(*answer) != term_.version + 1) {
       lost_ = true;
       return over();
@@ -294,7 +294,7 @@ class Keeper final : public EtcdStore {
   Term term_;
   std::atomic<std::uint64_t> fence_;
   std::atomic<bool> lost_{false};
-  std::set<std::string> named_;  // where the parts of long texts are that load() has found
+  std::set<std::string> named_;  // places of the parts of long texts that load() has found
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
-// The manager's state in etcd, for as long as this manager leads. Every write is one transaction that etcd makes only
-// if the leader's key is still the one of this leadership. It also counts the key's version up, so a request that a
-// time-out has left somewhere on the way can do nothing later.
+// The manager's state in etcd, as long as this manager leads. Every write is one transaction that etcd makes only if
+// the leader's key is still that of this leadership. The transaction also raises the key's version, so a request that
+// timed out, and arrives late, has no effect.
 #include <memory>
 
 #include "tree-manager/store/election.h"
@@ -11,23 +11,23 @@
 namespace tributary::manager {
 
 struct EtcdStoreSettings {
-  /// How long a write may be repeated that etcd has not answered. Then nobody knows whether it was made, and the
-  /// leadership is over.
+  /// The time for which a write without an answer of etcd is repeated. After this time its outcome is not known, and
+  /// the leadership is over.
   std::chrono::milliseconds write_limit{3000};
   std::chrono::milliseconds read_limit{10'000};
-  std::uint64_t fence_base_min = 0;  // of the first leadership; milliseconds since 1970-01-01 UTC
+  std::uint64_t fence_base_min = 0;  // least base of the first leadership; milliseconds since 1970-01-01 UTC
 };
 
 class EtcdStore : public Store {
  public:
-  /// Returns true once etcd has refused a write because another leadership has begun, or did not say what became of
-  /// one: all later writes are refused. Any thread.
+  /// Returns true after etcd has refused a write because another leadership has begun, or has not answered a write: all
+  /// later writes are then refused. Any thread may call it.
   [[nodiscard]] virtual bool lost() const noexcept = 0;
-  /// Reads one short value; empty: there is none.
+  /// Reads one short value; empty if there is none.
   [[nodiscard]] virtual Result<std::string> value(const std::string& key) = 0;
 };
 
-/// Begins a leadership: sees to it that it has a fence.
+/// Begins a leadership: makes sure that it has a fence.
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> open_etcd(const EtcdSettings& etcd, const EtcdStoreSettings& settings,
                                                            const Term& term);
 
