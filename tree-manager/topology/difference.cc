@@ -13,7 +13,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// Lower end, upper end, interface. A dragonfly's links between equals are written either way round.
+/// Lower end, upper end, interface. A dragonfly's links between equal switches may be written in both orders.
 using Cable = std::tuple<std::string, std::string, std::string>;
 
 std::map<Cable, std::multiset<std::uint64_t>> cables_of(const Topology& topology) {
@@ -107,9 +107,9 @@ class Comparison {
     return all;
   }
 
-  /// Returns how many names are described otherwise.
+  /// Returns the number of names whose description differs.
   std::size_t compare_described(const std::string& kind, const Described& before, const Described& after) {
-    std::map<std::string, Names> removed, added;  // by description
+    std::map<std::string, Names> removed, added;  // key: description
     std::set<std::string> changed;
     for (const auto& [name, text] : before) {
       const auto other = after.find(name);
@@ -130,7 +130,7 @@ class Comparison {
 
   void compare_links() {
     const auto before = cables_of(before_), after = cables_of(after_);
-    std::map<std::string, std::pair<Names, Names>> changes;  // what differs: lower ends that lose it, that gain it
+    std::map<std::string, std::pair<Names, Names>> changes;  // key: difference; lower ends that lose it, that gain it
     const auto note = [&](const Cable& cable, const std::multiset<std::uint64_t>& rates, bool gained) {
       const auto& [from, to, interface] = cable;
       const std::string about =

@@ -1,5 +1,5 @@
 #pragma once
-// Compares two topologies as people read them: by names, not by the order in a file.
+// Compares two topologies by names, as people do, and not by the order in a file.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace tributary::manager {
 
-/// One line for each difference, in the form of diff: "- " for what only the first has, "+ " for what only the second
-/// has; a changed rate is both. Hosts and links are folded into ranges.
+/// Has one line for each difference, in the form of diff: "- " for parts of the first topology alone, "+ " for parts of
+/// the second alone; a changed rate has both lines. Hosts and links are folded into ranges.
 struct TopologyDifference {
   std::vector<std::string> lines;
   std::size_t hosts_removed = 0, hosts_added = 0;
-  std::size_t switches_changed = 0;  // removed, added, or with another level, rail or group
+  std::size_t switches_changed = 0;  // switches removed, added, or with another level, rail or group
   std::size_t links_removed = 0, links_added = 0, links_rerated = 0;
   std::size_t aggregators_changed = 0;
-  bool other_fabric = false;  // its kind, or a flat fabric's rate
+  bool other_fabric = false;  // true: the kind of fabric, or a flat fabric's rate, differs
 
   [[nodiscard]] bool none() const noexcept { return lines.empty(); }
-  /// "2 hosts added, 3 links with another rate", or "nothing changed".
+  /// Returns a text such as "2 hosts added, 3 links with another rate" or "nothing changed".
   [[nodiscard]] std::string summary() const;
 };
 

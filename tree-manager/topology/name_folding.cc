@@ -8,14 +8,14 @@
 namespace tributary::manager {
 namespace {
 
-constexpr std::size_t kDigitsMax = 9;  // more do not fit the numbers of a range
+constexpr std::size_t kDigitsMax = 9;  // longer numbers do not fit into those of a range
 constexpr std::uint64_t kRangeMax = 1U << 20;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// A name around its last number: "rack2-node017.ib" is "rack2-node", "017", ".ib".
+/// A name, divided at its last number: "rack2-node017.ib" is "rack2-node", "017", ".ib".
 struct Parts {
   std::string_view before, digits, after;
   std::uint64_t number = 0;
@@ -32,7 +32,7 @@ std::optional<Parts> parts_of(std::string_view name) {
   return parts;
 }
 
-/// Returns how a range that begins with `first` writes this number.
+/// Returns this number in the form that a range beginning with `first` gives it.
 std::string digits_of(std::uint64_t number, std::string_view first) {
   std::string digits = std::to_string(number);
   const bool padded = first.size() > 1 && first.front() == '0';
@@ -61,7 +61,7 @@ bool natural_less(std::string_view a, std::string_view b) {
     if (x != y) return x < y;
   }
   if (i < a.size() || k < b.size()) return k < b.size();
-  return a < b;  // they differ in leading zeros, or not at all
+  return a < b;  // they are equal, or differ in leading zeros
 }
 
 std::vector<std::string> fold_names(std::vector<std::string> names) {

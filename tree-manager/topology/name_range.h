@@ -8,8 +8,8 @@
 
 namespace tributary::manager {
 
-/// Returns one name, or all names of one bracketed range; a width given by leading zeros is kept. Names are 1 to 63
-/// bytes of letters, digits, '-', '_', '.' and ':'. Errc::bad_config says what is wrong.
+/// Returns one name, or all names of one bracketed range; leading zeros give the width of all numbers. Names are 1 to
+/// 63 bytes of letters, digits, '-', '_', '.' and ':'. Errc::bad_config names the mistake.
 [[nodiscard]] Result<std::vector<std::string>> expand_names(std::string_view text);
 [[nodiscard]] Status check_name(std::string_view name);
 

@@ -33,12 +33,12 @@ class NamedNodes {
     }
   }
 
-  /// Returns the names that a name or a range stands for; none, and notes an error, where it is neither.
+  /// Returns the names of a name or a range. If the text is neither, notes an error and returns none.
   [[nodiscard]] std::vector<std::string> expand(const YAML::Node& node, const std::string& path);
-  /// Returns false, and notes an error, for a name that is taken.
+  /// Returns false, and notes an error, for a name that exists already.
   bool define(const YAML::Node& at, const std::string& path, const std::string& name, Node what);
   [[nodiscard]] std::optional<Node> find(const std::string& name) const;
-  /// Reads a name, a range or a list of these, all of them defined.
+  /// Reads a name, a range or a list of both. All names must be defined.
   [[nodiscard]] std::vector<Node> known(const YAML::Node& node, const std::string& path);
 
  private:
@@ -46,14 +46,14 @@ class NamedNodes {
   std::unordered_map<std::string, Node> nodes_;
 };
 
-/// Numbers names in the order in which they are first met.
+/// Gives names numbers, in the order in which they first appear.
 class NameNumbers {
  public:
   explicit NameNumbers(std::vector<std::string>& names) : names_(names) {}
   [[nodiscard]] std::uint32_t number_of(const std::string& name);
 
  private:
-  std::vector<std::string>& names_;  // by number
+  std::vector<std::string>& names_;  // index: number
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 

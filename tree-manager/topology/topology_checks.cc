@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kNone = SIZE_MAX;
 
-/// Components of nodes that reach each other.
+/// The connected components of nodes.
 class Reach {
  public:
   explicit Reach(std::size_t nodes) : leader_(nodes) { std::iota(leader_.begin(), leader_.end(), std::size_t{0}); }
@@ -27,8 +27,8 @@ bool serves(const Topology& topology, std::size_t which, std::uint32_t rail) {
   return own == kUnnamed || own == rail;
 }
 
-/// Returns the switches that reach each other over those that serve the rail; outside a rail-optimised fabric, where no
-/// switch has a rail, over all. A host with one interface on several switches connects them.
+/// Returns the components of the switches that serve the rail. In a fabric that is not rail-optimised, no switch has a
+/// rail, and all switches count. A host with one interface on several switches connects them.
 Reach reach_of(const Topology& topology, std::uint32_t rail) {
   const std::size_t hosts = topology.hosts.size();
   Reach reach(topology.switches.size() + hosts);

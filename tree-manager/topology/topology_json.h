@@ -1,12 +1,12 @@
 #pragma once
-// Reads a topology as GET /v1/topology gives it.
+// Reads a topology in the form of GET /v1/topology.
 #include <nlohmann/json_fwd.hpp>
 
 #include "tree-manager/topology/topology.h"
 
 namespace tributary::manager {
 
-/// Reverses to_json(). Errc::corrupt says what is not as this version expects it.
+/// Reverses to_json(). Errc::corrupt names the part that this version does not expect.
 [[nodiscard]] Result<Topology> topology_from_json(const nlohmann::json& document);
 
 }  // namespace tributary::manager

@@ -13,7 +13,7 @@ namespace tributary::manager {
 namespace {
 
 constexpr std::size_t kLinksMax = 1U << 23;
-constexpr std::uint32_t kSpineLevel = 2;  // the spines of a dragonfly+
+constexpr std::uint32_t kSpineLevel = 2;  // level of the spines of a dragonfly+
 
 Result<FabricKind> parse_fabric(std::string_view text) {
   std::string accepted;
@@ -70,7 +70,7 @@ class Reader {
     nodes_.each(links, "links", [&](const YAML::Node& node, const std::string& path) { read_link(node, path); });
   }
 
-  /// Reads places from the outermost inwards. Each becomes a switch, and its uplink a link.
+  /// Reads places, the outer before the inner ones. Each place becomes a switch, and its uplink a link.
   void read_nested() {
     nodes_.each(root_.require("places", "the list of places, the outermost first, each with name, in and uplink"),
                 "places", [&](const YAML::Node& node, const std::string& path) { read_place(node, path); });
@@ -123,7 +123,8 @@ class Reader {
     return static_cast<std::uint32_t>(level);
   }
 
-  /// Returns the number of a name for each of `count` switches: one name for all, or a range with one name for each.
+  /// Returns the number of a name for each of `count` switches. The document has one name for all switches, or a range
+  /// with one name for each.
   std::vector<std::uint32_t> numbers(const YAML::Node& node, const std::string& path, NameNumbers& known,
                                      std::size_t count) {
     std::vector<std::uint32_t> found(count, kUnnamed);
@@ -182,7 +183,7 @@ class Reader {
     out_.links.push_back({a.kind, a.index, b.index, rate, interface});
   }
 
-  /// Says why the fabric has no link between two such switches; empty: it may.
+  /// Returns the reason why the fabric must not have a link between two such switches; empty if it may.
   [[nodiscard]] std::string why_no_link(Node a, Node b) const {
     const SwitchNode& one = out_.switches[a.index];
     const SwitchNode& other = out_.switches[b.index];
@@ -231,7 +232,7 @@ class Reader {
     }
   }
 
-  /// A place's level is one above the highest place in it. Places come after those that they are in.
+  /// The level of a place is one above the highest place in it. Outer places come before the places in them.
   void set_levels() {
     for (std::size_t i = out_.links.size(); i-- > 0;) {
       const Link& link = out_.links[i];

@@ -7,7 +7,7 @@
 
 namespace tributary::manager {
 
-/// Reads a whole document, and checks it. Throws YAML::Exception where yaml-cpp does.
+/// Reads a whole document, and checks it. Throws YAML::Exception if yaml-cpp throws it.
 [[nodiscard]] Result<Topology> read_topology(const YAML::Node& root, const std::string& file);
 
 }  // namespace tributary::manager

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kListNamesOnALine = 8;
 
-/// Returns the name as YAML reads it as text, whatever it looks like.
+/// Returns the name in a form that YAML reads as text, even if the name looks like a number.
 std::string quoted(const std::string& name) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
@@ -59,7 +59,7 @@ class YamlWriter {
  private:
   static std::string rate(std::uint64_t bits_per_second) { return service::rate_text(bits_per_second); }
 
-  /// Folds names that stand in natural order. Others keep their order, because a manager may rely on it.
+  /// Folds names that are in natural order. Other names keep their order, because a manager may rely on it.
   static std::vector<std::string> in_order(const std::vector<std::string>& names) {
     return std::ranges::is_sorted(names, natural_less) ? fold_names(names) : names;
   }
@@ -88,20 +88,21 @@ class YamlWriter {
     return link.from_kind == Link::End::host ? topology_.hosts[link.from] : topology_.switches[link.from].name;
   }
 
-  /// Joins links with one rate and upper end, then those with the same lower ends. They stand in the switches' order.
+  /// Joins links with the same rate and upper end, then links with the same lower ends. The result is in the switches'
+  /// order.
   void write_links() {
-    using Kind = std::tuple<Link::End, std::uint64_t, std::uint32_t>;  // besides the ends: rate and interface
+    using Kind = std::tuple<Link::End, std::uint64_t, std::uint32_t>;  // end, rate and interface
     std::map<std::pair<Kind, std::uint32_t>, std::vector<std::string>> below;
     for (const Link& link : topology_.links) {
       below[{{link.from_kind, link.rate_bits_per_second, link.interface}, link.to}].push_back(from_name(link));
     }
-    using Uppers = std::pair<std::uint32_t, std::vector<std::string>>;  // the first one's number, all names
+    using Uppers = std::pair<std::uint32_t, std::vector<std::string>>;  // number of the first one, and all names
     std::map<std::pair<Kind, std::vector<std::string>>, Uppers> lines;
     std::vector<const decltype(lines)::value_type*> order;
     for (auto& [upper, names] : below) {
       std::ranges::sort(names);
       const bool repeated = std::ranges::adjacent_find(names) != names.end();
-      if (repeated) {  // several links between the same two: a list of names would join them
+      if (repeated) {  // several links between the same two nodes: a list of names would join them
         for (const std::string& name : names) write_link(upper.first, {name}, {topology_.switches[upper.second].name});
         continue;
       }

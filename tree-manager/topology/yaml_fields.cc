@@ -11,7 +11,7 @@
 namespace tributary::manager {
 namespace {
 
-constexpr std::size_t kTextBytesMax = std::size_t{256} << 20;  // a topology names every host and link
+constexpr std::size_t kTextBytesMax = std::size_t{256} << 20;  // large, because a topology names every host and link
 
 }  // namespace
 

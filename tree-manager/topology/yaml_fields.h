@@ -1,6 +1,6 @@
 #pragma once
-// Reads YAML. An error names file, line, key and what is accepted. The reader keeps the first mistake and goes on with
-// defaults, so that code can list a schema's fields one after the other.
+// Reads YAML. An error names file, line, key and the accepted values. The reader keeps the first mistake and goes on
+// with defaults, so that code can list a schema's fields one after the other.
 #include <yaml-cpp/yaml.h>
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace tributary::manager {
 class YamlErrors {
  public:
   explicit YamlErrors(std::string file) : file_(std::move(file)) {}
-  /// `path` as in "links[3].rate".
+  /// `path` has the form "links[3].rate".
   void add(const YAML::Node& at, const std::string& path, const std::string& why);
   [[nodiscard]] bool any() const noexcept { return first_.has_value(); }
   [[nodiscard]] Status status() const;
@@ -27,7 +27,7 @@ class YamlErrors {
   std::optional<Error> first_;
 };
 
-/// Returns a file's whole text. `what` names the file in errors; Errc::bad_config says what to check.
+/// Returns a file's whole text. `what` names the file in errors; Errc::bad_config has advice.
 [[nodiscard]] Result<std::string> read_text_file(const std::string& path, std::string_view what);
 
 /// The fields of one mapping. Call finish() after the last field: it notes every other key as unknown.
@@ -37,10 +37,10 @@ class YamlMap {
 
   /// Returns the value, or an undefined node. Marks the key as known.
   [[nodiscard]] YAML::Node take(std::string_view key);
-  /// Does as take(), and notes a missing key as an error that says `what` belongs there.
+  /// Does the same as take(), and notes a missing key as an error; `what` names the expected value.
   [[nodiscard]] YAML::Node require(std::string_view key, std::string_view what);
   [[nodiscard]] std::string text(std::string_view key, std::string_view what);
-  /// Reads the value by `parse`, as one of units.h; returns `fallback` when the key is absent.
+  /// Reads the value by `parse`, such as a function of units.h; returns `fallback` if the key is absent.
   template <class T>
   [[nodiscard]] T parsed(std::string_view key, T fallback, const std::function<Result<T>(std::string_view)>& parse);
   void finish();
@@ -55,9 +55,9 @@ class YamlMap {
   std::vector<std::string> known_;
 };
 
-/// Returns the text of a scalar; nullopt, and notes an error, for anything else.
+/// Returns the text of a scalar. For any other node, notes an error and returns nullopt.
 [[nodiscard]] std::optional<std::string> scalar(const YAML::Node& node, const std::string& path, YamlErrors& errors);
-/// Reads a whole number from low to high.
+/// Reads a whole number between low and high.
 [[nodiscard]] Result<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t low, std::uint64_t high);
 
 template <class T>

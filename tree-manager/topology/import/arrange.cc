@@ -170,8 +170,8 @@ class Arranger {
     warn(count, what + ": " + list + (more == 0 ? "" : ", ..."));
   }
 
-  /// Gives each link between switches without a rate what the hosts below its lower end can send, divided by the number
-  /// of that end's ways up.
+  /// Gives a rate to each link between switches that has none: the rate at which the hosts below its lower end can
+  /// send, divided by the number of this end's links up.
   void widen_uplinks() {
     std::vector<std::uint64_t> below(found_.nodes.size(), 0);
     std::vector<std::uint32_t> ways(found_.nodes.size(), 0);
@@ -237,7 +237,7 @@ class Arranger {
                              [](const Link& it) { return std::tuple(it.from_kind, it.from, it.to); });
   }
 
-  /// Returns a name for each node, unlike all others.
+  /// Returns a unique name for each node.
   std::vector<std::string> name(const std::vector<std::uint32_t>& order) {
     std::vector<std::string> names(found_.nodes.size());
     std::unordered_map<std::string, std::uint32_t> uses;

@@ -13,7 +13,7 @@ constexpr std::size_t kSkippedShown = 3;
 constexpr std::size_t kExcerptBytesMax = 60;
 constexpr std::string_view kBlanks = " \t\v\f";
 
-/// Returns the beginning of a line, safe for a terminal.
+/// Returns the beginning of a line, without characters that control a terminal.
 std::string excerpt(std::string_view text) {
   std::string shown(text.substr(0, kExcerptBytesMax));
   std::ranges::replace_if(shown, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, ' ');
@@ -81,7 +81,7 @@ void ImportNotes::report(std::vector<std::string>& warnings) const {
 }
 
 std::string accepted_name(std::string_view name) {
-  constexpr std::size_t kReserve = 8;  // for what makes it distinct
+  constexpr std::size_t kReserve = 8;  // bytes for the ending that makes it distinct
   std::string result;
   for (const char c : name.substr(0, kNameBytesMax - kReserve)) {
     const bool good =

@@ -1,6 +1,6 @@
 #pragma once
-// The fabric as a program of the cluster has told it: nodes and the cables between them, before they have levels. Every
-// importer makes one; arrange.h turns it into a Topology.
+// The fabric as a program of the cluster has described it: nodes and the cables between them, before they have levels.
+// Every importer makes one; arrange.h turns it into a Topology.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,10 +16,10 @@ inline constexpr std::size_t kFoundLinksMax = 1U << 22;
 inline constexpr std::uint32_t kNoInterface = UINT32_MAX;
 
 struct FoundNode {
-  std::string name;      // as its source writes it
-  std::string distinct;  // takes part in the name where two nodes have the same name, as the end of a GUID; or empty
+  std::string name;      // name in the source
+  std::string distinct;  // part that distinguishes nodes of the same name, such as the end of a GUID; or empty
   bool is_switch = false;
-  std::uint32_t level = 0;  // 0: arrange() works it out
+  std::uint32_t level = 0;  // 0: arrange() computes it
 };
 
 /// One cable. A rate of 0 bits per second is not known.
@@ -27,16 +27,16 @@ struct FoundLink {
   std::uint32_t a = 0;  // index into nodes
   std::uint32_t b = 0;
   std::uint64_t rate_bits_per_second = 0;
-  std::uint32_t interface = kNoInterface;  // of the host at one end: index into interfaces
+  std::uint32_t interface = kNoInterface;  // interface of the host at one end: index into interfaces
 };
 
 struct FoundFabric {
-  bool flat = false;             // the source says that no switch matters
+  bool flat = false;             // true: the source says that switches do not matter
   bool links_are_cables = true;  // false: a link between two switches stands for any number of cables
   std::vector<FoundNode> nodes;
   std::vector<FoundLink> links;
-  std::vector<std::string> interfaces;  // each name once; interfaces of one host are no bond
-  std::vector<std::string> warnings;    // what the importer left out, in whole sentences
+  std::vector<std::string> interfaces;  // each name once; the interfaces of one host do not form a bond
+  std::vector<std::string> warnings;    // whole sentences about parts that the importer left out
 };
 
 /// Finds nodes by a key that its source never uses twice. Errc::exhausted: too many nodes or links.
@@ -56,15 +56,15 @@ class NodeTable {
   std::unordered_map<std::string, std::uint32_t> interfaces_;
 };
 
-/// Collects the mistakes of one text as "FILE:LINE: sentence", and the lines that it skips. Both are bounded: a wrong
-/// file must not fill the terminal.
+/// Collects the mistakes of one text as "FILE:LINE: sentence", and its skipped lines. The number of both is bounded: a
+/// wrong file must not fill the terminal.
 class ImportNotes {
  public:
   explicit ImportNotes(std::string file) : file_(std::move(file)) {}
   void wrong(std::size_t line, std::string_view why);
   void skipped(std::size_t line, std::string_view text);
   [[nodiscard]] bool any_wrong() const noexcept { return wrong_count_ != 0; }
-  /// Errc::bad_config with the mistakes, one a line.
+  /// Returns Errc::bad_config with the mistakes, each on its own line.
   [[nodiscard]] Status status() const;
   /// Adds a sentence about the skipped lines, if there are any.
   void report(std::vector<std::string>& warnings) const;
@@ -77,13 +77,14 @@ class ImportNotes {
   std::string skipped_;
 };
 
-/// Returns the name with '-' in place of what no name may have, and short enough for an ending that makes it distinct.
+/// Returns the name with '-' in place of characters that a name must not have, and short enough for an ending that
+/// makes it distinct.
 [[nodiscard]] std::string accepted_name(std::string_view name);
-/// Cuts the first line off `text`, without its line feed and carriage return.
+/// Removes the first line from `text`, and returns it without line feed and carriage return.
 [[nodiscard]] std::string_view next_line(std::string_view& text);
 /// Returns `text` without spaces and tabs at its ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
-/// Cuts the first word off `text`, and the spaces and tabs before it; empty at the end.
+/// Removes the first word from `text`, with the spaces and tabs before it, and returns it; empty at the end.
 [[nodiscard]] std::string_view next_word(std::string_view& text);
 
 }  // namespace tributary::manager

@@ -19,7 +19,7 @@ constexpr std::array kSpeeds = {
     Speed{"HDR", 50'000'000'000},   Speed{"NDR", 100'000'000'000}, Speed{"XDR", 200'000'000'000},
 };
 constexpr std::array kWidths = {1U, 2U, 4U, 8U, 12U};
-/// Words of descriptions that the makers of chips write, not the owners of hosts and switches.
+/// Words in descriptions that come from the makers of chips, not from the owners of hosts and switches.
 constexpr std::array<std::string_view, 6> kChipWords = {"Mellanox",    "ConnectX", "InfiniScale",
                                                         "Infiniscale", "SwitchX",  "Quantum"};
 

@@ -10,7 +10,7 @@
 namespace tributary::manager {
 namespace {
 
-constexpr std::size_t kDistinctDigits = 6;  // of a GUID, where two switches have one name
+constexpr std::size_t kDistinctDigits = 6;  // digits of a GUID, used if two switches have the same name
 
 enum class IbKind : std::uint8_t { adapter, fabric_switch, router };
 
@@ -27,7 +27,8 @@ struct IbEnd {
   std::uint32_t port = 0;
 };
 
-/// Cuts what stands between `open` and `close` off the beginning of `text`; nothing if it does not begin with `open`.
+/// Removes the part between `open` and `close` from the beginning of `text`, and returns it; nothing if the text does
+/// not begin with `open`.
 std::optional<std::string_view> enclosed(std::string_view& text, char open, char close) {
   if (!text.starts_with(open)) return std::nullopt;
   const std::size_t end = text.find(close, 1);
@@ -107,8 +108,8 @@ class IbReader {
     note_link({*here_, *port}, {std::string(*far), *far_port}, last_rate(rate_text));
   }
 
-  /// Reads `17  1 0x0000000000100017 4x SDR - SW 7 13 0x0000000000200004 ( 'node-012' - 'ib-leaf-3' )`. A port without
-  /// a cable has the name of its node alone.
+  /// Reads `17 1 0x0000000000100017 4x SDR - SW 7 13 0x0000000000200004 ( 'node-012' - 'ib-leaf-3' )`. The line of a
+  /// port without a cable has only its own node's name.
   void read_listed_port(IbKind kind, std::string_view rest) {
     const auto near = listed_end(rest);
     const std::string_view width = next_word(rest);
@@ -149,7 +150,7 @@ class IbReader {
     return number ? service::parse_number<std::uint32_t>(*number) : std::nullopt;
   }
 
-  /// Returns the rate that stands last in the line: names may look like anything.
+  /// Returns the rate at the end of the line. Names before it may contain any text.
   static std::uint64_t last_rate(std::string_view line) {
     while (!line.empty()) {
       line = trimmed(line);
@@ -188,7 +189,7 @@ class IbReader {
     if (left_out_.size() < kFoundNodesMax && left_out_.insert(id).second) ++count;
   }
 
-  /// Both ends of a cable tell of it.
+  /// Both ends of a cable describe it.
   void note_link(const IbEnd& a, const IbEnd& b, std::uint64_t rate) {
     const std::string one = a.id + "/" + std::to_string(a.port), other = b.id + "/" + std::to_string(b.port);
     if (!told_.insert(one < other ? one + " " + other : other + " " + one).second) return;
@@ -198,7 +199,7 @@ class IbReader {
     cables_.push_back({a.id, b.id, rate});
   }
 
-  /// Joins the nodes, once all of them are known.
+  /// Joins the nodes when all of them are known.
   void join() {
     for (const Cable& cable : cables_) {
       if (left_out_.contains(cable.a) || left_out_.contains(cable.b)) continue;

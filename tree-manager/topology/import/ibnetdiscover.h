@@ -1,5 +1,5 @@
 #pragma once
-// Reads what ibnetdiscover prints: the description of all nodes (the default form), or the list of ports (-p).
+// Reads the output of ibnetdiscover: the description of all nodes (the default form), or the list of ports (-p).
 #include <string>
 #include <string_view>
 
@@ -7,10 +7,10 @@
 
 namespace tributary::manager {
 
-/// Errc::bad_config names `file` and the lines that are wrong. Adapters of one host become one host. Routers, and
-/// switches' own aggregation nodes, are left out.
+/// Errc::bad_config names `file` and the wrong lines. The adapters of a host become one host. Routers, and switches'
+/// own aggregation nodes, are left out.
 [[nodiscard]] Result<FoundFabric> read_ibnetdiscover(std::string_view text, const std::string& file);
-/// Tells this format from the others by its first lines.
+/// Recognizes this format by its first lines.
 [[nodiscard]] bool looks_like_ibnetdiscover(std::string_view text);
 
 }  // namespace tributary::manager

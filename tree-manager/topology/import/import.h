@@ -1,5 +1,5 @@
 #pragma once
-// Turns the texts of other programs into a topology: tells the format, reads it, arranges what was found.
+// Turns the texts of other programs into a topology: recognizes the format, reads it, and arranges the found fabric.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ namespace tributary::manager {
 enum class ImportFormat : std::uint8_t { ibnetdiscover, slurm_conf, slurm_yaml, lldp };
 inline constexpr ImportFormat kImportFormats[] = {ImportFormat::ibnetdiscover, ImportFormat::slurm_conf,
                                                   ImportFormat::slurm_yaml, ImportFormat::lldp};
-/// "ibnetdiscover", "topology.conf", "topology.yaml", "lldp".
+/// The names are "ibnetdiscover", "topology.conf", "topology.yaml" and "lldp".
 [[nodiscard]] std::string_view to_string(ImportFormat format) noexcept;
 [[nodiscard]] std::optional<ImportFormat> import_format_of(std::string_view text);
 
@@ -22,14 +22,15 @@ inline constexpr std::size_t kImportTextBytesMax = std::size_t{256} << 20;
 inline constexpr std::size_t kImportFilesMax = 1U << 16;
 
 struct ImportOptions {
-  std::optional<ImportFormat> format;  // none: the text tells
+  std::optional<ImportFormat> format;  // empty: recognized from the text
   ImportRates rates;
-  std::string slurm_topology;  // of topology.yaml; empty: the default one
-  ReadIncluded included;       // of topology.conf; empty: an Include is a mistake
+  std::string slurm_topology;  // name of a topology in topology.yaml; empty: the default one
+  ReadIncluded included;       // reads files that topology.conf includes; empty: an Include is a mistake
   LldpOptions lldp;
 };
 
-/// Reads one text, or with lldp those of many machines. Errc::bad_config names every mistake with its file and line.
+/// Reads one text, or with lldp the texts of many machines. Errc::bad_config names every mistake with its file and
+/// line.
 [[nodiscard]] Result<Imported> import_topology(const std::vector<LldpText>& texts, const ImportOptions& options);
 
 }  // namespace tributary::manager

@@ -17,13 +17,13 @@ using nlohmann::json;
 
 constexpr int kDepthMax = 16;
 
-/// A neighbour, or the machine itself, by its own words.
+/// A neighbour, or the machine itself, as it describes itself.
 struct Machine {
-  std::string name;  // that of its system, else its chassis' identity
+  std::string name;  // the system's name, else the identity of its chassis
   bool forwards = false;
 };
 
-/// Cuts the first JSON value off a text with several, which stand one after the other.
+/// Removes the first JSON value from a text with several values, and returns it.
 std::string_view next_document(std::string_view& text) {
   std::size_t depth = 0;
   bool quoted = false;
@@ -47,8 +47,9 @@ std::string_view next_document(std::string_view& text) {
   return std::exchange(text, {});
 }
 
-/// Form json0 wraps every value in a list: this is the value, or the first of the list. A null if there is none.
-const json& unwrapped(json&&) = delete;  // the value must outlive what is returned
+/// Form json0 wraps every value in a list: this function returns the value, or the first value of the list, or null if
+/// there is none.
+const json& unwrapped(json&&) = delete;  // the value must outlive the result
 const json& unwrapped(const json& value) {
   static const json kNull;
   if (!value.is_array()) return value;
@@ -63,7 +64,7 @@ const json& member(const json& object, const char* name) {
   return found == inner.end() ? kNull : *found;
 }
 
-/// Reads "x", {"value": "x"} and [{"value": "x"}].
+/// Reads a text in any of these forms: "x", {"value": "x"} and [{"value": "x"}].
 std::string value_of(const json& from) {
   const json& inner = unwrapped(from);
   if (inner.is_string()) return inner.get<std::string>();
@@ -71,7 +72,7 @@ std::string value_of(const json& from) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-/// Calls visit(json) for each entry of a list, or for the one value that stands in place of a list.
+/// Calls visit(json) for each entry of a list, or for a single value in place of a list.
 template <class Visit>
 void each(const json& list, const Visit& visit) {
   if (list.is_array()) {
@@ -168,7 +169,7 @@ class LldpReader {
     Status ok;
     each(member(lldp, "interface"), [&](const json& one) {
       if (!ok || !one.is_object()) return;
-      if (one.contains("via")) {  // json0
+      if (one.contains("via")) {  // form json0
         ok = read_neighbour(machine, value_of(member(one, "name")), one);
         return;
       }
@@ -206,8 +207,8 @@ class LldpReader {
     return index;
   }
 
-  /// Where both ends of cables tell of them, those of the end that tells of more count, at the higher rate that either
-  /// of the two tells.
+  /// If both ends describe the cables between them, the end that describes more cables counts, with the higher of the
+  /// two rates.
   Status join() {
     find_silent_switches();
     for (auto& [ends, cables] : told_) {
@@ -229,7 +230,8 @@ class LldpReader {
     return {};
   }
 
-  /// A machine that nobody tells of, and that tells of a host, is a switch: hosts are not cabled to hosts.
+  /// A machine that no other machine describes, and that has a host as its neighbour, is a switch: hosts are not cabled
+  /// to hosts.
   void find_silent_switches() {
     for (const auto& [ends, cables] : told_) {
       FoundNode& teller = fabric_.nodes[ends.first];
@@ -238,7 +240,7 @@ class LldpReader {
     }
   }
 
-  /// A neighbour as one of its two ends tells of it.
+  /// The cables between two machines, as one of them describes them.
   struct Cable {
     std::uint64_t rate = 0;
     std::string near_port, far_port;
@@ -246,10 +248,10 @@ class LldpReader {
 
   FoundFabric fabric_;
   NodeTable table_;
-  std::unordered_set<std::uint32_t> described_;  // nodes that have told of themselves
+  std::unordered_set<std::uint32_t> described_;  // nodes that have described themselves
   const std::unordered_set<std::string> hosts_;
   const bool rails_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Cable>> told_;  // the teller first
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Cable>> told_;  // key: describer, then neighbour
   std::size_t cables_ = 0;
   std::size_t others_ = 0;
 };

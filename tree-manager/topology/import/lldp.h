@@ -1,5 +1,6 @@
 #pragma once
-// Reads what lldpcli prints of a host's or switch's neighbours, as JSON in either of its two forms (json, json0).
+// Reads the output of lldpcli about the neighbours of a host or switch, as JSON in either of its two forms (json,
+// json0).
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace tributary::manager {
 
-/// The answers of one machine. `lldpcli -f json show neighbors details` does not say whose neighbours they are: the text
-/// may hold `show chassis` before them, else `machine` names it.
+/// The answers of one machine. `lldpcli -f json show neighbors details` does not name the machine itself: the text may
+/// have the answer to `show chassis` before it; otherwise `machine` is the name.
 struct LldpText {
   std::string file;
   std::string machine;
@@ -17,12 +18,12 @@ struct LldpText {
 };
 
 struct LldpOptions {
-  std::vector<std::string> hosts;  // these are hosts, even if they forward
-  bool rails = false;              // the ports of a host are interfaces of their own, no bond
+  std::vector<std::string> hosts;  // machines that are hosts, even if they forward
+  bool rails = false;              // true: each port of a host is an interface of its own; false: they form a bond
 };
 
-/// Joins the answers of several machines; both ends of a cable may tell of it. A machine that forwards (as a bridge or
-/// router) is a switch, unless the options call it a host. Errc::bad_config names the file that is wrong.
+/// Joins the answers of several machines; both ends of a cable may describe it. A machine that forwards (a bridge or
+/// router) is a switch, unless the options name it as a host. Errc::bad_config names the wrong file.
 [[nodiscard]] Result<FoundFabric> read_lldp(const std::vector<LldpText>& texts, const LldpOptions& options);
 [[nodiscard]] bool looks_like_lldp(std::string_view text);
 

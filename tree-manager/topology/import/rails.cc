@@ -10,7 +10,7 @@
 namespace tributary::manager {
 namespace {
 
-/// Gives the links the accepted forms of their interfaces' names. Two names may become one.
+/// Changes the interfaces' names of the links to accepted names. Two names may become equal.
 void set_names(const std::vector<std::string>& names, Topology& topology) {
   static_assert(kNoInterface == kUnnamed);
   std::vector<std::uint32_t> numbers;
@@ -42,7 +42,7 @@ Topology without_interfaces(Topology topology) {
   return topology;
 }
 
-/// True if every switch of level 1 has hosts' links, all of one interface's name.
+/// True if every switch of level 1 has links of hosts, all with the same interface's name.
 bool are_rails(const Topology& topology) {
   std::vector<std::uint32_t> rail(topology.switches.size(), kUnnamed);
   for (const Link& link : topology.links) {
@@ -74,7 +74,7 @@ void sort_by_rail(Topology& topology) {
   }
 }
 
-/// Sorts the rails, and the switches of level 1 by them: lane i of a group goes by rail i.
+/// Sorts the rails, and sorts the switches of level 1 by their rails: lane i of a group uses rail i.
 Topology with_rails(Topology topology) {
   topology.fabric = FabricKind::rail_optimised;
   std::vector<std::uint32_t> order(topology.interfaces.size());

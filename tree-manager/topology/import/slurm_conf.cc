@@ -21,7 +21,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Cuts `text` at a '#' without a backslash before it.
+/// Removes the part of `text` from a '#' without a backslash before it.
 std::string_view without_comment(std::string_view text) {
   for (std::size_t i = text.find('#'); i != std::string_view::npos; i = text.find('#', i + 1)) {
     if (i == 0 || text[i - 1] != '\\') return text.substr(0, i);
@@ -34,7 +34,7 @@ struct Pair {
   std::string_view value;
 };
 
-/// Cuts the first `Key=value` or `Key="a value"` off; nothing if the text does not begin with one.
+/// Removes the first `Key=value` or `Key="a value"`, and returns it; nothing if the text does not begin with one.
 std::optional<Pair> next_pair(std::string_view& text) {
   text = trimmed(text);
   const std::size_t equals = text.find('=');
@@ -115,7 +115,7 @@ class ConfReader {
     tree_.switches.push_back(std::move(made));
   }
 
-  /// Returns false for a mistake.
+  /// Returns false after a mistake.
   bool take(const Pair& pair, SlurmSwitch& made, bool& block) {
     const std::size_t left = kFoundLinksMax - std::min(kFoundLinksMax, tree_.children);
     Status ok;

@@ -8,11 +8,11 @@
 
 namespace tributary::manager {
 
-/// Gives the text of a file that the configuration includes.
+/// Returns the text of a file that the configuration includes.
 using ReadIncluded = std::function<Result<std::string>(const std::string& name)>;
 
-/// Keys are read without regard to case; a line that ends in '\' goes on in the next one; '#' begins a comment.
-/// Errc::bad_config names `file` and the lines that are wrong.
+/// The case of keys does not matter; a line that ends in '\' continues on the next line; '#' begins a comment.
+/// Errc::bad_config names `file` and the wrong lines.
 [[nodiscard]] Result<FoundFabric> read_slurm_conf(std::string_view text, const std::string& file,
                                                   const ReadIncluded& included);
 [[nodiscard]] bool looks_like_slurm_conf(std::string_view text);

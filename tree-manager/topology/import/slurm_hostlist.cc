@@ -15,7 +15,7 @@ std::unexpected<Error> bad(std::string_view text, std::string_view why) {
   return fail(Errc::bad_config, "'" + std::string(text.substr(0, kQuotedBytesMax)) + "' " + std::string(why));
 }
 
-/// Cuts the first name with its brackets off: commas within brackets belong to it.
+/// Removes the first name with its brackets, and returns it: commas within brackets belong to the name.
 std::string_view next_entry(std::string_view& text) {
   std::size_t depth = 0;
   std::size_t end = 0;
@@ -29,7 +29,7 @@ std::string_view next_entry(std::string_view& text) {
   return entry;
 }
 
-/// Adds the numbers of "0-3" or "12", each with its leading zeros.
+/// Adds the numbers of a range such as "0-3" or "12", each with its leading zeros.
 Status add_numbers(std::string_view part, std::size_t names_max, std::vector<std::string>& numbers) {
   const std::size_t dash = part.find('-');
   const std::string_view low_text = part.substr(0, dash);

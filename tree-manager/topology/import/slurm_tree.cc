@@ -32,7 +32,7 @@ class Joiner {
   }
 
  private:
-  /// Returns 1 for a switch without switches below it. Depth is that of the call: it bounds the recursion.
+  /// Returns 1 for a switch without switches below it. `depth` is the depth of the call, which bounds the recursion.
   std::uint32_t level_of(std::uint32_t index, std::uint32_t depth) {
     const SlurmSwitch& it = tree_.switches[index];
     if (levels_[index] != 0) return levels_[index];

@@ -17,7 +17,7 @@ std::size_t line_of(const YAML::Node& node) {
   return node.IsDefined() && node.Mark().line >= 0 ? static_cast<std::size_t>(node.Mark().line) + 1 : 1;
 }
 
-/// Returns an undefined node for an absent key.
+/// Returns the value, or an undefined node for an absent key.
 YAML::Node member(const YAML::Node& map, std::string_view key) {
   if (map.IsMap()) {
     for (const auto& entry : map) {
@@ -107,7 +107,7 @@ class SlurmYamlReader {
     tree_.switches.push_back(std::move(made));
   }
 
-  /// Takes a host list, or a list of them.
+  /// Takes a host list, or a list of host lists.
   void add_names(const YAML::Node& node, std::vector<std::string>& names) {
     if (!node.IsDefined() || node.IsNull()) return;
     if (node.IsSequence()) {

@@ -33,13 +33,13 @@ class Levels {
   }
 
  private:
-  /// How much better off the switch is above its neighbours of level 1 than beside them. Not positive: it stays.
+  /// The gain if the switch moves above its neighbours of level 1. If it is not positive, the switch stays.
   [[nodiscard]] std::int64_t gain(std::uint32_t i) const {
     return static_cast<std::int64_t>(equals_[i]) - static_cast<std::int64_t>(hosts_[i]);
   }
 
-  /// Takes the switches of level 1 that have the most neighbours there off it, one after the other. Returns false if
-  /// more than half of them would go: the fabric is no tree.
+  /// Moves the switches with the most neighbours on level 1 off this level, one after the other. Returns false if more
+  /// than half of them would move: the fabric is no tree.
   bool lift() {
     std::priority_queue<std::pair<std::int64_t, std::uint32_t>> queue;
     std::size_t edge = 0;
@@ -53,7 +53,7 @@ class Levels {
     while (!queue.empty()) {
       const auto [was, i] = queue.top();
       queue.pop();
-      if (nodes_[i].level != 1 || was != gain(i)) continue;  // a newer entry, if any, says what holds now
+      if (nodes_[i].level != 1 || was != gain(i)) continue;  // outdated: a newer entry, if any, is right
       nodes_[i].level = 0;
       ++lifted;
       for (const std::uint32_t n : neighbours_[i]) {
@@ -66,7 +66,7 @@ class Levels {
     return lifted * 2 <= edge;
   }
 
-  /// Gives each other switch one level more than the lowest neighbour that leads to level 1.
+  /// Puts each other switch one level above its lowest neighbour that leads to level 1.
   void spread() {
     std::queue<std::uint32_t> next;
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -84,8 +84,8 @@ class Levels {
   }
 
   std::vector<FoundNode>& nodes_;
-  std::vector<std::uint32_t> hosts_;   // of each switch
-  std::vector<std::uint32_t> equals_;  // neighbours on level 1, of each switch there
+  std::vector<std::uint32_t> hosts_;   // index: switch; number of its hosts
+  std::vector<std::uint32_t> equals_;  // index: switch of level 1; number of its neighbours there
   std::vector<std::vector<std::uint32_t>> neighbours_;
 };
 
