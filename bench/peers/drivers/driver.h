@@ -9,6 +9,7 @@
  *   rank -> bench   wrong SENTENCE                 a sum was not what it must be
  *   rank -> bench   failed SENTENCE                then the rank ends
  *   bench -> rank   end
+ *
  * Between commands a rank sleeps in read(2), so contestants that wait take no time from the measured contestant.
  */
 #ifndef TRIBUTARY_BENCH_PEERS_DRIVER_H_
