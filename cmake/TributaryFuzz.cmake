@@ -1,8 +1,8 @@
 # tributary_add_fuzz(NAME SOURCES ... [LIBRARIES ...] [MUTATIONS number])
 # Builds a function LLVMFuzzerTestOneInput in one of two forms. With -DTRIBUTARY_FUZZ=ON (clang; the preset `fuzz`) it
 # is the fuzzer NAME_fuzz, for scripts/fuzz. In all other builds it is NAME_replay, a test of the unit tier: it runs all
-# inputs of corpus/NAME.txt in this folder, and MUTATIONS mutations of each from fixed seeds (default: 64; give fewer
-# where one takes long).
+# inputs of corpus/NAME.txt in this folder, and MUTATIONS mutations of each input, from fixed seeds (default: 64; give
+# fewer if a mutation takes long).
 function(tributary_add_fuzz name)
   cmake_parse_arguments(arg "" "MUTATIONS" "SOURCES;LIBRARIES" ${ARGN})
   set(corpus "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}.txt")

@@ -1,4 +1,4 @@
-# tributary_strip_installed(TARGET...) frees the installed copies of these targets from debug information, as Debian's
+# tributary_strip_installed(TARGET...) removes debug information from the installed copies of these targets, as Debian's
 # packages do. Each copy names its debug file in a section .gnu_debuglink.
 #
 #   cmake --install BUILD                               programs and libraries without debug information
@@ -22,7 +22,7 @@ function(tributary_strip_installed)
     if(type STREQUAL "EXECUTABLE")
       set(folder "${CMAKE_INSTALL_BINDIR}")
     endif()
-    get_target_property(own "${target}" TRIBUTARY_INSTALL_FOLDER)  # of a target that goes elsewhere
+    get_target_property(own "${target}" TRIBUTARY_INSTALL_FOLDER)  # of a target that is installed elsewhere
     if(own)
       set(folder "${own}")
     endif()

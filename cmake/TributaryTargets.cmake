@@ -1,6 +1,6 @@
-# One interface target, which the project's own targets link privately, has all compiler flags. It also sets the paths
-# for includes: a public header is named from its include folder ("tributary/..."), any other from the repository's
-# root.
+# One interface target has all compiler flags; the project's own targets link it privately. It also sets the paths for
+# includes: a public header is included from its include folder ("tributary/..."), any other header by its path from the
+# repository's root.
 add_library(tributary_warnings INTERFACE)
 add_library(tributary::warnings ALIAS tributary_warnings)
 target_compile_options(tributary_warnings INTERFACE
@@ -36,13 +36,13 @@ endif()
 # and the build takes a third of the time. Preset dev compiles each file alone, because a developer changes single
 # files.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # In a joined file, GCC takes the anonymous types of a .cc file for a header's, and warns without cause.
+  # In a joined file, GCC treats the anonymous types of a .cc file like those of a header, and warns without cause.
   target_compile_options(tributary_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 
 # tributary_separate(FILE...)
 # Compiles each of these files of this folder alone, because another file has the same names in an anonymous namespace,
-# or because the file takes away a macro that others need.
+# or because the file undefines a macro that other files need.
 function(tributary_separate)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
@@ -52,7 +52,7 @@ if(TRIBUTARY_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
   if(TRIBUTARY_FUZZ)
-    add_compile_options(-fsanitize=fuzzer-no-link)  # every object counts which code has run
+    add_compile_options(-fsanitize=fuzzer-no-link)  # every object records which code has run
   endif()
 elseif(TRIBUTARY_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)

@@ -1,11 +1,11 @@
 # Runs during `cmake --install`: the unit of ${service}, its user, its directories, and the samples ${files} of its
-# configuration. The configuration of prefix /usr is in /etc. A sample never replaces a file that is there.
+# configuration. With prefix /usr the configuration is in /etc. A sample never replaces an existing file.
 set(etc "${CMAKE_INSTALL_PREFIX}/etc")
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   set(etc "/etc")
 endif()
 
-# A macro: file(INSTALL) notes in a variable of the caller what the manifest lists.
+# This is a macro, because file(INSTALL) adds to a variable of the caller, from which the manifest is made.
 macro(install_adapted file folder)
   file(READ "${source}/${file}" text)
   string(REPLACE "/usr/bin/" "${CMAKE_INSTALL_PREFIX}/bin/" text "${text}")

@@ -1,5 +1,5 @@
-# `cmake --build BUILD --target uninstall`: removes what the latest `cmake --install BUILD` has installed, and the
-# project's own folders that are then empty. A configuration file that was edited stays.
+# `cmake --build BUILD --target uninstall`: removes the files of the latest `cmake --install BUILD`, and the project's
+# own folders that are then empty. A configuration file that was edited stays.
 set(installed "")
 file(GLOB manifests "${BUILD}/install_manifest*.txt")
 foreach(manifest IN LISTS manifests)
@@ -20,7 +20,7 @@ function(is_edited path result)
   endif()
 endfunction()
 
-# Goes up from a file's folder for as long as folders are the project's own and empty.
+# Goes up from a file's folder, and removes folders as long as they are the project's own and empty.
 function(remove_empty folder)
   while(folder MATCHES "tributary")
     file(GLOB rest "${folder}/*")

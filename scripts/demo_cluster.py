@@ -6,8 +6,8 @@
       /     \\          /     \\
   rank 0   rank 1   rank 2   rank 3
 
-Every aggregator takes two children, so the tree needs all three: without one of them the ranks reduce between
-themselves.
+Every aggregator takes two children, so the tree needs all three aggregators: without one of them the ranks reduce
+between themselves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Runs in each child process before its program: when this process ends, however it ends, the child ends, too."""
+    """Runs in each child process before its program: when this process ends for any reason, the child ends, too."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -67,7 +67,7 @@ class Service:
             raise ClusterError(f"{self.name} ended with exit code {self.process.returncode}:\n{self.log_tail()}")
 
     def kill(self) -> None:
-        """Kills the daemon by SIGKILL, so that it cannot say that it goes."""
+        """Kills the daemon by SIGKILL, so that it cannot announce its end."""
         if self.process:
             self.process.kill()
             self.process.wait()
@@ -174,7 +174,7 @@ class Cluster:
             return {}
 
     def contribution_bytes(self, name: str, enough: int) -> int:
-        """Returns an aggregator's count, which the manager gets every few seconds; so this waits a while for `enough`."""
+        """Returns an aggregator's count, and waits for `enough`, because the manager gets counts only every few seconds."""
         deadline = time.monotonic() + REPORT_SECONDS
         while (counted := self.aggregators()[name]["load"]["contribution_bytes_total"]) < enough:
             if time.monotonic() > deadline:
@@ -189,7 +189,7 @@ class Cluster:
             "TRIBUTARY_TOKEN_FILE": self.manager_facts["job_token_file"],
             "TRIBUTARY_HOST_ID": f"node-{rank + 1}",
             "TRIBUTARY_JOB": "demo",
-            "TRIBUTARY_TUNING": "off",  # the demo is about trees: every operation takes them
+            "TRIBUTARY_TUNING": "off",  # the demo is about trees, so every operation uses them
         }
 
     def stop(self) -> None:

@@ -26,7 +26,7 @@ WITNESS = "leaf-agg-2"
 RANKS_PER_LEAF = 2
 WITNESSED_SHARE_MIN = 0.999
 KILL_IN_EPOCH = 4
-SILENCE_SECONDS_MAX = 60.0  # between two events of the ranks
+SILENCE_SECONDS_MAX = 60.0  # longest time between two events of the ranks
 ACCURACY_MIN = 95.0
 GLOO_DIFFERENCE_MAX = 1e-4
 TITLES = {
@@ -39,7 +39,7 @@ Event = dict[str, object]
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the text says why."""
+    """The demo cannot go on; the text is the reason."""
 
 
 def step(title: str) -> None:
@@ -55,7 +55,7 @@ def note(text: str) -> None:
 
 
 class Ranks:
-    """The training processes, and the events they report."""
+    """The training processes, and the events that they report."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.folder = cluster.folder
@@ -94,7 +94,7 @@ class Ranks:
         self.events.put((rank, None))
 
     def follow(self):
-        """Yields every event, until all ranks have ended well."""
+        """Yields every event, until all ranks have ended without an error."""
         running = RANKS
         while running:
             try:
@@ -119,7 +119,7 @@ class Ranks:
 
 
 class Story:
-    """Prints the ranks' reports, and has the aggregator killed and started again at the right moments."""
+    """Prints the ranks' reports, and has the aggregator killed and started again at the right times."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -171,7 +171,7 @@ class Story:
 
 
 def share(epoch: Event) -> float | None:
-    """Returns the part of an epoch's gradient bytes that aggregators summed."""
+    """Returns the share of an epoch's gradient bytes that aggregators summed."""
     moved = epoch["gradient_bytes"]
     return moved["in_network"] / sum(moved.values()) if moved and sum(moved.values()) else None
 
@@ -186,7 +186,7 @@ def longest_pause_ms(story: Story) -> float:
 
 
 class Checks:
-    """The checks of the demo, each with the figure that decides it."""
+    """Returns the checks of the demo, each with the figure that decides it."""
 
     def __init__(self, story: Story) -> None:
         self.story = story
@@ -230,9 +230,9 @@ class Checks:
         )
 
     def counted_by_aggregator(self, cluster: Cluster) -> None:
-        """Compares the ranks' own counts with that of a leaf that was not killed: it got the gradients of two ranks.
+        """Compares the ranks' own counts with that of a leaf that was not killed, which got the gradients of two ranks.
 
-        The ranks count the in-network part of the operation that the kill cut in two by segments, not by bytes.
+        For the operation that the kill interrupted, the ranks count the in-network part in segments, not in bytes.
         """
         epochs = [event for run in ("interrupted", "undisturbed") for event in self.story.epochs[run]]
         expected = RANKS_PER_LEAF * sum(event["gradient_bytes"]["in_network"] for event in epochs)

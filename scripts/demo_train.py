@@ -31,7 +31,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 EPOCHS = 12
 EPOCHS_AFTER_RETURN = 2
-EPOCHS_MAX = 40  # the interrupted training ends earlier, when it has returned to the tree
+EPOCHS_MAX = 40  # the interrupted training ends earlier, after its return to the tree
 BATCH_PER_RANK = 8
 TEST_IMAGES = 360
 TIMEOUT = timedelta(seconds=60)
@@ -106,7 +106,7 @@ class Watch:
 
 
 class NoWatch:
-    """For gloo, which has no counters."""
+    """Takes the place of the counters for gloo, which has none."""
 
     seen = None
 
@@ -115,7 +115,7 @@ class NoWatch:
 
 
 def bytes_by_path(before: tributary.torch.Info | None, after: tributary.torch.Info | None) -> dict[str, int] | None:
-    """Returns the bytes that went each way between two looks at the counters; nothing for gloo."""
+    """Returns the bytes on each path between two readings of the counters; nothing for gloo."""
     if before is None or after is None:
         return None
     return {path: after[f"bytes_{path}"] - before[f"bytes_{path}"] for path in ("in_network", "fallback")}

@@ -10,7 +10,7 @@ set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-# CMake reads this file again for every check that it compiles, so this passes the setting on.
+# CMake reads this file again for every check that it compiles, so this line passes the setting on.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TRIBUTARY_ARM64_SYSROOT)
 if(TRIBUTARY_ARM64_SYSROOT)
   set(CMAKE_FIND_ROOT_PATH "${TRIBUTARY_ARM64_SYSROOT}" /usr/aarch64-linux-gnu)
@@ -19,7 +19,7 @@ if(TRIBUTARY_ARM64_SYSROOT)
   set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
   string(APPEND CMAKE_C_FLAGS_INIT " -isystem ${TRIBUTARY_ARM64_SYSROOT}/usr/include/aarch64-linux-gnu")
   string(APPEND CMAKE_CXX_FLAGS_INIT " -isystem ${TRIBUTARY_ARM64_SYSROOT}/usr/include/aarch64-linux-gnu")
-  set(OPENSSL_USE_STATIC_LIBS ON)  # the emulated programs then need nothing but the compiler's own libraries
+  set(OPENSSL_USE_STATIC_LIBS ON)  # the emulated programs then need only the compiler's own libraries
 endif()
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 

@@ -3,8 +3,8 @@
 
     render.py [--release NAME] [--namespace NAME] [--values FILE]
 
-The chart keeps to a part of Helm's templates, and this program refuses the rest: fields of .Values, .Release and
-.Chart, texts, `if`, `else` and `end`, and the functions toYaml, quote, trim, indent, nindent and required.
+The chart uses only a part of Helm's templates, and this program refuses the rest. The part has fields of .Values,
+.Release and .Chart, texts, `if`, `else` and `end`, and the functions toYaml, quote, trim, indent, nindent and required.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def operand(word: str, scope: dict[str, Any]) -> Any:
 
 
 def evaluate(expression: str, scope: dict[str, Any]) -> Any:
-    """Returns the value of a pipeline: each stage gets the value of the one before as its last argument."""
+    """Returns the value of a pipeline: each stage gets the value of the stage before it as its last argument."""
     piped: list[Any] = []
     stage: list[str] = []
     for word in [*WORD.findall(expression), "|"]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make a program's manual page, and its completion for bash and zsh, from what the program says with --help.
+"""Make a program's manual page, and its completion for bash and zsh, from the program's output with --help.
 
     make_pages.py PROGRAM SECTION OUT [EMULATOR...]
 
@@ -20,7 +20,7 @@ TIME_LIMIT_S = 20
 
 @dataclass
 class Entry:
-    """An option, an operand or a command: how it is written, and what it does."""
+    """An option, an operand or a command: its form and its description."""
 
     written: str
     text: str
@@ -29,7 +29,7 @@ class Entry:
         return [name for name in self.written.split()[0].split(",") if name]
 
     def choices(self) -> list[str]:
-        """Return the words that the option takes, where its text lists them after a colon."""
+        """Return the words that the option takes, if its text lists them after a colon."""
         listed = re.search(r": ((?:[a-z0-9_]+, )+[a-z0-9_]+)$", self.text)
         if listed:
             return listed[1].split(", ")
@@ -82,7 +82,7 @@ def read_help(text: str) -> Help:
 
 
 def say(program: Path, *arguments: str) -> str:
-    """Run the program under its bare name, as the help text repeats the name that it was called by."""
+    """Run the program under its bare name, because the help text repeats the name of the call."""
     emulator = sys.argv[4:]
     command = [*emulator, "-0", program.name, str(program)] if emulator else [program.name]
     done = subprocess.run([*command, *arguments], executable=None if emulator else program, capture_output=True, text=True, timeout=TIME_LIMIT_S)

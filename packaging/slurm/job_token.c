@@ -28,7 +28,8 @@ static ssize_t read_token(const char* path, char* token, char* sentence) {
   return -1;
 }
 
-/* Others may pass through the directory and not list it. Another user's directory could be changed under our hands. */
+/* Others may pass through the directory, but not list it. If another user owned it, that user could
+   change it meanwhile. */
 static int make_directory(const char* path, char* sentence) {
   struct stat status;
   if (mkdir(path, 0711) == 0) return chmod(path, 0711); /* whatever the umask */
@@ -43,7 +44,7 @@ void tributary_job_token_path(const char* directory, uint32_t job, char* path, s
   (void)snprintf(path, bytes, "%s/%u.token", directory, job);
 }
 
-/* Fills the draft, which nobody else can open yet, and gives it to the job's user. */
+/* Fills the draft, which no other user can open yet, and gives it to the job's user. */
 static int fill(int file, const char* token, size_t bytes, uid_t user) {
   if (write(file, token, bytes) != (ssize_t)bytes) return -1;
   return fchown(file, user, (gid_t)-1);

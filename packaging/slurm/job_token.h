@@ -1,4 +1,4 @@
-/* A job's own copy of the job token, which its user alone can read. */
+/* A job's own copy of the job token, which only the job's user can read. */
 #ifndef TRIBUTARY_PACKAGING_SLURM_JOB_TOKEN_H
 #define TRIBUTARY_PACKAGING_SLURM_JOB_TOKEN_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Writes the path of a job's token, as /run/tributary-jobs/1234.token; cut where it is longer than `bytes`. */
+/* Writes the path of a job's token, such as /run/tributary-jobs/1234.token; cuts it to `bytes`. */
 void tributary_job_token_path(const char* directory, uint32_t job, char* path, size_t bytes);
 
 /* Copies the token from `token_file`; makes `directory` where it is missing. Returns 0, or -1 with a sentence in

@@ -50,7 +50,7 @@ static struct TributaryOption* find_given(struct TributaryOptions* options, cons
   return NULL;
 }
 
-/* Takes `pair`, KEY=VALUE, apart. */
+/* Splits `pair`, which is KEY=VALUE. */
 static int read_pair(char* pair, struct TributaryOptions* options, char* sentence) {
   char* value = strchr(pair, '=');
   if (value == NULL) {

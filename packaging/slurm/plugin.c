@@ -1,7 +1,7 @@
 /* The SPANK plugin: `srun --tributary=...`, the variables of every task, and a token file for each job.
  *
- * slurmd and slurmstepd load it on each node, srun, salloc and sbatch where they run. Nothing in it waits for the manager,
- * and no mistake of ours keeps a job from starting but one in the user's own option.
+ * slurmd and slurmstepd load the plugin on each node; srun, salloc and sbatch load it on the host where they run. The
+ * plugin never waits for the manager. No mistake keeps a job from starting, except one in the user's own option.
  */
 #include <slurm/spank.h>
 #include <stdint.h>
@@ -59,7 +59,7 @@ static int load_settings(int argument_count, char** arguments) {
   return 0;
 }
 
-/* Slurm calls this in each process that loads the plugin, but for those of the job's prolog and epilog. */
+/* Slurm calls this in each process that loads the plugin, except those of the job's prolog and epilog. */
 int slurm_spank_init(spank_t spank, int argument_count, char** arguments) {
   const spank_context_t context = spank_context();
   if (load_settings(argument_count, arguments) != 0) return -1;
@@ -67,7 +67,7 @@ int slurm_spank_init(spank_t spank, int argument_count, char** arguments) {
   return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* Sets a variable, unless the user has set it. Values that begin with `ours` are those of another of the user's jobs. */
+/* Sets a variable, unless the user has set it. A value that begins with `ours` comes from another job of the user. */
 static void set_unless_given(spank_t spank, const char* variable, const char* value, const char* ours) {
   char present[kSettingBytesMax] = "";
   const int given = spank_getenv(spank, variable, present, sizeof present) != ESPANK_ENV_NOEXIST;
@@ -83,7 +83,7 @@ static void set_token_file(spank_t spank, uint32_t job) {
   if (access(path, R_OK) == 0) set_unless_given(spank, "TRIBUTARY_TOKEN_FILE", path, settings.job_directory);
 }
 
-/* The node's name in Slurm, by which the topology calls the host. */
+/* Sets the node's name in Slurm, which is the host's name in the topology. */
 static void set_host(spank_t spank) {
   char node[kSettingBytesMax] = "";
   if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof node) == ESPANK_SUCCESS) {
