@@ -1,5 +1,5 @@
-// libtributary-dpdk.so: a rank's own DPDK device. A process has one device with one queue, which all communicators
-// share, from the first transport on until the process ends: DPDK cannot be started a second time.
+// libtributary-dpdk.so: a rank's own DPDK device. A process has one device with one queue. All communicators share it
+// from the first transport until the process ends, because DPDK cannot be started a second time.
 #include <mutex>
 #include <ranges>
 #include <string_view>
@@ -11,10 +11,10 @@
 namespace tributary::client {
 namespace {
 
-// Ranks compute, so their thread sleeps when no packet has come for a while; a device cannot wake it.
+// The longest sleep of a rank's thread while no packet comes: the rank needs the processor. A device cannot wake it.
 constexpr auto kSleep = std::chrono::microseconds(50);
 
-// The communicators at a time, and unique ids that wait for theirs. Each has some 1500 packet buffers.
+// The most communicators and waiting unique ids at a time. Each of them has about 1500 packet buffers.
 constexpr std::uint16_t kTransportsMax = 8;
 
 std::vector<std::string> split(std::string_view text) {
@@ -31,7 +31,7 @@ struct Opened {
   std::shared_ptr<transport::DpdkDevice> device;
 };
 
-/// Never destroyed, because transports may end while the process does.
+/// Returns the process's device. It is never destroyed, because transports may end while the process ends.
 Opened& opened() {
   static Opened* const one = new Opened;
   return *one;

@@ -20,7 +20,7 @@
 namespace tributary::nccl {
 namespace {
 
-constexpr int kSpeedUnknownMbps = 10'000;  // NCCL's own assumption for an interface that does not tell its speed
+constexpr int kSpeedUnknownMbps = 10'000;  // NCCL assumes this speed, too, if an interface reports none
 
 struct FreeInterfaces {
   void operator()(ifaddrs* list) const { freeifaddrs(list); }
@@ -31,9 +31,9 @@ bool is_virtual(std::string_view name) {
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// Returns an empty text for an address that other hosts cannot use.
+/// Returns the address as a text, or an empty text if other hosts cannot use the address.
 std::string usable_address(const ifaddrs& one) {
-  // An interface that is up may have no link: IFF_RUNNING tells; NCCL's own sockets ask for it, too.
+  // An interface that is up may have no link; IFF_RUNNING shows a link. NCCL's own sockets check this flag, too.
   constexpr unsigned int kUsable = IFF_UP | IFF_RUNNING;
   if (one.ifa_addr == nullptr || (one.ifa_flags & kUsable) != kUsable) return {};
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -53,7 +53,7 @@ int speed_of(const std::filesystem::path& folder) {
   return speed > 0 ? speed : kSpeedUnknownMbps;
 }
 
-/// Returns the function's folder in /sys, which NCCL places in its map of the machine.
+/// Returns the PCI function's folder in /sys. NCCL uses this path to place the device in its map of the machine.
 std::string pci_path_of(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::exists(folder / "device", error)) return {};
@@ -61,7 +61,7 @@ std::string pci_path_of(const std::filesystem::path& folder) {
   return error || !path.string().contains("/pci") ? std::string() : path.string();
 }
 
-/// Returns the hardware address; for interfaces without one, a marked value.
+/// Returns the hardware address. An interface without one gets a hash of its name, with the highest bit set.
 std::uint64_t guid_of(const std::filesystem::path& folder, const std::string& name) {
   std::uint64_t guid = 0;
   for (const char c : first_line(folder / "address")) {

@@ -1,5 +1,6 @@
 #pragma once
-// The network interfaces that the plugin reports to NCCL. NCCL matches net and CollNet devices by name and index.
+// The network interfaces that the plugin reports to NCCL. NCCL pairs net and CollNet devices by their names and
+// indexes.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,50 +11,50 @@
 namespace tributary::nccl {
 
 struct NetDevice {
-  std::string name;      // the interface's
-  std::string address;   // numeric, IPv4 rather than IPv6
-  std::string pci_path;  // in /sys; empty for an interface that is not a PCI device
+  std::string name;      // name of the interface
+  std::string address;   // numeric address; IPv4 if the interface has both kinds
+  std::string pci_path;  // folder in /sys; empty for an interface that is not a PCI device
   std::uint64_t guid = 0;
   int speed_mbps = 0;
   int port = 1;
-  std::string rdma_device;     // the RDMA device of this port; empty if messages do not go over verbs
-  SocketCounts socket_counts;  // sockets of each connection over TCP that listens here
+  std::string rdma_device;     // RDMA device of this port; empty if messages do not go over verbs
+  SocketCounts socket_counts;  // number of sockets per TCP connection that listens here
 };
 
-/// Returns the devices, which are found once: all interfaces that are up, have a link and an address that other hosts
-/// can reach, and are neither the loopback nor a bridge of containers or virtual machines; or those that
-/// TRIBUTARY_IFNAME names, in its order; else those that NCCL_SOCKET_IFNAME admits. The loopback if there is no other.
-/// Over verbs, only interfaces with an active RDMA port, whose speed, GUID and number are reported. Lives as long as
-/// the process, because NCCL keeps pointers to the names.
+/// Returns the devices. The first call finds them: the interfaces that TRIBUTARY_IFNAME names, in its order; else those
+/// that NCCL_SOCKET_IFNAME admits; else all interfaces that are up and have a link and an address that other hosts can
+/// reach, without the loopback and the bridges of containers and virtual machines. If no such interface exists, the
+/// loopback is the only device. Over verbs, only interfaces with an active RDMA port count; their speed, GUID and port
+/// number are reported. The list lives until the process ends, because NCCL keeps pointers to the names.
 [[nodiscard]] const std::vector<NetDevice>& devices();
 
-/// nullptr if there is no device with this index.
+/// Returns the device with this index, or nullptr if there is none.
 [[nodiscard]] const NetDevice* device_at(int index);
 
-/// The number of CollNet's devices, equal on every host: NCCL 2.30.3 and later end a job whose hosts report different
-/// numbers.
+/// The number of CollNet devices. It is equal on every host, because NCCL 2.30.3 and later end a job if hosts report
+/// different numbers.
 inline constexpr int kCollectiveDevices = 8;
 
-/// Returns the net device of that index; a host with fewer devices repeats its first one. NCCL knows devices by their
-/// names, so it sees one device several times. nullptr if the index is out of range.
+/// Returns the net device for this index, or nullptr if the index is out of range. A host with fewer devices repeats
+/// its first device: NCCL knows devices by their names, so it sees that device several times.
 [[nodiscard]] const NetDevice* collective_device_at(int index);
 
-inline constexpr int kReceivesMax = 1;  // grouped receives: see p2p/receive_comm.h
+inline constexpr int kReceivesMax = 1;  // no grouped receives: see p2p/receive_comm.h
 inline constexpr int kCommsMax = 65536;
 inline constexpr std::size_t kBytesMax = std::size_t{1} << 30;  // most bytes of one transfer, whose size must fit an
                                                                 // int in test()
 
-/// Fills the members that the version's layout has.
+/// Fills the members that this version's layout has.
 template <class Properties>
 void describe(const NetDevice& device, int index, Properties& to) {
   to = {};
-  to.name = const_cast<char*>(device.name.c_str());  // NCCL reads it
+  to.name = const_cast<char*>(device.name.c_str());  // NCCL only reads the name
   to.pci_path = device.pci_path.empty() ? nullptr : const_cast<char*>(device.pci_path.c_str());
   to.guid = device.guid;
   to.pointer_support = abi::kPointerHost;
   to.speed_mbps = device.speed_mbps;
   to.port = device.port;
-  to.latency_us = 0;  // unknown: NCCL uses its own assumption for a network
+  to.latency_us = 0;  // unknown: NCCL then assumes a latency for a network
   to.comms_max = kCommsMax;
   to.receives_max = kReceivesMax;
   if constexpr (requires { to.virtual_device; }) {

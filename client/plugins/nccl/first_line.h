@@ -1,5 +1,5 @@
 #pragma once
-// Reads the kernel's files, which hold one line each.
+// Reads files of the kernel that hold one line each.
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,7 @@
 
 namespace tributary::nccl {
 
-/// Returns an empty text if the file does not exist or cannot be read.
+/// Returns the file's first line, or an empty text if the file does not exist or cannot be read.
 [[nodiscard]] inline std::string first_line(const std::filesystem::path& path) {
   std::string line;
   std::ifstream file(path);
@@ -15,7 +15,7 @@ namespace tributary::nccl {
   return line;
 }
 
-/// Reads the whole number that the text begins with. Returns `otherwise` if it begins with none.
+/// Returns the whole number at the beginning of the text, or `otherwise` if the text does not begin with a number.
 [[nodiscard]] inline int number_in(const std::string& text, int otherwise) {
   int number = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), number);

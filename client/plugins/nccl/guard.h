@@ -1,5 +1,5 @@
 #pragma once
-// The border between NCCL and the C++ behind the tables: no exception crosses it.
+// The border between NCCL and the C++ code behind the tables. No exception crosses this border.
 #include <exception>
 #include <string>
 

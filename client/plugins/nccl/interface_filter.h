@@ -6,13 +6,14 @@
 
 namespace tributary::nccl {
 
-/// A list of prefixes, separated by commas: "eth,ib". "=" in front makes them whole names; "^" admits all interfaces
-/// but those; "^=" all but those whole names. Source: NCCL's documentation of the variable.
+/// A list of name prefixes, separated by commas, such as "eth,ib". After "=" the entries are whole names. After "^" all
+/// other interfaces are admitted; after "^=" the entries are whole names, too. Source: NCCL's documentation of the
+/// variable.
 class InterfaceFilter {
  public:
   explicit InterfaceFilter(std::string text);
 
-  /// True if the variable asks for nothing.
+  /// Returns true if the variable lists no name.
   [[nodiscard]] bool empty() const noexcept { return names_.empty(); }
   [[nodiscard]] bool admits(std::string_view interface_name) const noexcept;
   [[nodiscard]] const std::string& text() const noexcept { return text_; }

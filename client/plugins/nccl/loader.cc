@@ -8,7 +8,7 @@
 namespace tributary::nccl {
 namespace {
 
-constexpr const char* kOnlyInRccl = "mscclLoadAlgo";  // a call of RCCL's public header since 5.0
+constexpr const char* kOnlyInRccl = "mscclLoadAlgo";  // a function of RCCL's public header since 5.0
 
 std::atomic<bool>& found() noexcept {
   static std::atomic<bool> rccl{false};
@@ -18,7 +18,7 @@ std::atomic<bool>& found() noexcept {
 bool is_rccl(const Dl_info& object) {
   const std::string_view path = object.dli_fname;
   if (path.substr(path.rfind('/') + 1).starts_with("librccl")) return true;
-  // The library may have another name, or be part of a larger one.
+  // The library may have another name, or be a part of a larger library.
   void* const handle = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return false;
   const bool has_it = dlsym(handle, kOnlyInRccl) != nullptr;

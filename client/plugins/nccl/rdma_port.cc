@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Sorted, so that the answer does not depend on the order in which a folder lists its entries.
+/// Returns the folder's entries in sorted order: the system lists them in any order.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> list;
   std::error_code error;
@@ -23,25 +23,26 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return list;
 }
 
-/// For RoCE and iWARP: every GID names its network interface, VLANs and bonds among them. Unused slots cannot be read.
+/// For RoCE and iWARP: every GID names its network interface, including VLANs and bonds. Unused slots cannot be read.
 bool has_gid_of(const fs::path& port, const std::string& interface) {
   return std::ranges::any_of(entries_of(port / "gid_attrs" / "ndevs"),
                              [&](const fs::path& gid) { return first_line(gid) == interface; });
 }
 
-/// For InfiniBand: the interface (IPoIB) is a sibling of the device, and counts its port from 0.
+/// For InfiniBand: the interface (IPoIB) and the RDMA device have the same parent. The interface counts its port from
+/// 0.
 bool is_interface_of_port(const fs::path& device, int port, const fs::path& net, const std::string& interface) {
   std::error_code error;
   return fs::exists(device / "device" / "net" / interface, error) &&
          number_in(first_line(net / interface / "dev_port"), 0) + 1 == port;
 }
 
-/// Reads "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)".
+/// Reads a rate such as "100 Gb/sec (4X EDR)" or "2.5 Gb/sec (1X SDR)".
 int speed_from(const std::string& rate) {
   return static_cast<int>(std::strtod(rate.c_str(), nullptr) * 1000);
 }
 
-/// Reads "9803:9b03:0067:ab58".
+/// Reads a GUID such as "9803:9b03:0067:ab58".
 std::uint64_t guid_from(std::string text) {
   std::erase(text, ':');
   std::uint64_t guid = 0;

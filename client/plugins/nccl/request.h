@@ -1,5 +1,5 @@
 #pragma once
-// The object behind *request, which NCCL passes back to test() of either table, and nowhere else.
+// The object behind *request. NCCL passes it back only to test() of either table.
 #include "client/plugins/nccl/abi/base.h"
 
 namespace tributary::nccl {
@@ -7,12 +7,12 @@ namespace tributary::nccl {
 class Request {
  public:
   virtual ~Request() = default;
-  /// Always writes `done`; writes `sizes` if it is not NULL and the request has ended. A request that has ended or
-  /// failed may be used again when this returns.
+  /// Always writes `done`. Writes `sizes` if it is not NULL and the request has ended. After a request has ended or
+  /// failed, its object may be used again when this returns.
   virtual abi::Result test(int* done, int* sizes) = 0;
 };
 
-/// The request of calls that have nothing to wait for, such as a flush of host memory. Never NULL: that would mean
+/// Returns the request for calls that need not wait, such as a flush of host memory. It is never NULL: NULL would mean
 /// "call again".
 [[nodiscard]] Request* finished_request() noexcept;
 

@@ -33,7 +33,7 @@ PluginSettings read_settings() {
   PluginSettings settings;
   settings.interfaces = split(variable("TRIBUTARY_IFNAME"));
   settings.nccl_interfaces = InterfaceFilter(variable("NCCL_SOCKET_IFNAME"));
-  // Ignore a wrong value here: libtributary refuses it, with its own sentence, when a group is made.
+  // Ignore a wrong value here: libtributary refuses it with its own error when it makes a group.
   if (const double seconds = std::strtod(variable("TRIBUTARY_TIMEOUT").c_str(), nullptr); seconds >= 0.001) {
     settings.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86400.0) * 1000));
   }
@@ -44,7 +44,7 @@ PluginSettings read_settings() {
   const std::string tuner = variable("TRIBUTARY_NCCL_TUNER");
   settings.tuner = tuner != "0" && tuner != "off" && tuner != "no";
   settings.tuner_file = variable("TRIBUTARY_NCCL_TUNER_FILE");
-  settings.link_rate = service::parse_rate(variable("TRIBUTARY_LINK_RATE")).value_or(0);  // see the time-out above
+  settings.link_rate = service::parse_rate(variable("TRIBUTARY_LINK_RATE")).value_or(0);  // a wrong value: as above
   return settings;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The environment variables that the plugin itself reads; libtributary reads the others (docs/client.md).
+// The environment variables that the plugin itself reads. libtributary reads the others (docs/client.md).
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -10,16 +10,16 @@
 namespace tributary::nccl {
 
 struct PluginSettings {
-  std::vector<std::string> interfaces;         // TRIBUTARY_IFNAME, separated by commas; empty: all usable ones
+  std::vector<std::string> interfaces;         // TRIBUTARY_IFNAME, names with commas between; empty: all usable
   InterfaceFilter nccl_interfaces{""};         // NCCL_SOCKET_IFNAME, if TRIBUTARY_IFNAME is not set
   std::chrono::milliseconds timeout{300'000};  // TRIBUTARY_TIMEOUT, in seconds
-  std::string metrics_file;     // TRIBUTARY_NCCL_METRICS, with %p for the process's number; empty: no file
+  std::string metrics_file;     // TRIBUTARY_NCCL_METRICS; %p stands for the process's number; empty: no file
   bool tuner = true;            // TRIBUTARY_NCCL_TUNER=0 turns it off
   std::string tuner_file;       // TRIBUTARY_NCCL_TUNER_FILE; empty: the cost model
   std::uint64_t link_rate = 0;  // TRIBUTARY_LINK_RATE, in bits per second; 0: not set
 };
 
-/// Returns the settings, which are read once, at the first use.
+/// Returns the settings. The first call reads the variables.
 [[nodiscard]] const PluginSettings& settings();
 
 }  // namespace tributary::nccl

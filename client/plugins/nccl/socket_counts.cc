@@ -24,7 +24,7 @@ void complain(std::string& complaint, const std::string& sentence) {
   complaint += (complaint.empty() ? "" : "; ") + sentence;
 }
 
-/// -2 is NCCL's word for "not set".
+/// NCCL uses -2 for "not set".
 std::uint32_t read(const char* name, const char* value, std::uint32_t otherwise, std::string& complaint) {
   if (value == nullptr) return otherwise;
   const std::string_view text(value);

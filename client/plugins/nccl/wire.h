@@ -1,5 +1,5 @@
 #pragma once
-// The network that point-to-point messages use: the same as for collectives, if it suits messages.
+// The network for point-to-point messages: the collectives' network, if it suits messages.
 #include <cstdint>
 #include <string_view>
 
@@ -7,14 +7,14 @@
 
 namespace tributary::nccl {
 
-/// NCCL carries these numbers to other processes, within handles.
+/// Handles carry these numbers to other processes.
 enum class Wire : std::uint32_t { tcp = 0, verbs = 1 };
 [[nodiscard]] std::string_view to_string(Wire wire) noexcept;
 
-/// Chosen by libtributary's settings (TRIBUTARY_TRANSPORT) and by what works on this host; decided once for the
-/// process. If the collectives use UDP, messages go over TCP: packets need a process that answers at any time, but NCCL
-/// lets a connection move on only while it waits for something. An error is a wrong setting, or one that this host
-/// cannot fulfil.
+/// The process's wire. libtributary's settings (TRIBUTARY_TRANSPORT) and the host's abilities decide it, once per
+/// process. If the collectives use UDP, messages go over TCP: with UDP a process must be able to answer at any time,
+/// but NCCL moves a connection on only while it waits for something. The error is a wrong setting, or a setting that
+/// this host cannot fulfil.
 [[nodiscard]] const Result<Wire>& wire();
 
 }  // namespace tributary::nccl

@@ -1,6 +1,6 @@
 #pragma once
-// NCCL's plugin interface as binary facts: numbers, sizes and the order of members. Written from the published layouts;
-// the build needs no header of NCCL, and the tests compare with one if it is installed.
+// The binary layout of NCCL's plugin interface: numbers, sizes and the order of members, from the published layouts.
+// The build needs no header of NCCL. The tests compare this file with NCCL's header if it is installed.
 #include <cstddef>
 #include <cstdint>
 
@@ -51,10 +51,10 @@ inline constexpr int kPointerHost = 0x1;
 inline constexpr int kPointerCuda = 0x2;
 inline constexpr int kPointerDmaBuf = 0x4;
 
-inline constexpr std::size_t kHandleBytes = 128;              // the bytes that listen() may fill
+inline constexpr std::size_t kHandleBytes = 128;              // number of bytes that listen() may fill
 inline constexpr std::size_t kTransferBytesMax = 1ULL << 40;  // the largest value of maxP2pBytes and maxCollBytes
 
-/// The answer of connect and accept about offload to the GPU. This plugin never offers it.
+/// The offload to the GPU that connect and accept may offer to NCCL. This plugin never offers it.
 struct DeviceHandle {
   int type;
   int version;

@@ -1,5 +1,5 @@
 #pragma once
-// Collectives offloaded to the network: ncclCollNetPlugin_v6 to v12.
+// The tables for collectives in the network: ncclCollNetPlugin_v6 to v12.
 #include "client/plugins/nccl/abi/calls.h"
 
 namespace tributary::nccl::abi {
@@ -19,7 +19,7 @@ static_assert(sizeof(PartV8) == 24 && sizeof(Part) == 24 && offsetof(Part, bytes
 
 using ConnectGroup = Result (*)(void* handles[], int ranks, int rank, void* listen_comm, void** collective_comm);
 using ReduceSupport = Result (*)(DataType, RedOp, int* supported);
-template <class Count>  // int up to v8
+template <class Count>  // Count: int up to v8, std::size_t later
 using AllReduce = Result (*)(void* comm, void* send, void* receive, Count count, DataType, RedOp, void* send_memory,
                              void* receive_memory, void** request);
 template <class Piece>

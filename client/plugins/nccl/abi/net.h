@@ -1,11 +1,11 @@
 #pragma once
-// Point-to-point: ncclNetPlugin_v6 to v12.
+// The tables for point-to-point messages: ncclNetPlugin_v6 to v12.
 #include "client/plugins/nccl/abi/calls.h"
 
 namespace tributary::nccl::abi {
 
 using Accept = Result (*)(void* listen_comm, void** receive_comm, DeviceHandle** device);
-template <class Size>  // int up to v8
+template <class Size>  // Size: int up to v8, std::size_t later
 using SendOld = Result (*)(void* send_comm, void* data, Size bytes, int tag, void* memory, void** request);
 template <class Size>
 using ReceiveOld = Result (*)(void* receive_comm, int n, void** data, Size* bytes, int* tags, void** memory,

@@ -1,5 +1,5 @@
 #pragma once
-// The structs that getProperties fills: one layout for each version of the tables.
+// The structs that getProperties fills. Each version of the tables has its own layout.
 #include "client/plugins/nccl/abi/base.h"
 
 namespace tributary::nccl::abi {

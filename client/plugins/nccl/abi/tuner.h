@@ -1,5 +1,6 @@
 #pragma once
-// The tuner: ncclTunerPlugin_v2 to v6. Its getCollInfo may lower or raise the cost of an algorithm for one call.
+// The tables of the tuner: ncclTunerPlugin_v2 to v6. getCollInfo may lower or raise the cost of an algorithm for one
+// call.
 #include "client/plugins/nccl/abi/base.h"
 
 namespace tributary::nccl::abi {
@@ -15,15 +16,14 @@ enum class Algorithm : int {
   pat = 6
 };
 enum class Protocol : int { low_latency = 0, low_latency_128 = 1, simple = 2 };
-inline constexpr float kIgnored = -1.0F;  // in the cost table: NCCL does not offer this pair
+inline constexpr float kIgnored = -1.0F;  // a cost in the table: NCCL does not offer this pair
 
 using TunerInitOld = Result (*)(std::size_t ranks, std::size_t nodes, Logger, void** context);
-// The last two point to structures that this plugin neither reads nor changes.
+// The last two parameters point to structures that this plugin neither reads nor changes.
 using TunerInit = Result (*)(void** context, std::uint64_t comm_id, std::size_t ranks, std::size_t nodes, Logger,
                              void* nvlink_domains, void* constants);
 using TunerEnd = Result (*)(void* context);
-/// `costs` is one array of algorithms x protocols floats, in microseconds, although it is declared as pointers to
-/// pointers.
+/// `costs` is declared as float**, but is one array of algorithms x protocols floats, in microseconds.
 using CollectiveInfo = Result (*)(void* context, Function, std::size_t bytes, int pipelined, float** costs,
                                   int algorithms, int protocols, int registered_buffer, int* channels);
 
@@ -59,7 +59,7 @@ struct TunerV6 {
   CollectiveInfo collective_info;
   TunerEnd finalize;
   Result (*chunk_size)(void* context, Function, std::size_t bytes, int algorithm, int protocol, int channels,
-                       std::size_t* chunk_bytes);  // may be NULL
+                       std::size_t* chunk_bytes);  // this pointer may be NULL
 };
 static_assert(sizeof(TunerV2) == 32 && sizeof(TunerV3) == 32 && sizeof(TunerV4) == 32 && sizeof(TunerV5) == 32 &&
               sizeof(TunerV6) == 40);

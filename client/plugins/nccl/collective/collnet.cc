@@ -22,10 +22,10 @@ namespace {
 
 using enum abi::Result;
 
-// The limit within listen(), for which NCCL's start waits.
+// The longest wait for the manager within listen(). NCCL's start waits for listen().
 constexpr std::chrono::milliseconds kServiceLimit{2000};
 
-/// An id with which rank 0 makes the group; the other ranks' ids are given back.
+/// `id` is an id for a group. Only rank 0's id is used; the other ranks release their ids.
 struct ListenComm {
   int device = 0;
   bool has_id = false;
@@ -36,12 +36,12 @@ struct ListenComm {
   }
 };
 
-/// Owns every listenComm until NCCL closes it. NCCL forgets that of a failed connect without closing it, so it stays
-/// here: a few bytes, until the process ends.
+/// Owns every listenComm until NCCL closes it. After a failed connect, NCCL never closes the listenComm. This object
+/// then keeps it, a few bytes, until the process ends.
 class ListenComms {
  public:
   static ListenComms& process() {
-    static auto* const one = new ListenComms;  // outlives whatever calls the plugin late
+    static auto* const one = new ListenComms;  // never destroyed: NCCL may call the plugin while the process ends
     return *one;
   }
   ListenComm* add(std::unique_ptr<ListenComm> comm) {
@@ -85,7 +85,7 @@ Offer offer(ListenComm& comm) {
   return Offer::group;
 }
 
-/// Decides whether the ranks can meet. All ranks read the same handles, so all decide alike.
+/// Decides whether the ranks can meet. All ranks read the same handles, so all ranks decide in the same way.
 bool all_can_meet(std::span<void* const> handles) {
   const int rank = MeetingHandle::first_refusal(handles);
   if (rank < 0) return true;
@@ -129,8 +129,8 @@ abi::Result listen(int device, void* handle, void** listen_comm) {
     *listen_comm = nullptr;
     auto comm = std::make_unique<ListenComm>();
     comm->device = device;
-    // Never report an error here: it would be this rank's alone, and NCCL would leave its start while the others wait
-    // for it.
+    // Never report an error here. Only this rank would have it: NCCL would leave its start on this rank, while the
+    // other ranks wait for this rank.
     const Offer offered = offer(*comm);
     offered == Offer::group ? MeetingHandle::write(handle, comm->id) : MeetingHandle::write(handle, offered);
     *listen_comm = ListenComms::process().add(std::move(comm));
@@ -141,7 +141,7 @@ abi::Result listen(int device, void* handle, void** listen_comm) {
 abi::Result connect(void* handles[], int ranks, int rank, void* listen_comm, void** collective_comm) {
   return guarded("CollNet connect", [&] {
     *collective_comm = nullptr;
-    // NCCL forgets the listenComm of a failed connect without closing it, and may pass none then.
+    // After a failed connect, NCCL does not close the listenComm, and may pass NULL in the next call.
     auto* const listening = static_cast<ListenComm*>(listen_comm);
     if (listening == nullptr || ranks < 1) return system_error;
     if (!all_can_meet({handles, static_cast<std::size_t>(ranks)})) {
@@ -252,7 +252,7 @@ abi::Result reduce_scatter(void* comm, int parts, void* send, void* receive, std
   });
 }
 
-// Results are in host memory when a request has ended, so there is nothing to flush.
+// When a request has ended, its results are in host memory. So this call has nothing to flush.
 abi::Result flush(void** request) {
   *request = finished_request();
   return success;

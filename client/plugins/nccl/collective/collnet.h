@@ -1,11 +1,12 @@
 #pragma once
-// The calls of the CollNet tables, as the newest version has them. tables/collnet.cc makes every version of them.
+// The calls of the CollNet tables, as the newest version has them. tables/collnet.cc makes all versions from these
+// calls.
 #include "client/plugins/nccl/abi/collnet.h"
 
 namespace tributary::nccl::collnet {
 
-/// Fails where there is no service to use: NCCL then does without CollNet in this process, and tells all ranks of the
-/// communicator while it plans its graphs, so that none of them uses it.
+/// Fails if no service can be used: NCCL then does without CollNet in this process. NCCL tells all ranks of the
+/// communicator while it plans its graphs, so that no rank uses CollNet.
 abi::Result init(int version, void** context, abi::Logger logger);
 abi::Result devices(int* count);
 abi::Result listen(int device, void* handle, void** listen_comm);

@@ -15,8 +15,8 @@
 namespace tributary::nccl {
 namespace {
 
-// A rank that has all its results can leave: the other ranks have their results at the latest after a pause of the
-// network.
+// The longest wait at the process's exit. A rank that has all its results can leave: every other rank has its results
+// after at most one pause of the network.
 constexpr std::chrono::seconds kExitLimit{10};
 
 struct UnderWay {
@@ -25,7 +25,7 @@ struct UnderWay {
   int groups = 0;
 };
 
-// Never destroyed, because its threads may outlive main().
+// Returns the process's count. It is never destroyed, because the threads may run longer than main().
 UnderWay& under_way() {
   static auto* const one = new UnderWay;
   return *one;

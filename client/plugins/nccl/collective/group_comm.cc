@@ -13,7 +13,7 @@
 namespace tributary::nccl {
 namespace {
 
-/// With several devices each group keeps to its own; with one device the library's choice is at least as good.
+/// With several devices, each group uses its own device. With one device, the library's choice is at least as good.
 tributary_config config_of(int device) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   if (devices().size() > 1 || settings().interfaces.size() > 1)
@@ -21,8 +21,8 @@ tributary_config config_of(int device) {
   return config;
 }
 
-/// Waits until every rank has come, and compares the rate by which the nodes' tuners choose. Returns whether the group
-/// came up whole and their rates are equal: the same on every rank.
+/// Waits until every rank has come, and compares the link rates that the nodes' tuners use. Returns true if all ranks
+/// met and all rates are equal. All ranks get the same answer.
 bool meets_alike(tributary_comm* comm) {
   const bool by_model = settings().tuner && !TunerTable::process();
   const std::uint64_t rate = by_model ? link_rate_here() : 0;
@@ -62,8 +62,8 @@ std::unique_ptr<GroupComm> GroupComm::connect(int device, const tributary_unique
     return nullptr;
   }
   std::unique_ptr<GroupComm> comm(new GroupComm(made, ranks, rank));
-  // NCCL compares the outcome of this call within each node alone: nodes that disagree would wait for each other for
-  // ever. So no rank returns before every rank has come this far, and if one has not, all of them fail.
+  // NCCL compares the outcome of this call only within each node: nodes with different outcomes would wait for each
+  // other without end. So no rank returns before every rank has come here. If a rank is missing, all ranks fail.
   if (!meets_alike(made)) return nullptr;
   comm->whole_ = true;
   Observer::process().add(made, ranks, rank);

@@ -1,5 +1,6 @@
 #pragma once
-// One collective call of NCCL's: one call of the library, or several if a window lies over several ranks' parts.
+// One collective call of NCCL. It makes one call of the library, or several calls if a window covers several ranks'
+// parts.
 #include <vector>
 
 #include "client/plugins/nccl/request.h"
@@ -20,11 +21,11 @@ struct GroupCall {
   int root = 0;
 };
 
-/// Belongs to its communicator's pool; used by NCCL's progress thread alone.
+/// Belongs to its communicator's pool. Only NCCL's progress thread uses it.
 class GroupRequest final : public Request {
  public:
   void prepare(GroupComm* comm, std::vector<GroupCall> calls, std::size_t result_bytes);
-  /// Queues the calls that are not queued yet, in order. EXHAUSTED: the library has no room for more now; call again.
+  /// Queues the calls that are not queued yet, in order. EXHAUSTED: the library is full now; call post() again later.
   [[nodiscard]] tributary_status post();
   [[nodiscard]] bool posted_any() const noexcept { return next_ > 0; }
 
@@ -35,7 +36,7 @@ class GroupRequest final : public Request {
 
   GroupComm* comm_ = nullptr;
   std::vector<GroupCall> calls_;
-  std::size_t next_ = 0;  // the first of calls_ that is not queued
+  std::size_t next_ = 0;  // index in calls_ of the first call that is not queued
   std::vector<tributary_request*> pending_;
   std::size_t result_bytes_ = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// The handle that CollNet's listen() writes and NCCL carries to all ranks: the id of a group, or a mark that there can
-// be no group. All ranks get all handles, so all decide alike without a message of their own.
+// The handle that CollNet's listen() writes and NCCL carries to all ranks: the id of a group, or a mark that says that
+// there can be no group. All ranks get all handles, so all ranks decide in the same way without a further message.
 #include <cstring>
 #include <span>
 
@@ -26,7 +26,7 @@ class MeetingHandle {
     std::memcpy(to, &kMagic, sizeof kMagic);
     std::memcpy(static_cast<std::byte*>(to) + sizeof kMagic, &refusal, sizeof refusal);
   }
-  /// A handle that no listen() has written reads as an id, which libtributary then refuses.
+  /// Reads a handle. A handle that no listen() has written counts as an id; libtributary then refuses this id.
   [[nodiscard]] static Offer read(const void* from) {
     std::uint64_t magic = 0;
     Offer offer{};
@@ -35,8 +35,8 @@ class MeetingHandle {
     std::memcpy(&offer, static_cast<const std::byte*>(from) + sizeof magic, sizeof offer);
     return offer == Offer::no_service ? Offer::no_service : Offer::no_id;
   }
-  /// Returns the first rank whose handle says that there will be no group, or -1. The group is rank 0's, and only rank
-  /// 0 asks the manager for trees: whether the others reach a manager does not matter.
+  /// Returns the first rank whose handle says that there can be no group, or -1. The group uses rank 0's id, and only
+  /// rank 0 asks the manager for trees. So it does not matter whether other ranks reach a manager.
   [[nodiscard]] static int first_refusal(std::span<void* const> handles) {
     for (std::size_t rank = 0; rank < handles.size(); ++rank) {
       const Offer offer = read(handles[rank]);

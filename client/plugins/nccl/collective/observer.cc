@@ -18,7 +18,8 @@ namespace tributary::nccl {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{250};
-// A group gets its tree within a few round trips of the manager. After this many looks without a tree, the log says so.
+// A group gets its tree within a few round trips to the manager. After this many rounds without a tree, a log line says
+// so.
 constexpr int kLooksUntilFallbackIsSaid = 12;
 
 std::string milliseconds(std::uint64_t microseconds) {
@@ -97,7 +98,7 @@ void Observer::run(int generation) {
 
 void Observer::look(tributary_comm* comm, Group& group) {
   tributary_info now;
-  if (!ask(comm, now)) return;  // the group is over; its operations have reported it
+  if (!ask(comm, now)) return;  // the group has ended, and its operations have reported the reason
   ++group.looks;
   const tributary_info& before = group.last;
   const std::string who = name(group.number, group.ranks, group.rank);
@@ -118,7 +119,7 @@ void Observer::look(tributary_comm* comm, Group& group) {
   group.last = now;
 }
 
-/// Writes a Prometheus text file. Readers see the old file or the new one, never a part.
+/// Writes a Prometheus text file. Readers see either the whole old file or the whole new file.
 void Observer::write_metrics() const {
   const std::string& path = settings().metrics_file;
   if (path.empty()) return;
@@ -131,7 +132,7 @@ void Observer::write_metrics() const {
   const std::string draft = path + ".new";
   {
     std::ofstream file(draft, std::ios::trunc);
-    // The series of a host's processes must differ, for collectors that join the files of several processes.
+    // Every process of a host needs series of its own, because a collector may join the files of several processes.
     const std::string process = "pid=\"" + std::to_string(::getpid()) + '"';
     const auto counter = [&](const char* metric, std::uint64_t value) {
       file << "# TYPE " << metric << " counter\n" << metric << '{' << process << "} " << value << '\n';
@@ -145,7 +146,7 @@ void Observer::write_metrics() const {
          << "tributary_nccl_groups{" << process << ",path=\"in-network\"} " << in_network << '\n'
          << "tributary_nccl_groups{" << process << ",path=\"fallback\"} " << groups_.size() - in_network << '\n';
   }
-  std::error_code ignored;  // a full or missing folder must not disturb the job
+  std::error_code ignored;  // ignored: a full or missing folder must not disturb the job
   std::filesystem::rename(draft, path, ignored);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// Looks at every group a few times a second and logs what NCCL's user should know: that sums are made in the network,
-// that a tree was lost and how the group went on, or that there is no tree. Writes the counters to the file that
+// Reads every group's counters a few times a second, and logs the events that matter to NCCL's user: the network makes
+// the sums, a tree was lost and how the group continued, or the group has no tree. Writes the counters to the file that
 // TRIBUTARY_NCCL_METRICS names.
 //
-// It has a thread of its own, because a question to a group waits for its progress thread, and NCCL's threads may not
-// wait.
+// It has a thread of its own: reading a group's counters waits for the group's progress thread, and NCCL's threads may
+// not wait.
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -17,20 +17,20 @@ namespace tributary::nccl {
 
 class Observer {
  public:
-  /// Returns the only observer of the process. Its thread lives while there are groups.
+  /// Returns the only observer of the process. Its thread runs while the process has groups.
   static Observer& process();
 
   void add(tributary_comm* comm, int ranks, int rank);
-  /// Looks a last time, and logs the group's totals; does not touch `comm` afterwards.
+  /// Reads the group's counters a last time and logs their totals. Does not use `comm` afterwards.
   void remove(tributary_comm* comm);
 
  private:
   struct Group {
-    int number = 0;  // counted in this process, from 0
+    int number = 0;  // number of the group in this process, from 0
     int ranks = 0;
     int rank = 0;
     int looks = 0;
-    bool said_how = false;  // the log says on which path the group began
+    bool said_how = false;  // true once the log says on which path the group began
     tributary_info last{};
   };
 
@@ -43,7 +43,7 @@ class Observer {
   std::map<tributary_comm*, Group> groups_;
   tributary_info ended_{};  // sums over groups that have ended
   int next_number_ = 0;
-  int generation_ = 0;  // the thread's; a thread of an older generation ends
+  int generation_ = 0;  // generation of the thread; a thread of an older generation ends
   std::thread thread_;
 };
 

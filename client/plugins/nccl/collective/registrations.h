@@ -1,6 +1,6 @@
 #pragma once
-// Memory that NCCL has announced for a group. It announces the same region once for each channel and direction; the
-// plugin tells the library once.
+// Memory that NCCL has registered for a group. NCCL registers the same region once for each channel and direction; the
+// plugin registers it in the library only once.
 #include <map>
 #include <mutex>
 
@@ -9,15 +9,15 @@
 
 namespace tributary::nccl {
 
-/// Any thread may call it: NCCL registers on its service thread while its progress thread sends. The end of the
-/// library's communicator ends the registrations that are left.
+/// Any thread may call it: NCCL registers on its service thread while its progress thread sends. Registrations that are
+/// left at the end of the library's communicator end with that communicator.
 class Registrations {
  public:
   explicit Registrations(tributary_comm* comm) : comm_(comm) {}
   Registrations(const Registrations&) = delete;
   Registrations& operator=(const Registrations&) = delete;
 
-  /// Sets `memory` to the handle that deregister() takes.
+  /// Sets `*memory` to the handle for remove().
   abi::Result add(void* data, std::size_t bytes, int pointer_kind, void** memory);
   abi::Result add_dma_buf(void* data, std::size_t bytes, std::uint64_t offset, int descriptor, void** memory);
   abi::Result remove(void* memory);

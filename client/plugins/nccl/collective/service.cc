@@ -30,21 +30,21 @@ struct Service::State {
 
 namespace {
 
-// The library stops asking after five seconds.
+// The longest wait for an open question at the process's exit. The library stops asking after five seconds.
 constexpr std::chrono::seconds kAnswerLimit{6};
 
 }  // namespace
 
 Service::Service() : state_(std::make_shared<State>()) {}
 
-// Never destroyed, because its thread may outlive main().
+// Returns the only object. It is never destroyed, because its thread may run longer than main().
 Service& Service::process() {
   static auto* const one = new Service;
   return *one;
 }
 
 std::string Service::why_not(std::chrono::milliseconds limit) {
-  // Wait for an open question before the process ends: it would use objects that are being destroyed.
+  // Wait for an open question before the process ends: the question would use objects while they are destroyed.
   static const int registered = std::atexit([] {
     State& state = *process().state_;
     std::unique_lock lock(state.mutex);

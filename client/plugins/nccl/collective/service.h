@@ -1,19 +1,19 @@
 #pragma once
-// Finds out, in the background, whether there is a manager.
+// Asks in the background whether the manager answers.
 #include <chrono>
 #include <memory>
 #include <string>
 
 namespace tributary::nccl {
 
-/// The process has one such object. Once a manager has answered, later communicators rely on it. While it is away, they
-/// begin between the ranks. Any thread.
+/// The process has one such object. Once a manager has answered, later communicators rely on this answer. If the
+/// manager is away at that time, they begin on the fallback. Any thread may call it.
 class Service {
  public:
   [[nodiscard]] static Service& process();
 
-  /// Returns an empty text if the manager is there, else why not, after `limit` at the latest. A question that is
-  /// unanswered then goes on, and a later call gets its answer.
+  /// Returns an empty text if the manager answers, otherwise the reason, after `limit` at the latest. An unanswered
+  /// question continues in the background, and a later call gets its answer.
   [[nodiscard]] std::string why_not(std::chrono::milliseconds limit);
 
  private:

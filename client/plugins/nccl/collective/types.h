@@ -1,5 +1,5 @@
 #pragma once
-// Translates NCCL's element types and operators into libtributary's.
+// Translates NCCL's element types and operators to libtributary's types and operators.
 #include <cstddef>
 #include <optional>
 
@@ -8,7 +8,7 @@
 
 namespace tributary::nccl {
 
-/// nullopt for a type that libtributary does not reduce, or that may have another format in the calling library.
+/// Returns nullopt if libtributary does not reduce the type, or if the calling library may use another format for it.
 [[nodiscard]] std::optional<tributary_dtype> to_dtype(abi::DataType type) noexcept;
 [[nodiscard]] std::optional<tributary_op> to_op(abi::RedOp op) noexcept;
 [[nodiscard]] std::size_t size_of(tributary_dtype dtype) noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// A window onto the concatenation of equal pieces, one of each rank: finds the ranks whose bytes lie in it.
+// A window into the equal parts of all ranks, one part behind the other. Finds the ranks whose bytes lie in the window.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -8,12 +8,12 @@ namespace tributary::nccl {
 
 struct Share {
   int rank = 0;
-  std::size_t offset = 0;  // in the window
+  std::size_t offset = 0;  // first byte of the share in the window
   std::size_t bytes = 0;
   friend bool operator==(const Share&, const Share&) = default;
 };
 
-/// Returns the parts of [offset, offset + bytes) by rank, in order, none of them empty.
+/// Returns the ranks' shares of the bytes [offset, offset + bytes), in the order of the ranks. No share is empty.
 [[nodiscard]] inline std::vector<Share> shares_of_window(std::size_t bytes_per_rank, int ranks, std::size_t offset,
                                                          std::size_t bytes) {
   std::vector<Share> shares;

@@ -10,13 +10,14 @@ namespace {
 std::unique_ptr<transport::Transport> make_tcp(const NetDevice& device) {
   transport::TcpSettings settings;
   settings.bind_address = device.address;
-  // A receiver whose GPU is late may leave its socket unread for minutes, and its window stays shut: that is no
-  // failure. The system notices a lost host, by retransmissions and keep-alive.
+  // A receiver whose GPU is late may leave its socket unread for minutes, and TCP's window then stays shut. That is no
+  // failure. The system notices a lost host by retransmissions and keep-alive.
   settings.user_timeout = {};
   return std::make_unique<transport::TcpTransport>(settings);
 }
 
-/// Removes a link-local address's zone ("%2"), which is the host's own number of its interface and differs elsewhere.
+/// Removes the zone of a link-local address ("%2"): it is the host's own number of the interface, unknown to other
+/// hosts.
 std::string without_zone(std::string address) {
   const auto begin = address.find('%');
   if (begin != std::string::npos) address.erase(begin, address.find_first_not_of("0123456789", begin + 1) - begin);

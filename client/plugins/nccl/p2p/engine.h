@@ -1,10 +1,10 @@
 #pragma once
-// One transport, and the lock that lets one thread at a time use it.
+// One transport, and the lock that allows one thread at a time to use the transport.
 //
-// NCCL connects and closes on its service thread; it sends, receives and tests on its progress thread, which spins. So
-// no thread waits for another, and no call is handed over: the calling thread takes the lock and moves all connections
-// on. Two threads want the lock at once only if two communicators of one process share an engine (tables before v11),
-// or if a connection is made meanwhile.
+// NCCL connects and closes on its service thread. It sends, receives and tests on its progress thread, which never
+// sleeps. So no thread waits for another thread, and no call is handed over: the calling thread takes the lock and
+// moves all connections on. Two threads want the lock at once only if two communicators of one process share an engine
+// (tables before v11), or while a connection is made.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -18,32 +18,32 @@ namespace tributary::nccl {
 
 class Engine {
  public:
-  /// Opens a transport over the wire that wire() names. The error is a whole sentence.
+  /// Opens a transport over the wire that wire() returns. The error is a whole sentence.
   [[nodiscard]] static tributary::Result<std::shared_ptr<Engine>> open(const NetDevice& device);
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  /// True if connections leave this engine as bare sockets once both ends are proved.
+  /// Returns true if connections leave this engine as bare sockets once both ends are proved.
   [[nodiscard]] bool has_sockets() const noexcept { return tcp_ != nullptr; }
-  /// Moves on the connections that are being made, if there are any. Call it while waiting for anything else. Returns
+  /// Moves on the connections that are being made, if there are any. Call it in every wait for something else. Returns
   /// at once if another thread does so already.
   void settle() {
     if (unsettled_.load(std::memory_order_relaxed) == 0) return;
     if (const std::unique_lock free(mutex_, std::try_to_lock); free) poll();
   }
-  // ---- with the lock
+  // Functions to call with the lock held.
   [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
   void poll() { transport_->poll({}); }
-  /// True if closing a channel may lose the frames sent last, because they leave this process only later. False for
-  /// sockets: the system sends them.
+  /// Returns true if the close of a channel may lose the last frames, because they leave this process only later.
+  /// Returns false for sockets: there the system sends the frames.
   [[nodiscard]] bool loses_last_words() const noexcept { return tcp_ == nullptr; }
-  /// Takes the bare socket out of a channel of this engine, and closes the channel: see TcpTransport::release().
+  /// Takes the bare socket out of a channel of this engine, and closes the channel (see TcpTransport::release()).
   [[nodiscard]] tributary::Result<int> release(transport::Channel& channel) {
     TRIBUTARY_ASSERT(tcp_ != nullptr, "a channel over verbs has no socket to release");
     return tcp_->release(channel);
   }
-  /// Returns the connecting end's address of a channel that this process has connected; empty over verbs.
+  /// For a channel that this process connected: returns the address of the connecting end; empty over verbs.
   [[nodiscard]] std::string connecting_end(transport::Channel& channel) const;
-  /// Does the same for a channel that was accepted.
+  /// For a channel that this process accepted: returns the address of the connecting end; empty over verbs.
   [[nodiscard]] std::string accepted_end(const transport::Channel& channel) const;
 
  private:
@@ -54,10 +54,10 @@ class Engine {
   std::mutex mutex_;
   const std::unique_ptr<transport::Transport> transport_;
   transport::TcpTransport* const tcp_;  // nullptr over verbs
-  std::atomic<int> unsettled_{0};       // listening ends, and connections that are being made
+  std::atomic<int> unsettled_{0};       // number of listening ends and of connections that are being made
 };
 
-/// A share of an engine. While it lives, settle() has something to do.
+/// A share of an engine. While it exists, settle() calls poll().
 class Settling {
  public:
   explicit Settling(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) { ++engine_->unsettled_; }
@@ -75,15 +75,15 @@ class Settling {
   const std::shared_ptr<Engine> engine_;
 };
 
-/// The engines of one communicator, or of the process where NCCL gives no context. Any thread.
+/// The engines of one communicator, or of the process if NCCL gives no context. Any thread may call it.
 class NetContext {
  public:
-  /// Returns nullptr if there is no such device, or if it cannot be used: the log has the reason then.
+  /// Returns nullptr if the device does not exist or cannot be used. The log then has the reason.
   [[nodiscard]] std::shared_ptr<Engine> engine(int device);
 
  private:
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Engine>> engines_;  // by device; made at the first use
+  std::vector<std::shared_ptr<Engine>> engines_;  // index: the device; made at the first use
 };
 
 }  // namespace tributary::nccl

@@ -10,7 +10,7 @@ namespace tributary::nccl {
 namespace {
 
 client::ProofScope scope_of(const ConnectionEnds& ends, std::string_view part) {
-  // Each value has a line of its own: no address contains a line's end.
+  // Each value has a line of its own, because no address contains a line break.
   return {.purpose = "nccl messages", .detail = ends.listening + "\n" + ends.connecting + "\n" + std::string(part)};
 }
 
@@ -49,7 +49,7 @@ std::optional<ConnectionPart> read_part(std::string_view text) {
   return part;
 }
 
-// ---- the connecting end
+// Functions of the connecting end.
 
 void ConnectingGreeting::begin(transport::Channel& channel, std::uint64_t memory_group) {
   FrameHeader hello = header_of(FrameType::peer_hello);
@@ -83,7 +83,7 @@ Status ConnectingGreeting::answer(transport::Channel& channel, const ConnectionE
   return {};
 }
 
-// ---- the listening end
+// Functions of the listening end.
 
 Status ListeningGreeting::begin(transport::Channel& channel) {
   TRIBUTARY_ASSERT(!proof_, "the greeting of {} begins twice", channel.peer());

@@ -21,8 +21,8 @@ struct NetHandle {
   std::array<char, 64> host{};
   std::uint32_t port = 0;
   Wire wire = Wire::tcp;
-  SocketCounts counts;      // sockets of both ends of the connection, as the listening end decides
-  void* pending = nullptr;  // in the connecting end's copy: its connection, from the first call until it is open
+  SocketCounts counts;      // number of sockets at either end, which the listening end decides
+  void* pending = nullptr;  // only at the connecting end: the connection, from the first call until it is open
 
   static constexpr std::uint64_t kMagic = 0x332d74656e627274;  // "trbnet-3"
 

@@ -10,10 +10,10 @@ namespace tributary::nccl {
 
 class ListenComm : public transport::Acceptor {
  public:
-  /// Listens at the engine's device, and fills the handle.
+  /// Listens on the engine's device, and fills the handle.
   [[nodiscard]] static tributary::Result<std::unique_ptr<ListenComm>> open(std::shared_ptr<Engine> engine,
                                                                            const NetDevice& device, void* handle);
-  /// A derived class calls close() in its own destructor.
+  /// A derived class calls stop_listening() in its own destructor, with the lock held.
   ~ListenComm() override = default;
   ListenComm(const ListenComm&) = delete;
   ListenComm& operator=(const ListenComm&) = delete;
@@ -26,7 +26,7 @@ class ListenComm : public transport::Acceptor {
   [[nodiscard]] Engine& engine() const noexcept { return settling_.engine(); }
   [[nodiscard]] const std::shared_ptr<Engine>& shared_engine() const noexcept { return settling_.shared_engine(); }
   [[nodiscard]] const NetHandle& handle() const noexcept { return handle_; }
-  /// The address, as it stands in the handle.
+  /// Returns the address that the handle holds.
   [[nodiscard]] std::string listening_at() const { return to_string(handle_.endpoint()); }
   /// Refuses all connections from now on. The caller holds the lock.
   void stop_listening() { listener_.reset(); }

@@ -14,7 +14,7 @@ namespace {
 
 using enum abi::Result;
 
-/// NCCL has no context before v11: all its communicators then share the process's context.
+/// Before v11, NCCL passes no context: all its communicators then share the process's context.
 NetContext& context_of(void* context) {
   static NetContext* const process = new NetContext;
   return context == nullptr ? *process : *static_cast<NetContext*>(context);
@@ -42,8 +42,8 @@ NetComm& connection(void* comm) {
   return *static_cast<NetComm*>(comm);
 }
 
-/// Writes the pointer that NCCL gets for either end of a connection. It points to a NetComm, because NCCL registers
-/// memory with both ends.
+/// Writes the pointer that NCCL gets for either end of a connection. It must point to a NetComm: NCCL registers memory
+/// with both ends.
 void hand_out(NetComm* comm, void** to) {
   *to = comm;
 }
@@ -58,7 +58,7 @@ abi::Result init(int version, void** context, abi::Logger logger) {
       warn(wire().error().message);
       return invalid_usage;
     }
-    if (context != nullptr) *context = std::make_unique<NetContext>().release();  // finalize() deletes it
+    if (context != nullptr) *context = std::make_unique<NetContext>().release();  // finalize() deletes the context
     info("net v" + std::to_string(version) + ": point-to-point over " + std::string(to_string(*wire())) +
          "; devices: " + list_devices());
     return success;
@@ -131,7 +131,7 @@ abi::Result accept(void* listen_comm, void** receive_comm) {
 abi::Result register_memory(void* comm, void* data, std::size_t bytes, int pointer_kind, void** memory) {
   return guarded("regMr", [&] {
     *memory = nullptr;
-    if (pointer_kind != abi::kPointerHost) return invalid_argument;  // as the properties say
+    if (pointer_kind != abi::kPointerHost) return invalid_argument;  // the properties offer only host memory
     const std::span region(static_cast<const std::byte*>(data), bytes);
     *memory = std::make_unique<NetMemory>(connection(comm).shared_engine(), region).release();
     return success;
@@ -152,7 +152,7 @@ abi::Result send(void* send_comm, void* data, std::size_t bytes, int tag, void**
   });
 }
 
-// NCCL may pass 1 in *request, which says that it needs no completion of this receive. It gets one all the same.
+// NCCL may pass 1 in *request, which means that this receive needs no completion. The caller gets a completion anyway.
 abi::Result receive(void* receive_comm, int n, void** data, const std::size_t* bytes, const int* tags, void** request) {
   return guarded("irecv", [&] {
     *request = nullptr;

@@ -1,10 +1,10 @@
 #pragma once
-// The calls of the net tables, as the newest version has them. tables/net.cc makes every version of them.
+// The calls of the net tables, as the newest version has them. tables/net.cc makes all versions from these calls.
 #include "client/plugins/nccl/abi/net.h"
 
 namespace tributary::nccl::net {
 
-/// `version` is the version of the table that NCCL took; it is for the log.
+/// `version` is the version of the table that NCCL uses. Only the log needs it.
 abi::Result init(int version, void** context, abi::Logger logger);
 abi::Result devices(int* count);
 abi::Result listen(void* context, int device, void* handle, void** listen_comm);
@@ -16,9 +16,9 @@ abi::Result send(void* send_comm, void* data, std::size_t bytes, int tag, void**
 abi::Result receive(void* receive_comm, int n, void** data, const std::size_t* bytes, const int* tags, void** request);
 abi::Result flush(void** request);
 abi::Result test(void* request, int* done, int* sizes);
-/// A message for which test() has returned "done" arrives, whichever end closes first. A send that no test() has ended
-/// may be lost, but never arrives in part: the receive fails then. NCCL's own socket transport promises no more,
-/// because it moves bytes only inside test().
+/// Once test() has returned "done" for a message, the message arrives, whichever end closes first. A send that no
+/// test() has ended may be lost, but never arrives in part: the receive then fails. NCCL's own socket transport
+/// promises no more, because it moves bytes only inside test().
 abi::Result close_send(void* send_comm);
 abi::Result close_receive(void* receive_comm);
 abi::Result close_listen(void* listen_comm);

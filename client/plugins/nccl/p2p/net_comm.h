@@ -1,14 +1,14 @@
 #pragma once
-// The object that NCCL holds for either end of a connection, and with which it registers memory.
+// The object that NCCL holds for either end of a connection. NCCL registers memory with this object.
 #include <memory>
 
 #include "client/plugins/nccl/p2p/engine.h"
 
 namespace tributary::nccl {
 
-inline constexpr std::size_t kNetRequestsMax = 64;  // for each connection; NCCL has at most 32 under way
+inline constexpr std::size_t kNetRequestsMax = 64;  // per connection; NCCL has at most 32 unfinished requests
 
-/// The calls that NCCL makes for one connection come with a pointer to this.
+/// NCCL passes a pointer to this object to all calls of one connection.
 class NetComm {
  public:
   virtual ~NetComm() = default;

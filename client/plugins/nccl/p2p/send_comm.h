@@ -6,17 +6,17 @@
 
 namespace tributary::nccl {
 
-/// Messages leave in the order of the calls, straight from the caller's buffer.
+/// Messages leave in the order of the calls, directly from the caller's buffer.
 class SendComm : public NetComm {
  public:
   enum class Opening : std::uint8_t { under_way, open, failed };
 
-  /// Begins to connect, over sockets or frames, as the engine does. The connection is open once both ends have proved
+  /// Begins to connect, over sockets or frames as the engine decides. The connection is open once both ends have proved
   /// that they know the handle's secret.
   [[nodiscard]] static std::unique_ptr<SendComm> connect(std::shared_ptr<Engine> engine, const NetHandle& to);
 
   [[nodiscard]] virtual Opening opening() = 0;
-  /// Leaves *request NULL if kNetRequestsMax requests are under way: NCCL calls again.
+  /// Leaves *request NULL if kNetRequestsMax requests have not ended: NCCL then calls again.
   virtual abi::Result send(const void* data, std::size_t bytes, int tag, nccl::Request** request) = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// Every version of the CollNet table over one implementation: versions differ in their arguments.
+// Every version of the CollNet table. All versions call one implementation; they differ in their arguments.
 #include "client/plugins/nccl/collective/collnet.h"
 #include "client/plugins/nccl/devices.h"
 #include "client/plugins/nccl/guard.h"
@@ -10,7 +10,7 @@ using abi::DataType;
 using abi::RedOp;
 using abi::Result;
 
-constexpr const char* kName = "tributary";  // the net table has the same name: NCCL takes both for one device
+constexpr const char* kName = "tributary";  // the net table has the same name, so NCCL takes both for one device
 
 template <class Properties>
 Result get_properties(int device, Properties* properties) {

@@ -1,4 +1,4 @@
-// Every version of the net table over one implementation: versions differ in their arguments.
+// Every version of the net table. All versions call one implementation; they differ in their arguments.
 #include "client/plugins/nccl/p2p/net.h"
 #include "client/plugins/nccl/devices.h"
 #include "client/plugins/nccl/guard.h"
@@ -79,7 +79,7 @@ Result flush(void*, int, void**, int*, void**, void** request) {
   return net::flush(request);
 }
 
-// Ignores a hint on the number of peers: sockets have no use for it.
+// Ignores the expected number of peers: sockets have no use for this number.
 Result set_attributes(void*, abi::NetAttributes*) {
   return Result::success;
 }

@@ -1,4 +1,4 @@
-// Every version of the tuner's table. NCCL finds it in the net plugin's library if NCCL_TUNER_PLUGIN names no other.
+// Every version of the tuner's table. NCCL takes it from the net plugin's library if NCCL_TUNER_PLUGIN names no other.
 #include <memory>
 #include <string>
 
@@ -20,7 +20,7 @@ struct TunerContext {
   TunerModel model{0};
 };
 
-/// Says who decides, for the log.
+/// Returns a text for the log: who decides.
 std::string decides(const TunerModel& model) {
   if (!settings().tuner) return "NCCL decides";
   if (const auto& table = TunerTable::process(); table)
@@ -34,7 +34,7 @@ Result begin(void** context, std::size_t nodes, abi::Logger logger) {
     set_logger(logger);
     auto made = std::make_unique<TunerContext>(TunerContext{nodes, TunerModel(link_rate_here())});
     info("tuner: " + decides(made->model), abi::log_subsystem::kInit | abi::log_subsystem::kTuning);
-    *context = made.release();  // end() deletes it
+    *context = made.release();  // end() deletes the context
     return Result::success;
   });
 }

@@ -18,10 +18,10 @@ using tuning::Call;
 constexpr std::array<std::uint64_t, 5> kRates{1'000'000'000, 10'000'000'000, 25'000'000'000, 100'000'000'000,
                                               400'000'000'000};
 constexpr std::uint64_t kChunkBytes = 32 << 10;  // NCCL gives CollNet at least this many bytes
-constexpr double kPays = 0.05;                   // CollNet must save this part of the time; estimates are no more exact
+constexpr double kPays = 0.05;                   // CollNet must save this part; estimates are no more exact
 
 bool saves_time(std::uint64_t link_rate, std::uint64_t bytes, std::uint32_t nodes) {
-  // The number of cores may differ from rank to rank, so the model's own stands for it.
+  // The number of cores may differ from rank to rank, so use the model's default number of cores.
   const tuning::Figures figures =
       tuning::default_figures({.ranks = nodes, .link_rate = link_rate}, tuning::Figures{}.cores);
   const Call call{.collective = Collective::all_reduce, .ranks = nodes, .bytes = bytes};

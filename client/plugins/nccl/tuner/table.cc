@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, abi::Function>, 5> kFunctions{{
     {"allreduce", abi::Function::all_reduce},
 }};
 
-/// Reads "-" as `open`, and numbers that K, M or G may follow.
+/// Reads a number with an optional unit K, M or G. Returns `open` for "-".
 std::optional<std::size_t> to_number(std::string_view text, std::size_t open) {
   if (text == "-") return open;
   std::size_t number = 0;
@@ -88,7 +88,7 @@ bool TunerTable::prefers_collnet(abi::Function function, std::size_t bytes, std:
   return row != rows_.end() && row->collnet;
 }
 
-// Both kinds of CollNet keep their order: NCCL knows which of the two is better.
+// Both kinds of CollNet keep their order, because NCCL knows which kind is better.
 void prefer_collnet(float* costs, int algorithms, int protocols) noexcept {
   constexpr float kNone = std::numeric_limits<float>::max();
   const auto is_collnet = [](int algorithm) {
@@ -97,7 +97,7 @@ void prefer_collnet(float* costs, int algorithms, int protocols) noexcept {
   };
   float best_collnet = kNone, best_other = kNone;
   for (int i = 0; i < algorithms * protocols; ++i) {
-    if (costs[i] < 0) continue;  // NCCL does not offer it
+    if (costs[i] < 0) continue;  // NCCL does not offer this pair
     float& best = is_collnet(i / protocols) ? best_collnet : best_other;
     best = std::min(best, costs[i]);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The sizes at which NCCL shall prefer CollNet, from a file that an administrator has measured.
+// The sizes at which NCCL shall prefer CollNet, from a file with an administrator's measurements.
 #include <expected>
 #include <istream>
 #include <optional>
@@ -12,7 +12,7 @@ namespace tributary::nccl {
 
 struct TunerRow {
   abi::Function function = abi::Function::all_reduce;
-  std::size_t bytes_min = 0;  // both bounds are inclusive
+  std::size_t bytes_min = 0;  // both limits are included
   std::size_t bytes_max = SIZE_MAX;
   std::size_t nodes_min = 2;
   std::size_t nodes_max = SIZE_MAX;
@@ -23,13 +23,13 @@ struct TunerRow {
 class TunerTable {
  public:
   explicit TunerTable(std::vector<TunerRow> rows) : rows_(std::move(rows)) {}
-  /// The rows of the file TRIBUTARY_NCCL_TUNER_FILE; nullopt: it is not set, or was refused (a warning says why).
+  /// Returns the table of TRIBUTARY_NCCL_TUNER_FILE; nullopt if it is not set, or if a warning says why it was refused.
   static const std::optional<TunerTable>& process();
-  /// Reads one row from each line: FUNCTION BYTES_MIN BYTES_MAX NODES_MIN NODES_MAX collnet|default; "-" for no bound,
-  /// K, M and G behind sizes, comments from # on. The error names the line.
+  /// Reads one row from each line: FUNCTION BYTES_MIN BYTES_MAX NODES_MIN NODES_MAX collnet|default. "-" means no
+  /// limit, sizes may end in K, M or G, and comments begin with #. The error names the line.
   static std::expected<TunerTable, std::string> parse(std::istream& text);
 
-  /// The first row that matches decides.
+  /// Returns true if the first row that matches says "collnet".
   [[nodiscard]] bool prefers_collnet(abi::Function function, std::size_t bytes, std::size_t nodes) const noexcept;
   [[nodiscard]] const std::vector<TunerRow>& rows() const noexcept { return rows_; }
 

@@ -23,7 +23,7 @@ Status ListenComm::listen(const NetDevice& device) {
   const auto secret = client::random_secret();
   if (!secret) return std::unexpected(secret.error());
   handle_.secret = *secret;
-  handle_.wire = *wire();  // valid: the engine was opened over it
+  handle_.wire = *wire();  // valid: the engine was opened over this wire
   if (engine().has_sockets()) handle_.counts = device.socket_counts;
   const auto lock = engine().lock();
   auto listener = engine().transport().listen({device.address, 0}, *this);

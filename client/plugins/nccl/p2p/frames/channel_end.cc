@@ -8,7 +8,7 @@
 namespace tributary::nccl {
 namespace {
 
-// The other end's device confirms frames without its process, so only a broken network takes longer than this.
+// The other end's device confirms frames without its process. So only a broken network needs more than this time.
 constexpr std::chrono::seconds kLastWordsLimit{2};
 
 }  // namespace
@@ -20,7 +20,7 @@ void end_channel(Engine& engine, std::unique_ptr<transport::Channel> channel, bo
     channel->close_after_flush(kLastWordsLimit);
     while (!channel->closed()) {
       engine.poll();
-      lock.unlock();  // NCCL's progress thread may have other connections to move on
+      lock.unlock();  // NCCL's progress thread may need the lock to move on other connections
       std::this_thread::yield();
       lock.lock();
     }

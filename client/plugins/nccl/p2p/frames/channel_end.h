@@ -1,13 +1,13 @@
 #pragma once
-// The end of a connection over channels of frames.
+// The end of a connection that consists of channels of frames.
 #include <memory>
 
 #include "client/plugins/nccl/p2p/engine.h"
 
 namespace tributary::nccl {
 
-/// Closes the channel. `in_order`: this end has no request under way, but frames to the other end may still be: a
-/// message, or the news that one was received. The call then waits for these frames, at most two seconds.
+/// Closes the channel. Pass `in_order` if all requests of this end have ended. Frames to the other end may still be on
+/// their way: a message, or the news that a message was received. The call then waits for them, at most two seconds.
 void end_channel(Engine& engine, std::unique_ptr<transport::Channel> channel, bool in_order);
 
 }  // namespace tributary::nccl

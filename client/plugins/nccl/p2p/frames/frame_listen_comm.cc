@@ -5,7 +5,7 @@
 namespace tributary::nccl {
 namespace {
 
-// Strangers that connect and send nothing must not keep a peer out for long: the oldest of them makes room.
+// Strangers that connect and send nothing must not keep a peer out for long: the oldest stranger is closed.
 constexpr std::size_t kArrivedMax = 64;
 
 }  // namespace
@@ -32,7 +32,7 @@ std::unique_ptr<ReceiveComm> FrameListenComm::accept() {
   const auto lock = engine().lock();
   engine().poll();
   for (auto it = arrived_.begin(); it != arrived_.end();) {
-    // Accept a peer that has greeted even if it has closed since: the messages that it sent are still to be received.
+    // Accept a peer that has greeted even if it has closed since: its messages may still be received.
     if ((*it)->greeted()) {
       auto comm = std::move(*it);
       arrived_.erase(it);

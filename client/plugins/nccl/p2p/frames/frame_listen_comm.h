@@ -1,5 +1,5 @@
 #pragma once
-// Waits for peers whose connections stay channels of frames.
+// Waits for peers whose connections use channels of frames.
 #include <deque>
 #include <memory>
 

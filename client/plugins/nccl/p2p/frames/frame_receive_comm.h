@@ -1,5 +1,5 @@
 #pragma once
-// The receiving end of one connection, over channels of frames.
+// The receiving end of one connection that uses channels of frames.
 #include <array>
 #include <deque>
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace tributary::nccl {
 
-/// NCCL's calls take the engine's lock themselves. The constructor runs inside the transport's poll(), with the lock.
+/// NCCL's calls take the engine's lock themselves. The constructor runs inside the transport's poll(), which holds the
+/// lock.
 class FrameReceiveComm final : public ReceiveComm, public transport::ChannelHandler {
  public:
   /// Greets the other end. `listening_at` is the address in the handle.
@@ -22,7 +23,7 @@ class FrameReceiveComm final : public ReceiveComm, public transport::ChannelHand
   FrameReceiveComm(const FrameReceiveComm&) = delete;
   FrameReceiveComm& operator=(const FrameReceiveComm&) = delete;
 
-  // ---- for the listener, with the lock
+  // Functions that the listener calls with the lock held.
   [[nodiscard]] bool greeted() const noexcept { return greeting_.proved(); }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
   /// Call it before the destructor if the caller holds the lock: the destructor then does not take the lock.
@@ -53,10 +54,10 @@ class FrameReceiveComm final : public ReceiveComm, public transport::ChannelHand
   std::array<Buffer, kNetRequestsMax> buffers_;
   std::vector<Buffer*> free_;
   std::deque<Buffer*> posted_;
-  Buffer* filling_ = nullptr;  // the message whose frames come now; nullptr: none
+  Buffer* filling_ = nullptr;  // buffer of the message whose frames come now; nullptr: none
   bool failed_ = false;
   std::string failure_;
-  std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
+  std::unique_ptr<transport::Channel> channel_;  // last member: its callbacks use the other members
 };
 
 }  // namespace tributary::nccl

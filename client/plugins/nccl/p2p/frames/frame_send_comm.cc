@@ -11,11 +11,12 @@
 namespace tributary::nccl {
 namespace {
 
-// Enough frames to keep the device busy; more would only lengthen the queue that every write walks.
+// Enough frames to keep the device busy. With more frames, the queue that every write searches would only be longer.
 constexpr std::uint32_t kFramesQueuedMax = 64;
 
-// Over verbs, all connections of one group share a buffer's registration. All connections of an engine use memory of
-// the same communicator, so they are one group; engines share nothing, so each may use the same number.
+// Over verbs, all connections of one memory group share a buffer's registration. All connections of an engine use
+// memory of the same communicator, so they are one group. Engines share nothing, so all engines may use the same
+// number.
 constexpr std::uint64_t kMemoryGroup = 1;
 
 }  // namespace
@@ -41,7 +42,7 @@ FrameSendComm::~FrameSendComm() {
 SendComm::Opening FrameSendComm::opening() {
   const auto lock = engine().lock();
   engine().poll();
-  // Report a connection that was open and has closed since as open, as the other end does: its messages will fail.
+  // If a connection has opened and then closed, report it as open, as the other end does: its messages will fail.
   if (greeting_.proved()) return Opening::open;
   if (!failed_ && transport::Clock::now() > open_until_) {
     failed_ = true;
@@ -69,7 +70,7 @@ abi::Result FrameSendComm::send(const void* data, std::size_t bytes, int tag, nc
   message->all_queued = message->done = false;
   to_queue_.push_back(message);
   queue_frames();
-  engine().poll();  // on its way at once, not at the next test
+  engine().poll();  // send now; the next test may come late
   *request = message;
   return abi::Result::success;
 }

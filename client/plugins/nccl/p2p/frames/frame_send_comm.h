@@ -1,5 +1,5 @@
 #pragma once
-// The sending end of one connection, over channels of frames: a message is a row of frames.
+// The sending end of one connection that uses channels of frames. It sends a message as several frames in order.
 #include <array>
 #include <deque>
 #include <memory>
@@ -47,15 +47,15 @@ class FrameSendComm final : public SendComm, private transport::ChannelHandler {
 
   std::array<Message, kNetRequestsMax> messages_;
   std::vector<Message*> free_;
-  std::deque<Message*> to_queue_;  // messages with frames that are not queued yet
+  std::deque<Message*> to_queue_;  // messages some of whose frames are not queued yet
   std::uint32_t frames_queued_ = 0;
   std::uint64_t next_number_ = 0;
   const std::string listening_at_;
-  const transport::TimePoint open_until_;  // if the greeting has not ended by then, the connection fails
+  const transport::TimePoint open_until_;  // the connection fails if the greeting has not ended by this time
   ConnectingGreeting greeting_;
   bool failed_ = false;
   std::string failure_;
-  std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
+  std::unique_ptr<transport::Channel> channel_;  // last member: its callbacks use the other members
 };
 
 }  // namespace tributary::nccl

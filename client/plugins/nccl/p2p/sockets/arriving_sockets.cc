@@ -33,8 +33,8 @@ void ArrivingSocket::on_frame(transport::Channel& channel, const FrameHeader&, s
   channel.close();
 }
 
-/// This end's proof has just been handed to the system. The other end sends no frame before it has read that proof, so
-/// the socket stands between two frames and can be released.
+/// The transport has just handed this end's proof to the system. The other end sends no frame before it has read this
+/// proof. So the socket stands between two frames, and this end can release it.
 void ArrivingSocket::on_sent(transport::Channel& channel, std::uint64_t) {
   TRIBUTARY_ASSERT(!socket_, "the socket of {} has left the transport already", socket_->peer());
   const std::string peer = channel.peer();
@@ -42,7 +42,7 @@ void ArrivingSocket::on_sent(transport::Channel& channel, std::uint64_t) {
   if (descriptor) {
     socket_.emplace(*descriptor, peer);
   } else {
-    failed_ = true;  // the other end has sent a frame out of turn
+    failed_ = true;  // the other end has sent a frame too early
     channel.close();
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The listening end's sockets, from their arrival until each is proved and all sockets of one connection are together.
+// The listening end's sockets, from their arrival until each is proved and all sockets of one connection have come.
 #include <deque>
 #include <memory>
 #include <optional>
@@ -20,7 +20,7 @@ class ArrivingSocket final : public transport::ChannelHandler {
   ArrivingSocket(const ArrivingSocket&) = delete;
   ArrivingSocket& operator=(const ArrivingSocket&) = delete;
 
-  /// True once both ends are proved: take() and part() may be called then.
+  /// Returns true once both ends are proved. Call take() and part() only after that.
   [[nodiscard]] bool ready() const noexcept { return socket_.has_value(); }
   [[nodiscard]] bool proved() const noexcept { return greeting_.proved(); }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
@@ -40,16 +40,17 @@ class ArrivingSocket final : public transport::ChannelHandler {
   ListeningGreeting greeting_;
   bool failed_ = false;
   std::optional<StreamSocket> socket_;
-  std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
+  std::unique_ptr<transport::Channel> channel_;  // last member: its callbacks use the other members
 };
 
-/// The proved sockets of connections whose other sockets are still missing. Their number is bounded, because a process
+/// The proved sockets of connections whose other sockets are still missing. Their number has a bound, because a process
 /// that knows the secret could begin connections without end and complete none.
 class GatheringSockets {
  public:
   explicit GatheringSockets(std::uint32_t parts) : parts_(parts) {}
-  /// Adds a proved socket as one part of its connection. Returns all sockets of that connection, by their numbers, if
-  /// this was the last one; else none. A second socket with the same number ends the connection.
+  /// Adds a proved socket as one part of its connection. If it is the last missing part, returns all sockets of the
+  /// connection in the order of their numbers; else returns none. A second socket with the same number ends the
+  /// connection.
   [[nodiscard]] std::vector<StreamSocket> add(const ConnectionPart& part, StreamSocket socket);
 
  private:
@@ -61,7 +62,7 @@ class GatheringSockets {
   [[nodiscard]] std::deque<Gathering>::iterator of(const std::string& connection);
 
   const std::uint32_t parts_;
-  std::deque<Gathering> gatherings_;  // the eldest first
+  std::deque<Gathering> gatherings_;  // in the order in which their first sockets came
 };
 
 }  // namespace tributary::nccl

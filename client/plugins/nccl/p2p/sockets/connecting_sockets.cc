@@ -34,7 +34,7 @@ transport::Placement ConnectingSocket::on_header(transport::Channel&, const Fram
 void ConnectingSocket::on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte>) {
   const auto taken = greeting_.take(channel, {listening_at_, engine_.connecting_end(channel)});
   if (taken) {
-    (void)ready();  // at once, before the other end can close the proved connection
+    (void)ready();  // release now, before the other end can close the proved connection
     return;
   }
   failure_ = taken.error().message + ".";

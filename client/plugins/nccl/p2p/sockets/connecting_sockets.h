@@ -12,18 +12,18 @@
 
 namespace tributary::nccl {
 
-/// One of these sockets. The caller holds the engine's lock in every call.
+/// One socket of a connection. The caller holds the engine's lock in every call.
 class ConnectingSocket final : public transport::ChannelHandler {
  public:
   ConnectingSocket(Engine& engine, const NetHandle& to, const ConnectionPart& part, transport::Duration limit);
   ConnectingSocket(const ConnectingSocket&) = delete;
   ConnectingSocket& operator=(const ConnectingSocket&) = delete;
 
-  /// Returns true once the other end is proved and the socket is out of the transport, which may take a few calls.
+  /// Returns true once the other end is proved and the transport has released the socket. This may need several calls.
   [[nodiscard]] bool ready();
-  /// Says why the socket will never be ready; empty as long as it may be.
+  /// Returns the reason why the socket will never be ready; empty if it may still become ready.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
-  /// Call it once ready() is true.
+  /// Call it only after ready() has returned true.
   [[nodiscard]] StreamSocket take() {
     TRIBUTARY_ASSERT(socket_, "a socket to {} is taken before it is ready", listening_at_);
     return std::move(*socket_);
@@ -39,7 +39,7 @@ class ConnectingSocket final : public transport::ChannelHandler {
   ConnectingGreeting greeting_;
   std::string failure_;
   std::optional<StreamSocket> socket_;
-  std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
+  std::unique_ptr<transport::Channel> channel_;  // last member: its callbacks use the other members
 };
 
 /// All sockets of one connection. The caller holds the engine's lock in every call.
@@ -49,9 +49,9 @@ class ConnectingSockets {
 
   ConnectingSockets(Engine& engine, const NetHandle& to, transport::Duration limit);
   [[nodiscard]] Stage stage();
-  /// The reason of the first failure that stage() has seen.
+  /// Returns the reason of the first failure that stage() has found.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
-  /// Returns the sockets by their numbers. Call it once stage() is ready.
+  /// Returns the sockets in the order of their numbers. Call it only after stage() has returned `ready`.
   [[nodiscard]] std::vector<StreamSocket> take();
 
  private:

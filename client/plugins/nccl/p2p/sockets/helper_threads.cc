@@ -14,7 +14,7 @@
 namespace tributary::nccl {
 namespace {
 
-// Turns without progress before a helper sleeps: a busy socket is ready again within microseconds.
+// A helper sleeps after this many turns without progress: a busy socket is ready again within microseconds.
 constexpr int kYieldsMax = 16;
 
 }  // namespace
@@ -29,12 +29,12 @@ struct HelperThreads::DataSocket {
 
   StreamSocket socket;
   std::array<Piece, kNetRequestsMax> row;
-  std::atomic<std::uint32_t> given{0};  // counted up by the connection's thread
-  std::atomic<std::uint32_t> taken{0};  // counted up by the helper
-  std::size_t moved = 0;                // bytes of the first piece that are done; used by the helper alone
+  std::atomic<std::uint32_t> given{0};  // only the connection's thread counts it up
+  std::atomic<std::uint32_t> taken{0};  // only the helper counts it up
+  std::size_t moved = 0;                // bytes of the first piece that are done; only the helper uses it
 };
 
-/// One thread, and the sockets that it owns.
+/// One thread, and the sockets that this thread owns.
 class HelperThreads::Helper {
  public:
   explicit Helper(HelperThreads& all) : all_(all), bell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -58,8 +58,8 @@ class HelperThreads::Helper {
     const transport::BlockedSignals blocked;
     thread_ = std::thread([this] { run(); });
   }
-  /// Call it after a piece was added. Pairs with sleep(): either the helper sees the piece, or this call sees that the
-  /// helper sleeps.
+  /// Call it after a piece was added. It works together with sleep(): either the helper finds the piece, or this call
+  /// finds that the helper sleeps.
   void wake() {
     if (asleep_.load(std::memory_order_seq_cst)) ring();
   }
@@ -76,7 +76,7 @@ class HelperThreads::Helper {
  private:
   void ring() const {
     const std::uint64_t one = 1;
-    (void)!::write(bell_, &one, sizeof one);  // fails only if the bell rings already
+    (void)!::write(bell_, &one, sizeof one);  // fails only if the bell already rings
   }
   void run() {
     int idle = 0;
@@ -91,7 +91,7 @@ class HelperThreads::Helper {
       }
     }
   }
-  /// Makes one system call for each socket that has a piece. Returns true if any byte has moved.
+  /// Makes one system call for each socket that has a piece. Returns true if at least one byte has moved.
   bool turn() {
     bool moved = false;
     for (DataSocket* one : sockets_) {
@@ -120,11 +120,11 @@ class HelperThreads::Helper {
     auto* const left = piece.left;
     one.taken.store(one.taken.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     const auto before =
-        left->fetch_sub(1, std::memory_order_release);  // the last access to this piece: its message may be done now
+        left->fetch_sub(1, std::memory_order_release);  // the last access to this piece: its message may end now
     TRIBUTARY_ASSERT(before > 0, "a piece is done of a message that has {} left", before);
     return bytes;
   }
-  /// Sleeps until a socket that has a piece can go on, or the bell rings.
+  /// Sleeps until a socket with a piece is ready, or until the bell rings.
   void sleep() {
     asleep_.store(true, std::memory_order_seq_cst);
     const short event = all_.direction_ == Direction::send ? POLLOUT : POLLIN;

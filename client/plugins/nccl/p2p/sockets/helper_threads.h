@@ -1,9 +1,9 @@
 #pragma once
-// The threads that move a connection's pieces over its data sockets, where NCCL_SOCKET_NTHREADS asks for some.
+// The threads that move a connection's pieces over its data sockets, if NCCL_SOCKET_NTHREADS asks for such threads.
 //
-// Each helper thread owns some sockets, and each socket has a row of pieces: the connection's thread adds pieces at one
-// end, and the helper takes them from the other, in order. The row needs no lock, because each end has one writer. If
-// none of a helper's sockets can go on, it sleeps until one can, or until it gets a piece.
+// Each helper thread owns some sockets, and each socket has a queue of pieces. The connection's thread adds pieces at
+// the end of the queue, and the helper takes them from its front. The queue needs no lock, because each end has one
+// writer. If no socket of a helper is ready, the helper sleeps until a socket is ready or a new piece comes.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -20,9 +20,9 @@ namespace tributary::nccl {
 
 /// A part of one message, on one of a connection's data sockets.
 struct Piece {
-  std::byte* data = nullptr;                   // the memory to send from, which is only read, or to receive into
+  std::byte* data = nullptr;                   // memory to send from (only read), or to receive into
   std::size_t bytes = 0;                       // at least 1
-  std::atomic<std::uint32_t>* left = nullptr;  // its message's count of pieces, which falls when this one is done
+  std::atomic<std::uint32_t>* left = nullptr;  // count of the message's unfinished pieces
 };
 
 class HelperThreads {
@@ -35,14 +35,14 @@ class HelperThreads {
   HelperThreads(const HelperThreads&) = delete;
   HelperThreads& operator=(const HelperThreads&) = delete;
 
-  // ---- the connection's thread
-  /// Queues a piece. Each socket may have at most kNetRequestsMax pieces under way.
+  // Functions that the connection's thread calls.
+  /// Queues a piece. Each socket may have at most kNetRequestsMax unfinished pieces.
   void give(std::uint32_t socket, const Piece& piece);
-  /// True if a socket has broken: no piece moves any more.
+  /// Returns true if a socket has broken. Then no more pieces move.
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
   [[nodiscard]] std::string failure() const;
-  /// Ends the threads and closes the sockets for good. When this returns, no thread touches a piece's memory any more.
-  /// Does not wait for the network.
+  /// Ends the threads and closes the sockets; they cannot start again. When this returns, no thread touches a piece's
+  /// memory any more. It does not wait for the network.
   void stop();
 
  private:

@@ -1,9 +1,9 @@
 #pragma once
-// The format of a connection's bytes over sockets, once both ends are proved.
+// The format of the bytes that a connection sends over sockets, after both ends are proved.
 //
-// The first socket carries a head of 16 bytes for each message, in the order of the sends, and the message's own bytes
-// after its head. If the connection has data sockets and the message is not small, its bytes go over these instead, cut
-// into pieces. The pieces need no heads, because both ends compute the same cut.
+// The first socket carries a head of 16 bytes for each message, in the order of the sends. The message's own bytes
+// follow its head. If the connection has data sockets and the message is not small, pieces of the message go over the
+// data sockets instead. The pieces need no heads, because both ends compute the same sizes of pieces.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,7 +18,7 @@ namespace tributary::nccl {
 
 struct MessageHead {
   std::uint32_t mark = kMark;
-  std::uint32_t number = 0;  // the connection's messages, counted from 0; after 2^32 from 0 again
+  std::uint32_t number = 0;  // number of the message in its connection, from 0; after 2^32 messages from 0 again
   std::uint32_t bytes = 0;
   std::int32_t tag = 0;
 
@@ -32,7 +32,7 @@ using HeadBytes = std::array<std::byte, kHeadBytes>;
 [[nodiscard]] inline HeadBytes encode(const MessageHead& head) noexcept {
   return std::bit_cast<HeadBytes>(head);
 }
-/// Errc::corrupt: the bytes are no head. They come from another program, or from the middle of a message.
+/// Returns Errc::corrupt if the bytes are no head: they come from another program, or from the middle of a message.
 [[nodiscard]] inline Result<MessageHead> decode_head(std::span<const std::byte, kHeadBytes> bytes) {
   HeadBytes copy;
   std::ranges::copy(bytes, copy.begin());
@@ -41,16 +41,16 @@ using HeadBytes = std::array<std::byte, kHeadBytes>;
   return head;
 }
 
-/// Messages below this size go over the first socket. NCCL's own socket transport has the same smallest piece.
+/// Smaller messages go over the first socket. NCCL's own socket transport has the same smallest piece.
 inline constexpr std::size_t kPieceBytesMin = std::size_t{64} << 10;
 
 /// Deals the bytes of a connection's messages to its data sockets in turn, in pieces of equal size. A message begins at
-/// the socket after the last one of the message before, and has at most one piece on each socket.
+/// the socket after the last socket of the message before it. It has at most one piece on each socket.
 class Dealer {
  public:
   explicit Dealer(std::uint32_t sockets) : sockets_(sockets) {}
 
-  /// Returns false if all of the message's bytes go over the first socket.
+  /// Returns false if the first socket carries all bytes of the message.
   [[nodiscard]] bool deals(std::size_t bytes) const noexcept { return sockets_ > 0 && bytes >= kPieceBytesMin; }
   [[nodiscard]] std::uint32_t pieces_of(std::size_t bytes) const noexcept {
     return static_cast<std::uint32_t>((bytes + piece_bytes(bytes) - 1) / piece_bytes(bytes));

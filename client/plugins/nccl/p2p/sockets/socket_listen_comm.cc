@@ -7,9 +7,9 @@
 namespace tributary::nccl {
 namespace {
 
-// Strangers that connect and send nothing must not keep a peer out for long: the oldest of them makes room.
+// Strangers that connect and send nothing must not keep a peer out for long: the oldest stranger is closed.
 constexpr std::size_t kStrangersMax = 64;
-constexpr std::size_t kPeersAtATime = 4;  // peers whose sockets may all arrive before the first socket is proved
+constexpr std::size_t kPeersAtATime = 4;  // peers whose sockets may all come before the first socket is proved
 
 }  // namespace
 

@@ -21,7 +21,7 @@ class SocketListenComm final : public ListenComm {
  private:
   [[nodiscard]] std::size_t arrived_max() const noexcept;
 
-  std::deque<std::unique_ptr<ArrivingSocket>> arrived_;  // the oldest first
+  std::deque<std::unique_ptr<ArrivingSocket>> arrived_;  // in the order in which they came
   std::optional<GatheringSockets> gathering_;            // set by the first proved socket
 };
 

@@ -9,8 +9,8 @@
 namespace tributary::nccl {
 namespace {
 
-// One system call reads a payload and the bytes after it, which are staged and copied once more. After a payload of
-// this size or more, only the next head is read along.
+// One system call reads a payload and bytes behind it; the bytes behind it are staged, and cost one more copy. With a
+// payload of this size or more, the call reads only the next head behind it.
 constexpr std::size_t kLargeBytes = std::size_t{16} << 10;
 
 }  // namespace
@@ -46,7 +46,7 @@ abi::Result SocketReceiveComm::receive(void* data, std::size_t bytes, int tag, n
 
 void SocketReceiveComm::read_for(const Buffer& wanted) {
   while (ended_.empty() && take_staged()) {
-    if (wanted.done()) return;  // if it waits for pieces, the messages behind it can still begin
+    if (wanted.done()) return;  // if it waits for pieces, later messages can still begin
     if (!read_once()) {
       take_staged();
       return;
@@ -71,7 +71,7 @@ bool SocketReceiveComm::take_staged() {
   }
 }
 
-/// Reads the head that is staged. Returns false if no buffer is posted for its message, or if the bytes are no head.
+/// Reads the staged head. Returns false if no buffer is posted for its message, or if the bytes are no head.
 bool SocketReceiveComm::begin_message() {
   TRIBUTARY_ASSERT(filling_ == nullptr && staged() >= kHeadBytes,
                    "a message begins with {} bytes of its head, or within another", staged());
@@ -151,7 +151,7 @@ void SocketReceiveComm::land(std::size_t bytes) {
 bool SocketReceiveComm::is_lost(const Buffer& buffer) {
   if (helpers_ && helpers_->failed()) {
     helpers_->stop();
-    if (ended_.empty()) end(helpers_->failure());  // closes the first socket, too, so that the other end notices
+    if (ended_.empty()) end(helpers_->failure());  // close the first socket, too: the other end notices
     return true;
   }
   return !ended_.empty() && (!buffer.begun || buffer.landed < buffer.here);

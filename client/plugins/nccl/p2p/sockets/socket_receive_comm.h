@@ -1,5 +1,5 @@
 #pragma once
-// The receiving end of one connection, over sockets of its own; message_stream.h has the format of their bytes.
+// The receiving end of one connection, over sockets of its own. message_stream.h describes the format of their bytes.
 #include <array>
 #include <deque>
 #include <memory>
@@ -14,10 +14,10 @@
 
 namespace tributary::nccl {
 
-/// One thread at a time uses it, as NCCL does.
+/// Only one thread at a time may use it. NCCL keeps this rule.
 class SocketReceiveComm final : public ReceiveComm {
  public:
-  /// `sockets` holds the first socket, then the data sockets, as many as `counts` says.
+  /// `sockets` holds the first socket, then the data sockets. `counts` gives the number of data sockets.
   SocketReceiveComm(std::shared_ptr<Engine> on, std::vector<StreamSocket> sockets, const SocketCounts& counts);
   ~SocketReceiveComm() override = default;
   SocketReceiveComm(const SocketReceiveComm&) = delete;
@@ -35,22 +35,22 @@ class SocketReceiveComm final : public ReceiveComm {
     }
 
     SocketReceiveComm* comm = nullptr;
-    std::span<std::byte> room;  // the posted buffer; once the head has come, cut to the message's size
+    std::span<std::byte> room;  // posted buffer; after the head has come, cut to the message's size
     int tag = 0;
-    bool begun = false;      // the message's head has come
-    std::size_t here = 0;    // bytes that the first socket carries: all or none
-    std::size_t landed = 0;  // how many of these have come
+    bool begun = false;      // true once the message's head has come
+    std::size_t here = 0;    // number of bytes on the first socket: all bytes of the message, or 0
+    std::size_t landed = 0;  // number of the bytes in `here` that have come
     std::atomic<std::uint32_t> pieces_left{0};
   };
 
-  /// Reads the first socket until it has brought all of its bytes for `wanted`, or is empty.
+  /// Reads the first socket until all of its bytes for `wanted` have come, or until the socket is empty.
   void read_for(const Buffer& wanted);
-  /// Consumes staged bytes as far as possible. Returns false if the next message has no buffer yet, or the stream is
-  /// broken.
+  /// Consumes as many staged bytes as possible. Returns false if the next message has no buffer yet, or if the stream
+  /// is broken.
   bool take_staged();
   [[nodiscard]] bool begin_message();
   void deal(Buffer& buffer);
-  /// Makes one system call. Returns false if it emptied the socket.
+  /// Makes one system call. Returns false if the socket is empty afterwards.
   bool read_once();
   void land(std::size_t bytes);
   [[nodiscard]] std::size_t staged() const noexcept { return staged_end_ - staged_begin_; }
@@ -59,23 +59,23 @@ class SocketReceiveComm final : public ReceiveComm {
     ended_ = why;
     first_.close();
   }
-  /// Returns true if the message can never be complete. A message that is under way on the data sockets can, even if
-  /// the first socket has ended.
+  /// Returns true if the message can never be complete. A message on the data sockets can still be completed after the
+  /// first socket has ended.
   [[nodiscard]] bool is_lost(const Buffer& buffer);
 
-  static constexpr std::size_t kStagingBytes = 4096;  // many small messages in one call
+  static constexpr std::size_t kStagingBytes = 4096;  // room for many small messages in one call
 
   std::array<Buffer, kNetRequestsMax> buffers_;
   std::vector<Buffer*> free_;
   std::deque<Buffer*> posted_;
-  Buffer* filling_ = nullptr;  // the message whose bytes come on the first socket now; nullptr: none
+  Buffer* filling_ = nullptr;  // buffer of the message whose bytes come on the first socket now; nullptr: none
   std::uint32_t next_number_ = 0;
-  std::string ended_;  // why the first socket has ended; empty while it works
+  std::string ended_;  // the reason why the first socket has ended; empty while it works
   std::size_t staged_begin_ = 0, staged_end_ = 0;
   std::array<std::byte, kStagingBytes> staging_;
   Dealer dealer_;
   StreamSocket first_;
-  std::optional<HelperThreads> helpers_;  // last: its threads use the buffers
+  std::optional<HelperThreads> helpers_;  // last member: its threads use the buffers
 };
 
 }  // namespace tributary::nccl

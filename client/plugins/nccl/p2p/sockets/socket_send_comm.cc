@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMessagesPerCall = 32;
 
 iovec part_of(std::span<const std::byte> bytes) {
-  return {const_cast<std::byte*>(bytes.data()), bytes.size()};  // the system only reads it
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};  // the system only reads these bytes
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ void SocketSendComm::open() {
 
 abi::Result SocketSendComm::send(const void* data, std::size_t bytes, int tag, nccl::Request** request) {
   *request = nullptr;
-  if (bytes > kBytesMax) return abi::Result::invalid_argument;  // more than the properties allow
+  if (bytes > kBytesMax) return abi::Result::invalid_argument;  // the properties allow no more
   if (free_.empty()) {
     write_queued();
     return abi::Result::success;
@@ -81,8 +81,8 @@ abi::Result SocketSendComm::send(const void* data, std::size_t bytes, int tag, n
   message.here = dealer_.deals(bytes) ? std::span<const std::byte>() : whole;
   to_write_.push_back(&message);
   if (dealer_.deals(bytes)) deal(message, whole);
-  // A message goes out at once if no other is under way, or if it is large. Otherwise NCCL is about to call test() for
-  // an earlier message, and that call writes this one, too.
+  // Write the message at once if it is large, or if no other message is unfinished. Otherwise NCCL will soon call
+  // test() for an earlier message, and that call writes this message, too.
   if (alone || bytes >= kPieceBytesMin) write_queued();
   *request = &message;
   return abi::Result::success;
@@ -94,7 +94,7 @@ void SocketSendComm::deal(Message& message, std::span<const std::byte> data) {
   TRIBUTARY_ASSERT(helpers_, "a message of {} bytes is dealt, but the connection has {} data sockets", data.size(),
                    counts_.sockets);
   dealer_.deal(data.size(), [&](std::uint32_t socket, std::size_t at, std::size_t bytes) {
-    auto* const from = const_cast<std::byte*>(data.data() + at);  // only read
+    auto* const from = const_cast<std::byte*>(data.data() + at);  // the helper only reads these bytes
     helpers_->give(socket, {.data = from, .bytes = bytes, .left = &message.pieces_left});
   });
 }
@@ -141,7 +141,7 @@ void SocketSendComm::write_queued() {
   }
 }
 
-/// Looks for a broken connection while the window is full: no write would find it, because the window stays full.
+/// Looks for a broken connection while the window is full. In this state no write could notice it.
 void SocketSendComm::look_for_end() {
   if (const auto alive = first_->check(); !alive) fail(alive.error().message);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A connected TCP socket that no transport watches. Its owner calls it at any time, and no call blocks.
+// A connected TCP socket that no transport watches. Its owner may call it at any time, and no call blocks.
 #include <sys/uio.h>
 
 #include <chrono>
@@ -21,20 +21,20 @@ class StreamSocket {
       : descriptor_(std::exchange(from.descriptor_, -1)), peer_(std::move(from.peer_)) {}
   StreamSocket& operator=(StreamSocket&& from) noexcept;
 
-  /// Returns how many bytes the system has taken; 0: it has no room now. After an error the connection is lost.
+  /// Returns how many bytes the system has taken; 0 if it has no room now. After an error the connection is lost.
   [[nodiscard]] Result<std::size_t> write(std::span<iovec> parts);
-  /// Returns how many bytes have come; 0: none now. After an error the connection is lost; the other end's close is an
-  /// error, too.
+  /// Returns how many bytes have come; 0 if no bytes are there now. After an error the connection is lost. If the other
+  /// end has closed, this is an error, too.
   [[nodiscard]] Result<std::size_t> read(std::span<iovec> parts);
   /// Returns the number of bytes that were written and that the other end's system has not confirmed yet.
   [[nodiscard]] std::size_t under_way() const noexcept;
-  /// Returns the shortest round trip that the system has seen; one second if the system does not tell.
+  /// Returns the shortest round trip that the system has measured, or one second if the system reports none.
   [[nodiscard]] std::chrono::microseconds shortest_round_trip() const noexcept;
   /// Returns an error if the connection is broken. Use it while the connection is not read. Bytes that came before the
   /// other end's close can still be read.
   [[nodiscard]] Status check() const;
 
-  /// Closes the socket, which the other end notices at once. Only the destructor may follow.
+  /// Closes the socket. The other end notices this at once. Call only the destructor afterwards.
   void close() noexcept;
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
