@@ -9,7 +9,7 @@
 //   http         asks the workers for copies of their state, and writes pages
 //   main         takes signals, feeds the watchdog, ends the process
 //
-// They share the memory budget and the key ring; for all else they post calls to each other.
+// They share the memory budget and the key ring; for all other work they post calls to each other.
 #include <atomic>
 #include <memory>
 #include <mutex>

@@ -126,8 +126,8 @@ class Worker final : public transport::Acceptor {
   void take(const VerifiedJoin& verified,
             const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach);
 
-  /// Ends sessions and lanes that are too late, and destroys those that have ended. Must be called a few times a
-  /// second, after poll().
+  /// Ends late sessions and lanes, and destroys ended ones. Must be called a few times a second, after
+  /// poll().
   void tick(transport::TimePoint now);
   /// Ends every lane with `reason`; the groups go on by their fallback. Refuses joins from now on.
   void drain(const std::string& reason);

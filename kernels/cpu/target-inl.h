@@ -15,7 +15,7 @@
 #include <cstring>
 #include <type_traits>
 
-// The kernels use only Highway's headers (targets.cc chooses the target), so there is nothing to link: a shared libhwy
+// The kernels use only Highway's headers (targets.cc chooses the target), so they link no libhwy: a shared libhwy
 // in the user's process could be another version.
 #define HWY_COMPILE_ALL_ATTAINABLE
 #include "hwy/detect_targets.h"

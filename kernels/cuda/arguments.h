@@ -41,7 +41,7 @@ struct ReduceArguments {
   void* out;
   std::uint64_t count;
   Split split;
-  Reciprocal reciprocal;  // for integer avg
+  Reciprocal reciprocal;  // used for integer avg
   std::uint32_t inputs_count;
   std::uint32_t divisor;  // 1: no division
 };
@@ -81,7 +81,7 @@ inline constexpr std::uint64_t kChunkBytes = 16384;
 enum class PackDirection : std::uint32_t { pack = 0, unpack = 1 };
 
 struct PackArguments {
-  const PackEntry* entries;  // in device memory
+  const PackEntry* entries;  // array in device memory
   void* packed;
   std::uint64_t chunks;
   std::uint32_t entries_count;

@@ -50,7 +50,7 @@ class FrameReader {
     if (resumed_) stalled_ = false;
   }
 
-  /// Asks the handler where the payload goes. False: nothing more can be read now.
+  /// Asks the handler where the payload goes. Returns false if no more bytes can be read now.
   template <class Connection>
   [[nodiscard]] bool place(Connection& connection, const FrameHeader& header) {
     TRIBUTARY_ASSERT(connection.handler() != nullptr && connection.channel() != nullptr,
@@ -96,7 +96,7 @@ class FrameReader {
     landed_ += bytes;
   }
   [[nodiscard]] bool whole() const noexcept { return landed_ == payload_.size(); }
-  /// Hands the frame over. False: nothing more can be read now.
+  /// Hands the frame over. Returns false if no more bytes can be read now.
   template <class Connection>
   [[nodiscard]] bool deliver(Connection& connection) {
     TRIBUTARY_ASSERT(in_frame_ && whole(), "a frame is handed over with {} of its {} bytes", landed_, payload_.size());

@@ -1,5 +1,5 @@
 #pragma once
-// The number of packet buffers (mbufs) that a queue needs so that nobody ever waits for one: the sum of all places
+// The number of packet buffers (mbufs) that a queue needs so that no port ever waits for one: the sum of all places
 // where buffers can be at the same time.
 #include <cstddef>
 #include <cstdint>

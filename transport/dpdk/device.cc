@@ -132,7 +132,7 @@ Status Device::check(const rte_eth_dev_info& info) {
                                      std::to_string(settings_.queues) + " are asked for: one for each worker",
                                  0));
   }
-  // These drivers spread packets over all queues that the device is said to have, even over those that nobody serves.
+  // These drivers spread packets over all queues in the device's arguments, even over queues that no thread serves.
   const std::string_view driver(info.driver_name);
   if ((driver == "net_af_packet" || driver == "net_af_xdp") && info.max_rx_queues > settings_.queues) {
     return std::unexpected(error(Errc::bad_config,

@@ -3,7 +3,7 @@
 // parts that all its ports use: its host in the network, the pools, and the table of UDP ports.
 //
 // A queue belongs to one port, on one thread, without any lock. Where threads outnumber queues, several ports share a
-// queue: the first port that polls takes the received packets for all ports, and hands over the packets of the others.
+// queue: the first port that polls takes the received packets for all ports, and hands over the packets of other ports.
 #include <array>
 #include <atomic>
 #include <map>

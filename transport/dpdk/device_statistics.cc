@@ -9,7 +9,7 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-/// Words in names of counts. Drivers have hundreds of counts; the ones with such a word show where packets are lost.
+/// Words in names of counts. Drivers have hundreds of counts; counts with such a word show where packets are lost.
 bool tells_of_loss(std::string_view name) {
   constexpr std::array<std::string_view, 6> kWords{"drop", "discard", "error", "miss", "no_mbuf", "out_of_buffer"};
   return std::ranges::any_of(kWords, [&](std::string_view word) { return name.contains(word); });

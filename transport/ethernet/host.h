@@ -101,7 +101,7 @@ class Host {
   std::size_t ignore() noexcept;
 
   const HostSettings settings_;
-  std::vector<Prefix> own_;  // with the link-local address
+  std::vector<Prefix> own_;  // all own addresses, with the link-local one
   NeighbourTable neighbours_;
   PathMtu path_mtu_;
   mutable std::mutex mutex_;  // guards the limits and the counts

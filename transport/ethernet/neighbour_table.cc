@@ -122,7 +122,7 @@ NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexc
   return &*free;
 }
 
-/// Returns a free place, else the place of the stranger that came first; never that of a neighbour in use.
+/// Returns a free place, else the place of the stranger that came first; never the place of a neighbour in use.
 NeighbourTable::Place* NeighbourTable::place_for_stranger(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto is_ours = [](const Place& place) {

@@ -17,18 +17,18 @@ enum class FrameKind : std::uint8_t { dropped, udp, arp, icmp, icmp6 };
 enum class Drop : std::uint8_t {
   none,
   runt,           // frame shorter than its headers say
-  group_source,   // from a group address, which no station has
+  group_source,   // the source is a group address, which no station has
   vlan,           // tagged twice
   ether_type,     // neither IP nor ARP
-  ip_version,     // the IP header's version is not the one in Ethernet's type
+  ip_version,     // the IP header's version differs from Ethernet's type
   ip_options,     // IPv4 options, IPv6 extension headers
   ip_fragment,    // a part of a larger datagram: the packet protocol sends no parts
   ip_length,      // the IP header's lengths do not fit the frame
   ip_checksum,    // the checksum of IPv4's header is wrong
   ip_source,      // a source that no host can have: multicast, loopback, unspecified
   protocol,       // neither UDP nor ICMP
-  udp_length,     // UDP's length is not that of the IP datagram
-  udp_port,       // from port 0
+  udp_length,     // UDP's length differs from the IP datagram's
+  udp_port,       // the source is port 0
   udp_checksum,   // UDP's checksum is wrong, or missing over IPv6
   icmp_checksum,  // the checksum of ICMP or ICMPv6 is wrong
   arp_format,     // ARP that is not for IPv4 over Ethernet

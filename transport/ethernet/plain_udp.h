@@ -136,7 +136,7 @@ class PlainUdp {
   std::uint64_t mac_ = 0;
   std::uint32_t ipv4_ = 0;  // 0: none
   std::uint16_t vlan_ = 0;
-  std::uint16_t port_ = 0;  // in network byte order; 0: none
+  std::uint16_t port_ = 0;  // port number in network byte order; 0: none
   std::size_t ip_at_ = kEthernetBytes;
   std::array<std::uint64_t, 2> ipv6_{};  // 0: none
 };

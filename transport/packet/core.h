@@ -43,7 +43,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   void shut_down();
 
   /// Makes this core's turns and sleeps also serve the core `other`, which belongs to the same thread and has its own
-  /// port. This ends when `other` has neither listener nor connections.
+  /// port. It does so until `other` has neither a listener nor connections.
   void drive(std::shared_ptr<PacketCore> other);
   /// True if this core, or a core that it drives, listens at the port.
   [[nodiscard]] bool listens_at(std::uint16_t port) const noexcept;

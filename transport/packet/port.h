@@ -36,7 +36,7 @@ struct ReceivedPacket {
   PacketAddress from;
   std::span<std::byte> bytes;
   bool congestion_experienced = false;  // the ECN mark of RFC 3168
-  bool refused = false;                 // the network says that nobody listens at `from` (ICMP port unreachable);
+  bool refused = false;                 // the network says that no process listens at `from` (ICMP port unreachable);
                                         // `bytes` quotes the beginning of the packet that this side sent
   // If this is not 0, `refused` is set and has another meaning: the packet was too long (ICMP fragmentation needed,
   // ICMPv6 packet too big), and the path carries this many bytes, IP's header included.

@@ -52,8 +52,8 @@ bool SendStream::holds(std::uint64_t number, std::uint64_t offset) const noexcep
   return number >= done_ && number < tail_ && at(number).begin <= offset && offset < at(number).end();
 }
 
-/// The frame in which `offset` lies; tail_ for the end of the stream. It is mostly the frame after that of the last
-/// call.
+/// The frame in which `offset` lies; tail_ for the end of the stream. It is mostly the frame after the one that the
+/// last call has found.
 std::uint64_t SendStream::frame_of(std::uint64_t offset) const noexcept {
   if (holds(last_part_ + 1, offset)) return last_part_ + 1;
   if (holds(last_part_, offset)) return last_part_;

@@ -27,7 +27,7 @@ class ShmAcceptor;
 
 inline constexpr std::size_t kInPlaceBytesMin = 4096;  // copying a shorter payload is faster than keeping or naming it
 
-/// The ranges of memory that the two sides of a connection have told each other of.
+/// The ranges of memory that the two sides of a connection lend each other.
 struct ShmRegions {
   RegionsTold told;
   RegionsMapped mapped;
@@ -198,7 +198,7 @@ class ShmConnection final : public Connection {
 
   // State of payloads that are read where they are
   ShmRegions regions_;
-  std::uint64_t sends_written_ = 0;       // calls of send(), without those of send_copy()
+  std::uint64_t sends_written_ = 0;       // number of calls of send(), without calls of send_copy()
   std::uint64_t sends_told_ = 0;          // calls of send() whose on_sent() was called
   std::vector<std::uint64_t> named_;      // numbers of the send() calls whose payload the other side has not read yet
   std::uint64_t payloads_read_seen_ = 0;  // the other side's count, as last looked at, and checked

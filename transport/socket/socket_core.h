@@ -76,7 +76,7 @@ class SocketCore : public turn::Engine<SocketCore> {
   turn::DueList<PollablePtr, &Pollable::due_> due_;
   turn::DueList<PollablePtr, &Pollable::dirty_> dirty_;
   std::vector<PollablePtr> registered_;
-  std::vector<Pollable*> watched_;  // participants whose memory others change; all are in registered_
+  std::vector<Pollable*> watched_;  // participants whose memory other processes change; all are in registered_
   std::size_t turns_unasked_ = 0;   // turns since the system was last asked
   Pollable* teller_ = nullptr;      // participant whose socket had the last event; it is in registered_
   std::uint32_t tellings_ = 0;      // number of that participant's events in a row, up to kTellingsMin

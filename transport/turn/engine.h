@@ -21,7 +21,7 @@ namespace tributary::transport::turn {
 /// The result of a look.
 struct Looked {
   TimePoint at;       // time at the end of the look
-  bool some = false;  // an event has come, or work is left: the thread must not offer its core to others
+  bool some = false;  // an event has come, or work is left: the thread must not offer its core
 };
 
 /// Marks that a call is running, which must not be entered a second time.

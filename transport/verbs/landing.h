@@ -81,7 +81,8 @@ class PeerLanding {
   [[nodiscard]] bool takes(std::size_t payload_bytes) const noexcept {
     return payload_bytes <= payload_bytes_ && written_ - freed_ < cells_;
   }
-  /// Notes the number of cells that the peer has freed. Returns false if the number is above that of written cells.
+  /// Notes the number of cells that the peer has freed. Returns false if it is greater than the number of written
+  /// cells.
   [[nodiscard]] bool freed_to(std::uint32_t count) noexcept;
   /// Restores a whole count. The peer has sent only its last bits.
   [[nodiscard]] std::uint32_t whole_count(std::uint32_t bits, std::uint32_t mask) const noexcept {

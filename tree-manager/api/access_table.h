@@ -21,8 +21,8 @@ enum class Owned : std::uint8_t {
 struct AccessRow {
   std::string_view method;
   std::string_view pattern;
-  bool open;                   // everybody may
-  bool read;                   // everybody may, unless the setting asks for a token
+  bool open;                   // every caller may call the route
+  bool read;                   // every caller may, unless the setting asks for a token
   std::optional<Scope> scope;  // scope that the identity must have; none: no scope is needed
   Roles roles;                 // the identity must have one of these roles
   Owned owned = Owned::nothing;

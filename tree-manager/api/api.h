@@ -28,7 +28,7 @@ struct ApiSettings {
   std::string aggregator_token;                  // empty: no request is accepted with it
   std::string job_token;                         // empty: no request is accepted with it
   bool reads_need_token = false;                 // reads need a token
-  bool tenants_read_all = false;                 // if reads need a token: tenants may read others' groups, too
+  bool tenants_read_all = false;                 // if reads need a token: tenants may read other tenants' groups, too
   IdentityKeys identity_keys{};                  // keys of identity tokens
   std::uint64_t requests_per_second_max = 0;     // limit of each holder of an identity token; 0: no limit
   AuditLog* audit = nullptr;                     // nullptr: no log; must outlive the Api

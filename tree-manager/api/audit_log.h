@@ -40,7 +40,7 @@ class AuditLog {
   AuditLog(std::string path, int file) : path_(std::move(path)), file_(file) {}
 
   const std::string path_;
-  std::mutex mutex_;  // guards everything below
+  std::mutex mutex_;  // guards all members below
   int file_;
   std::int64_t second_ = 0;
   std::uint32_t strangers_ = 0;  // lines about callers without a name in this second

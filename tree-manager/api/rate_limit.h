@@ -1,6 +1,6 @@
 #pragma once
 // A bucket for each identity: it allows `per_second` requests a second, and twice as many at once. So no identity takes
-// the manager's time from the others.
+// the manager's time from other identities.
 #include <chrono>
 #include <cstdint>
 #include <map>

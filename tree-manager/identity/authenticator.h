@@ -44,7 +44,7 @@ class Authenticator {
   const OldSecrets old_;
   const std::function<Status(const std::string&)> keep_;
   std::mutex revoking_;       // held while a revocation is saved
-  mutable std::mutex mutex_;  // guards everything below
+  mutable std::mutex mutex_;  // guards all members below
   IdentityKeys keys_;
   Revocations revoked_;
   Roles seen_old_;  // roles of the old secrets that were used

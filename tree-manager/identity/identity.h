@@ -10,7 +10,7 @@
 namespace tributary::manager {
 
 enum class Role : std::uint8_t {
-  administrator,  // all rights, except changes of others' groups
+  administrator,  // all rights, except changes of other tenants' groups
   operator_,      // drains aggregators, puts the topology, issues and revokes tokens of lesser roles
   tenant,         // changes its own groups
   reader,         // reads

@@ -18,7 +18,7 @@ class Revocations {
   [[nodiscard]] static Result<Revocations> parse(std::string_view text);
   [[nodiscard]] std::string text() const;
 
-  /// Adds a revocation, and forgets those whose time is over. Errc::retry: there is no room.
+  /// Adds a revocation, and forgets revocations whose time is over. Errc::retry: there is no room.
   [[nodiscard]] Status add(const std::string& id, std::int64_t until, std::int64_t now_s);
   [[nodiscard]] bool has(const std::string& id) const { return until_.contains(id); }
   [[nodiscard]] const std::map<std::string, std::int64_t>& all() const noexcept { return until_; }

@@ -216,8 +216,8 @@ LaneBurden CostModel::burden() const {
   return burden;
 }
 
-/// Adds the members' interfaces of each view, which its lanes share. Two interfaces stand for all of a view: the one
-/// that is slowest by itself, and the one that is slowest with the load of others.
+/// Adds the members' interfaces of each view, which its lanes share. Two interfaces stand for all of a view: the
+/// interface that is slowest by itself, and the interface that is slowest with the load of other groups.
 void CostModel::add_members(LaneBurden& burden) const {
   for (std::uint32_t v = 0; v < sites_.views.size(); ++v) {
     struct Line {
@@ -259,7 +259,7 @@ std::vector<std::uint32_t> CostModel::weigh() {
     change(lanes_[i], true);
     parts[lanes_[i].view] += lanes_[i].weight;
   }
-  // A single view carries all bytes, whatever the weights; kFullRate need not be a multiple of the weights' sum.
+  // A single view carries all bytes for any weights; kFullRate need not be a multiple of the weights' sum.
   if (parts.size() > 1) charge_members(parts);
   return weights;
 }

@@ -98,7 +98,7 @@ class DomainFabric final : public Fabric {
 
   struct Planned {
     Plan plan;
-    bool is_whole = false;  // no aggregator is further away than those that this trial could use
+    bool is_whole = false;  // no aggregator is further away than the aggregators that this trial could use
   };
 
   [[nodiscard]] Planned plan_within(const PlanRequest& request, const FabricLoad& load, Reach reach) const {

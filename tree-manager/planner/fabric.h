@@ -49,7 +49,7 @@ struct PlanAggregator {
 class AggregatorIndex;
 
 struct PlanRequest {
-  std::span<const std::string> hosts;  // by rank
+  std::span<const std::string> hosts;  // index: rank
   std::span<const PlanAggregator> aggregators;
   std::uint32_t lanes = 1;         // wanted number; fewer if there is no room for all; 0: as many as save time
   bool lane_weights = false;       // lanes may carry unequal shares
@@ -69,7 +69,7 @@ struct PlanRequest {
 struct Plan {
   std::vector<LaneTree> lanes;   // empty: no tree is possible
   std::string reason;            // reason if there is no tree, or fewer lanes than wanted; else empty
-  double estimated_seconds = 0;  // for one operation of operation_bytes over all lanes
+  double estimated_seconds = 0;  // time of one operation of operation_bytes over all lanes
   std::uint32_t window = 0;      // window of each lane without one of its own; the greatest of all
   PathRates rates{};             // zeros if the fabric's rates are not known or there is no tree
 };

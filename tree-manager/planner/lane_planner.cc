@@ -143,7 +143,7 @@ void LanePlanner::add_slow_links(std::vector<CandidateShape>& shapes) {
   }
 }
 
-/// Returns the candidate with the least load among those that are about as fast as the fastest.
+/// Returns the candidate with the least load among the candidates that are about as fast as the fastest.
 const LanePlanner::Tried& LanePlanner::best_tried() const {
   const auto fastest = std::ranges::min_element(tried_, {}, &Tried::seconds);
   const double seconds_max = fastest->seconds * (1 + kSameCost);

@@ -96,7 +96,7 @@ class LanePlanner {
   std::vector<Tried> tried_;
   std::vector<Lane> lanes_;
   std::uint32_t turn_ = 0;              // number of views that were tried
-  std::vector<std::uint32_t> weights_;  // by lane; empty: equal
+  std::vector<std::uint32_t> weights_;  // index: lane; empty: equal weights
   double seconds_ = 0;
   std::string missing_rail_;
 };

@@ -12,10 +12,10 @@ struct LaneBurden {
     std::uint32_t resource = 0;
     double seconds = 0;  // time of this resource, if the lane carried all bytes
   };
-  std::vector<double> before;           // index: resource; the time that others' flows take
+  std::vector<double> before;           // index: resource; the time that other groups' flows take
   std::vector<std::vector<Use>> lanes;  // index: lane
 
-  /// Returns the time of the resource that is busy longest among those that the lanes use; the sum of `shares` is 1.
+  /// Returns the time of the resource that is busy longest among the lanes' resources; the sum of `shares` is 1.
   [[nodiscard]] double slowest(const std::vector<double>& shares) const;
 };
 

@@ -96,7 +96,7 @@ class Layout {
 
   /// Returns the index of an interface in Sites::hosts.
   std::uint32_t entry_of(const std::string& name, std::uint32_t number, std::uint32_t interface) {
-    // If the interface's host has members, the name is theirs; other interfaces are found by their own name.
+    // The key is the members' name if the interface's host has members, else the interface's own name.
     const auto [it, added] = entries_.emplace(EntryKey{name, interface}, static_cast<std::uint32_t>(out_.hosts.size()));
     if (!added) return it->second;
     HostPlace place = domains_.place(number, interface);
@@ -205,7 +205,7 @@ class Layout {
     }
   }
 
-  /// Looks at the places of the ranks first: if the aggregators there suffice, the others cost no time.
+  /// Looks at the places of the ranks first: if the aggregators there suffice, other aggregators cost no time.
   void add_aggregators(std::uint32_t route) {
     const std::uint32_t top = reach_ == Reach::members ? common_domain() : domains_.root();
     const Domain& all = domains_.domains()[top];
@@ -426,11 +426,11 @@ class Layout {
   std::unordered_map<EntryKey, std::uint32_t, EntryHash> entries_;  // index in Sites::hosts; the request owns the names
   std::unordered_map<std::uint32_t, std::uint32_t> budget_of_;      // key: index in the request
   // State of the view that is being added:
-  std::vector<std::uint32_t> entry_of_host_;  // in Sites::hosts
+  std::vector<std::uint32_t> entry_of_host_;  // index: host; index in Sites::hosts
   std::vector<std::uint32_t> by_place_;       // hosts_, sorted
   std::vector<bool> has_aggregator_;          // index: entry in Sites::hosts
   std::vector<std::uint32_t> active_;         // domains that hold members
-  std::vector<std::uint32_t> site_of_;        // by domain
+  std::vector<std::uint32_t> site_of_;        // index: domain
   std::vector<std::uint32_t> ranks_below_;    // index: domain; valid for active domains alone
   std::size_t aggregators_begin_ = 0;
   std::uint32_t order_begin_ = 0;

@@ -29,9 +29,9 @@ inline constexpr std::uint32_t kNoHost = UINT32_MAX;
 /// An interface of a host of this plan, which has members, aggregators or both. Most hosts have one interface.
 struct SiteHost {
   HostPlace place;
-  std::uint32_t uplink = 0;  // of its domain, in Sites::uplinks
+  std::uint32_t uplink = 0;  // uplink of its domain, index in Sites::uplinks
   std::uint32_t ranks = 0;
-  std::uint64_t load = 0;  // in kFullRate units, before this plan's lanes
+  std::uint64_t load = 0;  // load before this plan's lanes, in kFullRate units
 };
 
 /// A domain through which traffic of this plan may pass, with its uplink.
@@ -39,12 +39,12 @@ struct SiteUplink {
   std::uint32_t domain = 0;
   std::uint32_t parent = kNoSite;  // index in Sites::uplinks, where parents come later
   std::uint64_t rate_bits_per_second = 0;
-  std::uint64_t load = 0;  // in kFullRate units, before this plan's lanes
+  std::uint64_t load = 0;  // load before this plan's lanes, in kFullRate units
 };
 
 /// The room that is left on an aggregator while lanes are planned.
 struct AggregatorBudget {
-  std::uint32_t index = 0;  // in PlanRequest::aggregators
+  std::uint32_t index = 0;  // index in PlanRequest::aggregators
   std::uint64_t memory_free_bytes = 0;
   std::uint32_t children_max = 0;  // most children, by its own limit and its memory
   std::uint64_t load = 0;          // load of the flows through it, in kFullRate units
@@ -52,9 +52,9 @@ struct AggregatorBudget {
 
 /// An aggregator that may be used on one route.
 struct SiteAggregator {
-  std::uint32_t index = 0;   // in PlanRequest::aggregators
+  std::uint32_t index = 0;   // index in PlanRequest::aggregators
   std::uint32_t budget = 0;  // index in Sites::budgets
-  std::uint32_t host = 0;    // in Sites::hosts
+  std::uint32_t host = 0;    // index in Sites::hosts
   std::uint32_t interface = 0;
   std::uint32_t domain = 0;
   std::uint64_t line_rate_bits_per_second = 0;  // 0: unknown
@@ -63,7 +63,7 @@ struct SiteAggregator {
 /// A domain that holds members, or a single host with several ranks and its own aggregator.
 struct Site {
   std::uint32_t domain = 0;
-  std::uint32_t uplink = 0;      // of its domain, in Sites::uplinks
+  std::uint32_t uplink = 0;      // uplink of its domain, index in Sites::uplinks
   std::uint32_t host = kNoHost;  // the host of a host site; else kNoHost
   std::uint32_t level = 0;       // 0 for a host site
   std::uint32_t parent = kNoSite;
@@ -86,11 +86,11 @@ struct Sites {
   std::vector<SiteHost> hosts;
   std::vector<AggregatorBudget> budgets;
   std::vector<SiteAggregator> aggregators;  // view by view, sorted by place, then name
-  std::vector<Site> sites;                  // of one view after the other
+  std::vector<Site> sites;                  // view by view
   std::vector<std::uint32_t> order;         // ranks, view by view, sorted by place
   std::vector<RouteView> views;
   std::vector<std::uint32_t> host_of_rank;  // indices in `hosts`, on the first route
-  std::vector<SiteUplink> uplinks;          // of all hosts' domains, and of domains above; the root is last
+  std::vector<SiteUplink> uplinks;          // of all hosts' domains and of the domains above; root last
   // The first rank whose host has no place, or is on no route. If it is set, no other member is set.
   std::string unknown_host;
   std::uint32_t unknown_rank = 0;
@@ -116,7 +116,7 @@ enum class Reach : std::uint8_t {
   above,    // also other aggregators; roots may be anywhere
 };
 
-/// Lays the group out on the first `routes` routes, except those on which a member has no interface. Its time depends
+/// Lays the group out on the first `routes` routes, except routes on which a member has no interface. Its time depends
 /// on the group's size and, if the aggregators at the places of its ranks do not suffice, on the number of all
 /// aggregators within reach.
 [[nodiscard]] Sites lay_out(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request,

@@ -28,7 +28,7 @@ struct TreeNode {
   std::uint32_t parent = kNoParent;  // index into LaneTree::nodes
   Endpoint up{};                     // address of the parent to which it connects; empty: the parent's `data`
   std::uint32_t data_changes = 0;    // the aggregator's count when the tree was planned
-  // finish() works out the rest.
+  // finish() computes the members below.
   std::uint32_t child = 0;  // this node's place among its parent's children
   std::uint32_t level = 0;  // 1: all its children are ranks
   std::uint32_t ranks_below = 0;
@@ -43,7 +43,7 @@ struct LaneTree {
   std::vector<std::uint32_t> leaf_of_rank;  // index: rank; index in `nodes`
   std::uint32_t weight = 1;                 // its share of the group's segments is weight / sum of all lanes' weights
   std::uint32_t window = 0;                 // number of segments; 0: the group's window
-  // finish() works out the rest.
+  // finish() computes the members below.
   std::vector<std::uint16_t> child_of_rank;  // index: rank; its place among its leaf's children
   std::uint32_t root = 0;
   std::uint32_t levels = 0;  // number of aggregators between a rank and the result, on the longest path

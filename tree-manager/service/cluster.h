@@ -107,7 +107,7 @@ struct GroupSpec {
 /// The groups that a caller may change.
 struct GroupOwner {
   std::string tenant{};  // empty: the holders of the job token
-  std::string job{};     // only groups of this job; empty: of all the tenant's jobs
+  std::string job{};     // only groups of this job; empty: groups of all the tenant's jobs
   [[nodiscard]] bool owns(const GroupRecord& group) const {
     return group.owner == tenant && (job.empty() || group.job == job);
   }
@@ -211,7 +211,8 @@ class Cluster {
   [[nodiscard]] Result<TokenPage> places(std::uint64_t id, std::uint32_t epoch, std::uint32_t first,
                                          std::uint32_t count) const;
   /// `in_use`: the caller uses its trees until it has moved. So the trees keep their memory, and the group keeps the
-  /// trees if no others are possible. If `failed` names an aggregator, the trees are broken and `in_use` is ignored.
+  /// trees if no other trees are possible. If `failed` names an aggregator, the trees are broken and `in_use` is
+  /// ignored.
   [[nodiscard]] Result<GroupGrant> rebuild_group(std::uint64_t id, std::uint32_t epoch,
                                                  const std::vector<std::string>& failed, bool in_use = false);
   /// Renews the lease. Does not write to the store.
@@ -237,7 +238,7 @@ class Cluster {
   /// Takes a topology from outside and keeps it in the store; refuses it when the topology comes from a file. `caller`
   /// is the caller's name for the log. Groups keep their trees; their load counts with the new links' rates.
   [[nodiscard]] Status put_topology(const std::string& text, const std::string& caller);
-  /// Takes over the file's topology after a change of the file. The effect on groups is that of put_topology().
+  /// Takes over the file's topology after a change of the file. Groups are affected as by put_topology().
   void reload_topology(Topology topology);
 
   /// A text that the store keeps under this name; empty if there is none.

@@ -54,7 +54,7 @@ struct UsedAggregator {
 struct GroupRecord {
   std::uint64_t id = 0;
   std::string job;
-  std::vector<std::string> hosts;   // by rank
+  std::vector<std::string> hosts;   // index: rank
   std::uint32_t lanes_wanted = 0;   // 0: as many as save time
   std::uint32_t window_wanted = 0;  // wanted window of each lane; 0: by the links' rate and the number of lanes
   std::uint32_t window = 0;         // window of each lane that has none of its own

@@ -8,7 +8,7 @@
 namespace tributary::manager {
 namespace {
 
-constexpr std::size_t kDigitsMax = 9;  // longer numbers do not fit into those of a range
+constexpr std::size_t kDigitsMax = 9;  // longer numbers do not fit into a range
 constexpr std::uint64_t kRangeMax = 1U << 20;
 
 bool is_digit(char c) {

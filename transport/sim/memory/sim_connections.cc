@@ -240,7 +240,7 @@ void SimCore::close_after_flush(std::uint32_t connection_index, unsigned side, D
   if (end.opened && c.pipes[side].frames.delivered == c.pipes[side].frames.tail)
     return close_end(c, connection_index, side);
   push(now_ + limit, EventKind::flush_limit, connection_index, c.generation, side);
-  c.pipes[1 - side].go_on();  // throws away what still comes in
+  c.pipes[1 - side].go_on();  // throws away frames that still come in
   schedule(connection_index, 1 - side);
 }
 
@@ -296,7 +296,7 @@ void SimCore::close_end(SimConnection& c, std::uint32_t index, unsigned side) {
   out.fin = true;
   out.fin_at = std::max(out.last_arrival, now_ + out.link.latency + jitter(out.link));
   schedule(index, side);
-  c.pipes[1 - side].go_on();  // throws away what still comes in
+  c.pipes[1 - side].go_on();  // throws away frames that still come in
   schedule(index, 1 - side);
 }
 

@@ -31,7 +31,7 @@ struct SimHost {
   bool alive = true;
   bool paused = false;
   bool woken = false;    // a wake-up came while paused
-  bool polling = false;  // inside poll(): others must not run it
+  bool polling = false;  // inside poll(): other code must not run it
   bool turn_scheduled = false;
   std::uint32_t refuse_percent = 0;
   Duration per_turn{};
@@ -187,7 +187,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
     std::span<const std::byte> memory;
     std::shared_ptr<DeviceMemory> owner;
   };
-  std::map<std::uint64_t, KeptMemoryOfDevice> device_memory_;  // by the number of the promise
+  std::map<std::uint64_t, KeptMemoryOfDevice> device_memory_;  // key: number of the promise
   std::uint64_t next_kept_ = 1;
   std::uint64_t trace_hash_ = 0xCBF29CE484222325ULL;
 };

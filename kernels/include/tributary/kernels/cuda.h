@@ -36,7 +36,7 @@ enum class Share : std::uint8_t {
 struct PackedTensor {
   DeviceAddress address;
   std::size_t bytes;
-  std::size_t offset;  // in the packed buffer
+  std::size_t offset;  // offset in the packed buffer
 };
 
 /// Lays tensors out one after the other, each at a multiple of `alignment` bytes: with 16, whole vectors move if the

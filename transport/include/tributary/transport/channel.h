@@ -87,7 +87,7 @@ class Channel {
   /// destroyed.
   virtual void give_back(std::span<const std::byte> /*payload*/) {}
   /// Two hints, for transports whose other side can write directly into this process; other transports ignore hints. A
-  /// frame without a hint, or one that differs from the hint, is received as usual.
+  /// frame without a hint, or a frame that differs from the hint, is received as usual.
   ///
   /// expect() announces that on_header will answer `place` for the frame with exactly this header, payload_bytes
   /// included. The caller must call it before the send() that makes the other side send the frame, so that the other

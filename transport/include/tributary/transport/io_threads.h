@@ -43,7 +43,7 @@ class IoThreadsTransport final : public Transport, public MemoryLender, public H
  public:
   /// `threads`: 1 to kIoThreadsMax threads, beside the user's. They start with the first connection that needs them.
   IoThreadsTransport(const NearSettings& settings, std::uint32_t threads);
-  /// The rules are those of ~TcpTransport().
+  /// The rules of ~TcpTransport() hold here, too.
   ~IoThreadsTransport() override;
   IoThreadsTransport(const IoThreadsTransport&) = delete;
   IoThreadsTransport& operator=(const IoThreadsTransport&) = delete;

@@ -28,7 +28,7 @@ class HandedOver {
 class NearTransport final : public Transport, public MemoryLender {
  public:
   explicit NearTransport(const NearSettings& settings = {});
-  /// The rules are those of ~TcpTransport().
+  /// The rules of ~TcpTransport() hold here, too.
   ~NearTransport() override;
   NearTransport(const NearTransport&) = delete;
   NearTransport& operator=(const NearTransport&) = delete;

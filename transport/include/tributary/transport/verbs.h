@@ -79,7 +79,7 @@ struct VerbsSettings {
   // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
   // first frame joins lane n uses the nth address, modulo their number; every other connection uses the first. If an
   // address has no device, or has lost it, the next address is used. Addresses in the destination's own network come
-  // before the others.
+  // before other addresses.
   std::vector<std::string> rails;
 };
 
