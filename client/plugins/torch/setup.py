@@ -1,9 +1,10 @@
 """Builds the Python package `tributary`: the backend "tributary" of torch.distributed, over libtributary.
 
-It is built from source against the installed PyTorch, and works with that version alone; the import checks that.
-libtributary is looked for in TRIBUTARY_ROOT (an installation, or the build directory of a checkout), then with
-pkg-config. TRIBUTARY_BUNDLE is for a wheel that other hosts install (scripts/package --wheel): it names a folder of
-licences. The package then holds a copy of the library and these licences, and its version names PyTorch's.
+The package is built from source against the installed PyTorch, and works only with this version; the import checks it.
+The build takes libtributary from TRIBUTARY_ROOT (an installation, or the build directory of a checkout); if the
+variable is not set, pkg-config finds the library. TRIBUTARY_BUNDLE is for a wheel that other hosts install
+(scripts/package --wheel): it names a folder of licences. The package then holds a copy of the library and these
+licences, and its version contains PyTorch's version.
 """
 
 import importlib.util
@@ -23,7 +24,7 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).resolve().parent
 VERSION = "0.1.0"
 BUNDLE = os.environ.get("TRIBUTARY_BUNDLE", "")
-LIBRARY = "libtributary.so.0"  # the name under which the extension asks for the library
+LIBRARY = "libtributary.so.0"  # name of the library that the extension loads
 SOURCES = [
     "process.cc",
     "error.cc",
@@ -52,7 +53,7 @@ Looked in: {places}"""
 
 
 def torch_folder() -> Path:
-    """Returns PyTorch's folder without importing it. Works in pip's isolated builds too, whose path lacks PyTorch."""
+    """Returns PyTorch's folder without an import. Also works in pip's isolated builds, whose path lacks PyTorch."""
     spec = importlib.util.find_spec("torch")
     if spec and spec.origin:
         return Path(spec.origin).parent
@@ -71,7 +72,7 @@ def torch_version(folder: Path) -> str:
 
 
 def pybind_flags(torch: Path) -> list[str]:
-    """Returns flags for older PyTorch (2.7, say): it shares classes only with extensions that name its own compiler."""
+    """Returns flags for older PyTorch, such as 2.7: it shares classes only with extensions that name its compiler."""
     names = ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
     program = f"import torch; print(*(getattr(torch._C, '_PYBIND11_' + name, None) for name in {names}))"
     environment = {**os.environ, "PYTHONPATH": str(torch.parent), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
@@ -124,9 +125,9 @@ def libtributary() -> tuple[list[Path], Path]:
 
 
 class BuildExtension(build_ext):
-    """Compiles the module's two translation units side by side.
+    """Compiles the module's two translation units at the same time.
 
-    Nearly all the time goes into PyTorch's headers, so every source but the interpreter's side is compiled as one unit.
+    PyTorch's headers take nearly all the time, so all sources except module.cc are compiled as one unit.
     """
 
     def build_extension(self, ext: Extension) -> None:
@@ -174,7 +175,7 @@ class BuildExtension(build_ext):
 
 
 class BuildPython(build_py):
-    """Writes into the package for which version of PyTorch it was made, and whether it holds libtributary."""
+    """Writes two facts into the package: its version of PyTorch, and whether it holds a copy of libtributary."""
 
     def run(self) -> None:
         super().run()

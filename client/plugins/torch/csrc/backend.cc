@@ -16,9 +16,9 @@ constexpr const char* kForked =
 constexpr auto kGrace = std::chrono::milliseconds(500);
 
 std::mutex registry_mutex;
-std::vector<Backend*> registry;  // in the order in which the groups were made, so the same on every rank
+std::vector<Backend*> registry;  // in the order in which the groups were made; the order is the same on every rank
 
-// Makes sure that a child of fork() finds the lock free.
+// Makes the lock free in a child of fork().
 void keep_registry_over_forks() {
   static const int registered =
       pthread_atfork([] { registry_mutex.lock(); }, [] { registry_mutex.unlock(); }, [] { registry_mutex.unlock(); });
@@ -87,8 +87,8 @@ WorkPtr Backend::submit(Operation operation, Line line) {
   return work;
 }
 
-// If a step fails, those before it are on their way: their buffers belong to the library until they end. `then` is
-// nullptr for operations that end in any order: these have one step.
+// If a step fails, the steps before it have started: the library owns their buffers until they end. `then` is nullptr
+// for an operation that may end in any order; such an operation has one step.
 void Backend::start(const std::shared_ptr<Operation>& operation, SerialThread* then) {
   std::vector<tributary_request*> requests;
   std::string error = operation->first ? find_out(*operation) : std::string();
@@ -108,8 +108,8 @@ void Backend::start(const std::shared_ptr<Operation>& operation, SerialThread* t
   then->post([this, operation, requests, error] { finish(*operation, requests, error); });
 }
 
-// Returns why the operation cannot go on; else an empty text. The communicator is free meanwhile: abort() ends this
-// wait.
+// Returns the reason why the operation cannot continue, or an empty text. During this wait the communicator is not
+// locked, so that abort() can end the wait.
 std::string Backend::find_out(Operation& operation) {
   tributary_request* request = nullptr;
   tributary_status status = TRIBUTARY_OK;

@@ -21,23 +21,23 @@ namespace tributary::torch {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-/// One call of torch.distributed on its way through the library. Each step starts one request; all steps of an
-/// operation are started together and waited for together.
+/// One call of torch.distributed on its way through the library. Each step starts one request. All steps of an
+/// operation are started together, and the operation ends when all its requests have ended.
 struct Operation {
   using Step = std::function<tributary_status(tributary_comm*, tributary_request**)>;
 
   c10::intrusive_ptr<Work> work;
   Staging staging;
   std::vector<Step> steps;
-  /// Set if the steps depend on data of other ranks: a request that ends before them, and the function that adds them
-  /// then. Later calls of this rank start after them.
+  /// Set if the steps depend on data of other ranks. `first` starts a request that ends before the steps begin;
+  /// add_steps() then adds the steps. Later calls of this rank start after these steps.
   Step first;
   std::function<void(Operation&)> add_steps;
 };
 
-/// The queue in which operations of one kind wait for their end. Collectives end in the order of their calls; messages
-/// between two ranks end in the order of calls for each peer and direction. Messages and collectives must not wait for
-/// each other. Messages with tags, and receives from any rank, end in any order.
+/// The queue in which operations of one kind wait for their end. Collectives end in the order of their calls. Messages
+/// between two ranks end in the order of their calls, for each peer and direction. Messages and collectives must not
+/// wait for each other. Messages with tags, and receives from any rank, end in any order.
 struct Line {
   enum class Kind { collective, send, receive, any_order } kind = Kind::collective;
   int peer = 0;
@@ -46,13 +46,13 @@ struct Line {
 
 /// The backend "tributary" of torch.distributed: turns its calls into calls of the C API.
 ///
-/// Threads: calls arrive on the caller's thread, which hands CPU tensors to the library at once. With accelerator
-/// tensors a starter thread waits for their copy to the host first; then later calls queue up behind it, so that the
-/// library sees every call in the order in which it was made. One thread per Line waits for requests in order and
-/// completes the works; one more completes those that end in any order. None of them takes the interpreter lock.
+/// Threads: calls arrive on the caller's thread, which hands CPU tensors to the library at once. For accelerator
+/// tensors, a starter thread first waits for their copy to the host. Later calls then queue behind this call, so that
+/// the library gets all calls in their order. One thread per Line waits for requests in order and completes the works.
+/// One more thread completes the works that may end in any order. None of these threads takes the interpreter lock.
 class Backend : public c10d::Backend {
  public:
-  /// Takes over the communicator that the meeting of all `size` ranks has made.
+  /// Takes over the communicator that all `size` ranks have made together.
   Backend(tributary_comm* comm, int rank, int size);
   ~Backend() override;
 
@@ -60,7 +60,7 @@ class Backend : public c10d::Backend {
   std::uint64_t getSequenceNumberForGroup() override;
   void setSequenceNumberForGroup() override {}
 
-  // Reductions.
+  // Collectives that reduce.
   WorkPtr allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) override;
   WorkPtr allreduce_coalesced(std::vector<at::Tensor>& tensors,
                               const c10d::AllreduceCoalescedOptions& options) override;
@@ -73,7 +73,7 @@ class Backend : public c10d::Backend {
   WorkPtr reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
                                           const c10d::ReduceScatterOptions& options) override;
 
-  // Data from one to many, many to one, all to all.
+  // Collectives that only move data.
   WorkPtr broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options) override;
   WorkPtr allgather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
                     const c10d::AllgatherOptions& options) override;
@@ -91,22 +91,23 @@ class Backend : public c10d::Backend {
   WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
                         std::vector<std::int64_t>& input_splits, const c10d::AllToAllOptions& options) override;
 
-  // Between two ranks, and none.
+  // Messages between two ranks, and the barrier.
   WorkPtr send(std::vector<at::Tensor>& tensors, int peer, int tag) override;
   WorkPtr recv(std::vector<at::Tensor>& tensors, int peer, int tag) override;
   WorkPtr recvAnysource(std::vector<at::Tensor>& tensors, int tag) override;
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
 
-  /// Waits for this rank's operations, then for every rank, within the group's time-out; a second call does nothing.
+  /// Waits for this rank's operations, then for every rank, at most for the group's time-out. A second call does
+  /// nothing.
   void shutdown() override;
-  /// Ends every operation under way with an error, here and on the other ranks.
+  /// Ends every unfinished operation with an error, on this rank and on the other ranks.
   void abort() override;
 
-  /// Fails if the group is shut down.
+  /// Raises an error if the group is shut down.
   tributary_info info();
 
-  /// Ends the groups that are left when the interpreter ends. The other ranks are told that destroy_process_group() was
-  /// not called: at once after an uncaught exception, otherwise only if they do not end themselves within a moment.
+  /// Ends the groups that still exist when the interpreter ends. The other ranks are told that destroy_process_group()
+  /// was not called: at once after an uncaught exception, otherwise only if they do not end within half a second.
   static void close_all(bool failed);
 
  private:
@@ -129,7 +130,7 @@ class Backend : public c10d::Backend {
 
   const MadeHere made_here_;
   Communicator communicator_;
-  std::mutex order_;  // the order of calls is the order in which this is taken; guards the rest
+  std::mutex order_;  // locked in the order of the calls; guards the members below
   std::uint64_t sequence_ = 0;
   std::map<Line, std::unique_ptr<SerialThread>> waiters_;
   Endings endings_;

@@ -5,7 +5,7 @@
 namespace tributary::torch {
 namespace {
 
-// A boolean takes a byte in memory, of which one bit counts.
+// A boolean takes one byte in memory, and only one bit of this byte counts.
 std::int64_t bits_of_byte(at::ScalarType type) {
   return type == at::kBool ? 1 : 8;
 }

@@ -4,11 +4,11 @@
 
 namespace tributary::torch {
 
-/// Spreads the bits of integers or booleans to bytes of 0 and 1, so that a minimum is their "and", a maximum their
-/// "or", and the last bit of a sum their "exclusive or". The bits of an element stay together.
+/// Writes each bit of integers or booleans as a byte of 0 or 1. Then the minimum of such bytes is the bits' "and", the
+/// maximum their "or", and the last bit of a sum their "exclusive or". The bits of an element stay together.
 [[nodiscard]] at::Tensor spread_bits(const at::Tensor& tensor);
 
-/// Does the reverse: returns elements of `type`, in one dimension. The last bit of each byte counts.
+/// The reverse of spread_bits(): returns elements of `type`, in one dimension. The last bit of each byte counts.
 [[nodiscard]] at::Tensor join_bits(const at::Tensor& bits, at::ScalarType type);
 
 /// Returns the number of bytes that spread_bits() makes from one element of `type`.

@@ -9,14 +9,14 @@
 
 #include "element.h"
 
-/// Checks that torch.distributed leaves to the backend. `what` names the call in the message.
+/// The checks that torch.distributed leaves to the backend. `what` is the name of the call for the message.
 namespace tributary::torch {
 
 inline std::size_t elements(const at::Tensor& tensor) {
   return static_cast<std::size_t>(tensor.numel());
 }
 
-/// One process drives one device here, so the lists that once held a tensor per device hold one.
+/// One process uses one device. So a list with a tensor for each device must hold one tensor.
 template <class T>
 const T& only(const std::vector<T>& list, const char* what) {
   TORCH_CHECK(list.size() == 1, "tributary: ", what, " takes one tensor per rank; it got ", list.size());

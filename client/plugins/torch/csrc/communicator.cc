@@ -31,7 +31,7 @@ void Communicator::end(std::chrono::steady_clock::time_point deadline, const std
   if (finalized.wait_until(deadline) == std::future_status::ready) {
     tributary_comm_destroy(comm);
   } else {
-    tributary_comm_abort_because(comm, reason.c_str());  // ends the call under way, too
+    tributary_comm_abort_because(comm, reason.c_str());  // also ends tributary_comm_finalize(), which still runs
   }
 }
 

@@ -12,22 +12,23 @@ namespace tributary::torch {
 
 /// Owns the tributary_comm of one process group.
 ///
-/// Calls the library one at a time, in the order of use(). Any thread may call abort() at any time.
+/// Only one thread at a time calls the library, in the order of the use() calls. Any thread may call abort() at any
+/// time.
 class Communicator {
  public:
-  /// Takes over the communicator that the meeting of all ranks has made.
+  /// Takes over the communicator that all ranks have made together.
   explicit Communicator(tributary_comm* comm) : comm_(comm) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator() { close(); }
 
-  /// Runs `call` with the communicator; returns false, without running it, after close() or abort().
+  /// Runs `call` with the communicator. After close() or abort() it does not run `call`, and returns false.
   bool use(const std::function<void(tributary_comm*)>& call);
-  /// Collective: waits for every rank, within the time-out, then frees the communicator. Call it once. A bad outcome
-  /// deserves a warning at most.
+  /// A collective call: waits for every rank, at most for the time-out, then frees the communicator. Call it once. For
+  /// a failure, a warning is enough.
   tributary_status close();
-  /// Ends the communicator because the process ends. If the other ranks end, too, all have until `deadline` to do so in
-  /// order; else the others read that this rank aborted, with `reason`.
+  /// Ends the communicator because the process ends. If all ranks end their communicators until `deadline`, they end in
+  /// order. Otherwise the other ranks get an error: this rank aborted, with `reason`.
   void end(std::chrono::steady_clock::time_point deadline, const std::string& reason);
   void abort(const std::string& reason);
 

@@ -11,14 +11,14 @@
 
 namespace tributary::torch {
 
-/// Returns the name in Python: "torch.float32".
+/// Returns the type's name in Python, such as "torch.float32".
 std::string type_name(at::ScalarType type);
 
-/// The element type under which a call that only moves data passes a tensor. Types that Tributary cannot add up, such
-/// as int16, travel as bytes.
+/// The element type that a call which only moves data uses for a tensor. Types that Tributary cannot add, such as
+/// int16, travel as bytes.
 struct Element {
   tributary_dtype dtype;
-  std::size_t per_item;  ///< Tributary elements in one element of the tensor
+  std::size_t per_item;  ///< number of Tributary elements per element of the tensor
 
   explicit Element(const at::Tensor& tensor);
   [[nodiscard]] std::size_t count(const at::Tensor& tensor) const {
@@ -26,29 +26,29 @@ struct Element {
   }
 };
 
-/// How a call that reduces passes its tensors: the element type, the operation, and the conversion of the data before.
+/// How a call that reduces passes its tensors: the element type, the operation, and the conversion before the call.
 ///
 /// bool      travels as uint8: SUM and MAX mean "or", PRODUCT and MIN mean "and"; AVG has no meaning and is refused
-/// complex   travels as pairs of reals, for SUM, AVG and PREMUL_SUM alone
-/// PREMUL_SUM  the input is scaled in its own precision, then summed
-/// BAND, BOR, BXOR  every bit travels as a byte (bits.h): eight times the bytes, whatever the number of ranks
-/// Others (sums of int16) raise an error that says what is possible.
+/// complex   travels as pairs of reals, only for SUM, AVG and PREMUL_SUM
+/// PREMUL_SUM  the input is multiplied in its own precision, then summed
+/// BAND, BOR, BXOR  every bit travels as a byte (bits.h): eight times the bytes, for any number of ranks
+/// Any other case, such as a sum of int16, raises an error that says what is possible.
 class Reduction {
  public:
   Reduction(const at::Tensor& example, const c10d::ReduceOp& op, const char* what);
 
   [[nodiscard]] tributary_dtype dtype() const noexcept { return dtype_; }
   [[nodiscard]] tributary_op op() const noexcept { return op_; }
-  /// True if source() is a copy.
+  /// Returns true if source() makes a copy.
   [[nodiscard]] bool converts() const noexcept { return bitwise_ || factor_.defined(); }
 
-  /// Returns `tensor` in the form that the library needs; shares memory with it. Not for bitwise operations.
+  /// Returns `tensor` in the form that the library needs, in the same memory. Not for bitwise operations.
   [[nodiscard]] at::Tensor view(const at::Tensor& tensor) const;
   /// Returns the memory to send for `tensor`: its view, or a converted copy.
   [[nodiscard]] at::Tensor source(const at::Tensor& tensor) const;
-  /// Returns the memory where the library puts the result for `tensor`; with `apart`, not the tensor's own memory.
+  /// Returns the memory in which the library writes `tensor`'s result. With `apart`, it is not the tensor's own memory.
   [[nodiscard]] at::Tensor target(Staging& staging, const at::Tensor& tensor, bool apart = false) const;
-  /// Combines two tensors of one rank.
+  /// Combines two tensors of one rank to one.
   [[nodiscard]] at::Tensor combine(const at::Tensor& a, const at::Tensor& b) const;
 
  private:
@@ -56,7 +56,7 @@ class Reduction {
   bool bitwise_;
   tributary_dtype dtype_;
   tributary_op op_;
-  at::Tensor factor_;  // the factor of PREMUL_SUM; otherwise undefined
+  at::Tensor factor_;  // factor of PREMUL_SUM; undefined for other operations
 };
 
 }  // namespace tributary::torch

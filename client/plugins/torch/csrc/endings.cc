@@ -23,12 +23,12 @@ struct Endings::Followed {
 Endings::Endings() : state_(std::make_unique<State>()) {}
 
 Endings::~Endings() {
-  if (!made_here_) static_cast<void>(state_.release());  // its lock may be held by a thread that does not exist here
+  if (!made_here_) static_cast<void>(state_.release());  // a thread that this child lacks may hold its lock
 }
 
 void Endings::follow(tributary_request* request, const char* title, Then then) {
   begin();
-  // The library calls this on any thread, which it must not hold up: this object's thread runs the end.
+  // The library may call this on any thread, and the call must not block. So this object's thread runs `then`.
   const auto done = [](void* context, const tributary_outcome* outcome) noexcept {
     const std::unique_ptr<Followed> followed(static_cast<Followed*>(context));
     std::string error;
@@ -38,7 +38,7 @@ void Endings::follow(tributary_request* request, const char* title, Then then) {
   auto followed = std::make_unique<Followed>(Followed{*this, title, std::move(then)});
   const tributary_status status = tributary_when_done(request, done, followed.get());
   if (status == TRIBUTARY_OK) {
-    static_cast<void>(followed.release());  // done() owns it now
+    static_cast<void>(followed.release());  // done() now owns the object
   } else {
     post(std::move(followed->then), sentence(title, status), -1);
   }
@@ -68,7 +68,7 @@ void Endings::drain() {
     std::unique_lock lock(state_->mutex);
     state_->ended.wait(lock, [this] { return state_->under_way == 0; });
   }
-  thread_.drain();  // the objects that the last task holds are destroyed, too
+  thread_.drain();  // also waits until the objects of the last task are destroyed
 }
 
 }  // namespace tributary::torch

@@ -11,10 +11,10 @@
 namespace tributary::torch {
 
 /// Waits for requests that may end in any order: messages with tags, and receives from any rank. A waiting request
-/// costs no thread; one thread runs the ends, in the order in which they come.
+/// needs no thread. One thread calls their `then`, in the order in which the requests end.
 class Endings {
  public:
-  /// `error` is empty, or the sentence behind `title`. `peer` is the other rank of a message that has ended well.
+  /// `error` is empty, or begins with `title`. `peer` is the other rank of a message that has ended well.
   using Then = std::function<void(const std::string& error, int peer)>;
 
   Endings();
@@ -22,11 +22,11 @@ class Endings {
   Endings& operator=(const Endings&) = delete;
   ~Endings();
 
-  /// Takes the request over. `then` runs once, on this object's thread.
+  /// Takes over the request. Calls `then` once, on this object's thread, when the request has ended.
   void follow(tributary_request* request, const char* title, Then then);
-  /// Runs `then` in the same way, for an operation that could not be started.
+  /// Calls `then` in the same way, for an operation that could not be started.
   void end(Then then, std::string error);
-  /// Returns when every followed request has ended, and its `then` has returned.
+  /// Returns when every followed request has ended and its `then` has returned.
   void drain();
 
  private:
@@ -37,7 +37,7 @@ class Endings {
 
   const MadeHere made_here_;
   std::unique_ptr<State> state_;
-  SerialThread thread_;  // last: its tasks use the others
+  SerialThread thread_;  // last member: its tasks use the other members
 };
 
 }  // namespace tributary::torch

@@ -19,12 +19,12 @@ constexpr const char* kTitle = "tributary:init_process_group";
 constexpr const char* kUniqueIdKey = "tributary/unique_id";
 constexpr std::uint8_t kIdFollows = 1;
 constexpr std::uint8_t kErrorFollows = 0;
-// The time between two looks at the Store: short at first, then longer, so that many ranks do not keep its server busy.
+// The pause between two reads of the Store. It grows, so that many ranks do not keep the Store's server busy.
 constexpr auto kPauseFirst = 5ms;
 constexpr auto kPauseLast = 500ms;
-constexpr auto kStoreLook = 1s;  // the time between two looks while a meeting is under way
+constexpr auto kStoreLook = 1s;  // pause between two reads of the Store while the ranks meet
 constexpr auto kLogFirst = 5s;
-// A rank does not believe an error in the Store for this time, because an earlier rank 0 may have left it.
+// An earlier rank 0 may have left an error in the Store. So a rank waits this long for another value in its place.
 constexpr auto kErrorStays = 10s;
 
 bool is_id(const std::vector<std::uint8_t>& value) {
@@ -92,7 +92,7 @@ tributary_comm* Meeting::meet_rank_0() {
                      : "rank 0 to leave another unique id in the store than the one that failed (" + refusal + ")";
     found_ = fetch_another_id(found_);
     if (!is_id(found_)) {
-      // This rank 0 or an earlier one left the error; if an earlier one, the right id comes soon.
+      // This rank 0 or an earlier rank 0 left the error. An earlier rank 0's error is soon replaced by the right id.
       refusal = "on rank 0, " + std::string(found_.begin() + (found_.empty() ? 0 : 1), found_.end());
       give_up_at_ = std::min(began_ + timeout_, Clock::now() + kErrorStays);
       continue;
@@ -105,8 +105,8 @@ tributary_comm* Meeting::meet_rank_0() {
     tributary_comm* comm = try_to_meet(id, status);
     if (status == TRIBUTARY_OK) return comm;
     refusal = sentence(kTitle, status);
-    // These errors mean that another process has this address by now, or that there is another id. Other errors would
-    // come again.
+    // These errors mean that another process has this address now, or that the Store has another id. Any other error
+    // would come again.
     if (status != TRIBUTARY_ERROR_DENIED && status != TRIBUTARY_ERROR_UNREACHABLE && status != TRIBUTARY_ERROR_ABORTED)
       C10_THROW_ERROR(DistBackendError, refusal);
   }
@@ -131,12 +131,12 @@ void Meeting::give_up() const {
                                              " waits for ", waits_for_));
 }
 
-// Catches exceptions: they must not pass through the library.
+// Catches all exceptions, because they must not pass through the library.
 bool Meeting::still_wanted() noexcept {
   try {
     look();
     if (rank_ == 0) return true;
-    // The library's own time-out began later, if this is not the first id.
+    // After an earlier id failed, the library's own time-out began later than this object's time-out.
     if (Clock::now() >= began_ + timeout_ * 6 / 5) give_up();
     if (Clock::now() < look_at_store_at_) return true;
     look_at_store_at_ = Clock::now() + kStoreLook;

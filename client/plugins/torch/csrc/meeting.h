@@ -12,17 +12,17 @@
 
 namespace tributary::torch {
 
-/// The meeting of a process group's ranks: rank 0 leaves its unique id in the Store, and the other ranks fetch it.
+/// Lets a process group's ranks meet: rank 0 writes its unique id to the Store, and the other ranks read it.
 ///
-/// The Store may outlive the processes: torchrun keeps it when it starts the ranks again, and the others then first
-/// find the id that an earlier rank 0 left. So no rank trusts the id that it finds: rank 0 overwrites it, and a rank
-/// that waits at an address looks again and again whether the Store has another id by now, and goes there. All ranks
-/// end at the last rank 0's address, whatever they found first, and none has to know how often the job was started.
+/// The Store may live longer than the processes: torchrun keeps it when it starts the ranks again. The other ranks then
+/// first find the id of an earlier rank 0. So no rank trusts the id that it finds. Rank 0 overwrites the id. A rank
+/// that waits at an address reads the Store again and again; if the Store has another id, it continues with this id. So
+/// all ranks meet at the last rank 0's address, and no rank needs to know how often the job was started.
 ///
-/// Each wait is short enough for signals, logs what it waits for, and ends with the group's time-out.
+/// Each wait handles signals soon, logs the expected event, and ends with the group's time-out.
 class Meeting {
  public:
-  /// `check_signals` throws to end the wait. `store` belongs to this group alone.
+  /// `check_signals` throws an exception to end the wait. Only this group uses `store`.
   Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout,
           std::function<void()> check_signals);
 
@@ -38,7 +38,7 @@ class Meeting {
   [[nodiscard]] std::vector<std::uint8_t> fetch_another_id(const std::vector<std::uint8_t>& than);
   [[nodiscard]] tributary_comm* try_to_meet(const tributary_unique_id& id, tributary_status& status);
   [[nodiscard]] bool still_wanted() noexcept;
-  /// Looks at the clock and the signals; logs now and then.
+  /// Checks signals and the clock; logs a line now and then.
   void look();
   [[noreturn]] void give_up() const;
   [[nodiscard]] double waited_seconds() const;
@@ -54,8 +54,8 @@ class Meeting {
   Clock::duration log_pause_;
   Clock::time_point look_at_store_at_ = began_;
   std::string waits_for_;
-  std::vector<std::uint8_t> found_;  // the value from the Store that is being tried; empty: none
-  std::exception_ptr stop_;          // why still_wanted() said no; nullptr: the Store has another id
+  std::vector<std::uint8_t> found_;  // value of the Store that the rank tries now; empty: none
+  std::exception_ptr stop_;          // why still_wanted() returned false; nullptr: the Store has another id
 };
 
 }  // namespace tributary::torch

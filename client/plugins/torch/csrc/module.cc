@@ -1,4 +1,4 @@
-// The Python side of the extension; the only file that uses the interpreter.
+// The Python side of the extension. Only this file uses the interpreter.
 #include <pybind11/chrono.h>
 #include <pybind11/pybind11.h>
 #include <torch/csrc/utils/pybind.h>
@@ -11,8 +11,8 @@ namespace py = pybind11;
 namespace tributary::torch {
 namespace {
 
-/// Ends without the interpreter's lock when Python drops the last reference: callbacks of the works under way may need
-/// that lock.
+/// If Python drops the last reference, the destructor releases the interpreter's lock before it waits: callbacks of
+/// unfinished works may need this lock.
 class PythonBackend final : public Backend {
  public:
   using Backend::Backend;
@@ -23,7 +23,8 @@ class PythonBackend final : public Backend {
   }
 };
 
-// Called without the interpreter's lock. Only the main thread handles signals; other threads see none.
+// The caller does not hold the interpreter's lock. Only the main thread handles signals; in other threads this does
+// nothing.
 void check_signals() {
   const py::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();

@@ -67,8 +67,8 @@ void add_all_gather(Operation& operation, const at::Tensor& output, const at::Te
   operation.steps.push_back(all_gather(send, operation.staging.write(output)));
 }
 
-// Unequal parts are legal: each is then a Broadcast from its owner. Every rank holds the same list of sizes and decides
-// alike.
+// The outputs may have unequal sizes. Then each rank sends its input with a Broadcast. Every rank has the same list of
+// sizes, so all ranks decide in the same way.
 void add_all_gather_list(Operation& operation, const std::vector<at::Tensor>& outputs, const at::Tensor& input,
                          int rank) {
   for (const at::Tensor& output : outputs) check_same_type(output, input, "all_gather");
@@ -87,7 +87,7 @@ void add_all_gather_list(Operation& operation, const std::vector<at::Tensor>& ou
   }
 }
 
-/// The parts of `tensor` along its first dimension: as `splits` says, or equal ones.
+/// Returns the parts of `tensor` along its first dimension: with the sizes of `splits`, or equal parts if it is empty.
 std::vector<at::Tensor> split_rows(const at::Tensor& tensor, const std::vector<std::int64_t>& splits, int size,
                                    const char* name) {
   TORCH_CHECK(tensor.dim() > 0, "tributary: all_to_all_single: the ", name, " has no dimension to split");
@@ -130,7 +130,7 @@ WorkPtr Backend::allgather(std::vector<std::vector<at::Tensor>>& outputs, std::v
   return submit(std::move(call));
 }
 
-// Every outputs[i] gets all inputs of rank 0, then those of rank 1, and so on.
+// Every outputs[i] gets all inputs of rank 0, then all inputs of rank 1, and so on.
 WorkPtr Backend::all_gather_lists(const std::vector<std::vector<at::Tensor>>& outputs,
                                   const std::vector<at::Tensor>& inputs) {
   check_alike(inputs, "all_gather");
@@ -220,7 +220,7 @@ WorkPtr Backend::scatter(std::vector<at::Tensor>& outputs, std::vector<std::vect
   return submit(std::move(call));
 }
 
-// Parts of any sizes, empty ones too: a message to and from every other rank, and a copy.
+// Exchanges parts of any size, also empty parts: a message to and from every other rank, and a copy of the own part.
 void Backend::add_exchange(Operation& operation, const std::vector<at::Tensor>& outputs,
                            const std::vector<at::Tensor>& inputs) {
   for (int peer = 0; peer < size_; ++peer) {
@@ -244,8 +244,8 @@ WorkPtr Backend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tens
   return submit(std::move(call));
 }
 
-// A call without splits says, on every rank, that all parts are equal. A call whose splits are equal on this rank says
-// nothing of other ranks' parts.
+// If a call has no splits, no rank's call has splits, and all parts are equal. If the splits are equal on this rank,
+// the other ranks' parts may still be unequal.
 WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
                                std::vector<std::int64_t>& input_splits, const c10d::AllToAllOptions& /*options*/) {
   check_same_type(output, input, "all_to_all_single");

@@ -27,7 +27,7 @@ Operation::Step reduce_scatter_to(const at::Tensor& send, const at::Tensor& recv
   };
 }
 
-// With `apart`, the result goes to other memory, because another part of the operation uses the tensor's.
+// With `apart`, the result goes to other memory, because another part of the operation uses the tensor's memory.
 void add_all_reduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op, const char* what,
                     bool apart = false) {
   const Reduction reduction(tensor, op, what);
@@ -54,7 +54,7 @@ void add_all_reduce_list(Operation& operation, const std::vector<at::Tensor>& te
   for (const at::Tensor& tensor : tensors) operation.staging.copy_later(tensor, result);
 }
 
-// True if the tensor shares memory with another one of the list; the same one may be there twice.
+// Returns true if the tensor shares memory with another tensor of the list. A list may also hold one tensor twice.
 bool shares_memory(const std::vector<at::Tensor>& tensors, std::size_t index) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (i != index && tensors[i].is_alias_of(tensors[index])) return true;
@@ -106,8 +106,8 @@ WorkPtr Backend::reduce(std::vector<at::Tensor>& tensors, const c10d::ReduceOpti
   return submit(std::move(call));
 }
 
-// A list of unequal parts is allowed: each part is then a Reduce to its owner. Every rank has the same list of sizes,
-// so all decide alike.
+// The parts may have unequal sizes. Then a Reduce sends each part to its owner. Every rank has the same list of sizes,
+// so all ranks decide in the same way.
 WorkPtr Backend::reduce_scatter(std::vector<at::Tensor>& outputs, std::vector<std::vector<at::Tensor>>& inputs,
                                 const c10d::ReduceScatterOptions& options) {
   const at::Tensor& output = only(outputs, "reduce_scatter");

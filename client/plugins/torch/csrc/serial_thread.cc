@@ -66,7 +66,7 @@ void SerialThread::State::run() {
     running = true;
     lock.unlock();
     task();
-    task = nullptr;  // the objects that it holds, perhaps tensors, must not outlive drain()
+    task = nullptr;  // the task may hold tensors; destroy them before drain() returns
     lock.lock();
     running = false;
     if (tasks.empty()) drained.notify_all();

@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kWhat = "all_reduce of a sparse tensor";
 constexpr std::int64_t kDimsMax = 16;
 
-/// Every rank gathers the indices and values of all; on the way every rank's part has the length of the longest. So
-/// memory and traffic grow with the number of ranks times that length.
+/// Every rank gathers the indices and values of all ranks. For the transfer, every rank's part is as long as the
+/// longest part. So memory and traffic grow with the number of ranks times the longest part.
 class SparseSum {
  public:
   SparseSum(const at::Tensor& tensor, int size)
@@ -34,7 +34,7 @@ class SparseSum {
                                 request);
   }
 
-  /// Called when the shapes of all ranks are there.
+  /// Call it when the shapes of all ranks have come.
   void add_steps(Operation& operation) {
     const at::NoGradGuard no_grad;
     const auto* shapes = shapes_.const_data_ptr<std::int64_t>();
@@ -82,9 +82,9 @@ class SparseSum {
 
   const at::Tensor own_;
   const at::Tensor shape_;   // number of entries, sparse and dense dimensions, sizes
-  const at::Tensor shapes_;  // the shapes of all ranks
+  const at::Tensor shapes_;  // shapes of all ranks
   std::vector<std::int64_t> lengths_;
-  at::Tensor indices_, values_;  // the entries of all ranks; undefined if no rank has one
+  at::Tensor indices_, values_;  // entries of all ranks; undefined if no rank has an entry
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace tributary::torch {
 namespace {
 
-// A conjugated or negated view is dense, but its memory holds other values than it shows.
+// A conjugated or negated view is dense, but its memory holds other values than the view shows.
 bool plain(const at::Tensor& tensor) {
   return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
 }
@@ -29,7 +29,8 @@ Staging::Staging(at::Device device) {
   wait_for_caller();
 }
 
-// Waits for all work queued on the caller's stream by now: it fills the inputs and may still read the outputs.
+// Makes the side stream wait for all work that is queued on the caller's stream now. That work writes the inputs and
+// may still read the outputs.
 void Staging::wait_for_caller() {
   const at::Device device = side_stream_->device();
   c10::Event queued(device.type());
@@ -47,7 +48,7 @@ void Staging::copy_in(const at::Tensor& host, const at::Tensor& tensor) {
     host.copy_(tensor);
     return;
   }
-  wait_for_caller();  // the operation may have computed the tensor since it began
+  wait_for_caller();  // the operation may have computed the tensor after its begin
   const c10::StreamGuard guard(*side_stream_);
   host.copy_(tensor, /*non_blocking=*/true);
   tensor.record_stream(*side_stream_);
@@ -119,7 +120,7 @@ void Staging::wait_until_read() {
   if (read_done_) read_done_->synchronize();
 }
 
-// Uses inference mode: only there inference tensors may be written, and other tensors may be written there, too.
+// Uses inference mode. Inference tensors may be written only in this mode; other tensors may be written in it, too.
 void Staging::deliver(const std::function<void()>& then) {
   const c10::InferenceMode inference;
   const c10::OptionalStreamGuard guard =

@@ -11,53 +11,53 @@
 
 namespace tributary::torch {
 
-/// Gives the tensors of one operation a dense form in host memory, and brings results back.
+/// Gives the tensors of one operation a dense form in host memory, and copies results back.
 ///
-/// Dense CPU tensors are used in place. Other tensors are copied; an accelerator's tensors go through pinned memory on
+/// Dense CPU tensors are used in place. Other tensors are copied. An accelerator's tensors go through pinned memory on
 /// a side stream:
 ///
-/// - on the caller's thread, the constructor lets a side stream wait for the caller's; read() and update() copy
-///   device -> pinned on it
-/// - on the starter, wait_until_read() blocks until those copies have ended; only then may the library read
-/// - on the finisher, deliver() copies pinned -> device on the side stream, and the future is then completed with it
+/// - on the caller's thread, the constructor makes a side stream wait for the caller's stream; read() and update() copy
+///   device -> pinned on the side stream
+/// - on the starter thread, wait_until_read() blocks until these copies have ended; only then the library may read
+/// - on the thread that completes the work, deliver() copies pinned -> device on the side stream
 ///
-/// It uses the device through PyTorch's device-independent interfaces, so one build serves hosts with and without a
-/// GPU. One thread at a time uses it; the threads above hand it on.
+/// It uses the device through PyTorch's interfaces for all devices, so one build serves hosts with and without a GPU.
+/// One thread at a time uses the object: the three threads above use it one after the other.
 class Staging {
  public:
-  /// Converts host memory, on the finisher's thread, to the values to deliver.
+  /// Converts host memory to the values to deliver. It runs on the thread that completes the work.
   using Convert = std::function<at::Tensor(const at::Tensor&)>;
 
-  /// `device` is the device of every tensor that follows.
+  /// `device` is the device of all tensors of the operation.
   explicit Staging(at::Device device);
 
-  /// Returns dense host memory with the contents of `tensor`; it may be the tensor itself, so it must not be written.
+  /// Returns dense host memory with the contents of `tensor`. Do not write to it: it may be the tensor's own memory.
   at::Tensor read(const at::Tensor& tensor);
   /// Returns dense host memory in the shape of `tensor`; deliver() copies its contents to `tensor`.
   at::Tensor write(const at::Tensor& tensor);
   /// Does the same, but never returns the tensor's own memory, which another part of the operation uses.
   at::Tensor write_apart(const at::Tensor& tensor);
-  /// Returns `bytes` bytes of dense host memory; deliver() converts them by `convert` and copies the result to
+  /// Returns `bytes` bytes of dense host memory; deliver() converts them with `convert` and copies the result to
   /// `tensor`.
   at::Tensor write_bytes(const at::Tensor& tensor, std::int64_t bytes, Convert convert);
-  /// Reads and writes at once, for a tensor that is changed in place.
+  /// Does the work of read() and write() together, for a tensor that is changed in place.
   at::Tensor update(const at::Tensor& tensor);
   at::Tensor update_apart(const at::Tensor& tensor);
-  /// Returns the contents of the tensors, one behind the other. All have one element type.
+  /// Returns the contents of the tensors, one behind the other. All tensors must have one element type.
   at::Tensor read_packed(const std::vector<at::Tensor>& tensors);
-  /// Returns host memory whose parts deliver() copies to the tensors, one behind the other.
+  /// Returns host memory; deliver() copies its parts, which lie one behind the other, to the tensors.
   at::Tensor write_packed(const std::vector<at::Tensor>& tensors);
   /// Makes deliver() copy the parts of `host` to these tensors, too.
   void deliver_packed(const at::Tensor& host, const std::vector<at::Tensor>& tensors);
-  /// Makes deliver() copy `from`, in device or host memory, to `to`.
+  /// Makes deliver() copy `from`, which lies in device or host memory, to `to`.
   void copy_later(const at::Tensor& to, const at::Tensor& from, Convert convert = nullptr) {
     deliveries_.push_back({to, from, std::move(convert)});
   }
 
-  /// True if wait_until_read() can block.
+  /// Returns true if wait_until_read() can block.
   [[nodiscard]] bool waits() const noexcept { return read_done_.has_value(); }
   void wait_until_read();
-  /// Copies all results; at the end calls `then`, with the side stream current.
+  /// Copies all results, then calls `then`. During this call the side stream is the current stream.
   void deliver(const std::function<void()>& then);
 
  private:
@@ -70,7 +70,7 @@ class Staging {
     Convert convert;  // may be empty
   };
 
-  std::optional<c10::Stream> side_stream_;  // accelerators only
+  std::optional<c10::Stream> side_stream_;  // only for accelerators
   std::optional<c10::Event> read_done_;     // set by the first copy from an accelerator
   std::vector<Delivery> deliveries_;
 };

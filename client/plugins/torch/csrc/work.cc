@@ -59,7 +59,7 @@ void Work::synchronize() {
   future_->wait();
 }
 
-// Complete the future second: one of its callbacks may call wait().
+// Complete the future after the work: a callback of the future may call wait().
 void Work::succeed() {
   finish();
   future_->markCompleted(c10::IValue(results_));

@@ -5,11 +5,11 @@
 
     dist.init_process_group("tributary")
     ...
-    print(tributary.info())  # the path, and the bytes that took each path
+    print(tributary.info())  # the path, and the bytes on each path
 
 The environment says where the service is and how to use it: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE,
 TRIBUTARY_HOST_ID, TRIBUTARY_PATH, TRIBUTARY_LANES (1 to 16; without it the manager plans as many lanes as save time).
-Without TRIBUTARY_MANAGER the ranks reduce between themselves.
+Without TRIBUTARY_MANAGER the ranks exchange the data directly and reduce it themselves.
 """
 
 from __future__ import annotations

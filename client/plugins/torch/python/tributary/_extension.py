@@ -1,4 +1,4 @@
-"""Loads the compiled module, or says why it cannot be loaded and what to do."""
+"""Loads the compiled module, or raises an ImportError that says why the load failed and how to mend it."""
 
 from __future__ import annotations
 

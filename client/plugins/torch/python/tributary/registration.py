@@ -1,8 +1,8 @@
 """Tells torch.distributed that the backend "tributary" exists.
 
-PyTorch calls register() through the package's entry points: 2.14 and later when the name is first used, earlier ones
-at `import torch`. So it must be quick and must not fail; the extension, which may fail to load, is loaded for
-the first process group.
+PyTorch calls register() through the package's entry points: version 2.14 and later at the first use of the name,
+earlier versions at `import torch`. So register() must be quick and must not fail. The first process group loads the
+extension, because this load may fail.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAME = "tributary"
 
 
 def register() -> None:
-    """Registers the backend for CPU and CUDA tensors. May be called any number of times."""
+    """Registers the backend for CPU and CUDA tensors. It may be called several times."""
     import torch.distributed as dist
 
     if not dist.is_available() or hasattr(dist.Backend, NAME.upper()):

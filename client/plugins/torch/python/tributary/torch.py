@@ -8,20 +8,20 @@
 
 Every call of torch.distributed that gloo knows works, with these differences:
 
-- Messages without a tag have tag 0. Between two ranks they arrive in the order in which they were sent; all_to_all with
-  unequal parts is made of such messages and takes its turn among them. While a recv() without a source waits with
-  tag 0, later ones with tag 0 wait behind it. The first recv() without a source connects its rank to all lower ones.
+- Messages without a tag have tag 0. Between two ranks they arrive in the order of the sends. all_to_all with unequal
+  parts sends such messages, in the same order. While a recv() without a source waits with tag 0, later recv() calls
+  with tag 0 wait behind it. The first recv() without a source connects its rank to all lower ranks.
 - The operations are SUM, AVG, PRODUCT, MIN, MAX, PREMUL_SUM, BAND, BOR and BXOR. For the last three each bit travels
-  as a byte: eight times the bytes, whatever the number of ranks. Tensors of int16 and uint16 can be moved, and reduced
-  by BAND, BOR and BXOR alone.
+  as a byte: eight times the bytes, for any number of ranks. Tensors of int16 and uint16 can be moved, but only BAND,
+  BOR and BXOR can reduce them.
 - all_reduce() sums sparse COO tensors of the CPU. Each rank gathers the entries of all ranks: memory and traffic grow
-  with the number of ranks times the longest rank's entries. Later calls of a rank start when all ranks have called it.
-- The group's time-out is the communicator's: within it, a rank that is lost or hangs becomes a
-  torch.distributed.DistBackendError on every other rank, and its text names the rank. A lost aggregator is no error.
+  with the number of ranks times the most entries of a rank. A rank's later calls start when all ranks have called it.
+- The group's time-out is the communicator's time-out. If a rank is lost or hangs, every other rank gets a
+  torch.distributed.DistBackendError within this time, and its text names the lost rank. A lost aggregator is no error.
 - CUDA tensors go through pinned host memory.
 
-When the interpreter ends, it ends groups that were not destroyed in an orderly way. After an uncaught exception it
-aborts them, so that the other ranks get an error at once.
+When the interpreter ends, this module ends the groups that were not destroyed, in order if possible. After an uncaught
+exception it aborts these groups, so that the other ranks get an error at once.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ __all__ = ["Info", "create", "info", "library_version"]
 
 
 class Info(TypedDict):
-    """A communicator's counters. Bytes are payload of ended collectives: this rank's input; of gathers, its output."""
+    """A communicator's counters. Bytes are payload of ended collectives: this rank's input, or for gathers its output."""
 
-    path: str  # how operations go that start now: "in-network", "local" (shared memory of one host), "fallback"; with hosts: "host+tree", "host+ring"
+    path: str  # path of new operations: "in-network", "local" (memory of one host), "fallback", "host+tree", "host+ring"
     reason: str  # why this path was taken
-    hosts: int  # if not 0, ranks of a host reduce in its memory first, and a tree or the fallback runs between this many hosts
-    epoch: int  # generation of the trees; 0 before the first
-    lanes: int  # 0 on fallback
-    levels: int  # aggregators between a rank and the result
-    window: int  # segments
+    hosts: int  # for "host+tree" and "host+ring": number of hosts, each of which first reduces in its own memory; else 0
+    epoch: int  # generation of the trees; 0 before the first tree
+    lanes: int  # number of lanes; 0 on the fallback
+    levels: int  # number of aggregators between a rank and the result
+    window: int  # number of segments
     segment_bytes: int
     operations: int
     bytes_in_network: int
     bytes_fallback: int
     bytes_local: int
-    failovers: int  # trees lost while in use
-    returns: int  # moves back to a tree
-    last_pause_us: int  # from the loss of the last tree to the fallback's start
+    failovers: int  # number of trees that were lost while in use
+    returns: int  # number of moves back to a tree
+    last_pause_us: int  # microseconds from the last loss of a tree to the fallback's start
     longest_pause_us: int
 
 
@@ -71,19 +71,19 @@ def create(store: Store, rank: int, size: int, timeout: timedelta) -> object:
 def info(group: ProcessGroup | None = None) -> Info:
     """Returns the counters of the communicator behind `group`, by default the whole job's.
 
-    Raises ValueError if the group does not use the backend "tributary"; DistBackendError if it was shut down.
+    Raises ValueError if the group does not use the backend "tributary", and DistBackendError if it was shut down.
     """
     group = group or dist.distributed_c10d._get_default_group()
     for device in group._device_types:
         backend = group._get_backend(device)
-        found = _C.info(getattr(backend, "wrapped_pg", backend))  # TORCH_DISTRIBUTED_DEBUG=DETAIL wraps it
+        found = _C.info(getattr(backend, "wrapped_pg", backend))  # TORCH_DISTRIBUTED_DEBUG=DETAIL wraps the backend
         if found is not None:
             return cast(Info, found)
     raise ValueError(f'the process group "{group.group_name}" does not use the backend "tributary"')
 
 
 def library_version() -> str:
-    """Returns the version of the libtributary that was loaded."""
+    """Returns the version of the loaded libtributary."""
     return _C.library_version()
 
 
