@@ -43,11 +43,11 @@ __all__ = ["Info", "create", "info", "library_version"]
 
 
 class Info(TypedDict):
-    """A communicator's counters. Bytes are payload of ended collectives: this rank's input, or for gathers its output."""
+    """A communicator's counters. Bytes are payload of ended collectives: this rank's input, for gathers its output."""
 
-    path: str  # path of new operations: "in-network", "local" (memory of one host), "fallback", "host+tree", "host+ring"
+    path: str  # path of new operations: "in-network", "local" (within one host), "fallback", "host+tree", "host+ring"
     reason: str  # why this path was taken
-    hosts: int  # for "host+tree" and "host+ring": number of hosts, each of which first reduces in its own memory; else 0
+    hosts: int  # for "host+tree" and "host+ring": number of hosts, each of which first reduces in its memory; else 0
     epoch: int  # generation of the trees; 0 before the first tree
     lanes: int  # number of lanes; 0 on the fallback
     levels: int  # number of aggregators between a rank and the result
