@@ -70,6 +70,10 @@ class Top(unittest.TestCase):
         self.assertRegex(picture, r"aggregators: 1, groups: 0, ranks: 0; in-network 0 B/s")
         self.assertRegex(picture, r"summit +active ")
         self.assertIn("GROUP  JOB", picture)
+        documented = (Path(__file__).resolve().parents[3] / "docs/operations/watch.md").read_text()
+        for heading in ("AGGREGATOR", "GROUP"):
+            shown = next(line.split() for line in picture.splitlines() if line.startswith(heading))
+            self.assertIn(shown, [line.split() for line in documented.splitlines()], "the document shows another table")
         self.tmux("resize-window", "-t", "top", "-x", "60", "-y", "8")
         self.wait_until(lambda: max(len(line) for line in self.picture().splitlines()) <= 60, "it does not follow the size")
         self.tmux("send-keys", "-t", "top", "Down")

@@ -5,6 +5,9 @@
 
 A fenced block after <!-- output --> begins with a command, `$ tributary ...`, which continues on the next line after a
 backslash. The other lines are the whole output of the command.
+
+After <!-- output in a cluster of 4 ranks, 3 aggregators, 2 levels --> the command runs in such a private cluster, on
+rank 0. There numbers may differ, and so may blanks.
 """
 
 import re
@@ -15,12 +18,19 @@ import unittest
 from pathlib import Path
 
 LIMIT_SECONDS = 20
-BLOCK = re.compile(r"^<!-- output -->\n```\n\$ (tributary (?:[^\n]*\\\n)*[^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+COMMAND = r"```\n\$ (tributary (?:[^\n]*\\\n)*[^\n]*)\n(.*?)^```$"
+BLOCK = re.compile(r"^<!-- output -->\n" + COMMAND, re.DOTALL | re.MULTILINE)
+CLUSTER = re.compile(r"^<!-- output in a cluster of (\d+) ranks, (\d+) aggregators, (\d+) levels -->\n" + COMMAND, re.DOTALL | re.MULTILINE)
 
 
 def blocks_of(page: str) -> list[tuple[list[str], str]]:
     """Returns the arguments and the output of each block."""
     return [(shlex.split(command.replace("\\\n", " "))[1:], output) for command, output in BLOCK.findall(page)]
+
+
+def shape_of(output: str) -> str:
+    """Returns the text without its numbers and without what follows from their lengths."""
+    return re.sub(r" {2,}|(?<=\n) +", "  ", re.sub(r"\d+(\.\d+)*", "0", output))
 
 
 class Outputs(unittest.TestCase):
@@ -35,13 +45,26 @@ class Outputs(unittest.TestCase):
         for page in sorted((self.root / "docs").rglob("*.md")):
             text = page.read_text()
             blocks = blocks_of(text)
-            self.assertEqual(len(blocks), text.count("<!-- output -->"), f"{page} has a block that cannot be read")
+            self.assertEqual(len(blocks) + len(CLUSTER.findall(text)), text.count("<!-- output"), f"{page} has a block that cannot be read")
             for arguments, output in blocks:
                 shown += 1
                 with self.subTest(page=page.name, arguments=arguments):
                     ended = subprocess.run([str(self.program), *arguments], capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS, cwd=self.root)
                     self.assertEqual((ended.returncode, ended.stderr), (0, ""))
                     self.assertEqual(ended.stdout, output)
+        self.assertGreater(shown, 0)
+
+    def test_programs_print_in_a_cluster_what_documents_show(self) -> None:
+        shown = 0
+        for page in sorted((self.root / "docs").rglob("*.md")):
+            for ranks, aggregators, levels, command, output in CLUSTER.findall(page.read_text()):
+                shown += 1
+                with self.subTest(page=page.name, command=command):
+                    script = f'[ "$RANK" != 0 ] || {command.replace("tributary", shlex.quote(str(self.program)), 1)}'
+                    run = [str(self.program), "run", "--ranks", ranks, "--aggregators", aggregators, "--levels", levels, "--", "sh", "-c", script]
+                    ended = subprocess.run(run, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS, cwd=self.root)
+                    self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+                    self.assertEqual(shape_of(ended.stdout), shape_of(output))
         self.assertGreater(shown, 0)
 
 
