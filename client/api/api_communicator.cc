@@ -11,7 +11,7 @@
 #include "client/api/transports.h"
 #include "service-kit/variables.h"
 
-using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
+using namespace tributary;          // NOLINT(google-build-using-namespace): this file defines C names for it
 using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 
 namespace {

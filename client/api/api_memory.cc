@@ -7,7 +7,7 @@
 #include "client/api/log.h"
 #include "client/gpu/memory_kind.h"
 
-using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
+using namespace tributary;          // NOLINT(google-build-using-namespace): this file defines C names for it
 using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 
 namespace {

@@ -8,7 +8,7 @@
 #include "client/api/transports.h"
 #include "tributary/manager_client/manager_client.h"
 
-using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
+using namespace tributary;          // NOLINT(google-build-using-namespace): this file defines C names for it
 using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 
 namespace {

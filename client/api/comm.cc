@@ -234,7 +234,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   auto comm = std::make_shared<Comm>(nranks, rank);
   const auto met = std::make_shared<Request>(comm->errors_);
   ProgressThread::Events events;
-  const auto group = std::make_shared<std::shared_ptr<local::GroupCalls>>();  // set by `ready`, read when it was called
+  const auto group = std::make_shared<std::shared_ptr<local::GroupCalls>>();  // set by `ready`, read afterwards
   events.ready = [met, group](const Status& status, const std::shared_ptr<local::GroupCalls>& local) {
     *group = local;
     met->complete(status);

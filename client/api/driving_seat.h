@@ -68,7 +68,7 @@ class DrivingSeat {
   std::atomic<std::uint32_t> waiting_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool closed_ = false;  // under mutex_
+  bool closed_ = false;  // guarded by mutex_
 };
 
 }  // namespace tributary::client

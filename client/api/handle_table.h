@@ -118,7 +118,7 @@ class HandleTable {
     }
   }
 
-  /// Returns the generation of a place's next use; it has as many bits as a handle has for it.
+  /// Returns the generation of a place's next use; it is at most kGenerationMax.
   [[nodiscard]] static constexpr std::uint64_t next(std::uint64_t generation) noexcept {
     return generation == kGenerationMax ? 1 : generation + 1;
   }

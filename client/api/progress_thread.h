@@ -121,17 +121,17 @@ class ProgressThread {
   transport::TimePoint driven_at_{};
   std::mutex park_mutex_;
   std::condition_variable park_changed_;
-  bool recalled_ = false;              // under park_mutex_
-  bool hurried_ = false;               // under park_mutex_
+  bool recalled_ = false;              // guarded by park_mutex_
+  bool hurried_ = false;               // guarded by park_mutex_
   transport::Duration park_period_{};  // only used by the thread
   std::atomic<bool> parked_{false};
   std::atomic<bool> patient_{false};  // parked for a period that is too long for an operation without a waiting caller
 
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
-  std::vector<Call> calls_;  // under mutex_
-  bool woken_ = false;       // under mutex_: run_calls() was posted and has not begun
-  bool over_ = false;        // under mutex_: the transport may be gone
+  std::vector<Call> calls_;  // guarded by mutex_
+  bool woken_ = false;       // guarded by mutex_: run_calls() was posted and has not begun
+  bool over_ = false;        // guarded by mutex_: the transport may be gone
   std::once_flag stopped_;
   std::thread thread_;  // last member: it uses the other members
 };

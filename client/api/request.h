@@ -26,7 +26,8 @@ class Request {
   /// Sets the outcome; later calls do nothing.
   void complete(const Status& status);
   [[nodiscard]] bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// Waits until the request is done, and returns true; false at the deadline. Without a deadline it waits for ever.
+  /// Waits until the request is done, and returns true; false at the deadline. Without a deadline, only the request's
+  /// end ends the wait.
   [[nodiscard]] bool wait(std::optional<TimePoint> deadline = std::nullopt);
   /// Returns the outcome of a request that is done.
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
@@ -60,9 +61,9 @@ class Request {
   const std::uint64_t process_ = fork_generation();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<bool> done_{false};  // set after outcome_, under mutex_; readers need no lock
+  std::atomic<bool> done_{false};  // set after outcome_, with mutex_ held; readers need no lock
   Status outcome_;
-  std::function<void()> then_;  // under mutex_
+  std::function<void()> then_;  // guarded by mutex_
   int peer_ = -1;               // set before done_
   int* source_into_ = nullptr;
 };

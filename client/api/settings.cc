@@ -159,7 +159,7 @@ bool is_interface_name(std::string_view name) {
 }
 
 // Accepts a list, because NCCL's plugin takes its devices from the same variable. A communicator uses only the first
-// one.
+// name.
 bool set_interface(ClientSettings& s, std::string_view value) {
   const std::vector<std::string> names = split(value);
   s.interface_name = names.front();

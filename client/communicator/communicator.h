@@ -99,8 +99,8 @@ class Communicator final : public transport::Acceptor,
   /// Called on every change of path, with the line for the log. `unwanted`: the ranks use no tree, although no setting
   /// asks for that.
   std::function<void(const std::string&, bool unwanted)> on_path_change;
-  /// Called when connections of this rank go the second way from now on, with the line for the log. `device_gone`: all
-  /// connections do, because this rank's device of the first way is gone.
+  /// Called when connections of this rank begin to use the second way, with the line for the log. `device_gone`: all
+  /// connections use it, because this rank's device of the first way is gone.
   std::function<void(const std::string&, bool device_gone)> on_second_way;
 
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {

@@ -1,4 +1,4 @@
-// Rank 0's messages, by which the ranks get to know each other, agree on a path, and take leave.
+// Rank 0's messages, by which the ranks get to know each other, agree on a path, and leave the group.
 #include "client/communicator/communicator.h"
 #include "client/communicator/host_level.h"
 #include "client/communicator/path_report.h"
@@ -70,7 +70,7 @@ void Communicator::start_coordinator() {
   coordinator_->start(shared_.clock.now());
 }
 
-/// Goes on after a meeting in shared memory, which may have failed.
+/// Continues after a meeting in shared memory, which may have failed.
 void Communicator::paths_are_known() {
   if (shared_.rank() == 0) {
     if (!coordinator_) start_coordinator();

@@ -37,8 +37,8 @@ class SecondWayUse {
   /// Returns success if this rank may try to reach aggregators. The error says why it cannot reach them.
   [[nodiscard]] Status may_reach_trees() const;
 
-  /// Called with the line for the log when connections of this rank go the second way from now on. `device_gone`: all
-  /// connections of this rank do.
+  /// Called with the line for the log when connections of this rank begin to use the second way. `device_gone`: all
+  /// connections of this rank use it.
   std::function<void(const std::string&, bool device_gone)> on_use;
 
  private:

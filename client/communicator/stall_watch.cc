@@ -33,9 +33,9 @@ void StallWatch::report_mismatch(std::uint64_t number, const Signature& mine, st
                              .body = to_string(report)});
 }
 
-// Looks for frames of operations that have ended on this rank without them. For example, two ranks call a broadcast as
-// its root: both send, and both end once their data are on their way. No receive waits for such a frame, so only this
-// check finds it.
+// Looks for frames of operations that have ended on this rank without these frames. For example, two ranks call a
+// broadcast as its root: both send, and both end once their data are on their way. No receive waits for such a frame,
+// so only this check finds it.
 void StallWatch::check_unwanted_frames() {
   if (mesh_ == nullptr) return;
   const auto look = [this](std::uint32_t peer, const FrameHeader& header) {

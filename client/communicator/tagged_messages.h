@@ -5,7 +5,7 @@
 // never wait in the network, neither end needs a buffer, and each message costs one additional round trip. (Gloo does
 // the same between its unbound buffers.)
 //
-// No message waits for ever for room: both sides take all offers and wants at once, and data come only after their
+// No message waits without end for room: both sides take all offers and wants at once, and data come only after their
 // receives are posted.
 #include <cstdint>
 #include <functional>

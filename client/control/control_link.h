@@ -48,7 +48,7 @@ struct ControlSeals {
 };
 
 /// One end of a connection of the control star: it carries whole messages, in order, sealed. Before rank 0 has proved
-/// itself, the connecting side ignores what it says, and tells it nothing.
+/// itself, the connecting side ignores rank 0's messages, and sends it none.
 class ControlLink final : public transport::ChannelHandler {
  public:
   /// `peer`: the rank at the other end.

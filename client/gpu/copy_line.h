@@ -71,9 +71,9 @@ class CopyLine {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Copy> waiting_;      // under mutex_
-  std::uint64_t unfinished_ = 0;  // under mutex_: number of submitted copies whose `done` has not returned
-  bool closing_ = false;          // under mutex_
+  std::deque<Copy> waiting_;      // guarded by mutex_
+  std::uint64_t unfinished_ = 0;  // guarded by mutex_: number of submitted copies whose `done` has not returned
+  bool closing_ = false;          // guarded by mutex_
   std::thread thread_;            // last member: it uses the other members
 };
 

@@ -108,7 +108,7 @@ Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transp
   return in_use(std::move(made));
 }
 
-/// Marks an allocation as in use as long as the returned pointer lives. Called under mutex_; no thread that holds
+/// Marks an allocation as in use as long as the returned pointer lives. Call it with mutex_ held; no thread that holds
 /// mutex_ may destroy the pointer.
 std::shared_ptr<GpuMemory::Allocation> GpuMemory::in_use(std::shared_ptr<Allocation> allocation) {
   const auto use = in_use_.emplace(allocation->memory.data(), allocation->memory.size());

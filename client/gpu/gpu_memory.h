@@ -99,7 +99,7 @@ class GpuMemory final : public DirectDevice,
   std::unique_ptr<CopyLine> line_;
   kernels::cuda::StreamHandle stream_ = nullptr;  // stream for the copies for which the transport's thread waits
   mutable std::mutex mutex_;
-  std::list<std::shared_ptr<Allocation>> allocations_;  // latest use first; under mutex_, as all members below
+  std::list<std::shared_ptr<Allocation>> allocations_;  // latest use first; mutex_ guards this member and all below
   InUse in_use_;                                        // memory in use: number of bytes by start
   std::set<std::string> told_;
   Counts counts_;

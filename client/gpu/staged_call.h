@@ -92,10 +92,10 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   std::vector<bool> gone_up_;  // by chunk: its copy up has begun; only the communicator's thread uses it
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t copies_ = 0;                   // under mutex_: copies that have not ended
-  Status outcome_;                           // under mutex_: the first error
-  bool finished_ = false;                    // under mutex_
-  std::function<void(const Status&)> done_;  // under mutex_
+  std::size_t copies_ = 0;                   // guarded by mutex_: copies that have not ended
+  Status outcome_;                           // guarded by mutex_: the first error
+  bool finished_ = false;                    // guarded by mutex_
+  std::function<void(const Status&)> done_;  // guarded by mutex_
 };
 
 }  // namespace tributary::client::gpu

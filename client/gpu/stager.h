@@ -59,7 +59,7 @@ class Stager {
 
   const Hooks hooks_;
   std::mutex mutex_;
-  std::map<int, Gpu> gpus_;  // under mutex_; any thread may use the members of an entry
+  std::map<int, Gpu> gpus_;  // guarded by mutex_; any thread may use the members of an entry
 };
 
 }  // namespace tributary::client::gpu

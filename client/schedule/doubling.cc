@@ -22,7 +22,7 @@ struct Core {
   std::uint32_t steps;                 // log2 p
   std::uint32_t folded;                // N - p
   std::optional<std::uint32_t> index;  // this rank's number among the cores; nullopt: it is no core
-  bool has_fold;                       // this rank has combined its input with that of the rank before it
+  bool has_fold;                       // this rank has combined its input with the input of the rank before it
 
   [[nodiscard]] std::uint32_t rank_of(std::uint32_t core) const noexcept {
     return core < folded ? 2 * core + 1 : core + folded;

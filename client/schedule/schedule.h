@@ -99,7 +99,7 @@ struct Receive {
 
 using Action = std::variant<LocalCopy, LocalReduce, Send, Receive>;
 
-/// A rank sends at most this many full pieces in a round, and receives as many (a wrap-around may cut one more).
+/// A rank sends at most this many full pieces in a round, and receives as many. A wrap-around may add one cut.
 inline constexpr std::size_t kPiecesPerRound = 32;
 
 /// The actions of one round, about 10 KiB. All rounds use the same memory, so no round allocates.

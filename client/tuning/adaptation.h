@@ -30,7 +30,7 @@
 
 namespace tributary::tuning {
 
-/// The facts of one operation that has ended on rank 0 on which the choice depends.
+/// The facts that decide the choice, of one operation that has ended on rank 0.
 struct MeasuredOperation {
   std::uint64_t number = 0;
   Collective collective = Collective::all_reduce;

@@ -11,8 +11,8 @@
 // time: a for each message, 1/r for each of its bytes, and a quarter of 1/r for each byte that is reduced (kReducing).
 // The reduction overlaps with a link's transfer, but not with the bytes that a core itself moves. The first term
 // decides if each rank has a core of its own, the second term if there are more ranks than cores. Measured times with k
-// = N, c = 2 and 4 bytes, for N = 2, 4, 8: by doubling 12, 43 to 64 and 130 to 207 us, for which the formula gives 12,
-// 50 and 150; in a tree 34 to 48, 76 to 87 and 127 to 168 us, for which it gives 36, 72 and 144.
+// = N, c = 2 and 4 bytes, for N = 2, 4, 8: recursive doubling took 12, 43 to 64 and 130 to 207 us (formula: 12, 50,
+// 150); a tree took 34 to 48, 76 to 87 and 127 to 168 us (formula: 36, 72, 144).
 //
 //     all_reduce       recursive doubling   rounds log p (+2)      bytes n log p (+2n)       messages p log p + 2(N-p)
 //                      halving-doubling     2 log p (+2)           2n(p-1)/p (+2n)           2p log p + 2(N-p)
@@ -28,8 +28,8 @@
 //                      ring                 N-1                    n(N-1)/N                  N(N-1)
 //     all_gather       bruck                log N                  n(N-1)/N, all at once     N log N
 //                      ring                 N-1                    n(N-1)/N                  N(N-1)
-//       "All at once" costs 25 % more (kIncast): for the receivers' ports and, for direct, memory for all
-//       contributions.
+//       "All at once" costs 25 % more (kIncast): many messages meet at a receiver's port, and `direct` needs memory
+//       for all contributions.
 //     gather, scatter  binomial             log N                  n(N-1)/N, stored on the way: twice     N-1
 //                      linear               N/2                    n(N-1)/N                  N-1
 //       N/2: one rank has N-1 messages, one after the other, and each message takes half of its time at that rank.
@@ -94,15 +94,15 @@ struct Estimate {
 };
 
 [[nodiscard]] Estimate estimate_tree(const Figures& figures, const Call& call) noexcept;
-/// Estimates a split between trees and `algorithm`, with the share that lets both parts end together; nullopt: one part
-/// alone would be quicker, the trees' rate is not known, or the collective cannot be split. The trees get less of short
-/// operations, in a few steps, because some time passes before the first segment's sum is back.
+/// Estimates a split between trees and `algorithm`, with the share that lets both parts end together. Returns nullopt
+/// if one path alone is quicker, the trees' rate is not known, or the collective cannot be split. For short operations
+/// the trees get a smaller share, because some time passes before the first segment's sum is back.
 [[nodiscard]] std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm);
 /// Estimates `algorithm` between the ranks; the collective must have this algorithm.
 [[nodiscard]] Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept;
 
-/// Returns the estimates of all ways, the quickest first; a split only if it saves a part of the time. Equally quick
-/// ways keep their order: first the tree, then the order of schedule::algorithms().
+/// Returns the estimates of all ways, the quickest first. It has a split only if the split saves a part of the time.
+/// Equally quick ways keep their order: first the tree, then the order of schedule::algorithms().
 [[nodiscard]] std::vector<Estimate> estimates(const Figures& figures, const Call& call);
 
 }  // namespace tributary::tuning

@@ -13,29 +13,29 @@ constexpr double kGain = 0.04;
 /// The least part of the time that a moved share must save. It is small, because the times of both parts show that the
 /// direction is right.
 constexpr double kGainOfBalance = 0.01;
-/// The factors by which even a trial's fastest operation is slower than the choice in use, so that the trial ends after
-/// two operations, or after one.
+/// If a trial's fastest operation is slower than the choice in use by this factor, the trial ends: after two operations
+/// with the first factor, after one with the second.
 constexpr double kHopeless = 1.5;
 constexpr double kHopelessAtOnce = 3;
-/// The part of the present choice's time that a trial's slowest operation takes at most, so that the trial ends early.
+/// If a trial's slowest operation takes at most this part of the present choice's time, the trial ends early.
 constexpr double kObvious = 0.8;
-/// The factors on the measured time above which a path has no trial, because the model expects it to be slower. If the
-/// model knows the links' rates, it rarely expects more time than the path really takes.
+/// If the model expects a path to take this multiple of the measured time, the path has no trial. If the model knows
+/// the links' rates, it rarely expects more time than the path really takes.
 constexpr double kRuledOut = 2;
 constexpr double kRuledOutByRates = 1.25;
-/// The factor by which operations become slower than when the choice was made, so that the class ends its rest.
+/// If operations become slower by this factor than when the choice was made, the class ends its rest.
 constexpr double kWorse = 1.25;
 /// The part of the time that trials of a path may cost.
 constexpr double kCostOfTrials = 0.01;
-/// The factor by which two operations become slower, so that the class reacts at once.
+/// If two operations become slower by this factor, the class reacts at once.
 constexpr double kAlarm = 1.5;
-/// The factor by which a split's trees take longer than its ranks, so that the class reacts to one operation. A late
-/// rank would delay both parts.
+/// If a split's trees take longer than its ranks by this factor, the class reacts to one operation. A late rank would
+/// delay both parts.
 constexpr double kSudden = 2.5;
-/// The factor by which a split is slower than the links, so that another limit is likely: in most cases processors.
+/// If a split is slower than the links by this factor, another limit is likely: in most cases processors.
 constexpr double kBusy = 1.05;
-/// The least time of each operation, and the most ratio of the longest to the shortest time, for which three operations
-/// are enough for a decision.
+/// Three operations are enough for a decision if each takes at least this time, and the longest takes at most this
+/// multiple of the shortest.
 constexpr double kLongUs = 2'000;
 constexpr double kAlike = 1.15;
 constexpr std::size_t kSamplesAlike = 3;

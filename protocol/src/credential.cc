@@ -21,8 +21,7 @@ constexpr int kScaleMax = std::bit_width(kRanksMax - 1);
 
 /// The bytes of the claims, which the manager signs. Names are filled with zeros to 64 bytes; the last byte is always
 /// 0. A fence uses the last 8 bytes of `job`, which are zeros after a short name. A reader that does not know fences
-///    stops
-/// at the zero before the fence.
+/// stops at the zero before the fence.
 struct ClaimsWire {
   std::uint32_t magic;
   std::uint8_t version;

@@ -40,7 +40,8 @@ struct ExitStatus {
 [[nodiscard]] std::string to_string(const ExitStatus& status);
 
 /// A child process. The destructor kills a live child with its whole group. When the thread that spawned the child
-/// ends, the kernel kills the child, so spawn from the main thread. Standard input is empty. One thread at a time.
+/// ends, the kernel kills the child, so spawn from the main thread. Standard input is empty. Only one thread may use
+/// it.
 class ChildProcess {
  public:
   /// Starts a child. Errc::bad_argument: the program (the first argument) does not exist. Errc::io: the system could

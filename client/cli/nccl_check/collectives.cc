@@ -16,7 +16,7 @@ using Groups = std::vector<std::unique_ptr<Group>>;
 constexpr int kOpsAsked = 4;  // NCCL never uses avg: it uses the sum, and scales it on the GPU
 
 /// Connects, and checks that all ranks have the same outcome. NCCL compares outcomes only within each node: nodes with
-/// different outcomes would wait for ever.
+/// different outcomes would wait without end.
 bool connect_alike(Session& session, Group& group, std::vector<std::byte> handles) {
   bool connected = false;
   session.service().run([&] { connected = group.connect(std::move(handles)); });

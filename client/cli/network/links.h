@@ -39,7 +39,7 @@ class Links {
   [[nodiscard]] Status bring_up(const std::string& device, std::uint32_t mtu);
   [[nodiscard]] Status limit_segments(const std::string& device, std::uint32_t bytes);
   [[nodiscard]] Status add_address(const std::string& device, const Ipv4Address& address, std::uint8_t prefix_bits);
-  /// Adds a neighbour's address for ever, so that no host asks for it during a measurement.
+  /// Adds a neighbour's permanent address, so that no host asks for this address during a measurement.
   [[nodiscard]] Status add_neighbour(const std::string& device, const Ipv4Address& address, const MacAddress& at);
   /// Limits the rate of packets that leave the device: a token bucket with a short queue after it.
   [[nodiscard]] Status shape(const std::string& device, const LinkShape& shape);

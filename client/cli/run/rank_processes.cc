@@ -29,7 +29,7 @@ Result<int> RankProcesses::run() {
   const auto has_output = [](const Rank& rank) {
     return std::any_of(rank.outputs.begin(), rank.outputs.end(), [](const auto& o) { return o->read_end() >= 0; });
   };
-  // Wait for output only for a limited time: a process that a rank has left behind may keep its output open for ever.
+  // Wait for output only for a limited time: a process that a rank has left behind may never close its output.
   while (running_ > 0 ||
          (steady_clock::now() < output_until_ && std::any_of(ranks_.begin(), ranks_.end(), has_output))) {
     wait_for_something();

@@ -117,7 +117,7 @@ void PeerLink::say_taken() {
   channel_->send_copy(header, {});
 }
 
-/// Counts a frame that was taken, and sends the count after every kTakenUntoldMax of them that no frame has told.
+/// Counts a taken frame. After kTakenUntoldMax taken frames that no other frame has reported, sends the count.
 void PeerLink::count_taken() {
   if (!may_go_on()) return;
   ++taken_;

@@ -95,8 +95,8 @@ class PeerLink final : public transport::ChannelHandler {
   void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, Attempt attempt);
   /// Takes over an accepted channel, once the other side has proved its rank and told how many frames it has taken.
   void adopt(std::unique_ptr<transport::Channel> channel, std::uint64_t taken_there = 0);
-  /// Closes the first channel, if there is one. The next connect() or adopt() goes on with the second, and
-  /// waits until `until` for it if there was a first.
+  /// Closes the first channel, if there is one. The next connect() or adopt() makes the second channel. If there was a
+  /// first channel, the link waits for the second channel until `until`.
   void leave_first_way(transport::TimePoint until, const std::string& reason);
   /// Ends the link with an error if the second channel has not come in time.
   void look_for_second(transport::TimePoint now);
@@ -124,7 +124,7 @@ class PeerLink final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
  private:
-  /// Returns whether this channel may break and another go on, so that its frames are counted and kept.
+  /// Returns true if another channel may take over from this channel; its frames are then counted and kept.
   [[nodiscard]] bool may_go_on() const noexcept { return watch_ != nullptr && !second_; }
   [[nodiscard]] bool hears_taken(const FrameHeader& header);
   [[nodiscard]] bool is_note(const FrameHeader& header) const noexcept;
@@ -147,12 +147,12 @@ class PeerLink final : public transport::ChannelHandler {
   std::deque<PeerFrame> pending_;
   SentFrames sent_;                       // frames sent on the first way
   std::uint64_t taken_ = 0;               // how many of the other side's frames were taken on the first way
-  std::uint64_t taken_told_ = 0;          // the last count of these that was sent to the other side
-  bool open_ = false;                     // both sides have proved themselves and know where to go on
+  std::uint64_t taken_told_ = 0;          // the value of taken_ that was last sent to the other side
+  bool open_ = false;                     // both sides have proved themselves and know which frame comes next
   std::optional<FrameHeader> held_back_;  // the frame for which on_header() answered NotYet
   bool mismatched_ = false;
   bool closed_ = false;
-  bool second_ = false;  // channel_ goes, or will go, the second way
+  bool second_ = false;  // channel_ uses, or will use, the second way
   transport::TimePoint second_until_ = transport::TimePoint::max();
   std::string why_second_;
   std::unique_ptr<transport::Channel> first_;  // the closed channel of the first way, which may be in a callback

@@ -10,7 +10,7 @@ namespace tributary::client {
 
 namespace {
 
-// If there is a second way, no rank waits longer than this for the first.
+// If there is a second way, no rank waits longer than this for a channel of the first way.
 constexpr auto kFirstWayLimit = std::chrono::seconds(5);
 // A connection that was refused or displaced is tried again after this time.
 constexpr auto kAgainFirst = std::chrono::milliseconds(20), kAgainLast = std::chrono::milliseconds(1000);

@@ -23,7 +23,7 @@ namespace tributary::client {
 
 class FallbackRunner {
  public:
-  /// `peer_class`: the class of connections that this runner alone uses. `policy` chooses the algorithm of pieces that
+  /// `peer_class`: the class of connections that only this runner uses. `policy` chooses the algorithm of pieces that
   /// name no algorithm; it outlives the runner, and is the same on every rank.
   FallbackRunner(PeerMesh& mesh, PeerClass peer_class, std::uint32_t rank, std::uint32_t nranks,
                  const tuning::Policy& policy)

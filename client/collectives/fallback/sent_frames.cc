@@ -51,7 +51,7 @@ std::optional<std::vector<std::uint64_t>> SentFrames::go_on_from(std::uint64_t c
     if (!frames_.front().told) cookies.push_back(frames_.front().cookie);
     frames_.pop_front();
   }
-  // A frame that the caller believes sent, but that is neither kept nor taken: the transport has broken its promise.
+  // True if the transport has broken its promise: the caller believes that the frame is sent, but it is not kept.
   const auto lost = [](const PeerFrame& frame) { return frame.told && frame.payload.size() != frame.kept.size(); };
   if (std::ranges::any_of(frames_, lost)) return std::nullopt;
   pending.insert(pending.begin(), std::make_move_iterator(frames_.begin()), std::make_move_iterator(frames_.end()));

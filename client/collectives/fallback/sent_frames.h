@@ -53,7 +53,7 @@ class SentFrames {
   const std::uint32_t early_bytes_max_;
   std::deque<PeerFrame> frames_;
   std::uint64_t first_ = 0;                    // the number of frames_.front()
-  std::uint64_t taken_ = 0;                    // number of frames that the other side has said that it took
+  std::uint64_t taken_ = 0;                    // number of frames that the other side has confirmed
   std::size_t confirmed_ = 0;                  // how many of frames_ the channel has sent
   std::vector<std::vector<std::byte>> spare_;  // memory for further copies
 };

@@ -18,7 +18,7 @@ struct Piece {
   bool announces = false;
 };
 
-/// Returns a tag that differs between different calls, except for one pair in four thousand million.
+/// Returns a tag. Two different calls have equal tags only in one of four thousand million pairs of calls.
 [[nodiscard]] std::uint32_t tag_of(const Signature& signature) noexcept;
 
 class Cut {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kRoundsMax = 64;
 
-/// True for an average that travels as a scaled sum, which is never larger than its inputs.
+/// True for an average that travels as a scaled sum; such a sum is never larger than its inputs.
 bool travels_scaled(const Signature& s) noexcept {
   return s.op == ReduceOp::avg && kernels::averages_in_steps(s.dtype);
 }
@@ -33,7 +33,7 @@ void HostRunner::submit(Operation& operation) {
   advance();
 }
 
-// Does not nest: done() may begin the next operation, and so call advance() again.
+// Calls of advance() do not nest: done() may begin the next operation, which calls advance() again.
 bool HostRunner::advance() {
   if (advancing_ || failed_) return false;
   advancing_ = true;
@@ -197,7 +197,7 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Piece& piece = flight.piece;
   const Segment& segment = piece.segment;
-  // In an all_reduce the tag travels with each piece, so the announcing barrier need not go between the hosts.
+  // In an all_reduce the tag travels with each piece, so the hosts need no barrier that carries the tag.
   if (piece.announces && o.signature.collective == Collective::all_reduce) {
     flight.returned = true;
     return;

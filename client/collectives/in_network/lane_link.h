@@ -94,7 +94,7 @@ class LaneLink final : public transport::ChannelHandler {
   void retain(const Operation& operation);
   /// Tells the aggregator that every rank has finished with the group, and closes.
   void leave(transport::Duration limit);
-  /// Stops for good: nothing that arrives later counts.
+  /// Stops for good: frames that arrive later have no effect.
   void freeze();
 
   [[nodiscard]] bool ready() const noexcept { return ready_; }

@@ -17,7 +17,7 @@ constexpr auto kSpanOfTrip = std::chrono::seconds(10);
 /// The window as a multiple of rate times round trip: above 1, so that a window that was too small grows, and jitter
 /// leaves no link idle.
 constexpr double kAhead = 1.5;
-/// Bytes of the window where no rate is known: at the beginning, and the least ever.
+/// Bytes of the window while no rate is known; also the least bytes of a window at any time.
 constexpr std::uint32_t kFirstBytes = 128U << 10;
 constexpr std::uint32_t kLeastBytes = 64U << 10;
 /// With one segment in flight a link stands still while the segment's sum is made.

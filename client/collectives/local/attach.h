@@ -27,7 +27,7 @@ class Attachment {
   [[nodiscard]] bool works() noexcept;
   /// Says, for people, why attach does not work; empty if it works or has not been tried. Any thread.
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
-  /// True if the kernel can copy this memory, so that it is not a device's. Touches its first and its last byte.
+  /// True if the kernel can copy this memory; false for a device's memory. Touches its first and its last byte.
   [[nodiscard]] static bool can_copy(const std::byte* memory, std::size_t bytes) noexcept;
 
   // Return 0 if they copied all bytes, else errno; ESRCH: the process has ended. They check right before they copy that

@@ -34,7 +34,7 @@ class CallQueue {
   void post(const Call& call, Done done, Begin begin = Begin::now);
   /// Does all work that need not wait, unless another thread is doing it. Returns true if no call is under way.
   bool drive();
-  /// Drives until `ended()`, or until the deadline, and then returns false. Some call's `done` makes `ended` true.
+  /// Drives until `ended()` is true; returns false if the deadline comes first. Some call's `done` makes `ended` true.
   template <class Ended>
   bool wait(Ended ended, std::optional<TimePoint> deadline = std::nullopt) {
     const bool in_time = wait_here(ended, deadline);
@@ -117,11 +117,11 @@ class CallQueue {
 
   LocalGroup& group_;
   const std::function<void()> left_alone_;
-  std::optional<Posted> running_;  // under kDriven
-  std::uint64_t next_number_ = 0;  // under kDriven
+  std::optional<Posted> running_;  // guarded by kDriven
+  std::uint64_t next_number_ = 0;  // guarded by kDriven
   mutable std::mutex posting_;     // taken last, held briefly
-  std::deque<Posted> posted_;      // under posting_
-  Error refused_{};                // under posting_: the reason of close()
+  std::deque<Posted> posted_;      // guarded by posting_
+  Error refused_{};                // guarded by posting_: the reason of close()
   // closed_ and state_ are sequentially consistent: each thread writes one of them before it looks at the other one.
   std::atomic<bool> closed_{false};
   std::atomic<std::uint64_t> state_{0};  // one word, so that a call on an idle queue changes it only twice

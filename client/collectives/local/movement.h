@@ -22,7 +22,7 @@ struct Call {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;  // broadcast: nullptr on a rank that needs no result
   bool in_place = false;
-  bool plain_memory = true;  // no buffer is a device's memory, or pinned for one: other ranks may reach both
+  bool plain_memory = true;  // no buffer is a device's or pinned for a device: other ranks may reach both buffers
   std::uint64_t number = 0;  // number in the communicator's order of calls, for messages
 };
 
@@ -31,7 +31,8 @@ class Movement {
   Movement() = default;
   Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, const Layout& layout) noexcept;
 
-  /// True: the data go by notes; false: they go by chunks. The same on every rank that made the same call.
+  /// True: the data go by notes; false: they go by chunks. The answer is the same on every rank that made the same
+  /// call.
   [[nodiscard]] bool by_notes() const noexcept { return by_notes_; }
   /// Returns the number of bytes that a rank offers; the maximum over all ranks.
   [[nodiscard]] std::size_t offered_bytes() const noexcept { return offered_bytes_; }

@@ -90,9 +90,9 @@ class Regions {
   std::vector<std::uint64_t> seen_;  // by rank: the last value of `changes` that this rank read
   std::vector<Foreign> foreign_;
   mutable std::mutex mutex_;
-  std::vector<Own> own_;          // under mutex_
-  std::uint32_t generation_ = 0;  // under mutex_: the last generation given to a range
-  bool unsent_ = false;           // under mutex_: some range has `unsent` ranks
+  std::vector<Own> own_;          // guarded by mutex_
+  std::uint32_t generation_ = 0;  // guarded by mutex_: the last generation given to a range
+  bool unsent_ = false;           // guarded by mutex_: some range has `unsent` ranks
 };
 
 /// Keeps a range announced as long as this object lives. Any thread.

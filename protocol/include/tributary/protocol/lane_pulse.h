@@ -3,9 +3,9 @@
 // aggregator's worker answers at once, even while it waits for a slow child. So a slow rank never looks like a hung
 // aggregator. While results come, the child sends no question and reads no clock.
 //
-// Only times between two looks count that came when they were due: a thread that stood still or got no core cannot know
-// that another process was late. The limit grows with the measured round trips, as TCP's time-out does (RFC 6298), and
-// with the bytes that were sent before the question, because they arrive before it.
+// The time between two looks counts only if the second look was not late: a thread that stood still or got no core
+// cannot know that another process was late. The limit grows with the measured round trips, as TCP's time-out does (RFC
+// 6298), and with the bytes that were sent before the question, because they arrive before it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -5,8 +5,8 @@
 namespace tributary {
 
 /// A sum of floats that travels scaled, as an average does. No aggregator divides it: hosts with different numbers of
-/// ranks have no common average, so each host divides the scaled sum at the end. The number is wire format, and is not
-/// in tributary.h.
+/// ranks have no common average, so each host divides the scaled sum at the end. kScaledSum's number is part of the
+/// wire format, and tributary.h does not have it.
 inline constexpr ReduceOp kScaledSum{5};
 
 /// True for the operators that a frame may carry: the operators of tributary.h, and kScaledSum.
