@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy
 from collectives import HOP_SECONDS, TREE, Group, Programs, Way
 from fabric import Fabric
-from loads import Links
+from loads import Links, in_flight
 from manager import Manager
 from study import MIB, Study, programs
 
@@ -36,8 +36,8 @@ def cluster(fabric: Fabric) -> list[str]:
     return [f"rack {fabric.uplink_rate:.0f}"] * fabric.racks + hosts
 
 
-def lane_lines(fabric: Fabric, tree: dict, segments: int, segment_bytes: int, window: int) -> list[str]:
-    lines = [f"lane {segments} {segment_bytes} {window}"]
+def lane_lines(fabric: Fabric, tree: dict, segments: int, segment_bytes: int) -> list[str]:
+    lines = [f"lane {segments} {segment_bytes} {in_flight(tree)}"]
     nodes = 0
 
     def add(node: dict, parent: int) -> None:
@@ -68,7 +68,7 @@ def tree_by_segments(tools: Programs, fabric: Fabric, plan: dict, size: int, hop
     for number, tree in enumerate(plan["trees"]):
         own = segments // lanes + (number < segments % lanes)
         if own:
-            lines += lane_lines(fabric, tree, own, segment, plan["window"])
+            lines += lane_lines(fabric, tree, own, segment)
     return by_segments(tools, lines, hop)
 
 

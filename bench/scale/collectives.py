@@ -95,7 +95,7 @@ class Group:
         flows = []
         for lane in self.lanes:
             filling = (2 * lane.levels - 1) * min(segment, size)
-            rate_max = 8 * self.plan["window"] * segment / lane.round_trip_seconds
+            rate_max = 8 * lane.window * segment / lane.round_trip_seconds
             carried = min(segments * segment, size) + filling
             flows.append(scenario.flow(carried, 2 * lane.levels * self.hop, lane.counts, rate_max=rate_max))
         return flows

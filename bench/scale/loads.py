@@ -14,12 +14,19 @@ from fabric import Fabric
 Counts = numpy.ndarray
 
 
+def in_flight(tree: dict) -> int:
+    """Segments that each child of a planned tree has in flight at first: a half of the window that the aggregators
+    reserve, as client/collectives/in_network/lane_window.cc has it."""
+    return min(tree["window"], max(math.ceil(tree["window"] / 2), 2))
+
+
 @dataclass
 class Lane:
     """A tree of the manager's plan."""
 
     counts: Counts
     levels: int
+    window: int  # segments that each child has in flight
     round_trip_seconds: float  # time of a segment that finds all links idle
     aggregators: frozenset[int]
 
@@ -95,7 +102,7 @@ class Links:
             return slowest + hop_seconds + 8 * segment_bytes / rate
 
         up = add(tree["root"])
-        return Lane(counts, tree["levels"], 2 * up, frozenset(used))
+        return Lane(counts, tree["levels"], in_flight(tree), 2 * up, frozenset(used))
 
     def double_tree(self, members: numpy.ndarray) -> list[Counts]:
         """NCCL's two binary trees: a rank inside one is a leaf of the other (Sanders, Speck, Träff 2009)."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 from collectives import BETWEEN_RANKS, TREE, Group, Programs, Way, bound_seconds
 from fabric import Fabric
-from loads import Links, Scenario
+from loads import Links, Scenario, in_flight
 from manager import Manager
 
 # Median pause of a killed aggregator: bench/results/archive/failover-2026-11-23.md.
@@ -138,7 +138,7 @@ def plan_values(plan: dict) -> dict:
     trees = plan["trees"]
     return {
         "lanes": len(trees), "levels": max((it["levels"] for it in trees), default=0), "reason": plan["reason"],
-        "rates": plan["rates"], "window": plan["window"], "segment_bytes": plan["segment_bytes"],
+        "rates": plan["rates"], "in_flight": max((in_flight(it) for it in trees), default=0), "segment_bytes": plan["segment_bytes"],
         "used": max((it["aggregators"] for it in trees), default=0),
     }  # fmt: skip
 

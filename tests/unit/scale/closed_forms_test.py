@@ -18,18 +18,19 @@ except ImportError:
 
 from collectives import TREE, Group, Programs, Way, bound_seconds  # noqa: E402
 from fabric import Fabric  # noqa: E402
-from loads import Links, Scenario, binary_tree_parents  # noqa: E402
+from loads import Links, Scenario, binary_tree_parents, in_flight  # noqa: E402
 
 SIMULATORS = ROOT / "build/scale"
 HOP = 16e-6
 MIB = 1 << 20
 FABRIC = Fabric(ranks=32, rack=8, ranks_per_aggregator=8, aggregator_rate=400e9)
-NO_TREES = {"trees": [], "segment_bytes": 65536, "window": 32}
+NO_TREES = {"trees": [], "segment_bytes": 65536}
 
 
-def lane(aggregator: int, ranks: int) -> dict:
+def lane(aggregator: int, ranks: int, window: int = 64) -> dict:
     children = [{"rank": it, "host": f"node-{it}"} for it in range(ranks)]
-    return {"lane": 0, "levels": 1, "aggregators": 1, "root": {"aggregator": f"a-{aggregator}", "level": 1, "children": children}}
+    root = {"aggregator": f"a-{aggregator}", "level": 1, "children": children}
+    return {"lane": 0, "levels": 1, "aggregators": 1, "window": window, "root": root}
 
 
 def group(plan: dict, fabric: Fabric = FABRIC) -> Group:
@@ -43,6 +44,9 @@ def seconds(of: Group, way: Way, size: int) -> float:
 
 
 class Loads(unittest.TestCase):
+    def test_children_have_half_of_a_reserved_window_in_flight_but_two_segments_where_there_are_as_many(self) -> None:
+        self.assertEqual([in_flight({"window": it}) for it in (64, 7, 3, 2, 1)], [32, 4, 2, 2, 1])
+
     def test_every_rank_of_a_ring_sends_once_and_every_rack_too(self) -> None:
         counts = Links(FABRIC).ring(numpy.arange(32))
         self.assertEqual(counts[:32].tolist(), [1] * 32)
@@ -58,7 +62,7 @@ class Loads(unittest.TestCase):
     def test_an_aggregator_below_another_carries_one_vector_more(self) -> None:
         below = {"aggregator": "a-0", "children": [{"rank": it} for it in range(8)]}
         root = {"aggregator": "a-1", "children": [{"rank": it} for it in range(8, 32)] + [below]}
-        counts = group({**NO_TREES, "trees": [{"levels": 2, "root": root}]}).lanes[0].counts
+        counts = group({**NO_TREES, "trees": [{"levels": 2, "window": 64, "root": root}]}).lanes[0].counts
         self.assertEqual(counts[32:36].tolist(), [9, 25, 0, 0])
         self.assertEqual(counts[36:].tolist(), [1, 17, 8, 8])
 
@@ -93,9 +97,9 @@ class Times(unittest.TestCase):
         self.close(seconds(group(plan), TREE, 64 * MIB), 32 * (64 * MIB + 65536) * 8 / 400e9 + 2 * HOP)
 
     def test_a_small_window_bounds_a_lane_by_its_round_trip(self) -> None:
-        plan = {"segment_bytes": 4096, "window": 1, "trees": [lane(1, 32)]}
+        plan = {"segment_bytes": 4096, "trees": [lane(1, 32, window=4)]}
         round_trip = 2 * (HOP + 32 * 4096 * 8 / 400e9)
-        self.close(seconds(group(plan), TREE, 4 * MIB), (1024 + 1) * round_trip + 2 * HOP)
+        self.close(seconds(group(plan), TREE, 4 * MIB), (1024 + 1) * round_trip / 2 + 2 * HOP)
 
     def test_a_lane_and_a_ring_share_the_links_of_the_ranks(self) -> None:
         plan = {**NO_TREES, "trees": [lane(it, 32) for it in range(4)]}
