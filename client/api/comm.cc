@@ -479,7 +479,7 @@ std::string Comm::announce(RegisteredMemory& memory) {
     }));
   }
   const auto* at = static_cast<const std::byte*>(memory.address);
-  // Lend the memory even without a connection: connections come and go, and those of a later tree will use it.
+  // Lend the memory even without a connection: connections come and go, and a later tree's connections will use it.
   if (!local_) {
     auto range = transport::find_shared({at, memory.bytes});
     if (!range) return range.error().message;

@@ -19,7 +19,7 @@ constexpr transport::Duration kAttendPeriod = 20ms;
 }  // namespace
 
 // Drives neglected calls. A thread that posts a call first counts it and then reads attends_. The accesses of both
-// threads are sequentially consistent, so at least one of the two threads sees the other's write.
+// threads are sequentially consistent, so at least one of the two threads sees the other thread's write.
 transport::Duration LocalCare::turn(transport::TimePoint now, transport::Duration limit) {
   if (!calls_) return limit;
   local::CallQueue& queue = calls_->queue;

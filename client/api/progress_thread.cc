@@ -28,7 +28,7 @@ constexpr transport::Duration kFlushLimit = 200ms;
 // takes the core from a rank that works.
 constexpr transport::Duration kParkPeriodMin = 250us;
 constexpr transport::Duration kParkPeriodMax = 4ms;
-// The time for which the thread expects another caller after the last one. Meanwhile messages of other ranks wait in
+// The time for which the thread expects another caller after the last caller. Meanwhile messages of other ranks wait in
 // the sockets; this delays only control messages.
 constexpr transport::Duration kLinger = 10ms;
 
@@ -143,7 +143,7 @@ void ProgressThread::wake_driver() {
   if (!over_) transport_->post([] {});
 }
 
-// Makes the driver look at local calls. A thread that attends to them already does so by itself.
+// Makes the driver look at local calls. A thread that attends to these calls already needs no message.
 void ProgressThread::attend_to_local() {
   if (local_care_.attends()) return;
   wake_driver();
@@ -269,8 +269,8 @@ void ProgressThread::let_callers_drive() {
 void ProgressThread::park() {
   std::unique_lock lock(park_mutex_);
   parked_.store(true);
-  // The accesses are sequentially consistent, as those of leave_seat() and of a thread that posts a local call: at
-  // least one of the two threads sees the other's write.
+  // The accesses are sequentially consistent, as in leave_seat() and in a thread that posts a local call: at
+  // least one of the two threads sees the other thread's write.
   patient_.store(park_period_ > kParkPeriodMin);
   if (unfinished_.load() || local_care_.neglected()) park_period_ = kParkPeriodMin;
   if (park_changed_.wait_for(lock, park_period_, [this] { return recalled_ || hurried_; })) {

@@ -48,7 +48,7 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
   // a receive, for example after a checkpoint, is not lost. The communicator finds lost ranks within its time-out.
   transport::TcpSettings tcp;
   tcp.user_timeout = {};
-  // Allow one connection from each other rank: rank 0 accepts them, and so does every rank in an all_to_all. arrivals.h
+  // Allow one connection from each other rank: rank 0 accepts them, and in an all_to_all every rank. arrivals.h
   // limits the number of strangers.
   tcp.connections_max = 4 * kRanksMax;
   if (name != "verbs") {

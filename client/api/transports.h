@@ -20,7 +20,7 @@ struct RdmaWish {
   std::vector<std::string> rails;  // by lane: address of this host's port; empty: only own_address
   std::uint32_t queue_pairs = 1;
   transport::RdmaPath path{};
-  bool on_demand = false;           // register memory on demand, if the device can do so
+  bool on_demand = false;           // register memory on demand, if the device supports this
   transport::Duration busy_poll{};  // time for which a waiting thread spins before it sleeps
 };
 /// Parameters of the transport "tcp".

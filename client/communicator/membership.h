@@ -1,5 +1,5 @@
 #pragma once
-// The ranks of a group, their addresses, and the star of control connections between rank 0 and the others.
+// The ranks of a group, their addresses, and the star of control connections between rank 0 and the other ranks.
 //
 //   first:  every other rank connects to rank 0, both sides prove themselves, and the rank introduces itself
 //   then:   all ranks have introduced themselves; rank 0 calls all_have_come(), and the communicator welcomes them

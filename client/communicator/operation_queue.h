@@ -32,7 +32,8 @@ class OperationWays {
   [[nodiscard]] virtual bool may_begin() const = 0;
   /// Returns in_network, by_hosts or fallback: the same path on every rank.
   [[nodiscard]] virtual Operation::State way_of(const Operation& operation) const = 0;
-  /// Returns the cut, if trees carry the operation's first part and the ranks carry the rest. Every rank gets the same.
+  /// Returns the cut, if trees carry the operation's first part and the ranks carry the rest. Every rank gets the same
+  /// cut.
   [[nodiscard]] virtual std::optional<Cut> cut_of(const Operation& operation) const = 0;
   /// Called each time before the queue checks whether `operation` may start.
   virtual void settle_memory(Operation& operation) = 0;

@@ -14,8 +14,8 @@ struct Remainder {
   std::uint64_t segments = 0;  // number of segments in the pieces
 };
 
-/// Returns the segments for whose sequences no rank has a result; every rank returns the same. `lanes`: all lanes of
-/// the lost trees; every rank has the lane's results below sequence `everyones(lane)`.
+/// Returns the segments for whose sequences no rank has a result; all ranks return the same segments. `lanes`: all
+/// lanes of the lost trees; every rank has the lane's results below sequence `everyones(lane)`.
 [[nodiscard]] Remainder remainder_of(const Operation& operation, const Segmentation& segmentation,
                                      const std::vector<LaneLink*>& lanes, std::uint32_t rank,
                                      const std::function<std::uint64_t(std::size_t)>& everyones);

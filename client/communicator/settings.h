@@ -41,7 +41,7 @@ struct CommunicatorSettings {
   bool require_trees = false;  // end the communicator with an error if it cannot use trees
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // the table of TuningMode::table
-  /// If this is set, rank 0 calls it after each operation; its amendments replace those from measured times.
+  /// If this is set, rank 0 calls it after each operation; its amendments replace the amendments from measured times.
   std::function<std::optional<tuning::Amendment>()> amendments{};
   bool local =
       false;  // ranks of one host may share memory: for all collectives, or as the lowest level of several hosts

@@ -40,7 +40,7 @@ struct TreeTerms {
 
   /// Returns the policy of an operation; nullptr: the welcome's policy.
   [[nodiscard]] const tuning::Policy* policy_of(std::uint64_t operation) const noexcept;
-  /// Changes the policy by `amendment` from operation `first` on; the policy is `welcome` if these terms have none.
+  /// Changes the policy by `amendment` from operation `first` on; if these terms have no policy, it is `welcome`.
   /// `started`: all earlier operations have started, so no caller asks for their policy again.
   void amend(std::uint64_t first, const tuning::Amendment& amendment, const tuning::Policy& welcome,
              std::uint64_t started);

@@ -26,7 +26,7 @@ class Whole {
   virtual void tell(std::uint32_t rank, const ControlMessage& message) = 0;
   /// Ends all operations of this rank soon. Rank 0, or the rank that reported the error, ends other ranks' operations.
   virtual void begin_failing(Error error) = 0;
-  /// Ends all operations of this rank now, and those of all other ranks.
+  /// Ends all operations of this rank and of all other ranks now.
   virtual void abort(const std::string& reason) = 0;
   /// Logs the line, which says that operations take another path. `unwanted`: the ranks use no tree although no setting
   /// asks for that.

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kDisagreement = 2;
 /// The value of a joined message: the sender can never reach an aggregator.
 inline constexpr std::uint64_t kCannotJoin = 1;
 
-/// The value of a freeze message: the trees work, but better ones are available.
+/// The value of a freeze message: the trees work, but better trees are available.
 inline constexpr std::uint64_t kMoves = 1;
 
 /// The value of a first commit: the ranks share memory, and all collectives use it.
@@ -74,7 +74,7 @@ struct LaneMoves {
   std::uint64_t lo = 0, hi = 0;       // least and greatest number of results over all ranks
   std::optional<std::uint32_t> from;  // the rank that sends the missing results below hi; nullopt: none is missing
   std::vector<To> to;                 // the ranks to which this rank sends the results that they lack
-  std::vector<std::uint64_t> wanted;  // ascending: results that only one rank gets, and which this one rank lacks
+  std::vector<std::uint64_t> wanted;  // ascending: results that only one rank gets, and this rank lacks them
   friend bool operator==(const LaneMoves&, const LaneMoves&) = default;
 };
 using Moves = std::vector<LaneMoves>;  // by lane

@@ -47,7 +47,8 @@ class Directory {
   /// Notes that this rank needs the address of `rank`. Does nothing if it knows the address or has asked for it.
   void want(std::uint32_t rank);
   /// Returns the ranks for the next question to rank 0: the wanted ranks and, with each call, more of their neighbours,
-  /// because a rank that needs many other ranks will probably need those, too. Ascending; empty if no rank is wanted.
+  /// because a rank that needs many other ranks will probably need these neighbours, too. Ascending; empty if no rank
+  /// is wanted.
   [[nodiscard]] std::vector<std::uint32_t> take_wanted();
   /// Called when a rank is wanted, and no rank was wanted before.
   std::function<void()> on_wanted;

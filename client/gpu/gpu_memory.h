@@ -3,10 +3,10 @@
 // in the GPU for direct operations, and keeps allocations registered.
 //
 // It registers a whole allocation when an operation first uses it, and recognizes the allocation later by the driver's
-// number: memory that was freed and allocated again has another number. It keeps a limited number of allocations, those
-// with the latest use; an allocation that an operation uses stays until the operation ends. The library does not learn
-// when memory is freed, and the freed addresses may belong to the host afterwards. So holds() returns true only for
-// allocations that an operation uses, although other allocations are registered, too.
+// number: memory that was freed and allocated again has another number. It keeps only the
+// latest used allocations; an allocation that an operation uses stays until the operation ends. The library does not
+// learn when memory is freed, and the freed addresses may belong to the host afterwards. So holds() returns true only
+// for allocations that an operation uses, although other allocations are registered, too.
 #include <atomic>
 #include <cstdint>
 #include <functional>

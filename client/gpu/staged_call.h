@@ -25,7 +25,7 @@ struct CallBuffers {
   std::size_t send_bytes = 0;
   std::byte* recv = nullptr;
   std::size_t recv_bytes = 0;
-  bool in_place = false;  // one buffer lies in the other
+  bool in_place = false;  // one buffer lies in the other buffer
 };
 
 /// The copies between one GPU and the host.

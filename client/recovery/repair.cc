@@ -11,7 +11,7 @@ namespace tributary::client {
 
 namespace {
 
-/// The number of other ranks' inputs that a rank reduces in one pass with its own.
+/// The number of other ranks' inputs that a rank reduces in one pass together with its own input.
 constexpr std::uint32_t kFanIn = kernels::kReduceInputsMax - 1;
 
 std::size_t bytes_of(const SequenceEntry& e) {

@@ -1,5 +1,5 @@
 #pragma once
-// Takes whole messages from the algorithms, and emits those of their pieces that belong to one round.
+// Takes whole messages from the algorithms, and emits only the pieces that belong to one round.
 #include <algorithm>
 #include <cstdint>
 

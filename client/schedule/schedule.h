@@ -6,8 +6,8 @@
 // round from 0 to rounds() - 1, the rank:
 //   1. calls actions(round, out),
 //   2. does the LocalCopy and LocalReduce actions, which come first in the list, in list order, before a byte is sent,
-//   3. posts all Send and Receive actions: those to one peer, and those from one peer, in list order; the order of
-//      peers is free,
+//   3. posts all Send and Receive actions: all Sends to one peer in list order, and all Receives from one peer in list
+//      order; the order of peers is free,
 //   4. goes on when all actions are done. A Send is done when the network no longer reads its bytes; a Receive is done
 //      when its bytes have landed and, if it says so, are reduced.
 // A round may be empty on some ranks.
@@ -144,7 +144,7 @@ inline constexpr std::uint8_t kAlgorithmCount = 11;
 /// Returns the algorithms that can run a collective.
 [[nodiscard]] std::span<const Algorithm> algorithms(Collective collective) noexcept;
 
-/// One rank's view of one collective call. Counts and in-place rules are those of tributary.h.
+/// One rank's view of one collective call. Counts and in-place rules are as in tributary.h.
 struct Parameters {
   Collective collective = Collective::all_reduce;
   Algorithm algorithm = Algorithm::ring;

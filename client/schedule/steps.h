@@ -18,8 +18,8 @@ Step ring_reduce_scatter;  // all_reduce, reduce, reduce_scatter
 Step ring_all_gather;      // all_reduce, all_gather
 Step ring_broadcast;       // broadcast, after scatter_for_broadcast
 
-// Phases in doubling.cc, for all_reduce. fold and unfold have one step each, if N is no power of two; the others have
-// floor(log2 N) steps.
+// Phases in doubling.cc, for all_reduce. fold and unfold have one step each, if N is no power of two; the other phases
+// have floor(log2 N) steps.
 Step fold;
 Step exchange;  // recursive doubling
 Step halve;     // halving-doubling: its reduce-scatter

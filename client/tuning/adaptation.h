@@ -15,8 +15,8 @@
 // 10 s, then twice as long each time, up to 10 minutes. A path has another trial only when its trials cost at most 1 %
 // of the time. If operations become a quarter slower than when the choice was made, the rest ends. If the trees of a
 // split suddenly take much longer than its ranks, its share moves after one operation. An amendment stops all ranks for
-// a round trip to rank 0, so the next one comes after 10 times this time at the earliest, and a class in which the job
-// spends very little time gets none.
+// a round trip to rank 0, so the next amendment comes after 10 times this time at the earliest. A class in which the
+// job spends very little time gets no amendment.
 //
 // A pure state machine: times go in, amendments come out.
 #include <chrono>

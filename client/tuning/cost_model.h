@@ -45,7 +45,7 @@
 //     work      2 N (h - g) in the ranks, plus the bytes that they send and receive; plus the aggregators' own work if
 //               all ranks are on one host, because the model then assumes the aggregators on this host, too
 //
-// The sources are those of schedule.h.
+// The sources are the same as in schedule.h.
 #include <optional>
 #include <vector>
 

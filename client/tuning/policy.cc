@@ -123,7 +123,7 @@ Policy amended(const Policy& policy, const Amendment& amendment) {
   for (const Step& old : policy.steps(amendment.collective)) {
     if (!steps.empty() && steps.back().bytes_max == UINT64_MAX) break;
     const std::uint64_t from = steps.empty() ? 0 : steps.back().bytes_max + 1;
-    // The old step keeps the sizes below the amended ones, and above them.
+    // The old step keeps the sizes below and above the amended sizes.
     if (from <= amendment.above) append(steps, std::min(old.bytes_max, amendment.above), old);
     if (old.bytes_max <= amendment.above) continue;
     if (steps.empty() || steps.back().bytes_max < step.bytes_max) append(steps, step.bytes_max, step);

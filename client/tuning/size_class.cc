@@ -60,7 +60,7 @@ Adaptation::Duration earned(double cost_us) {
       std::chrono::duration<double, std::micro>(cost_us / kCostOfTrials));
 }
 
-/// Returns the time of a split's slower part, divided by that of its faster part. `ratio`: the trees' time divided by
+/// Returns the time of a split's slower part, divided by the faster part's time. `ratio`: the trees' time divided by
 /// the ranks' time.
 double out_of_balance(double ratio) noexcept {
   return std::max(ratio, 1 / ratio);

@@ -1,7 +1,7 @@
 #pragma once
 // The arithmetic of `tributary plan --budget`: the time that the links need for the gradients of one training step, and
 // the effect of aggregators. It counts only bytes on links: no latency, no processor, no other traffic. The formulas
-// are those of docs/performance.md; the formulas of the split come from Jiang et al., "A Unified Architecture for
+// come from docs/performance.md; the formulas of the split come from Jiang et al., "A Unified Architecture for
 // Accelerating Distributed DNN Training in Heterogeneous GPU/CPU Clusters", OSDI 2020.
 #include <chrono>
 #include <cstdint>

@@ -75,7 +75,7 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
   return cluster;
 }
 
-/// Returns the name of the aggregators' transport: that of the ranks. If the ranks use the kernel's UDP, aggregators
+/// Returns the name of the aggregators' transport: the ranks' transport. If the ranks use the kernel's UDP, aggregators
 /// may have their own DPDK devices, which the caller has made (TRIBUTARY_CLUSTER_DPDK_DEVICE).
 std::string LocalCluster::transport() {
   const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");

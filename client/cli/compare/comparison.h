@@ -33,7 +33,7 @@ struct Comparison {
 /// A command that runs as one rank on each host.
 struct RanksJob {
   std::vector<std::string> command;
-  Environment variables;      // variables in addition to those of every rank
+  Environment variables;      // variables in addition to every rank's variables
   bool with_service = false;  // the ranks get the manager's URL and its token
   std::string log;            // the file for the output of the ranks
 };

@@ -26,7 +26,7 @@ enum class PciDistance : std::uint8_t {
 /// Returns the distance between two devices, which their folders below /sys/devices name.
 [[nodiscard]] PciDistance pci_distance(const transport::SystemTree& system, const std::string& one,
                                        const std::string& other);
-/// Returns the ids of the bridges through which data pass from one device to the other. The lowest bridge above both
+/// Returns the ids of the bridges through which data pass between the devices. The lowest bridge above both
 /// devices is not among them.
 [[nodiscard]] std::vector<std::string> bridges_between(const std::string& one, const std::string& other);
 

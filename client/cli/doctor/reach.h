@@ -10,7 +10,7 @@
 
 namespace tributary::cli::doctor {
 
-/// Tries the addresses of the name one after the other. Errc::unreachable says why the last one failed.
+/// Tries the addresses of the name one after the other. Errc::unreachable says why the last address failed.
 [[nodiscard]] Result<Socket> connect_to(const Endpoint& to, std::chrono::milliseconds limit);
 
 /// The kernel's figures about a TCP connection until now.

@@ -8,7 +8,7 @@ namespace tributary::cli::nccl_check {
 
 struct Link {
   int peer = 0;
-  int number = 0;  // number of the connection among those with this peer
+  int number = 0;  // number of the connection among this peer's connections
   void* send_comm = nullptr;
   void* receive_comm = nullptr;
 };

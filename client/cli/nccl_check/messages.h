@@ -8,7 +8,7 @@ namespace tributary::cli::nccl_check {
 /// to NCCL's number in flight. Every second rank closes the connections in another order. Throws Failure at the first
 /// wrong byte.
 void check_messages(Session& session);
-/// Measures latency and bandwidth from rank 0 to rank 1, and those of a plain socket.
+/// Measures latency and bandwidth from rank 0 to rank 1: of the plugin, and of a plain socket.
 void measure_messages(Session& session);
 
 }  // namespace tributary::cli::nccl_check

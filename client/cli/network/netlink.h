@@ -16,7 +16,7 @@ namespace tributary::cli {
 /// A request under construction: the header, a fixed body, then attributes, which may contain further attributes.
 class NetlinkMessage {
  public:
-  /// `flags`: flags in addition to those of every request.
+  /// `flags`: flags in addition to every request's flags.
   NetlinkMessage(std::uint16_t type, std::uint16_t flags);
 
   template <class T>

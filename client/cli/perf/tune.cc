@@ -76,7 +76,7 @@ class Tuner {
   [[nodiscard]] bool is_first() const { return call_.rank == 0; }
 
   /// Shares the outcome of a step. After an error of rank 0 it ends every rank at once, without a time-out: rank 0
-  /// drops its communicators, which aborts those of the other ranks.
+  /// drops its communicators, which aborts the other ranks' communicators.
   Status agree(Status status) const {
     if (!status) return status;
     if (const auto s = tributary_barrier(comm_, nullptr); s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm_));

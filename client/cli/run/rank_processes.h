@@ -1,5 +1,5 @@
 #pragma once
-// The ranks of one command, from their start until the last one ends.
+// The ranks of one command, from their start until the last rank ends.
 #include <unistd.h>
 
 #include <chrono>

@@ -49,7 +49,7 @@ std::string limit_text(std::uint64_t bytes) {
   return bytes == UINT64_MAX ? "any size" : "up to " + std::to_string(bytes) + " bytes";
 }
 
-/// Replaces figures by those from the command line.
+/// Replaces figures by the figures from the command line.
 void apply(const ExplainOptions& options, tuning::Figures& figures) {
   if (options.link_bits) figures.link_gbits = static_cast<double>(*options.link_bits) / 1e9;
   if (options.cores != 0) figures.cores = options.cores;

@@ -1,8 +1,8 @@
 #pragma once
-// The channels between this rank and the others, made when first needed. The higher of two ranks connects: if one side
-// needs the channel for an operation, so does the other. If a connection is refused, or ends before both sides have
-// proved themselves, the mesh tries again until it closes. This hides no lost rank: rank 0 notices that the rank is
-// lost, and the time-outs of operations that wait for the connection go on.
+// The channels between this rank and the other ranks, made when first needed. The higher of two ranks connects: if one
+// side needs the channel for an operation, the other side does, too. If a connection is refused, or ends before both
+// sides have proved themselves, the mesh tries again until it closes. This hides no lost rank: rank 0 notices that the
+// rank is lost, and the time-outs of operations that wait for the connection go on.
 //
 // Over a transport with a second way, all channels between two ranks go the first way until one of them breaks or
 // cannot be made; from then on all go the second way. The higher rank makes the new channels, too. If the lower rank
@@ -57,7 +57,7 @@ class PeerMesh final : private FirstWayWatch {
                                 std::unique_ptr<transport::Channel>& channel);
   /// Connects to `peer`, because the directory now knows where it is.
   void found(std::uint32_t peer);
-  /// Uses the second way with `peer` from now on; no frame is lost. Returns false if it does so already, or if there is
+  /// Uses the second way with `peer` from now on; no frame is lost. Returns false if it uses it already, or if there is
   /// no second way.
   bool leave_first_way(std::uint32_t peer, const std::string& reason);
   /// Call this at least a few times a second.

@@ -4,7 +4,7 @@
 // frame comes twice.
 //
 // A payload belongs to the caller until the caller is told that it was sent. A transport may say so before the other
-// side has taken the payload, but only for short payloads; this class keeps copies of those.
+// side has taken the payload, but only for short payloads; this class copies such payloads.
 #include <cstdint>
 #include <deque>
 #include <optional>

@@ -24,7 +24,7 @@ struct Piece {
   std::optional<schedule::Algorithm> algorithm{};  // none: the group's policy chooses
 };
 
-/// The plan of a piece: its algorithm, the number of ranks that run it, and this rank's number among them.
+/// The plan of a piece: its algorithm, the number of ranks that run it, and this rank's number among these ranks.
 struct Plan {
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;
@@ -40,8 +40,8 @@ class Strand {
   [[nodiscard]] bool round_ended() const noexcept { return outstanding_ == 0; }
   /// Returns how many rounds of the piece were started.
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
-  /// Does the round's local actions, and posts the others. `cookie` marks the sends and receives; its lower 32 bits
-  /// must be 0.
+  /// Does the round's local actions, and posts the other actions. `cookie` marks the sends and receives; its lower 32
+  /// bits must be 0.
   void start_round(PeerMesh& mesh, PeerClass peer_class, std::uint64_t cookie);
   void received(std::uint32_t index, std::span<std::byte> payload);
   void sent() noexcept { --outstanding_; }

@@ -25,8 +25,8 @@ FileDescriptor make_memory(unsigned flags, std::size_t bytes) {
   return descriptor;
 }
 
-/// Asks for all huge pages at once. Else the system gives each page at the first touch, and a bus error if no page is
-/// free then.
+/// Asks for all huge pages at once. Otherwise the system would give each page at its first use, and a bus error if no
+/// page is free then.
 FileDescriptor make_huge_memory(std::size_t bytes) {
   FileDescriptor descriptor = make_memory(MFD_HUGETLB, bytes);
   if (descriptor.open() && fallocate(descriptor.number(), 0, 0, static_cast<off_t>(bytes)) == 0) return descriptor;

@@ -45,7 +45,7 @@ class CallQueue {
   void drain() {
     wait([this] { return pending() == 0; });
   }
-  /// Ends the calls under way with `why`, on all ranks, and refuses later ones. After close() the group uses no
+  /// Ends the calls under way with `why`, on all ranks, and refuses later calls. After close() the group uses no
   /// caller's buffer.
   void close(const Error& why);
 

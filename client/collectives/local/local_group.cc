@@ -145,7 +145,7 @@ bool LocalGroup::advance_chunks() noexcept {
   bool moved = true;
   for (std::uint32_t rounds = 0; moved && taken_ < end_chunk_ && rounds < kRoundsMax; ++rounds) {
     moved = false;
-    // Stay one chunk ahead of the reduction: a second chunk ahead would push the first one out of the cache.
+    // Stay one chunk ahead of the reduction: a second chunk ahead would push the first chunk out of the cache.
     if (offered_ < end_chunk_ && offered_ < taken_ + 2 &&
         (offered_ < depth || reached(&ProgressLine::taken, others_taken_, offered_ - depth + 1))) {
       movement_.offer(places_, offered_ - first_chunk_, offered_);

@@ -31,7 +31,7 @@ struct GroupSettings {
   std::string host;                       // name of the host, for messages
   bool crowded = false;                   // there are more ranks than cores
   bool attach = true;                     // cross-memory attach, where the kernel allows it
-  std::vector<std::uint32_t> known_as{};  // by rank, for messages: number to name it by; empty: the rank
+  std::vector<std::uint32_t> known_as{};  // by rank: its number in messages; empty: the rank itself
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
 /// True for sizes that a group may have. Call it for sizes from another process before you compute with them.

@@ -22,7 +22,7 @@ namespace tributary::client::local {
 /// and the user. Empty if ranks cannot meet on this system.
 [[nodiscard]] std::string host_token();
 
-/// Rank 0's side of the meeting. It listens from its creation on, so rank 0 can tell the others to come at once.
+/// Rank 0's side of the meeting. It listens from its creation on, so rank 0 can tell the other ranks to come at once.
 class MeetingPlace {
  public:
   [[nodiscard]] static Result<MeetingPlace> open(const Secret& secret);

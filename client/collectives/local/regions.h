@@ -10,8 +10,9 @@
 // place now. A call uses a region only when all other ranks have mapped it. The other ranks drop a withdrawn region
 // with their next long call, or at once if their communicator is idle.
 //
-// Trust: the ranks belong to one user and have proved the group's secret, so each trusts the others to write only where
-// a call's results belong. They could harm each other more with ptrace() anyway. Every rank still checks all lengths.
+// Trust: the ranks belong to one user and have proved the group's secret, so each rank trusts the others to write only
+// where a call's results belong. They could harm each other more with ptrace() anyway. Every rank still checks all
+// lengths.
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,7 +45,7 @@ class Regions {
           Inboxes inboxes) noexcept;
 
   // Any thread may call add(), remove() and find().
-  /// Announces the range to the others, and returns its generation for remove(). Errc::exhausted: kRegionsMax ranges
+  /// Announces the range to all others, and returns its generation for remove(). Errc::exhausted: kRegionsMax ranges
   /// are announced already.
   [[nodiscard]] Result<std::uint32_t> add(const void* address, transport::SharedRange range);
   /// Withdraws the range: no later call uses it.

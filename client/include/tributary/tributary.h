@@ -10,7 +10,7 @@
  *   - Calls are asynchronous: they queue an operation and return; the buffers belong to the library until the request
  *     is done. With request == NULL a call blocks until the operation ends, or fails after the communicator's time-out.
  *   - In place: send == recv (reduce_scatter: recv == send + rank * recvcount; all_gather: send == recv + rank *
- *     sendcount; gather and scatter likewise at the root). Any other overlap gives TRIBUTARY_ERROR_BAD_ARGUMENT.
+ *     sendcount; gather and scatter in the same way at the root). Any other overlap gives TRIBUTARY_ERROR_BAD_ARGUMENT.
  *   - Counts are elements, not bytes; 0 is allowed. A buffer may be NULL only if it has no element.
  *   - Buffers lie in host memory or in the memory of CUDA GPUs (device pointers). Each rank may choose this for each of
  *     its two buffers. Calls have no stream argument: write a GPU's input before the call (synchronize with the stream
@@ -190,9 +190,9 @@ TRIBUTARY_API tributary_status tributary_version(int* major, int* minor, int* pa
 
 /* Makes a unique id. Call this in the process of rank 0, which then listens; send the 128 bytes to the other ranks in
  * any way. An id serves one communicator. A process keeps at most 64 ids that no communicator has taken yet; if there
- * are more, it drops the oldest. The address is that of the interface TRIBUTARY_IFNAME; else the loopback, if
- * MASTER_ADDR names it; else that of the first interface that is up (IPv4 before IPv6, interfaces of containers and
- * virtual machines last); else 127.0.0.1. */
+ * are more, it drops the oldest id. The address belongs to the interface TRIBUTARY_IFNAME; else to the loopback, if
+ * MASTER_ADDR names it; else to the first interface that is up (IPv4 before IPv6, interfaces of containers and virtual
+ * machines last). If there is no such interface, it is 127.0.0.1. */
 TRIBUTARY_API tributary_status tributary_get_unique_id(tributary_unique_id* id);
 /* Makes a unique id with settings of its own: the interface_name of `config` decides the address. */
 TRIBUTARY_API tributary_status tributary_get_unique_id_config(tributary_unique_id* id, const tributary_config* config);
@@ -227,7 +227,7 @@ TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
 /* Ends every outstanding operation on all ranks with TRIBUTARY_ERROR_ABORTED, and frees this rank's
  * communicator. */
 TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
-/* Aborts likewise. The other ranks' error is "rank R aborted: ", then `reason`, a sentence of at most 400 bytes. */
+/* Aborts in the same way. The other ranks' error is "rank R aborted: ", then `reason`, a sentence of at most 400 bytes. */
 TRIBUTARY_API tributary_status tributary_comm_abort_because(tributary_comm* comm, const char* reason);
 
 /* Allocates memory for buffers. Once it is registered, the ranks of this host reach it without copies. It is shared

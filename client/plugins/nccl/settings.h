@@ -1,5 +1,5 @@
 #pragma once
-// The environment variables that the plugin itself reads. libtributary reads the others (docs/client.md).
+// The environment variables that the plugin itself reads. libtributary reads the other variables (docs/client.md).
 #include <chrono>
 #include <cstdint>
 #include <string>

@@ -5,8 +5,8 @@
 
 namespace tributary::nccl::collnet {
 
-/// Fails if no service can be used: NCCL then does without CollNet in this process. NCCL tells all ranks of the
-/// communicator while it plans its graphs, so that no rank uses CollNet.
+/// Succeeds without a manager, because all processes must offer the same devices. Later connect() decides whether the
+/// ranks use CollNet: it has the same outcome on all ranks.
 abi::Result init(int version, void** context, abi::Logger logger);
 abi::Result devices(int* count);
 abi::Result listen(int device, void* handle, void** listen_comm);

@@ -25,7 +25,7 @@ class Engine {
   /// Returns true if connections leave this engine as bare sockets once both ends are proved.
   [[nodiscard]] bool has_sockets() const noexcept { return tcp_ != nullptr; }
   /// Moves on the connections that are being made, if there are any. Call it in every wait for something else. Returns
-  /// at once if another thread does so already.
+  /// at once if another thread already moves them on.
   void settle() {
     if (unsettled_.load(std::memory_order_relaxed) == 0) return;
     if (const std::unique_lock free(mutex_, std::try_to_lock); free) poll();

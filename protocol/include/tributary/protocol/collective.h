@@ -2,7 +2,7 @@
 // The facts of each collective: one row that every part of the system reads.
 //
 // `count` below is Signature::count, the number of elements in the caller's argument: of the whole vector if every rank
-// has all of it, else of one rank's part. The names and shapes are those of NCCL and MPI.
+// has all of it, else of one rank's part. The names and shapes come from NCCL and MPI.
 #include <array>
 #include <cstdint>
 #include <limits>

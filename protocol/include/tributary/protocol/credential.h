@@ -24,7 +24,7 @@ inline constexpr std::size_t kSignatureBytes = 64;
 inline constexpr std::size_t kNameBytesMax = 63;
 using PublicKey = std::array<std::byte, kPublicKeyBytes>;
 /// The greatest fence; a fence is the number of a manager's leadership. Every reader of JSON can read numbers up to
-/// this one.
+/// this number.
 inline constexpr std::uint64_t kFenceMax = (1ULL << 53) - 1;
 /// The most bytes of the job's name in a token that carries a fence.
 inline constexpr std::size_t kFencedJobBytesMax = 55;

@@ -38,7 +38,7 @@ struct LaneDescriptor {
   std::vector<LaneEntry> entries;  // by rank in the manager's answer; only one after for_rank()
 };
 
-/// The greatest rate in a descriptor: every reader of JSON can read numbers up to this one.
+/// The greatest rate in a descriptor: every reader of JSON can read numbers up to this rate.
 inline constexpr std::uint64_t kPathRateMax = 1ULL << 53;
 
 /// The rates of a group's paths through the fabric, in bits per second in each direction; 0: not known.

@@ -63,11 +63,11 @@ enum class FrameType : std::uint8_t {
   progress = 30,        // up: answer to inquiry
   abort = 31,           // both ways: the communicator ends; payload is the reason, UTF-8
   goodbye = 32,         // reserved: no process sends it
-  finalize = 33,        // up: all operations of this rank have ended; down: those of all ranks have ended
+  finalize = 33,        // up: all operations of this rank have ended; down: all ranks' operations have ended
   second_way = 34,      // up, then down: connections of two ranks, or all of one rank, now use the second transport
   whereabouts = 35,     // up: asks for the addresses of some ranks
   members = 36,         // down: answer to whereabouts
-  amend = 37,           // down: the policy will change; start no more operations, answer with the next one's number
+  amend = 37,           // down: the policy will change; start no more operations, answer with the next number
   amended = 38,         // down: use this step of the policy from this operation on; payload is an Amendment (policy.h)
   // Frames between two ranks: the channels of the fallback and of messages.
   peer_hello = 48,  // first frame of the side that connects; payload proves the group's secret
