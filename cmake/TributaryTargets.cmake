@@ -27,7 +27,7 @@ find_program(TRIBUTARY_CCACHE ccache)
 if(TRIBUTARY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${TRIBUTARY_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TRIBUTARY_CCACHE})
-  # ccache takes objects that read precompiled headers only if it need not know which macros those headers saw.
+  # ccache keeps objects that use precompiled headers only if it may ignore the macros that these headers have seen.
   find_program(TRIBUTARY_ENV env REQUIRED)
   set(TRIBUTARY_CCACHE_FOR_COMPILED_HEADERS ${TRIBUTARY_ENV} CCACHE_SLOPPINESS=pch_defines,time_macros ${TRIBUTARY_CCACHE})
 endif()
@@ -56,16 +56,16 @@ if(TRIBUTARY_SANITIZE STREQUAL "address")
   endif()
 elseif(TRIBUTARY_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
-  add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)  # the sanitizer does not understand fences; Asio's locks order the same
+  add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)  # the sanitizer does not understand fences; Asio's locks give the same order
   add_link_options(-fsanitize=thread)
 elseif(TRIBUTARY_SANITIZE)
   message(FATAL_ERROR "TRIBUTARY_SANITIZE is '${TRIBUTARY_SANITIZE}'; it takes 'address', 'thread' or nothing")
 endif()
 
 # tributary_take_compiled_headers(TEST)
-# Lets a test read GoogleTest's headers as tests/compiled_headers.cc left them, which takes a fifth off the time that a
-# source of a test compiles. GCC accepts them only under the flags that they were compiled with, so a folder with flags of
-# its own goes without, and a test with flags of its own sets DISABLE_PRECOMPILE_HEADERS.
+# Lets a test use GoogleTest's headers in the form that tests/compiled_headers.cc has compiled, which shortens the
+# compilation of a test's source by a fifth. GCC accepts these headers only with the flags of their compilation. So a
+# folder with its own flags does not use them, and a test with its own flags sets DISABLE_PRECOMPILE_HEADERS.
 function(tributary_take_compiled_headers test)
   get_directory_property(flags COMPILE_OPTIONS)
   get_property(flags_of_headers GLOBAL PROPERTY TRIBUTARY_FLAGS_OF_COMPILED_HEADERS)

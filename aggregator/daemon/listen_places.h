@@ -57,8 +57,8 @@ class ListenPlaces {
   struct Place {
     ListenPlace shown;
     std::unique_ptr<transport::Listener> listener;
-    transport::Duration stay = kStayMin;                    // time that it must answer before it counts as live
-    std::optional<transport::TimePoint> back_since, since;  // times since which it answers again, and lives
+    transport::Duration stay = kStayMin;                    // time for which it must answer to count as live
+    std::optional<transport::TimePoint> back_since, since;  // begin of its answers; time when it became live
   };
   [[nodiscard]] Status listen_at(Place& place);
   void look_at(Place& place, transport::TimePoint now);

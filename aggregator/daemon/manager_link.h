@@ -73,7 +73,7 @@ class ManagerLink {
   using Milliseconds = std::chrono::milliseconds;
 
   void run(const std::stop_token& stop);
-  /// Makes one call to the manager, and returns the time until the next.
+  /// Makes one call to the manager, and returns the time until the next call.
   [[nodiscard]] Milliseconds step();
   [[nodiscard]] Milliseconds register_here();
   [[nodiscard]] Milliseconds renew();

@@ -61,7 +61,7 @@ enum class Refusal : std::uint8_t {
   duplicate,        // drop: counted already, or its result was sent
   beyond_window,    // the slot's last result has not been sent
   wrong_length,     // length differs from the segment's other contributions, or is no whole number of elements
-  unexpected_data,  // data against the pattern, or no data although the pattern has some
+  unexpected_data,  // data that the pattern forbids, or no data where it needs some
   no_such_segment,  // a result for which no slot waits
   over,             // drop: a fault has ended the lane while the frame was under way
 };

@@ -2,8 +2,8 @@
 // Included once per target.
 //
 // Elements move in groups of four accumulator vectors. These come from four wire vectors if an element is as wide as
-// its accumulator, from two for a 16-bit float, and from one for an 8-bit float. Each target uses its cheapest order
-// within a group, because store() undoes the order of load().
+// its accumulator, from two for a 16-bit float, and from one for an 8-bit float. Within a group, each target may use
+// its cheapest order, because store() undoes the order of load().
 
 /// An element whose accumulator has the same type. kVectors: 4, or 2 where smaller groups are faster.
 template <class T, int kVectors>

@@ -90,16 +90,16 @@ class Device {
   /// chooses a port. Errc::io: the port is in use, or the queue has all the ports that it may have.
   [[nodiscard]] Result<Bound> bind(std::uint16_t udp_port, std::uint16_t queue);
   void release(const Bound& bound) noexcept;
-  /// The place of the port that serves this UDP port, or kNobody. Any thread.
+  /// The place of the port that serves this UDP port, or kNobody. Any thread may call it.
   [[nodiscard]] std::uint8_t place_of(std::uint16_t udp_port) const noexcept {
     return place_of_[udp_port].load(std::memory_order_acquire);
   }
   static constexpr std::uint8_t kNobody = 0xFF;
   static constexpr std::uint16_t kPortsMax = 64;
 
-  /// Returns true, to one caller among all threads, each time that the neighbours need to be looked after.
+  /// Returns true to one caller among all threads when the neighbours' questions and times must be handled.
   [[nodiscard]] bool claim_turn(ethernet::TimePoint now) noexcept;
-  /// Returns true in the same way while the host must still announce itself after the link came up.
+  /// Returns true to one caller when the host must announce itself, because the link came up.
   [[nodiscard]] bool claim_announcement(ethernet::TimePoint now) noexcept;
 
   /// The device's own counters. Any thread, but not on the data path: some drivers ask the hardware.
@@ -113,7 +113,7 @@ class Device {
   [[nodiscard]] Rules rules() const;
   /// Sentences for the administrator about parts that work less well than they could. Each sentence is given once.
   [[nodiscard]] std::vector<std::string> take_notes();
-  /// The packet buffers in use now in all pools; after the ports have gone, only the device's own are left.
+  /// The number of packet buffers in use in all pools; without ports, only the device's own buffers are in use.
   [[nodiscard]] std::size_t mbufs_in_use() const;
 
  private:

@@ -44,7 +44,7 @@ class KeptAffinity {
   bool known_ = false;
 };
 
-/// Says whether to use huge pages. `missing` gets the reason where there are too few, and this is no error.
+/// Says whether to use huge pages. If there are too few, and this is no error, `missing` gets the reason.
 Result<bool> choose_pages(const EalSettings& settings, std::string& missing) {
   if (settings.huge_pages == HugePages::never) return false;
   const auto pools = read_huge_pages();

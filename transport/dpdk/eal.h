@@ -50,8 +50,8 @@ class Eal {
   const std::string missing_pages_;
 };
 
-/// The arguments for rte_eal_init(), without the program's name. A pure function, for tests. `cores`: the cores that
-/// this process may run on.
+/// The arguments for rte_eal_init(), without the program's name. It is a pure function, for tests. `cores`: the cores
+/// on which this process may run.
 [[nodiscard]] std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pages,
                                                      const std::vector<unsigned>& cores);
 

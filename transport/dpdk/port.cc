@@ -102,7 +102,7 @@ void DpdkPort::look_after(TimePoint now) {
 /// Sends a control frame. `write` returns the number of bytes that it has written; 0: no frame is sent.
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte> out)>& write) {
   rte_mbuf* const mbuf = has_room() ? blank() : nullptr;
-  if (mbuf == nullptr) return;  // the frame will be asked for again, or does not matter much
+  if (mbuf == nullptr) return;  // the other host asks again, or the frame matters little
   auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
   const std::size_t bytes = write({at, std::min<std::size_t>(rte_pktmbuf_tailroom(mbuf), device_->mtu() + 18U)});
   if (bytes == 0) {

@@ -31,8 +31,8 @@ struct PortSettings {
   std::uint8_t dscp = 0;
   bool ecn = true;  // marks datagrams ECT(0)
   // For `spin` after the last packet, wait() returns at once; later it sleeps for at most `sleep_max` at a time. A
-  // device cannot wake a thread, so packets that come during the sleep wait. 0: wait() never sleeps, which is usual
-  // where the thread has a core of its own.
+  // device cannot wake a thread, so packets that come during the sleep wait. With `sleep_max` 0, wait() never sleeps,
+  // which is usual for a thread with a core of its own.
   Duration spin = std::chrono::microseconds(200);
   Duration sleep_max{};
 };

@@ -181,8 +181,8 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
 bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept {
   ethernet::PlainDatagram plain;
   if (!plain_.match(bytes, plain)) return false;
-  // Writes field by field. The copy of an object that was just made would read wide parts while narrow stores are under
-  // way.
+  // Writes field by field: the copy of an object that was just written would wait for that object's
+  // stores.
   plain.store_from(as.from.ip);
   as.from.port = plain.from_port;
   as.bytes = bytes.subspan(plain.body_offset, plain.body_bytes);

@@ -49,7 +49,7 @@ SharedPayloads::~SharedPayloads() {
   ::rte_pktmbuf_free(next_);
 }
 
-/// nullptr: the pool is empty.
+/// Returns a buffer, or nullptr if the pool is empty.
 rte_mbuf* SharedPayloads::blank() noexcept {
   return next_ != nullptr ? std::exchange(next_, nullptr) : ::rte_pktmbuf_alloc(pool_);
 }

@@ -16,7 +16,7 @@ class WakeBell {
   WakeBell(const WakeBell&) = delete;
   WakeBell& operator=(const WakeBell&) = delete;
 
-  /// Any thread.
+  /// Any thread may call it.
   void ring() noexcept;
   /// Returns whether the bell was rung since the last call. Called by the thread that calls sleep().
   [[nodiscard]] bool take() noexcept { return alarm_.take(); }

@@ -45,7 +45,7 @@ struct HostCounts {
 
 class Host {
  public:
-  /// Errc::bad_argument says which address is wrong.
+  /// Checks the settings. Errc::bad_argument names the wrong address.
   [[nodiscard]] static Status check(const HostSettings& settings);
   /// The caller must have checked `settings` with check().
   explicit Host(const HostSettings& settings);
@@ -60,9 +60,9 @@ class Host {
   [[nodiscard]] std::uint32_t path_mtu(const IpAddress& to, TimePoint now) const {
     return path_mtu_.get(to, settings_.mtu, now);
   }
-  /// Takes a router's message that packets to `to` may have at most `bytes`. The caller has seen that the router quoted
-  /// a datagram that was sent, because this host does not know what its ports send. Returns false if the host does not
-  /// believe the router.
+  /// Takes a router's message that packets to `to` may have at most `bytes`. The caller must have checked that the
+  /// router quotes a datagram that was sent, because this host does not see the ports' datagrams. Returns false if the
+  /// host does not believe the router.
   bool believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now);
   [[nodiscard]] const HostSettings& settings() const noexcept { return settings_; }
   /// The groups whose frames the device must take, so that neighbour solicitations of IPv6 arrive.

@@ -109,7 +109,7 @@ NeighbourTable::Place* NeighbourTable::place_of(const IpAddress& ip) const noexc
   return nullptr;
 }
 
-/// Returns a free place, else the place of a stranger, else the place of the neighbour that was used longest ago.
+/// Returns a free place, else the place of a neighbour that this host does not use, else the one used longest ago.
 NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto free = std::ranges::find(bucket, State::none, &Place::state);
@@ -122,7 +122,7 @@ NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexc
   return &*free;
 }
 
-/// Returns a free place, else the place of the stranger that came first; never the place of a neighbour in use.
+/// Returns a free place, else the place of the neighbour that came first among those that this host does not use.
 NeighbourTable::Place* NeighbourTable::place_for_stranger(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto is_ours = [](const Place& place) {

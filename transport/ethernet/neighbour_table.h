@@ -52,7 +52,7 @@ struct NeighbourWord {
 struct NeighbourCounts {
   std::uint64_t entries = 0;  // number of entries now
   std::uint64_t resolved = 0, failed = 0, moved = 0;
-  std::uint64_t refused_full = 0;  // strangers for whom no place was left
+  std::uint64_t refused_full = 0;  // neighbours for which no place was left
 };
 
 class NeighbourTable {

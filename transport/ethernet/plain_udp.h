@@ -1,7 +1,7 @@
 #pragma once
-// The datagrams that a port waits for, recognized among all frames by a few comparisons: with the port's tag or without
-// one, IPv4 without options and fragments or IPv6 without extension headers, UDP with a checksum, to one of the port's
-// addresses. The port gives all other frames to parse_frame(), which gives the same results for plain datagrams.
+// Recognizes a port's usual datagrams by a few comparisons. Such a datagram has the port's tag or no tag, IPv4 without
+// options and fragments or IPv6 without extension headers, UDP with a checksum, and one of the port's addresses. The
+// port gives all other frames to parse_frame(), which gives the same results for plain datagrams.
 #include <array>
 #include <cstddef>
 #include <cstdint>

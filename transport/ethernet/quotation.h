@@ -14,11 +14,11 @@ struct Quotation {
   IpAddress to{};
   std::uint16_t from_port = 0;
   std::uint16_t to_port = 0;
-  std::uint32_t payload_offset = 0;  // where the quoted payload begins in the frame; the quotation may be shorter than
-                                     // what was sent, or empty
+  std::uint32_t payload_offset = 0;  // offset of the quoted payload in the frame; the quotation may be shorter than
+                                     // the sent payload, or empty
   std::uint32_t payload_bytes = 0;
   bool port_unreachable = false;     // no process listens at `to` and `to_port`
-  std::optional<std::uint32_t> mtu;  // set if the datagram was too long: the length that would have passed
+  std::optional<std::uint32_t> mtu;  // set if the datagram was too long: the greatest length that the path carries
 };
 
 /// The quotation in a frame that parse_frame() calls ICMP or ICMPv6; nullopt if the frame is no such error, or the

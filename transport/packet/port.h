@@ -110,7 +110,7 @@ class PacketPort {
   /// Makes wait() also end when one of these descriptors is readable; they belong to other ports of the same thread. A
   /// port without a descriptor sleeps only for short times, if at all, and may ignore them.
   virtual void watch(std::span<const int> /*descriptors*/) {}
-  /// Ends a wait(), or the next one. Any thread.
+  /// Ends a wait(), or the next one. Any thread may call it.
   virtual void wake() noexcept = 0;
   /// The longest datagram to `to` that needs no fragments, by the route or the device: bytes of UDP's payload, without
   /// headers.

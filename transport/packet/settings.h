@@ -62,7 +62,7 @@ struct PacketStatistics {
   std::uint64_t unknown_connection = 0;  // packets for connections that do not exist here
   std::uint64_t cookies_wrong = 0;
   std::uint64_t forged = 0;    // sealed packets whose authenticator is wrong
-  std::uint64_t unsealed = 0;  // packets in clear where only sealed ones are allowed
+  std::uint64_t unsealed = 0;  // packets without a seal where only sealed packets are allowed
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;

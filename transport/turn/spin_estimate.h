@@ -83,7 +83,7 @@ class SpinEstimate {
                      "a wait is tried awake after {} others, not {} to {}", trial_after_, kTrialAfterMin,
                      kTrialAfterMax);
   }
-  /// Begins a trial: one success goes on, one failure ends it.
+  /// Begins a trial: after a success it goes on, and after a failure it ends.
   void begin_trial() noexcept {
     waits_ = 0;
     trying_ = true;
@@ -111,7 +111,7 @@ class SpinEstimate {
   // State of earlier waits
   bool crowded_ = false;     // others wanted the core in the last wait, or in this one
   bool trying_ = false;      // this wait is a trial
-  int caught_ = 0;           // moving share of the waits that ended before a sleep, or would have ended so
+  int caught_ = 0;           // moving share of waits that were, or would have been, over before a sleep
   std::uint32_t looks_ = 0;  // number of looks that found nothing
   std::uint32_t waits_ = 0;  // number of waits since the last trial
   std::uint32_t successes_ = 0;

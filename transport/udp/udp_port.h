@@ -25,7 +25,7 @@ class Descriptor {
   int number_;
 };
 
-/// The bytes of the receive buffer that the system gives if this many bytes are asked for, its own overhead included.
+/// Returns the size of the receive buffer that the system gives for a request of this size, with the system's overhead.
 [[nodiscard]] std::size_t receive_buffer_granted(std::size_t wanted);
 
 class UdpPort final : public packet::PacketPort {
@@ -56,7 +56,7 @@ class UdpPort final : public packet::PacketPort {
   static constexpr std::size_t kSegmentBytesMax = 65000;  // bytes of such a message's datagrams together
   static constexpr std::size_t kRefusalsPerTurn = 4;      // refusals that receive() shows beside data
   static constexpr std::size_t kErrorsPerTurn = 16;  // messages that it reads from the error queue to find refusals
-  static constexpr int kAnswersMax = 4;              // times that a call is repeated after an earlier datagram's error
+  static constexpr int kAnswersMax = 4;              // repeats of a call after the error of an earlier datagram
   static constexpr std::size_t kUncutMax = 8;
 
   struct Queued {

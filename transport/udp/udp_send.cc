@@ -124,7 +124,7 @@ void UdpPort::send_messages(std::size_t count) {
     }
     const int error = errno;
     if (error == EINTR) continue;
-    // The error is mostly about an earlier datagram, and reported once; then the system has not tried this message yet.
+    // Mostly the error is about an earlier datagram, and is reported once: the system has not tried this message yet.
     if (may_be_answer(error) && answers++ < kAnswersMax) {
       refusals_ = true;
       continue;

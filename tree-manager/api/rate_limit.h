@@ -9,7 +9,7 @@
 
 namespace tributary::manager {
 
-/// Any thread.
+/// Any thread may call it.
 class RateLimit {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

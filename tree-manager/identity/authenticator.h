@@ -23,7 +23,7 @@ struct Proof {
   IdentityClaims claims{};  // claims of an identity token
 };
 
-/// Any thread.
+/// Any thread may call it.
 class Authenticator {
  public:
   /// `keep` saves the text of the revocations before they take effect.

@@ -2,7 +2,7 @@
 // Identity tokens: texts that prove an identity's name and role to the manager until they expire. The holder of a
 // signing key makes them; the manager verifies them without a look-up.
 //
-//   trb1.KEY.CLAIMS.SEAL    CLAIMS: JSON, SEAL: HMAC-SHA256 of all before its dot; both in base64url without padding
+//   trb1.KEY.CLAIMS.SEAL    CLAIMS: JSON, SEAL: HMAC-SHA256 of the text before; both in base64url without padding
 //
 // The seal is an HMAC instead of a signature with a public key, because the check of a forged token then takes one
 // microsecond instead of a hundred.

@@ -9,7 +9,7 @@
 
 namespace tributary::manager {
 
-/// One thread at a time.
+/// One thread at a time may call it.
 class Revocations {
  public:
   static constexpr std::size_t kRevokedMax = 65536;

@@ -188,8 +188,8 @@ void LanePlanner::consider(const CandidateShape& shape, std::uint64_t weight, Ca
   tried_.push_back({shape, tree.seconds, {tree.traffic, tree.mixed, tree.depth, tree.nodes.size()}, &tree});
 }
 
-/// Leaves out fan-ins with which all aggregators of the scope together cannot take the ranks, unless all fan-ins are
-/// such.
+/// Leaves out fan-ins with which all aggregators of the scope together cannot take the ranks, unless none would be
+/// left.
 std::vector<std::uint32_t> LanePlanner::fan_ins(const Site& scope) const {
   const auto ranks = static_cast<std::uint32_t>(request_.hosts.size());
   std::set<std::uint32_t> found;

@@ -11,7 +11,7 @@
 
 namespace tributary::manager {
 
-/// One thread at a time.
+/// One thread at a time may call it.
 class NumberSeries {
  public:
   /// Writes into the store that numbers up to this one may be in use.

@@ -19,7 +19,7 @@ struct OpenedRecord {
   std::uint64_t fence = 0;  // number of the leadership that sealed it; 0: none
 };
 
-/// Any thread.
+/// Any thread may call it.
 class RecordSeal {
  public:
   /// Derives its key from the signing key, so that a manager with the same signing key can open records of an earlier

@@ -8,7 +8,7 @@
 
 namespace tributary::manager {
 
-/// The manager calls look() several times a second. One thread at a time.
+/// The manager calls look() several times a second. One thread at a time may call it.
 class Standstill {
  public:
   /// Returns the time for which the manager stood still before this call, which is mostly zero.

@@ -151,7 +151,7 @@ class Transport {
   virtual std::size_t poll(Duration wait) = 0;
   /// The transport's clock: steady time, or the simulator's.
   [[nodiscard]] virtual TimePoint now() const = 0;
-  /// Runs `call` within a later poll() on the transport's thread, and wakes a waiting poll(). Any thread.
+  /// Runs `call` within a later poll() on the transport's thread, and wakes a waiting poll(). Any thread may call it.
   virtual void post(std::function<void()> call) = 0;
   /// Lets a transport that registers memory with a device use one registration of the whole `memory` for all frames to
   /// and from it, instead of one for each frame. nullptr: the transport registers no memory. Any thread may call it.

@@ -1,6 +1,6 @@
 #pragma once
 // The number of files, sockets among them, that this process may have open (RLIMIT_NOFILE). The usual soft limit of
-// 1,024 is for programs that use select(), whose sets end there; any other program may go up to the hard limit.
+// 1,024 is for programs that use select(), whose sets hold no more; any other program may use the hard limit.
 #include <cstdint>
 #include <string>
 

@@ -40,8 +40,8 @@ struct DpdkDeviceSettings {
   std::vector<std::string> addresses;      // "10.0.0.1/24", at most one of IPv4 and one of IPv6
   std::vector<std::string> gateways;       // routers for destinations that are not on the link
   std::uint16_t vlan = 0;                  // 0: untagged
-  std::uint16_t queues = 1;                // queues: one for each transport and its thread, or
-  std::uint16_t transports_per_queue = 1;  // one for this many transports, which take turns
+  std::uint16_t queues = 1;                // number of queues
+  std::uint16_t transports_per_queue = 1;  // transports that take turns at one queue; 1: each transport has its own
   std::uint16_t descriptors = 1024;        // descriptors of each queue in each direction
   std::uint32_t mtu = 0;                   // in bytes; 0: the device's own MTU
   DpdkHugePages huge_pages = DpdkHugePages::prefer;
@@ -70,7 +70,7 @@ struct DpdkDeviceStatistics {
   std::uint64_t neighbours = 0;         // neighbours that are known now
   std::uint64_t neighbours_failed = 0;  // neighbours that did not answer
   std::uint64_t neighbours_moved = 0;   // neighbours whose address has moved to another station
-  std::uint64_t neighbours_full = 0;    // strangers for whom no place was left
+  std::uint64_t neighbours_full = 0;    // neighbours for which no place was left
   // State at this time
   std::size_t buffers_in_use = 0;
   std::size_t rules_wanted = 0;    // rules that should bring datagrams to their queue; 0 with one queue

@@ -14,7 +14,7 @@ struct PacketFigures {
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // bytes of datagrams
   std::uint64_t packets_sent_again = 0;
-  std::uint64_t packets_came_late = 0;  // sent packets that were repeated, although they came later
+  std::uint64_t packets_came_late = 0;  // sent packets that counted as lost, but only came late
   std::uint64_t repeats = 0;            // received packets that came twice
   std::uint64_t marked = 0;             // packets that came with the congestion mark
   std::uint64_t timeouts = 0;
@@ -28,7 +28,7 @@ struct PacketFigures {
   std::uint64_t cookies_wrong = 0;  // openings with a cookie that was not made for their address
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t forged = 0;     // sealed packets whose authenticator is wrong
-  std::uint64_t unsealed = 0;   // packets in clear where only sealed ones are allowed
+  std::uint64_t unsealed = 0;   // packets without a seal where only sealed packets are allowed
   std::size_t connections = 0;  // connections open now
   struct Part {
     std::string_view reason;  // the reason in one word

@@ -53,7 +53,7 @@ struct RailWish {
 [[nodiscard]] std::vector<std::string> names_of_rails(std::string_view list);
 
 /// The NUMA node of the processors on which this thread may run; empty if they are in several nodes, or the host has
-/// one.
+/// one node.
 [[nodiscard]] std::optional<std::int64_t> node_of_this_thread(const SystemTree& system);
 
 }  // namespace tributary::transport

@@ -21,7 +21,7 @@ struct RdmaPath {
   std::uint8_t retry_count = 6;                // repeats of a packet before the peer counts as gone; at most 7, which
                                                // some devices take for "for ever" (Linux's rdma_rxe)
   std::uint8_t rnr_retry_count = 6;            // repeats when the peer has no receive posted; 7: without end
-  std::optional<std::uint8_t> rnr_timer;       // pause before it, in InfiniBand's code, 0 to 31; 0 is 655.36 ms
+  std::optional<std::uint8_t> rnr_timer;       // pause before a repeat, in InfiniBand's code, 0 to 31; 0 is 655.36 ms
   friend bool operator==(const RdmaPath&, const RdmaPath&) = default;
 };
 

@@ -82,7 +82,7 @@ class ForeignMapping {
   enum class Access : std::uint8_t { read, write };
   /// Maps the memory. Errc::corrupt: the file is not sealed against shrinking, is too small, or cannot be mapped here.
   /// `huge_pages_too`: a file of huge pages is allowed, because the other process is trusted to punch no holes into it,
-  /// or is no longer able to. A hole would be a bus error here.
+  /// or can no longer punch any. A hole would be a bus error here.
   [[nodiscard]] static Result<ForeignMapping> map(const OwnedDescriptor& file, std::uint64_t offset, std::size_t bytes,
                                                   Access access, bool huge_pages_too);
   ForeignMapping() = default;

@@ -51,7 +51,7 @@ class MemoryLender {
   virtual ~MemoryLender() = default;
   /// While the returned object lives, payloads of 4 KiB and more that lie in the range, which begins at `address`, do
   /// not go through the ring: the other side reads them there, once it has mapped the range. When the object ends, no
-  /// payload in the range may be under way. Any thread.
+  /// payload in the range may be under way. Any thread may call it.
   [[nodiscard]] virtual std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) = 0;
 };
 

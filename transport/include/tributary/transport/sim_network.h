@@ -14,8 +14,8 @@
 //   - on_sent, the peer's answer and the news of a break come in any order that real networks allow.
 //
 // Callbacks run inside Transport::poll of their host, as in every transport. step() polls the host of the event, or
-// calls the function that on_due() has set for this host; the function then polls. Transport::poll(wait) of a host that
-// has nothing to do drives the whole network for up to `wait` of virtual time, so that plain blocking loops work too.
+// calls the function that on_due() has set for this host; the function then polls. Transport::poll(wait) of a host
+// without work drives the whole network for up to `wait` of virtual time, so that plain blocking loops also work.
 //
 // Threads: the network starts none. The network, its transports (post() included) and their users live on one thread.
 // Channels and listeners may be destroyed after the network, whose destructor kills all hosts.
@@ -42,8 +42,8 @@ struct LinkSettings {
 
 struct SimSettings {
   std::uint64_t seed = 1;
-  LinkSettings link;                          // between hosts for which set_link() was not called
-  std::uint32_t frames_queued_max = 1024;     // frames without on_sent on a channel; above, send() is false
+  LinkSettings link;                          // link between hosts for which set_link() was not called
+  std::uint32_t frames_queued_max = 1024;     // frames of a channel without on_sent; at the limit send() is false
   std::uint32_t split_percent = 30;           // chance that a payload lands in more than one piece
   std::uint32_t early_sent_percent = 25;      // chance that on_sent comes before the frame arrives
   std::size_t early_sent_bytes_max = 262144;  // most bytes of such frames that a channel has under way

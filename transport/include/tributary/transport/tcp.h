@@ -27,8 +27,8 @@ struct TcpSettings {
   std::size_t poll_bytes_max = 1U << 20;  // bytes of a channel and direction in one turn, so that no channel starves
   Duration user_timeout =
       std::chrono::seconds(20);  // a peer that acknowledges no bytes for this long is gone; 0: the kernel's limit
-  Duration keepalive = std::chrono::seconds(10);      // probes a peer that has been silent for this long, three times,
-                                                      // a third of it apart; 0: never
+  Duration keepalive = std::chrono::seconds(10);      // silence after which a peer is probed three times, at
+                                                      // intervals of a third of it; 0: never
   Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for this time and yields
                                                       // to others, if most waits end within it; 0: never
