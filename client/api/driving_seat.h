@@ -1,6 +1,6 @@
 #pragma once
 // Says which thread may drive a communicator: its progress thread, or one caller that waits for an operation and would
-// else only sleep. A change of the driver costs more time than a small operation, so a caller keeps the seat from call
+// else only sleep. A change of the driver costs more time than a small operation. So a caller keeps the seat from call
 // to call: the progress thread stays away as long as callers come back (see ProgressThread).
 #include <atomic>
 #include <chrono>

@@ -39,7 +39,7 @@ std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
 }
 
 /// Returns the cut of an operation. If some ranks began it on trees that were lost later, the other ranks still cut it
-/// in the same way when they begin it, because the ranks' part is under way.
+/// in the same way when they begin it: the ranks' part has started.
 std::optional<Cut> OperationRoutes::cut_of(const Operation& o) const {
   if (shared_.settings.path == PathMode::in_network || !in_network_capable(o.signature.collective)) return std::nullopt;
   const auto division = division_of(o);

@@ -26,7 +26,7 @@ struct Welcome {
 /// Reads a welcome, and adds its members to `membership`. Errc::corrupt: rank 0's message is malformed.
 [[nodiscard]] Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks);
 
-/// Returns the policy, which rank 0 chooses by the places of the ranks: ranks with one address share the cores of one
+/// Returns the policy. Rank 0 chooses it by the places of the ranks: ranks with one address share the cores of one
 /// host, and the topology says which hosts have links between them.
 [[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
                                         const tuning::TreeShape& trees = {});

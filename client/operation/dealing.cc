@@ -9,7 +9,7 @@
 namespace tributary::client {
 
 // Lanes get places as periodic tasks get a processor's time: the earliest deadline comes first. In a cycle of n places,
-// a lane of weight w gets its k-th place (k from 0) between places k n / w and (k + 1) n / w, so it is never a whole
+// a lane of weight w gets its k-th place (k from 0) between places k n / w and (k + 1) n / w. So it is never a whole
 // segment ahead of its share or behind it. (C. L. Liu, J. W. Layland, "Scheduling Algorithms for Multiprogramming in a
 // Hard-Real-Time Environment", JACM 20 (1973): if the shares add up to one, this order keeps all deadlines.)
 Dealing::Dealing(std::span<const std::uint32_t> weights) {

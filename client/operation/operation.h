@@ -16,7 +16,7 @@
 
 namespace tributary::client {
 
-/// The place where an operation is cut into two parts, which run at the same time: the trees carry the segments before
+/// The place where an operation is cut into two parts, which run at the same time. The trees carry the segments before
 /// the cut, and the ranks reduce the rest between them.
 struct Cut {
   std::uint64_t segments = 0;                                 // segments that the trees carry

@@ -52,7 +52,7 @@ Landing order(std::uint32_t core, std::uint32_t partner) noexcept {
 }
 
 /// Returns the place of the partial result before `step`, which is at least 1: before step 0 the partial result is the
-/// input itself. Recursive doubling sends its whole partial result while it receives the partner's, so the sum must go
+/// input itself. Recursive doubling sends its whole partial result while it receives the partner's. So the sum must go
 /// to another place: recv and scratch take turns, and the last step ends in recv.
 Buffer turn(const Core& core, std::uint64_t step) noexcept {
   return (core.steps - step) % 2 == 0 ? Buffer::recv : Buffer::scratch;

@@ -56,8 +56,8 @@ void ring_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noe
 }
 
 // Parts are numbered by place. The scatter before this phase gave each inner node of the tree the parts of a contiguous
-// range of places, and a rank does not receive the parts of its own range again. The root has all parts, so it copies
-// its input to its output, one part per step, while the other ranks transfer parts.
+// range of places. A rank does not receive the parts of its own range again. The root has all parts, so it copies its
+// input to its output, one part per step, while the other ranks transfer parts.
 void ring_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const Partition parts = partition_of(p);
   const auto holds = [&](std::uint64_t place, std::uint64_t part) {

@@ -27,12 +27,12 @@
 //     average can travel scaled (kernels/include/tributary/kernels/reduce_step.h).
 //
 // Rounding. Let u be the unit roundoff of the type that stores a partial result (2^-24 for float32, 2^-11 for float16,
-// 2^-8 for bfloat16), and d the number of reductions of an element. A sum has |error| <= (d u + O(u^2)) sum |x_i|
-// (N. J. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799); a float32 average
-// has one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in float32, direct; d
-// is ceil(log2 N) for binomial, recursive doubling and halving-doubling. 8- and 16-bit floats are rounded once per
-// reduction, so the few reductions of a tree are better than the many of a ring; direct reduces up to 64 ranks in one
-// pass and rounds once.
+// 2^-8 for bfloat16), and d the number of reductions of an element. A sum has |error| <= (d u + O(u^2)) sum |x_i| (N.
+// J. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799). A float32 average has
+// one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in float32, direct; d is
+// ceil(log2 N) for binomial, recursive doubling and halving-doubling. 8- and 16-bit floats are rounded once per
+// reduction, so a tree with its few reductions is better than a ring. `direct` reduces up to 64 ranks in one pass and
+// rounds once.
 //
 // Sources: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA
 // 19 (2005), 49-66; P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC

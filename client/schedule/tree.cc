@@ -41,8 +41,9 @@ void for_each_range(const Parameters& p, std::uint32_t place, Use use) noexcept 
   }
 }
 
-/// Returns, for gather and scatter, where `holder` has the parts of places [begin, end): the root in its array, in rank
-/// order; a leaf, which has only its own part, in its own array; the other ranks in scratch, in the order of places.
+/// Returns, for gather and scatter, where `holder` has the parts of places [begin, end). The root has them in its
+/// array, in rank order. A leaf has only its own part, in its own array. Other ranks have them in scratch, in place
+/// order.
 Slice parts_at(const Parameters& p, std::uint32_t holder, std::uint32_t begin, std::uint32_t end, Buffer own) noexcept {
   const std::uint64_t count = (end - begin) * p.count;
   if (holder == 0) return {own == Buffer::send ? Buffer::recv : Buffer::send, rank_at(p, begin) * p.count, count};

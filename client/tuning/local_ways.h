@@ -11,8 +11,8 @@ namespace tributary::tuning {
 inline constexpr std::size_t kNoteBytes = 8192;
 /// The least and the most bytes for attached copies. For fewer bytes, their system calls cost more than the second copy
 /// of the chunked way. For more bytes, they are slower because they read the cache lines of results, which the chunked
-/// way writes without reading. Measured with two ranks on two cores of a Sapphire Rapids processor: a third faster from
-/// 512 KiB to 16 MiB, equal at 256 KiB and from 32 MiB on; with more ranks than cores slower for every size.
+/// way writes without reading. With two ranks on two cores of a Sapphire Rapids processor, they were a third faster
+/// from 512 KiB to 16 MiB, and equal at 256 KiB and from 32 MiB on. With more ranks than cores they are always slower.
 inline constexpr std::size_t kAttachBytesMin = std::size_t{512} << 10;
 inline constexpr std::size_t kAttachBytesMax = std::size_t{24} << 20;
 

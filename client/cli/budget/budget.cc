@@ -39,7 +39,7 @@ std::uint64_t aggregators_for(const BudgetInput& input, double coverage) {
 }
 
 /// Returns 1, 2, 4 and so on, up to the number of ranks or to the number of aggregators that carries as much as all
-/// ranks send; and the user's own number.
+/// ranks send. It also returns the user's own number.
 std::vector<std::uint64_t> aggregator_counts(const BudgetInput& input, std::uint64_t enough) {
   const std::uint64_t last = std::min<std::uint64_t>(input.ranks, enough);
   std::vector<std::uint64_t> counts{last};

@@ -27,8 +27,8 @@ struct LocalClusterSettings {
   std::string aggregator_settings;  // further lines for the configuration files of all aggregators
   std::chrono::milliseconds start_limit{30'000};
   std::function<bool()> interrupted;  // called while start() waits: true ends the wait; may be empty
-  // The network: it has kManagerHost, on which this thread already is, and the layout's hosts of aggregators, on which
-  // the aggregators then run. nullptr: all processes run on this machine's loopback.
+  // The network: this thread is already on its host kManagerHost. The aggregators run on its other hosts, which the
+  // layout names. nullptr: all processes run on this machine's loopback.
   const HostNetwork* network = nullptr;
 };
 

@@ -243,8 +243,8 @@ Result<std::vector<std::string>> hosts_of(const PlanOptions& plan) {
   return hosts;
 }
 
-/// Returns whether a job on these hosts asks the manager for trees with one rank for each host, because the other ranks
-/// of the host reduce with this rank in shared memory.
+/// Returns whether a job on these hosts asks the manager for trees with one rank for each host: the other ranks of the
+/// host then reduce with this rank in shared memory.
 bool asks_for_leaders(const std::vector<std::string>& hosts, const PlanOptions& plan) {
   return plan.ranks_per_host > 1 && may_share_memory() && std::set(hosts.begin(), hosts.end()).size() > 1;
 }

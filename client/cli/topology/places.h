@@ -1,5 +1,5 @@
 #pragma once
-// The places of a fabric: switches that reach each other without going above a level are one place, and all links of a
+// The places of a fabric: switches that reach each other without going above a level are one place. All links of a
 // place that lead further up are together its uplink. The planner sees a fabric in the same way.
 #include <cstdint>
 #include <vector>

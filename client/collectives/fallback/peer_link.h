@@ -22,9 +22,9 @@
 namespace tributary::client {
 
 /// Channels of one pair of ranks that must not wait for each other. Collectives run in the order of calls, messages in
-/// the order of each pair's calls, repairs whenever a tree is lost, messages with tags in the order in which their
-/// receivers ask for them. Shares are the ranks' parts of split operations: they do not wait for the rest of an earlier
-/// operation whose tree was lost.
+/// the order of each pair's calls, and repairs whenever a tree is lost. Messages with tags run in the order in which
+/// their receivers ask for them. Shares are the ranks' parts of split operations: they do not wait for the rest of an
+/// earlier operation whose tree was lost.
 enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2, tagged = 3, share = 4 };
 inline constexpr std::size_t kPeerClasses = 5;
 [[nodiscard]] std::string_view to_string(PeerClass peer_class) noexcept;

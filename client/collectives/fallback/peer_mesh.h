@@ -4,8 +4,8 @@
 // sides have proved themselves, the mesh tries again until it closes. This hides no lost rank: rank 0 notices that the
 // rank is lost, and the time-outs of operations that wait for the connection go on.
 //
-// Over a transport with a second way, all channels between two ranks go the first way until one of them breaks or
-// cannot be made; from then on all go the second way. The higher rank makes the new channels, too. If the lower rank
+// Over a transport with a second way, all channels between two ranks use the first way until one of them breaks or
+// cannot be made. From then on all use the second way. The higher rank makes the new channels, too. If the lower rank
 // notices the break, it tells the higher rank through rank 0.
 #include <array>
 #include <functional>

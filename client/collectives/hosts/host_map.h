@@ -44,8 +44,8 @@ class HostMap {
 /// show that ranks can share memory; an empty token equals no token. Both lists are by rank.
 [[nodiscard]] HostMap find_hosts(std::span<const std::string> tokens, std::span<const std::string> places);
 /// Returns the map as text: `each 8` if every host has 8 ranks with neighbouring numbers; `turns 4096` if ranks go in
-/// turn to 4096 hosts; else `runs 0x8 1x4`: 8 neighbouring ranks on host 0, then 4 on host 1. So the text is short if
-/// a rule placed the ranks.
+/// turn to 4096 hosts. Any other map is a text such as `runs 0x8 1x4`: 8 neighbouring ranks on host 0, then 4 on host
+/// 1. So the text is short if a rule placed the ranks.
 [[nodiscard]] std::string encode(const HostMap& map);
 /// Reads a map from its text. Errc::corrupt: the text is no map of this many ranks.
 [[nodiscard]] Result<HostMap> decode_hosts(const std::string& text, std::uint32_t ranks);

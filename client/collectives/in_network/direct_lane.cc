@@ -14,7 +14,7 @@ Result<std::unique_ptr<DirectLane>> DirectLane::make(transport::Transport& trans
   return std::unique_ptr<DirectLane>(new DirectLane(std::move(state), window, segment_bytes));
 }
 
-// Misses no wake-up: the end of a copy first frees the place, and then looks whether a thread waits for the place; a
+// Misses no wake-up: the end of a copy first frees the place, and then looks whether a thread waits for the place. A
 // thread first announces that it waits, and then looks at the place again.
 bool DirectLane::place_free(std::uint64_t sequence) const noexcept {
   const std::atomic<bool>& busy = state_->busy[sequence % window_];

@@ -21,10 +21,10 @@ struct NetDevice {
   SocketCounts socket_counts;  // number of sockets per TCP connection that listens here
 };
 
-/// Returns the devices. The first call finds them: the interfaces that TRIBUTARY_IFNAME names, in its order; else those
-/// that NCCL_SOCKET_IFNAME admits; else all interfaces that are up and have a link and an address that other hosts can
-/// reach, without the loopback and the bridges of containers and virtual machines. If no such interface exists, the
-/// loopback is the only device. Over verbs, only interfaces with an active RDMA port count; their speed, GUID and port
+/// Returns the devices. The first call finds them: the interfaces that TRIBUTARY_IFNAME names, in its order; else the
+/// interfaces that NCCL_SOCKET_IFNAME admits; else all interfaces that are up and have a link and an address that other
+/// hosts can reach. The last list leaves out bridges of containers and virtual machines; it has the loopback only if it
+/// has no other interface. Over verbs, only interfaces with an active RDMA port count; their speed, GUID and port
 /// number are reported. The list lives until the process ends, because NCCL keeps pointers to the names.
 [[nodiscard]] const std::vector<NetDevice>& devices();
 

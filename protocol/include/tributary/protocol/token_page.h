@@ -1,6 +1,6 @@
 #pragma once
-// A page of places and tokens for some of a group's ranks. The manager does not send all tokens of a large group in one
-// answer: rank 0 asks for one page after the other and sends each rank its part, so no process ever has all tokens.
+// A page of places and tokens for some of a group's ranks. A large group needs many pages: rank 0 asks for one page
+// after the other and sends each rank its part, so no process ever has all tokens.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <vector>

@@ -3,10 +3,10 @@
 // listener of the project uses it. It limits the number of such connections, their time and so their memory. Each
 // source address has a share of the places.
 //
-// A newcomer always gets a place. If the room is full, the listener closes another connection: the oldest, because an
-// honest process proves itself within one or two round trips, so the oldest is the least likely to be honest. But a
-// flood from one address must not make other connections old. So while a source has more than its share, an eighth of
-// the places, the listener closes the oldest connection of the source with the most connections. Shares count only in a
+// A newcomer always gets a place. If the room is full, the listener closes the oldest connection: an honest process
+// proves itself within one or two round trips, so the oldest connection is the least likely to be honest. But a flood
+// from one address must not make other connections old. So while a source has more than its share, an eighth of the
+// places, the listener closes the oldest connection of the source with the most connections. Shares count only in a
 // full room, so a whole job behind one address may fill the room.
 //
 // So a newcomer from an address within its share can stay until `places` others have come; a newcomer from a flooding
