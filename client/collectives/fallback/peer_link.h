@@ -63,7 +63,7 @@ class PeerLinkUser {
   /// The frame that arrived does not match the posted receive: the two ranks called different operations.
   virtual void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                              const FrameHeader& arrived) = 0;
-  /// All frames to and from that rank go the second way from now on; no frame is lost.
+  /// All frames to and from that rank use the second way from now on; no frame is lost.
   virtual void peer_goes_second_way(std::uint32_t /*peer*/, const std::string& /*reason*/) {}
 };
 

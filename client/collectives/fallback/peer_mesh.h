@@ -2,7 +2,7 @@
 // The channels between this rank and the other ranks, made when first needed. The higher of two ranks connects: if one
 // side needs the channel for an operation, the other side does, too. If a connection is refused, or ends before both
 // sides have proved themselves, the mesh tries again until it closes. This hides no lost rank: rank 0 notices that the
-// rank is lost, and the time-outs of operations that wait for the connection go on.
+// rank is lost, and the time-outs of operations that wait for the connection continue.
 //
 // Over a transport with a second way, all channels between two ranks use the first way until one of them breaks or
 // cannot be made. From then on all use the second way. The higher rank makes the new channels, too. If the lower rank
@@ -32,7 +32,7 @@ struct PeerWays {
 
 /// The content of a peer_hello frame, without its sender.
 struct PeerHello {
-  bool second = false;      // the connection has come the second way
+  bool second = false;      // the connection uses the second way
   std::uint64_t taken = 0;  // if second: how many frames its sender took on the first way
 };
 /// Reads the `detail` text of a proof.

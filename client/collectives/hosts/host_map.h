@@ -23,7 +23,7 @@ class HostMap {
   [[nodiscard]] std::uint32_t leader(std::uint32_t host) const noexcept { return members_[host].front(); }
   [[nodiscard]] bool leads(std::uint32_t rank) const noexcept { return leader(host_of(rank)) == rank; }
   [[nodiscard]] bool alone(std::uint32_t rank) const noexcept { return members(host_of(rank)).size() == 1; }
-  /// Returns a rank's number among the ranks of its host; the leader's is 0.
+  /// Returns a rank's number among the ranks of its host; the leader's number is 0.
   [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const noexcept { return place_of_[rank]; }
   [[nodiscard]] const std::vector<std::uint32_t>& by_rank() const noexcept { return host_of_; }
 

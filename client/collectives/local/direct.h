@@ -2,8 +2,8 @@
 // Collectives of long vectors without chunks: a rank reads its part of all ranks' inputs in place, and writes the
 // results to their places on every rank. So every input is read once, and every result is written once.
 //
-// note      each rank writes where its buffers are: in a region that all have mapped, or at an address for attach
-//   agree     once all notes are there: if every rank's buffers can be reached, the call is direct; else it uses chunks
+// note      each rank writes where its buffers are: in a region that all ranks mapped, or at an address for attach
+//   agree     once all notes are there: the call is direct if all ranks' buffers can be reached; else it uses chunks
 //   claim     a rank takes a piece: first of its own slice, which stays in its core's cache, then of other slices
 //   move      it combines the inputs in the order of the ranks, and copies the results to their places
 //   count     the moved pieces: the call is over when all pieces have moved

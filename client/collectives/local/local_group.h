@@ -89,12 +89,12 @@ class LocalGroup {
   [[nodiscard]] std::uint32_t ranks() const noexcept { return settings_.ranks; }
   [[nodiscard]] bool crowded() const noexcept { return settings_.crowded; }
   [[nodiscard]] Bell& bell() noexcept { return bell_; }
-  /// Returns a count that grows with every progress; a driver sees from it whether to go on at once.
+  /// Returns a count that grows with every progress. If it has grown, a driver should continue at once.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
  private:
   using Counter = std::atomic<std::uint64_t> ProgressLine::*;
-  /// The number of ranks that this rank has seen at a mark, so that it does not look at them again.
+  /// Counts the ranks that have reached a mark, so that this rank does not look at them again.
   struct Reach {
     std::uint64_t mark = 0;
     std::uint32_t ranks = 0;

@@ -227,7 +227,7 @@ TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
 /* Ends every outstanding operation on all ranks with TRIBUTARY_ERROR_ABORTED, and frees this rank's
  * communicator. */
 TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
-/* Aborts with a reason. The other ranks' error is "rank R aborted: ", then `reason`, a sentence of at most 400 bytes. */
+/* Aborts with a reason. The other ranks' error is "rank R aborted: ", then `reason`: a sentence, at most 400 bytes. */
 TRIBUTARY_API tributary_status tributary_comm_abort_because(tributary_comm* comm, const char* reason);
 
 /* Allocates memory for buffers. Once it is registered, the ranks of this host reach it without copies. It is shared
