@@ -9,7 +9,7 @@ using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// The longest wait with an end: longer waits have no end, so that the sum with the present time does not wrap.
+// The longest wait that can end. A longer wait counts as endless, because its sum with the present time would wrap.
 constexpr std::int64_t kWaitMax = std::int64_t{1} << 61;
 
 // The most bytes of an operation that the caller itself begins. The progress thread begins a larger operation while the

@@ -21,35 +21,35 @@ namespace tributary::client {
 
 struct ClientSettings {
   std::string manager;                                     // the manager's URL; empty: no service, only the fallback
-  PathMode path = PathMode::automatic;                     //
-  bool require_in_network = false;                         // have no communicator if there are no trees
-  TuningMode tuning = TuningMode::automatic;               //
+  PathMode path = PathMode::automatic;                     // the path that operations may take
+  bool require_in_network = false;                         // end the communicator with an error if it has no trees
+  TuningMode tuning = TuningMode::automatic;               // the way to choose between trees and fallback
   std::string tuning_file;                                 // for TuningMode::table; only rank 0 reads it
   bool local = true;                                       // the ranks of one host reduce in shared memory
   bool shared_memory = true;                               // over tcp: shares memory with processes of this host
   bool attach = true;                                      // cross-memory attach between ranks of a host
   gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network reaches GPU memory
   std::vector<std::string> transports;                     // names in order of preference; empty: the library chooses
-  PacketSecurity packet_security = PacketSecurity::off;    // over udp
-  UdpRank udp;                                             // over udp
-  DpdkRank dpdk;                                           // the device of transport dpdk
+  PacketSecurity packet_security = PacketSecurity::off;    // over udp: the least protection of packets
+  UdpRank udp;                                             // over udp: parameters of the packets
+  DpdkRank dpdk;                                           // over dpdk: the device
   std::uint32_t lanes = 0;                                 // wanted lanes, 1 to kLanesMax; 0: as many as save time
-  std::chrono::milliseconds timeout{300'000};              // 1 ms to ten years
-  std::chrono::milliseconds hang_after{500};               // 50 ms to a minute; 0: ranks do not ask aggregators
+  std::chrono::milliseconds timeout{300'000};              // time-out of operations, 1 ms to ten years
+  std::chrono::milliseconds hang_after{500};               // limit of an aggregator's silence, up to 1 minute; 0: none
   std::uint64_t link_rate = 0;                             // rate in bits per second; 0: the interface's rate
   std::uint32_t io_threads = 0;                            // threads over tcp, 1 to kIoThreadsMax; 0: by rate and cores
-  std::chrono::milliseconds begin_within{500};             // up to a minute
-  std::string interface_name;                              // empty: the library chooses
+  std::chrono::milliseconds begin_within{500};             // time to wait for trees at the start, up to a minute
+  std::string interface_name;                              // name of the interface; empty: the library chooses
   std::vector<std::string> rdma_devices;                   // over verbs: devices by lane; empty: the library chooses
   std::uint32_t rdma_queue_pairs = 1;                      // over verbs: queue pairs of each connection, 1 to 8
   transport::RdmaPath rdma_path;                           // over verbs: parameters of the path
   bool rdma_on_demand = false;                             // over verbs: memory is registered on demand
   std::chrono::microseconds rdma_busy_poll{};              // over verbs: time for which a thread spins, up to 1 s
-  std::string host_id;                                     // at most kNameBytesMax; by default the host's name
+  std::string host_id;                                     // this host's place; empty: the host's name
   LogLevel log = LogLevel::info;
   service::LogFormat log_format = service::LogFormat::text;
-  std::string token_file;                // empty: requests carry no token
-  std::string job = "default";           // at most kNameBytesMax
+  std::string token_file;                // file with the job's token; empty: requests carry no token
+  std::string job = "default";           // name of the job, at most kNameBytesMax
   std::function<bool()> still_wanted{};  // only from tributary_config: asked while the ranks meet; empty: not asked
 };
 

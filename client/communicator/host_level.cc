@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 // The longest wait for the transport while the other ranks of the host work: their next piece will come soon.
 constexpr Duration kEager = 200us;
-// The longest wait at other times. While this rank waits for the transport, it notices another rank's work this late.
+// The longest wait at other times. A rank in this wait notices another rank's work only when the wait has ended.
 constexpr Duration kPatient = 1ms;
 // The limit of a meeting: long enough, because all ranks of a host have started, and each only maps some memory.
 constexpr Duration kMeetingLimit = 10s;
