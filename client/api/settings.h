@@ -35,7 +35,7 @@ struct ClientSettings {
   DpdkRank dpdk;                                           // over dpdk: the device
   std::uint32_t lanes = 0;                                 // wanted lanes, 1 to kLanesMax; 0: as many as save time
   std::chrono::milliseconds timeout{300'000};              // time-out of operations, 1 ms to ten years
-  std::chrono::milliseconds hang_after{500};               // limit of an aggregator's silence, up to 1 minute; 0: none
+  std::chrono::milliseconds hang_after{500};               // limit of an aggregator's silence, 50 ms to 1 min; 0: none
   std::uint64_t link_rate = 0;                             // rate in bits per second; 0: the interface's rate
   std::uint32_t io_threads = 0;                            // threads over tcp, 1 to kIoThreadsMax; 0: by rate and cores
   std::chrono::milliseconds begin_within{500};             // time to wait for trees at the start, up to a minute
@@ -45,7 +45,7 @@ struct ClientSettings {
   transport::RdmaPath rdma_path;                           // over verbs: parameters of the path
   bool rdma_on_demand = false;                             // over verbs: memory is registered on demand
   std::chrono::microseconds rdma_busy_poll{};              // over verbs: time for which a thread spins, up to 1 s
-  std::string host_id;                                     // this host's place; empty: the host's name
+  std::string host_id;                                     // this host's place; default: the host's name
   LogLevel log = LogLevel::info;
   service::LogFormat log_format = service::LogFormat::text;
   std::string token_file;                // file with the job's token; empty: requests carry no token

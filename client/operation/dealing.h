@@ -28,7 +28,7 @@ class LaneTurns {
   friend class Dealing;
   [[nodiscard]] std::uint64_t wait_at(std::uint64_t place) const noexcept { return waits_[place % waits_.size()]; }
 
-  std::vector<std::uint16_t> waits_{0};  // by place: number of segments until the lane's next one
+  std::vector<std::uint16_t> waits_{0};  // by place: number of segments until the lane's next segment
 };
 
 class Dealing {

@@ -1,5 +1,5 @@
 #pragma once
-// Buffers that the network device can reach and the processor cannot, such as a GPU's: their operation goes through a
+// Buffers that only the network device can reach, not the processor, such as a GPU's: their operation goes through a
 // tree without copies. Only the tree's lanes use such buffers: an operation that leaves the tree first becomes a staged
 // operation, whose buffers are in host memory.
 #include <cstddef>

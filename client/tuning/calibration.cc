@@ -107,7 +107,7 @@ void add_measured(Table& table, const std::vector<MeasuredTime>& measured, const
     return r.collective == collective && r.ranks_min == ranks && r.ranks_max == ranks;
   });
   table.measured.insert(table.measured.end(), measured.begin(), measured.end());
-  // Put the new rules first, so that a rule of the file for more sizes does not hide them.
+  // Put the new rules first: an old rule for a larger range of sizes must not hide them.
   const std::vector<Rule> rules = rules_of(measured);
   table.rules.insert(table.rules.begin(), rules.begin(), rules.end());
   table.figures = calibrated(start, measured);

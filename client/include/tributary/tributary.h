@@ -192,7 +192,7 @@ TRIBUTARY_API tributary_status tributary_version(int* major, int* minor, int* pa
  * any way. An id serves one communicator. A process keeps at most 64 ids that no communicator has taken yet; if there
  * are more, it drops the oldest id. The address belongs to the interface TRIBUTARY_IFNAME; else to the loopback, if
  * MASTER_ADDR names it; else to the first interface that is up (IPv4 before IPv6, interfaces of containers and virtual
- * machines last). If there is no such interface, it is 127.0.0.1. */
+ * machines last). If there is no such interface, the address is 127.0.0.1. */
 TRIBUTARY_API tributary_status tributary_get_unique_id(tributary_unique_id* id);
 /* Makes a unique id with settings of its own: the interface_name of `config` decides the address. */
 TRIBUTARY_API tributary_status tributary_get_unique_id_config(tributary_unique_id* id, const tributary_config* config);
