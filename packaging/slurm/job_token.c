@@ -28,8 +28,8 @@ static ssize_t read_token(const char* path, char* token, char* sentence) {
   return -1;
 }
 
-/* Others may pass through the directory, but not list it. If another user owned it, that user could
-   change it meanwhile. */
+/* Other users may pass through the directory, but not list it. If another user owned it, that user
+   could change it meanwhile. */
 static int make_directory(const char* path, char* sentence) {
   struct stat status;
   if (mkdir(path, 0711) == 0) return chmod(path, 0711); /* whatever the umask */

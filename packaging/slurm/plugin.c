@@ -39,8 +39,8 @@ static struct spank_option option = {
     .cb = take_option,
 };
 
-/* Reads the settings. Returns -1 where plugstack.conf is wrong; mistakes in the settings themselves are said, and jobs
-   then get nothing. */
+/* Reads the settings. Returns -1 where plugstack.conf is wrong; mistakes in the settings themselves are reported, and
+   jobs then get nothing. */
 static int load_settings(int argument_count, char** arguments) {
   char sentence[kSentenceBytesMax];
   const char* path = kSettingsPath;
@@ -78,8 +78,8 @@ static void set_unless_given(spank_t spank, const char* variable, const char* va
 static void set_token_file(spank_t spank, uint32_t job) {
   char path[2 * kSettingBytesMax];
   tributary_job_token_path(settings.job_directory, job, path, sizeof path);
-  /* Without it, the manager refuses the group, and the ranks say so and go on between themselves. A name of a file that
-     is not there would be an error of the job. */
+  /* Without it, the manager refuses the group, and the ranks report this and go on between themselves. If
+     the file does not exist, its name would be an error of the job. */
   if (access(path, R_OK) == 0) set_unless_given(spank, "TRIBUTARY_TOKEN_FILE", path, settings.job_directory);
 }
 

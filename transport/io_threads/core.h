@@ -25,7 +25,7 @@ class Core final : public std::enable_shared_from_this<Core> {
                                                std::string peer);
   /// Runs the callbacks that are due, and passes their commands to the I/O threads. Returns the number of callbacks.
   std::size_t turn();
-  /// False: an event has come, so the user's thread must stay awake. wake_up() must follow in either case.
+  /// Returns false if an event has come, and the user's thread must stay awake. wake_up() must follow in either case.
   [[nodiscard]] bool fall_asleep() noexcept;
   void wake_up() noexcept { alarm_.wake_up(); }
   void shut_down();

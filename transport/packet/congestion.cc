@@ -9,7 +9,7 @@ namespace tributary::transport::packet {
 namespace {
 
 // Swift's parameters, section 3 of the paper.
-constexpr double kIncrease = 1;    // packets that the window grows per round trip
+constexpr double kIncrease = 1;    // packets by which the window grows per round trip
 constexpr double kDecrease = 0.8;  // beta: factor of the delay's excess over the target
 constexpr double kDecreaseMax = 0.5;
 constexpr double kScalingWindowMin = 0.1;

@@ -47,7 +47,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   void drive(std::shared_ptr<PacketCore> other);
   /// True if this core, or a core that it drives, listens at the port.
   [[nodiscard]] bool listens_at(std::uint16_t port) const noexcept;
-  /// Returns a core that does not listen, and has either no port or the right one. It is this core or a core that it
+  /// Returns a core that does not listen, and has either no port or this port. It is this core or a core that it
   /// drives; nullptr: there is none.
   [[nodiscard]] std::shared_ptr<PacketCore> that_can_listen(const Endpoint& at);
   /// Begins to listen. A core has one listener at a time.

@@ -244,7 +244,7 @@ void PacketCore::displace(std::uint64_t id) {
   connection->make_place();
 }
 
-/// Called only after the cookie was shown. So a host that makes this side compute a key does get packets at its
+/// Called only after the cookie was shown. So a host that makes this side compute a key really gets packets at its
 /// address.
 RefuseReason PacketCore::check_seal(const ReceivedPacket& packet, const PacketHeader& header,
                                     const Handshake& handshake, std::optional<LinkKeys::Link>& link) {

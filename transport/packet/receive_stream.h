@@ -20,7 +20,7 @@ using Chunk = std::array<std::byte, kChunkBytes>;
 class ChunkPool {
  public:
   explicit ChunkPool(std::size_t bytes_max) : chunks_max_(bytes_max / kChunkBytes) {}
-  /// Returns a chunk; nullptr: none is left.
+  /// Returns a chunk, or nullptr if none is left.
   [[nodiscard]] std::unique_ptr<Chunk> take();
   void give_back(std::unique_ptr<Chunk> chunk);
   [[nodiscard]] std::size_t in_use() const noexcept { return made_ - free_.size(); }

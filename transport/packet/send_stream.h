@@ -85,7 +85,7 @@ class SendStream {
 
   std::vector<Frame> frames_;
   mutable std::uint64_t last_part_ = 0;  // number of the frame in which the last part ended, and the next begins
-  std::uint64_t told_ = 0;               // numbers of frames
+  std::uint64_t told_ = 0;               // numbers of the next frames to report, to acknowledge and to send
   std::uint64_t done_ = 0;
   std::uint64_t tail_ = 0;
   std::uint64_t acknowledged_ = 0;  // bytes that the other side has acknowledged

@@ -85,7 +85,7 @@ class SentPackets {
   }
   /// The oldest number that this object remembers.
   [[nodiscard]] std::uint64_t base() const noexcept { return base_; }
-  /// Finds a packet; nullptr: it was forgotten, or never sent.
+  /// Finds a packet. Returns nullptr if it was forgotten, or never sent.
   [[nodiscard]] SentPacket* find(std::uint64_t number) noexcept {
     return number >= base_ && number < next() ? &packets_[static_cast<std::size_t>(number - base_)] : nullptr;
   }

@@ -26,19 +26,19 @@ struct PacketSettings {
   std::size_t window_bytes_total = 64U << 20;  // bytes of all connections' windows together: with many, each gets less
   std::size_t kept_bytes_max = 64U << 20;      // bytes of memory for data that came early or is not wanted yet
   std::size_t datagram_bytes_max = 16384;      // most bytes of a sent datagram, even if the path carries more
-  Duration acknowledge_within = std::chrono::microseconds(250);  // how soon a lone packet is acknowledged: an answer
-                                                                 // may carry it
+  Duration acknowledge_within = std::chrono::microseconds(250);  // time in which a lone packet is acknowledged: an
+                                                                 // answer may carry it
   Duration timeout_initial = std::chrono::milliseconds(50);      // time-out before a round trip was measured
   Duration timeout_min = std::chrono::milliseconds(4);
   Duration timeout_max = std::chrono::milliseconds(400);
   Duration keepalive = std::chrono::seconds(1);       // silence after which the peer is asked for an answer
   Duration peer_timeout = std::chrono::seconds(5);    // silence after which a peer that was asked counts as gone
-  Duration linger{};                                  // the transport's end waits for unacknowledged
-                                                      // frames
+  Duration linger{};                                  // time for which the transport's end waits for
+                                                      // unacknowledged frames
   Duration busy_poll{};                               // poll(wait) spins for this long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins if most waits end within this time
-  bool short_ways = true;                             // takes them for packets that are one frame; tests
-                                                      // compare
+  bool short_ways = true;                             // true: sends and takes packets of one whole frame by
+                                                      // shorter code; tests compare both
   CongestionSettings congestion;
   std::shared_ptr<LinkKeys> keys;  // secrets that seal the connections; nullptr: no connection is sealed
   std::uint64_t seed = 0;          // seed of connection ids, cookies and random numbers, for tests; 0: random

@@ -43,7 +43,7 @@ class LentMemory {
  public:
   [[nodiscard]] std::shared_ptr<LentRange> lend(const std::byte* address, SharedRange range);
   void withdraw(const std::shared_ptr<LentRange>& range) noexcept;
-  /// Finds the range that holds the payload; nullptr: none does.
+  /// Finds the range that holds the payload. Returns nullptr if no range holds it.
   [[nodiscard]] std::shared_ptr<LentRange> find(std::span<const std::byte> payload) const noexcept;
 
  private:

@@ -185,13 +185,13 @@ class ShmConnection final : public Connection {
   std::vector<Kept> kept_;          // the oldest is first, and is not given back: it holds back the writer
   std::uint64_t read_ = 0;          // position up to which this side has read; the shared memory has a copy only
   std::uint64_t read_told_ = 0;     // the part of the position that was published
-  std::uint64_t written_seen_ = 0;  // the other side's position, as last looked at, and checked
+  std::uint64_t written_seen_ = 0;  // the other side's position at the last look, checked
 
   // State of writing
   SendQueue queue_;
   std::uint64_t written_ = 0;       // position up to which this side has written; the shared memory has a copy only
   std::uint64_t written_told_ = 0;  // the part of the position that was published
-  std::uint64_t read_seen_ = 0;     // the other side's position, as last looked at, and checked
+  std::uint64_t read_seen_ = 0;     // the other side's position at the last look, checked
   bool waits_for_room_ = false;
   std::uint32_t naps_ = 0;      // the value of this side's `asleep`
   std::uint32_t rung_for_ = 0;  // the other side's `asleep` when it was last woken
@@ -201,7 +201,7 @@ class ShmConnection final : public Connection {
   std::uint64_t sends_written_ = 0;       // number of calls of send(), without calls of send_copy()
   std::uint64_t sends_told_ = 0;          // calls of send() whose on_sent() was called
   std::vector<std::uint64_t> named_;      // numbers of the send() calls whose payload the other side has not read yet
-  std::uint64_t payloads_read_seen_ = 0;  // the other side's count, as last looked at, and checked
+  std::uint64_t payloads_read_seen_ = 0;  // the other side's count at the last look, checked
   struct Taken {                          // a payload in the other side's memory, in the order of the frames
     const std::byte* payload;
     bool given_back;

@@ -55,7 +55,7 @@ void ShmConnection::write_line(const RegionLine& line) noexcept {
   written_ += kLineBytes;
 }
 
-/// False: the ring is full.
+/// Returns false if the ring is full.
 bool ShmConnection::write_region_words() noexcept {
   while (region_words_due()) {
     if (room() < kLineBytes) return false;
@@ -79,7 +79,7 @@ std::optional<RegionLine> ShmConnection::name_payload(const SendQueue::Next& nex
   return std::nullopt;
 }
 
-/// False: the ring is full.
+/// Returns false if the ring is full.
 bool ShmConnection::write_named(const RegionLine& line, const SendQueue::Next& next, std::size_t& budget) {
   if (room() < 2 * kLineBytes) return false;
   TRIBUTARY_ASSERT(next.offset == 0, "a payload is named of which {} bytes are written", next.offset);

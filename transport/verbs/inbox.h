@@ -44,7 +44,7 @@ class Inbox {
   /// The number of messages that were taken in order, which is also the number of the next message.
   [[nodiscard]] std::uint32_t came() const noexcept { return came_; }
   void take_next() noexcept { ++came_; }
-  /// Keeps a message that comes `early` (at least one) numbers too early. Returns false if a message of that number
+  /// Keeps a message that comes too early, by `early` numbers (at least one). Returns false if a message of that number
   /// waits already.
   [[nodiscard]] bool keep_early(std::uint32_t early, const Came& what) noexcept {
     TRIBUTARY_ASSERT(early > 0 && early < early_.size(), "a message is {} numbers early, of at most {}", early,

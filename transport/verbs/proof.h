@@ -13,7 +13,7 @@ using Proof = decltype(Greeting::proof);
 
 /// The proof of a request that comes from this address.
 [[nodiscard]] Proof proof_of_request(const LinkSecret& secret, const Greeting& request, const sockaddr& from) noexcept;
-/// The proof of the answer to a request with that proof.
+/// The proof of the answer to a request whose proof is `request`.
 [[nodiscard]] Proof proof_of_answer(const LinkSecret& secret, const Greeting& answer, const Proof& request) noexcept;
 /// Compares two proofs in constant time.
 [[nodiscard]] bool same_proof(const Proof& a, const Proof& b) noexcept;

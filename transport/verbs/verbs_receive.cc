@@ -96,7 +96,7 @@ bool VerbsConnection::awaits_revocation() const noexcept {
 }
 
 void VerbsConnection::completion_failed(const ibv_wc& completion) {
-  failed_ = true;  // no request behind the failed one has had any effect
+  failed_ = true;  // no request after the failed one has had any effect
   const std::string what =
       completion.status == IBV_WC_WR_FLUSH_ERR ? "its queue pair was closed" : ibv_wc_status_str(completion.status);
   broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});

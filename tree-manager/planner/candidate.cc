@@ -111,7 +111,8 @@ bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t chil
   std::uint32_t aggregators = choose(site, wanted, children_min);
   if (aggregators == 0) return false;
   const auto room = [&](std::uint32_t a) { return std::min(children_max(a), shape_.fan_in); };
-  // The aggregators with the least room come first, so that the others share the items that these cannot take.
+  // The aggregators with the least room come first, so that aggregators with more room share the items that do not fit
+  // there.
   std::stable_sort(chosen_.begin(), chosen_.end(), [&](std::uint32_t a, std::uint32_t b) { return room(a) < room(b); });
   Items& result = result_;
   result.clear();

@@ -98,9 +98,9 @@ class CandidateBuilder {
 };
 
 /// Estimates the time of an operation over one lane's tree, for the load that is allotted already. The load of other
-/// groups counts in the same way everywhere: on aggregators, on hosts' links and on uplinks; for the trees, the
-/// members' links and the ring. A rate of 0 is unknown: an estimate then uses the assumed rate, and rates() returns no
-/// rate of the path.
+/// groups counts in the same way on aggregators, on hosts' links and on uplinks, and in the estimates of trees, of
+/// members' links and of the ring. A rate of 0 is unknown: an estimate then uses the assumed rate, and rates() returns
+/// no rate of the path.
 class CostModel {
  public:
   /// `lanes` lanes take the views in turn.

@@ -186,8 +186,8 @@ struct ClusterStats {
 /// reached), exhausted (no room in the store), io (the store fails).
 class Cluster {
  public:
-  /// Takes over the state in the store. Every holder of a lease gets a whole new lease, because no holder could renew
-  /// while no manager ran.
+  /// Takes over the state in the store. Every holder of a lease gets a new lease of full length, because no holder
+  /// could renew while no manager ran.
   [[nodiscard]] static Result<std::unique_ptr<Cluster>> open(ClusterSettings settings, Store& store,
                                                              const SigningKey& key, const Clock& clock,
                                                              std::optional<Topology> topology_file);

@@ -50,7 +50,8 @@ Clock::TimePoint Leadership::follow_turn() {
   return stand(clock_.now());
 }
 
-/// Stands with the lease of the last attempt, if its outcome is not known: the leader's key may be this manager's own.
+/// Stands for leader with the lease of the last attempt, if the attempt's outcome is not known: the leader's key may be
+/// this manager's own.
 Clock::TimePoint Leadership::stand(Clock::TimePoint asked_at) {
   if (!spare_ || clock_.now() >= spare_until_) {
     const auto lease = election_.make_lease(settings_.lease);

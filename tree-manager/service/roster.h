@@ -1,7 +1,7 @@
 #pragma once
-// The aggregators in the form that the planner reads. The list of thousands, with their places, is made only when an
-// aggregator comes, goes or changes its state, which is rare. The memory, which every group changes, is updated for
-// single aggregators.
+// The aggregators in the form that the planner reads. The list, of thousands of aggregators with their places, is made
+// only when an aggregator comes, goes or changes its state, which is rare. The memory, which every group changes, is
+// updated for single aggregators.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -158,7 +158,7 @@ Result<json> EtcdClient::call(const std::string& path, const json& body, millise
         if (auto ok = log_in(attempt); !ok) last = std::unexpected(ok.error());
       }
       if (settings_.user.empty() || !login_.empty()) last = ask(path, text, attempt);
-      // A user's token ends after some time, and together with the member that gave it.
+      // A user's token ends after some time, or when the member of etcd that gave it ends.
       if (!last && last.error().code == Errc::denied && !login_.empty() && !std::exchange(logged_in_anew, true)) {
         login_.clear();
         --i;

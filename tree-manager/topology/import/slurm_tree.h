@@ -11,8 +11,8 @@
 namespace tributary::manager {
 
 /// Expands a host list as Slurm writes it: "tux[0-3,12,18-20],login", a name may have several brackets
-/// ("rack[0-1]node[00-15]"). Adds to `names`. Errc::bad_config names the mistake; more than names_max names are one,
-/// too.
+/// ("rack[0-1]node[00-15]"). Adds to `names`. Errc::bad_config names the mistake; more than names_max names are a
+/// mistake, too.
 [[nodiscard]] Status expand_hostlist(std::string_view text, std::size_t names_max, std::vector<std::string>& names);
 
 /// A switch or a block: the content of its line or entry, with ranges expanded.

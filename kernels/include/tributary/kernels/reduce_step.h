@@ -42,9 +42,9 @@ struct Step {
 ///   values), and `out` is an input of a later step, or, with a divisor other than 1, the average. For all other calls
 ///   `ranks` is ignored, and the divisor is reduce()'s.
 ///
-/// An average of finite values is finite, in every number and order of steps: where rounding alone would make it larger
-/// than the largest value, it is the largest. float32 and float64 values below the smallest normal value lose up to k +
-/// 1 bits: each input has an error of at most half the smallest subnormal.
+/// An average of finite values is finite, for every number and order of steps: where rounding alone would make it
+/// larger than the largest value, it is the largest. float32 and float64 values below the smallest normal value lose up
+/// to k + 1 bits: each input has an error of at most half the smallest subnormal.
 void reduce_step(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
                  const Step& step = {}) noexcept;
 
