@@ -11,7 +11,7 @@ namespace tributary::client {
 
 [[nodiscard]] tributary_status to_status(Errc code) noexcept;
 
-/// A communicator's last error. The communicator and its requests share this object. Any thread.
+/// A communicator's last error. The communicator and its requests share this object. Any thread may use it.
 class CommErrors {
  public:
   CommErrors();

@@ -58,17 +58,18 @@ class ProgressThread {
     large,  // the caller does other work, and the start of the call takes some time
   };
   /// Runs `call` at once if no thread drives, else soon on the driver's thread, in the order of the calls. Returns
-  /// false if the communicator has ended; `call` is then dropped. Any thread.
+  /// false if the communicator has ended; `call` is then dropped. Any thread may call it.
   [[nodiscard]] bool submit(Call call, Next next = Next::leave);
   /// Waits until a submitted call has completed the request. Meanwhile drives the communicator, if no other thread
-  /// does. Returns false at the deadline. Any thread.
+  /// does. Returns false at the deadline. Any thread may call it.
   [[nodiscard]] bool wait(Request& request, std::optional<transport::TimePoint> deadline = std::nullopt);
-  /// Does the work that is due, if no thread drives. Any thread.
+  /// Does the work that is due, if no thread drives. Any thread may call it.
   void help();
-  /// Registers memory with the transport. Returns nullptr if the transport registers no memory, or is gone. Any thread.
+  /// Registers memory with the transport. Returns nullptr if the transport registers no memory, or is gone. Any thread
+  /// may call it.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory);
   /// Lends memory to the other sides of connections through shared memory. Returns nullptr if the transport has no such
-  /// connections, or is gone. Any thread.
+  /// connections, or is gone. Any thread may call it.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> lend(const std::byte* address, transport::SharedRange range);
   /// Sends the queued frames, destroys communicator and transport, and joins the thread. Any other thread may call it;
   /// later calls do nothing.

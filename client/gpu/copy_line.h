@@ -40,7 +40,7 @@ class CopyLine {
   /// Waits for all submitted copies.
   ~CopyLine();
 
-  /// Adds a copy to the line. Any thread.
+  /// Adds a copy to the line. Any thread may call it.
   void submit(Copy copy);
   /// Waits until all copies that were submitted before have ended. Do not call it on the line's thread.
   void drain();

@@ -57,7 +57,7 @@ class GpuMemory final : public DirectDevice,
   /// Called on the transport's thread.
   [[nodiscard]] Result<std::shared_ptr<Allocation>> keep(transport::Transport& transport,
                                                          std::span<const std::byte> memory);
-  /// Drops the registrations of memory that the caller will not use again. Any thread.
+  /// Drops the registrations of memory that the caller will not use again. Any thread may call it.
   void forget(std::span<const std::byte> memory);
   /// Logs a line, unless the same line was logged before.
   void tell(const std::string& line);

@@ -32,13 +32,15 @@ class Stager {
   /// Waits for all copies.
   ~Stager() { drain(); }
 
-  /// Returns a call, whose begin() the caller must call; nullptr: all buffers are in host memory. Any thread.
+  /// Returns a call, whose begin() the caller must call; nullptr: all buffers are in host memory. Any thread may call
+  /// it.
   [[nodiscard]] Result<std::shared_ptr<StagedCall>> stage(const CallBuffers& buffers);
-  /// Returns a direct call; nullptr if the call cannot go direct: the caller then calls stage(). Any thread.
+  /// Returns a direct call; nullptr if the call cannot go direct: the caller then calls stage(). Any thread may call
+  /// it.
   [[nodiscard]] Result<std::shared_ptr<DirectCall>> direct(const CallBuffers& buffers);
-  /// Ends the registrations of memory that the caller will not use again. Any thread.
+  /// Ends the registrations of memory that the caller will not use again. Any thread may call it.
   void forget(std::span<const std::byte> memory);
-  /// Prepares the streams and threads that calls with memory of this GPU need. Any thread.
+  /// Prepares the streams and threads that calls with memory of this GPU need. Any thread may call it.
   [[nodiscard]] Status prepare(int device);
   /// Waits until all copies that have begun have ended. Any thread except the threads of copy lines.
   void drain();

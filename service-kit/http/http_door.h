@@ -11,7 +11,7 @@
 
 namespace tributary::service {
 
-/// The interface by which the door calls a connection. Any thread.
+/// The interface by which the door calls a connection. Any thread may use it.
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
@@ -28,8 +28,8 @@ struct HttpDoorCounts {
   std::uint64_t busy = 0;       // answers that strangers did not get, because too many answers were under way
 };
 
-/// The door. Any thread. It never closes or destroys a connection while it holds its lock: it may have the connection's
-/// last reference, and a connection calls leave() at its end.
+/// The door. Any thread may use it. It never closes or destroys a connection while it holds its lock: it may have the
+/// connection's last reference, and a connection calls leave() at its end.
 class HttpDoor {
  public:
   using Id = WaitingRoom::Id;

@@ -25,7 +25,7 @@ class Attachment {
 
   /// True if this rank reaches all other ranks. False until it has tried all of them.
   [[nodiscard]] bool works() noexcept;
-  /// Says, for people, why attach does not work; empty if it works or has not been tried. Any thread.
+  /// Says, for people, why attach does not work; empty if it works or has not been tried. Any thread may call it.
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
   /// True if the kernel can copy this memory; false for a device's memory. Touches its first and its last byte.
   [[nodiscard]] static bool can_copy(const std::byte* memory, std::size_t bytes) noexcept;

@@ -63,7 +63,7 @@ class LocalGroup {
   [[nodiscard]] const Status& finish();
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
 
-  /// Returns the buffers that other ranks map, so that long calls need no copies. Any thread.
+  /// Returns the buffers that other ranks map, so that long calls need no copies. Any thread may call it.
   [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return direct_.regions(); }
   /// Maps the regions that other ranks have announced, and drops the regions that they have withdrawn, unless a call is
   /// under way. Call it now and then.
@@ -78,9 +78,10 @@ class LocalGroup {
   [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::string attach_refusal() const { return direct_.attachment().why_not(); }
 
-  /// Ends every present and future call of all ranks with an error: the group's first one stands. Any thread.
+  /// Ends every present and future call of all ranks with an error: the group's first one stands. Any thread may call
+  /// it.
   void fail(const Error& error) noexcept;
-  /// Returns whether any rank has called fail(). Any thread.
+  /// Returns whether any rank has called fail(). Any thread may call it.
   [[nodiscard]] bool failed() const noexcept {
     return places_.header().failure.load(std::memory_order_acquire) != FailureState::none;
   }

@@ -96,7 +96,7 @@ class Regions {
   bool unsent_ = false;           // guarded by mutex_: some range has `unsent` ranks
 };
 
-/// Keeps a range announced as long as this object lives. Any thread.
+/// Keeps a range announced as long as this object lives. Any thread may use it.
 class AnnouncedRange {
  public:
   [[nodiscard]] static Result<AnnouncedRange> announce(std::shared_ptr<Regions> regions, const void* address,
