@@ -40,7 +40,7 @@ class Meeting {
 };
 
 /// The most meetings that no communicator has taken yet. Each of them costs a listener and a few descriptors. If there
-/// are more, open_meeting() closes the oldest meeting, whose id is then invalid. Any thread may call it.
+/// are more, open_meeting() closes the oldest meeting, whose id is then invalid.
 inline constexpr std::size_t kMeetingsMax = 64;
 [[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
                                                  const TcpWish& tcp, PacketSecurity security, const DpdkRank& dpdk,

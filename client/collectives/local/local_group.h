@@ -78,7 +78,7 @@ class LocalGroup {
   [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::string attach_refusal() const { return direct_.attachment().why_not(); }
 
-  /// Ends every present and future call of all ranks with an error: the group's first one stands. Any thread may call
+  /// Ends every present and future call of all ranks with an error: the group's first error stands. Any thread may call
   /// it.
   void fail(const Error& error) noexcept;
   /// Returns whether any rank has called fail(). Any thread may call it.
