@@ -2,11 +2,13 @@
 // The stations that have the IP addresses on this link, found by ARP (RFC 826) and neighbour discovery (RFC 4861). The
 // table has a fixed size, so that no flood of addresses makes it grow.
 //
-//   (none) -- want() --> incomplete -- answer --> reachable -- 30 s --> stale -- used --> probing -- answer -->
-//   reachable
+//   (none) -- want() --> incomplete -- answer --> reachable -- 30 s --> stale -- used --> probing -- answer --+
+//                            |                        ^                   |                  |               |
+//                            |                        +-------------------|------------------|---------------+
 //                            |                                            |                  |
-//                       3 questions without an answer: (none)      unused for long: (none)   3 without an answer:
-//                       (none)
+//                 3 questions without an answer                   unused for long     3 questions without an answer
+//                            v                                            v                  v
+//                          (none)                                       (none)             (none)
 //   (none) -- a neighbour asks for this host --> stale
 //
 // Any thread may call find(), which takes no lock: each place has a number that is odd while a writer changes the
