@@ -1,5 +1,5 @@
 #pragma once
-// Modules: shared objects that a program loads while it runs, so that it starts without the libraries that they need.
+// Modules: shared objects that a program loads while it runs. So the program starts without the modules' libraries.
 #include <string>
 #include <string_view>
 #include <vector>

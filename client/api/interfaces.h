@@ -21,10 +21,10 @@ namespace tributary::client {
 [[nodiscard]] Result<std::string> address_to_advertise(const std::string& interface_name,
                                                        const Environment& environment);
 
-/// Returns the RDMA addresses of this host for a rank: it listens at the first, and its lanes use all of them in turn.
-/// They belong to the devices that the settings name, or to the named interface only, or to the devices nearest to the
-/// GPU in use or the NUMA node. For each LOCAL_RANK the list of nearest devices begins with another device, so that the
-/// ranks of a host share the devices.
+/// Returns the RDMA addresses of this host for a rank: it listens at the first address, and its lanes use all addresses
+/// in turn. If the settings name devices or an interface, only their addresses count. Otherwise the nearest devices
+/// count: nearest to the GPU in use, or to the NUMA node. For each LOCAL_RANK this list begins with another device, so
+/// that the ranks of a host share the devices.
 [[nodiscard]] Result<std::vector<std::string>> rdma_addresses(const ClientSettings& settings,
                                                               const Environment& environment);
 

@@ -10,7 +10,7 @@ namespace tributary::client {
 
 class LocalCare {
  public:
-  /// Sets the calls; call this once, before the first of them.
+  /// Sets the calls; call this once, before the first of these calls.
   void take(std::shared_ptr<local::GroupCalls> calls) { calls_ = std::move(calls); }
 
   // Only the driver calls the following function.

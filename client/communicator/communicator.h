@@ -47,9 +47,9 @@ class Communicator final : public transport::Acceptor,
   /// Rank 0 uses the listener of the unique id: the id's maker has opened it, and passes its connections to on_accept.
   ///
   /// A transport may have a second way (tributary/transport/second_way.h). Then the ranks talk to rank 0 over the
-  /// second way, which also has the unique id's endpoint, and to each other and to aggregators over the first way. If
-  /// the first way between two ranks fails, the second way takes over, and no operation fails. If the first way to an
-  /// aggregator fails, the tree is lost.
+  /// second way, which also has the unique id's endpoint. They talk to each other and to aggregators over the first
+  /// way. If the first way between two ranks fails, the second way takes over, and no operation fails. If the first way
+  /// to an aggregator fails, the tree is lost.
   Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings);
   ~Communicator() override;
 

@@ -1,5 +1,5 @@
 #pragma once
-// The ranks from which a message has come that no receive has taken yet, in the order in which the messages came.
+// The ranks whose message has come, and that no receive has served yet. They are in the order of their messages.
 #include <cstdint>
 #include <map>
 #include <optional>

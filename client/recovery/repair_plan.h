@@ -13,10 +13,9 @@
 // Results for one rank. If a rank lacks such a result, although other ranks know that the segment has ended, it says in
 // its holdings that it wants the result. All ranks then make the result again, by FanIn.
 //
-// Order. Each rank walks through the lanes, and in each lane through the sequences, in ascending order, and its
-// messages to one peer and from one peer are in that order. So both ends of each channel agree on the order. An item
-// waits only for earlier items on its channels, and for its own data from the rank above, so no circle of waits can
-// form.
+// Order. Each rank walks through the lanes, and in each lane through the sequences, in ascending order. Its messages to
+// one peer, and from one peer, are in this order, too. So both ends of each channel agree on the order. An item waits
+// only for earlier items on its channels, and for its own data from the rank above, so no circle of waits can form.
 #include <cstdint>
 #include <optional>
 #include <vector>

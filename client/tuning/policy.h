@@ -70,7 +70,7 @@ struct Amendment {
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores);
 [[nodiscard]] Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept;
 
-/// The facts of trees in use on which the choice depends.
+/// The facts about the trees in use that decide the choice.
 struct TreeShape {
   PathRates rates{};
   std::uint32_t lanes = 1;

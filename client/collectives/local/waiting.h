@@ -23,7 +23,7 @@ inline void relax() noexcept {
 #endif
 }
 
-/// The words in a group's shared memory by which ranks wake each other. Any thread may use it.
+/// The words in a group's shared memory by which ranks wake each other. Any thread may use them.
 class Bell {
  public:
   explicit Bell(ArenaHeader& header) noexcept;
