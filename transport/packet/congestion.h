@@ -4,10 +4,10 @@
 // Delay: Swift (Kumar et al., SIGCOMM 2020). While the round trip through the network stays below a target the window
 // grows by one packet per round trip; above the target the window shrinks in proportion to the excess, once per round
 // trip. The target rises as the window falls (flow scaling), so that senders with small windows accept a longer queue.
-// A window may be less than one packet: then the pause between two packets is a round trip divided by the window, and
-// 64 children can share one port. A path may take longer than the target by itself. All senders that share the path
-// obey the same rule. So if a sender with almost no window still sees no shorter delay, this delay is the path's own,
-// and is added to the target.
+// A window may be less than one packet: then the pause between two packets is a round trip divided by the window, so
+// that 64 children can share one port. A path may take longer than the target by itself. All senders that share the
+// path obey the same rule. So if a sender with almost no window still sees no shorter delay, this delay is the path's
+// own, and is added to the target.
 //
 // Marks: DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257). The window shrinks in proportion to a moving average of the
 // share of marked packets. A lost packet counts as marked. If a full network causes the losses, the share is high. If

@@ -65,8 +65,8 @@ bool ShmConnection::serve_next(std::size_t& budget) {
   return place(*header) && land(budget);
 }
 
-/// Offers the handler a payload where it lies, if it is large enough, in one piece, and leaves half of the ring to the
-/// writer: then the writer has room for the part that is still missing.
+/// Offers the handler a payload where it lies. The payload must be large enough and in one piece, and must leave half
+/// of the ring to the writer, so that the writer has room for the part that is still missing.
 ShmConnection::InPlace ShmConnection::in_place(const FrameHeader& header) {
   const std::size_t ring_bytes = memory_->ring_bytes();
   const std::uint64_t begin = read_ + kFrameHeaderBytes;

@@ -78,8 +78,8 @@ bool has_wire(Ethtool& ethtool) {
   return ethtool.ask(driver) && std::ranges::find(kWithoutWire, std::string_view(driver.driver)) == kWithoutWire.end();
 }
 
-/// The kernel answers the first question with the number of words that its sets of link modes have, negated. It answers
-/// the second, which repeats the number, with the settings.
+/// The kernel answers the first question with the number of words in its sets of link modes, negated. The second
+/// question repeats this number, and the kernel answers with the settings.
 std::uint64_t megabits_of(Ethtool& ethtool) {
   constexpr std::size_t kSets = 3, kWordsMax = 127;
   alignas(ethtool_link_settings)

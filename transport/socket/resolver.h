@@ -25,7 +25,7 @@ class Resolver {
 
   /// Looks a name up. A delivered call runs and destroys `found`. Answers come in the order of the questions.
   void ask(Endpoint endpoint, Found found);
-  /// Waits for the look-up that is under way, and forgets the others.
+  /// Waits for the look-up that is under way, and drops the look-ups that have not begun.
   void stop();
 
  private:

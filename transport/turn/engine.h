@@ -90,8 +90,8 @@ class Engine {
 
  private:
   friend Core;  // only Core may derive from Engine<Core>
-  /// `busy_poll`, `spin_max`: as in TcpSettings. `looks_per_offer`: looks after which the thread offers its core to
-  /// others.
+  /// `busy_poll`, `spin_max`: as in TcpSettings. `looks_per_offer`: number of looks after which the thread offers its
+  /// core to other threads.
   Engine(Duration busy_poll, Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
       : busy_poll_(busy_poll), spin_estimate_(spin_max, looks_per_offer) {}
 

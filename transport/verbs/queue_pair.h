@@ -27,8 +27,8 @@ class QueuePair {
     std::uint32_t inline_bytes = 0;
     std::uint8_t reads_asked = 0;     // the most reads of the peer's memory at the same time
     std::uint8_t reads_answered = 0;  // the most reads by the peer at the same time
-    bool extended = true;             // posts by ibv_wr_* if the library has them
-    bool extended_gathers = true;     // posts lists that gather several buffers by ibv_wr_*, too
+    bool extended = true;             // true: posts by ibv_wr_* if the library has these calls
+    bool extended_gathers = true;     // true: also posts lists that gather several buffers by ibv_wr_*
   };
   QueuePair() = default;
   ~QueuePair() { destroy(); }

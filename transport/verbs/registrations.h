@@ -99,8 +99,8 @@ class Registrations {
   /// exact registrations, it only tries whether the device allows them.
   [[nodiscard]] Status reach(std::span<const std::byte> memory);
   /// Forgets memory that may go away: from here on no user gets an old registration of it. Kept::stays: old
-  /// registrations of memory that is still kept remain. Kept::is_new: they are forgotten, too, because other memory has
-  /// got their addresses.
+  /// registrations of memory that is still kept remain. Kept::is_new: they are forgotten, too, because other memory now
+  /// has their addresses.
   enum class Kept : bool { stays, is_new };
   void forget(std::span<const std::byte> memory, Kept kept = Kept::stays);
 

@@ -105,7 +105,7 @@ void VerbsConnection::turn() {
   post_receives();
   tell_sent();
   if (state_ == State::closed) return;
-  // If the peer ended in order, no payload must be fetched, so a handler that has answered NotYet may take its time.
+  // If the peer ended in order, no payload is left to fetch, so a handler that has answered NotYet may take its time.
   if (broken_ && !(inbox_.has_last() && reader_.stalled()) && !awaits_revocation()) {
     const Error error = std::move(*broken_);
     return tell_closed(error);
