@@ -102,7 +102,7 @@ class Device {
   /// Returns true to one caller when the host must announce itself, because the link came up.
   [[nodiscard]] bool claim_announcement(ethernet::TimePoint now) noexcept;
 
-  /// The device's own counters. Any thread, but not on the data path: some drivers ask the hardware.
+  /// The device's own counters. Any thread may call it, but not on the data path: some drivers ask the hardware.
   [[nodiscard]] DeviceCounters counters() const;
   [[nodiscard]] bool link_up() const;
   /// Numbers of rules that bring datagrams to their queue: rules that are wanted, and rules that the device has taken.

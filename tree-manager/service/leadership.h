@@ -29,7 +29,7 @@ class LeadershipUser {
   [[nodiscard]] virtual bool failed() const = 0;
 };
 
-/// One thread, except for leads().
+/// One thread calls it, except for leads().
 class Leadership {
  public:
   /// All arguments must outlive the object.

@@ -20,7 +20,7 @@ struct Suspicion {
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
 
-/// Has an entry for each aggregator that was ever doubted, until forget() removes it. One thread at a time.
+/// Has an entry for each aggregator that was ever doubted, until forget() removes it. One thread at a time may call it.
 class Suspicions {
  public:
   static constexpr std::chrono::seconds kTrustedFirst{30};

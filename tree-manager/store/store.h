@@ -96,9 +96,9 @@ struct EndedGroup {
   friend auto operator<=>(const EndedGroup&, const EndedGroup&) = default;
 };
 
-/// One thread at a time, except for fence(). When a call succeeds, the change is on disk and survives SIGKILL and power
-/// loss; if it returns an error, nothing has changed. Errors: exhausted (no room), retry (another manager leads now, or
-/// the store does not know whether one leads), io (the sentence says where to look).
+/// One thread at a time may call it, except for fence(). When a call succeeds, the change is on disk and survives
+/// SIGKILL and power loss; if it returns an error, nothing has changed. Errors: exhausted (no room), retry (another
+/// manager leads now, or the store does not know whether one leads), io (the sentence says where to look).
 class Store {
  public:
   virtual ~Store() = default;

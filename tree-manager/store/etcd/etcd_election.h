@@ -11,7 +11,7 @@ namespace tributary::manager {
 inline constexpr std::string_view kLeaderKey = "leader";
 inline constexpr std::string_view kFenceBaseKey = "fence_base";
 
-/// One thread.
+/// One thread calls it, except for cancel().
 class EtcdElection final : public Election {
  public:
   /// `url`: the URL of this manager for other managers. Each candidate must have a `name` that no other has ever had.
