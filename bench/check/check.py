@@ -1,11 +1,11 @@
 """Measures ratios of Tributary to yardsticks in one run, and reports the ratios that fell by more than 5 % since the
 baseline.
 
-A cell is Tributary's rate divided by a yardstick's rate; one run measures both in alternation. Pairs are a kernel and
-the memory's own rate, a transport and plain sockets, a tree and the fallback. Such ratios stay the same on another
-machine; times do not. Every program checks its sums or bytes. A cell's figure is the median of the alternations. A cell
-fell when the fall exceeds 5 % by more than two standard errors of both medians; a cell whose error is too large is
-called noisy.
+A cell is Tributary's rate divided by a yardstick's rate; one run measures both in alternation. Examples of such pairs
+are a kernel and the memory's own rate, a transport and plain sockets, a tree and the fallback. Such ratios stay the
+same on another machine; times do not. Every program checks its sums or bytes. A cell's figure is the median of the
+alternations. A cell fell when the fall exceeds 5 % by more than two standard errors of both medians; a cell whose error
+is too large is called noisy.
 
 exit codes:
   0   no cell fell

@@ -9,7 +9,7 @@
 namespace tributary::bench {
 namespace {
 
-// ---- Operations. Integers wrap as unsigned ones, without undefined behaviour.
+// ---- Operations. Integers wrap like unsigned integers, without undefined behaviour.
 
 template <class T>
 bool is_nan(T value) {

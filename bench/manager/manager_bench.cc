@@ -2,7 +2,7 @@
 // manager's handlers and its real store, without the network.
 //
 //     manager_bench [RANKS...]
-//     manager_bench --yardstick RANKS    the times of one grant, and of reading and writing JSON
+//     manager_bench --yardstick RANKS    the times to make one grant, and to read and write JSON
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -178,7 +178,7 @@ void measure(int ranks) {
       adopted.milliseconds, renewed.milliseconds);
 }
 
-/// A positive number of ranks; anything else ends the program.
+/// Reads a positive number of ranks; another text ends the program.
 int number_of(const char* text) {
   const std::string_view all = text;
   int number = 0;

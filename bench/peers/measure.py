@@ -25,7 +25,7 @@ class Turn:
     operations: int
     rank_cpu_seconds: float
     aggregator_cpu_seconds: float
-    other_cores: float  # cores that the rest of the machine used meanwhile
+    other_cores: float  # cores that the rest of the machine used during this turn
 
 
 @dataclass

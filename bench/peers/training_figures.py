@@ -40,7 +40,7 @@ class Turn:
     optimizer_seconds: float
     rank_cpu_seconds: float  # processor time of all ranks together
     aggregator_cpu_seconds: float
-    other_cores: float  # cores that the rest of the machine used meanwhile
+    other_cores: float  # cores that the rest of the machine used during this alternation
     loss: float
 
     @staticmethod

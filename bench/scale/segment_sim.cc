@@ -3,7 +3,7 @@
 //
 //   segment_sim HOP < SCENARIO     prints the seconds that the slowest rank took
 //
-// A scenario has one item a line; everything is numbered from 0 in its own order:
+// A scenario has one item a line. The items of each kind have numbers from 0, in their order:
 //
 //   rack RATE                     the rate of its uplink in each direction, bits per second
 //   host RATE RACK

@@ -27,8 +27,8 @@ static void make_input(struct pattern* pattern, int rank) {
   for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) pattern->values[i] = input_of(rank, i % kPeriod);
 }
 
-/* Computes the value after `batch` allreduces in place: the first makes the sum, and each later one multiplies it by the
-   number of ranks. */
+/* Computes the value after `batch` allreduces in place: the first makes the sum, and each later allreduce multiplies it
+by the number of ranks. */
 static void make_expected(struct pattern* pattern, int ranks, int batch) {
   const float factor = powf((float)ranks, (float)(batch - 1));
   for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) {

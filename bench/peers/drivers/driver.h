@@ -6,7 +6,7 @@
  *   rank -> bench   hello RANK PID PATH            PATH: how this contestant reduces, in one word
  *   bench -> rank   measure BYTES SAMPLES BATCH    answered by one of
  *   rank -> bench   result CPU_SECONDS NS NS ...   one NS per sample: the time of BATCH allreduces
- *   rank -> bench   wrong SENTENCE                 a sum was not what it must be
+ *   rank -> bench   wrong SENTENCE                 a sum was not right
  *   rank -> bench   failed SENTENCE                then the rank ends
  *   bench -> rank   end
  *

@@ -1,9 +1,9 @@
 """One rank that trains a transformer on characters with DistributedDataParallel. training.py starts it and sends it
 commands, one per line:
 
-  rank -> bench   hello RANK PID PATH     PATH: how its reductions go, in one word
+  rank -> bench   hello RANK PID PATH     PATH: the path of its reductions, in one word
   bench -> rank   train STEPS             answered by: result CPU_SECONDS SECONDS FORWARD BACKWARD OPTIMIZER LOSS PATH DIGEST
-  bench -> rank   compute STEPS           likewise, without reductions; the parameters are afterwards what they were
+  bench -> rank   compute STEPS           the same, without reductions and without a change of the parameters
   bench -> rank   save FILE               rank 0 writes the parameters there
   bench -> rank   compare FILE            answered by: result DIFFERENCE CHANGE: norms, relative to the parameters'
                                           and to that of what training has changed

@@ -4,8 +4,9 @@
 # MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]. RANKS dpdk: each rank has a DPDK device of its own, for which its
 # kernel has no address; another bridge leads to the kernel.
 # TRIBUTARY_TEST_WORKERS (1): the aggregator's workers; with several workers, its device has a queue for each worker and
-# one for the door. TRIBUTARY_TEST_KERNEL_LOSS=N: each host's kernel and each port of the bridge lose N packets in a
-# thousand, before the kernel cuts long packets; one packet in a hundred is sent twice, and one in twenty is overtaken.
+# one for the door.
+# TRIBUTARY_TEST_KERNEL_LOSS=N: each host's kernel and each port of the bridge lose N packets in a thousand, before the
+# kernel cuts long packets; one packet in a hundred is sent twice, and one in twenty is overtaken.
 # TRIBUTARY_TEST_JOBS (1): the number of jobs, which share the ranks' hosts evenly, in a row; start_job starts one more.
 # TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three
 # communicators.

@@ -21,7 +21,7 @@ void reset();
 
 struct Settings {
   int devices = 1;
-  bool dma_buf = true;                    // CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, and descriptors
+  bool dma_buf = true;                    // CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED; gives descriptors
   bool gpudirect = true;                  // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED
   int flush_options = 1;                  // ..._FLUSH_WRITES_OPTIONS
   int write_ordering = 100;               // ..._WRITES_ORDERING

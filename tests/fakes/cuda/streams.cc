@@ -22,7 +22,7 @@ void run_stream(Stream& stream) {
       for (int i = 0; i < 3; ++i) std::this_thread::yield();  // let other streams overtake this one
       lock.lock();
       if (s.breaking != kSuccess && s.sticky == kSuccess && s.break_after-- == 0) s.sticky = s.breaking;
-      // Copy with the lock held, so that no block is freed meanwhile.
+      // Copy with the lock held, so that no thread frees the block during the copy.
       work.run(s.sticky == kSuccess);
     }
     if (work.event) work.event->reached = work.number;

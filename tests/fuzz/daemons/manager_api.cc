@@ -17,7 +17,7 @@ using namespace tributary::manager;
 
 namespace {
 
-/// Keeps the manager's last log lines and prints them when an input breaks the manager. All lines would be thousands.
+/// Keeps the manager's last log lines and prints them when an input breaks the manager; all lines would be too many.
 class LastWords {
  public:
   LastWords() : kept_(std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kLines)) {
@@ -35,7 +35,7 @@ class LastWords {
 };
 const LastWords last_words;
 
-/// Each input gets a new one, so that its outcome does not depend on earlier inputs.
+/// A manager's parts. Each input gets new ones, so that its outcome does not depend on earlier inputs.
 struct Service {
   MemoryStore store;
   ManualClock clock;

@@ -39,7 +39,8 @@ class Misfortunes {
   [[nodiscard]] transport::Duration stood() const;
   /// Returns an empty text, or a text that says that a process has served a stranger, which must never happen.
   [[nodiscard]] std::string judge() const;
-  /// Ends all strangers: one that has repeated a token may hold a place on an aggregator for as long as it stays.
+  /// Ends all strangers, because a stranger that has repeated a token may hold a place on an aggregator as long as it
+  /// stays.
   void send_strangers_away() { strangers_.leave(); }
 
  private:

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr Signature kOne{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 16};
 
-/// Every second operation runs between the ranks, over slow links, so that the next one has to wait.
+/// Every second operation runs between the ranks, over slow links, so that the next operation has to wait.
 TEST(Rules, NoOperationGoesThroughTheTreeBesideOneBetweenTheRanks) {
   Cluster cluster({.seed = 11, .aggregators = 1});
   cluster.manager().levels = 1;
@@ -125,7 +125,7 @@ TEST(Rules, ARankThatStandsStillWhileRanksConnectCostsNoError) {
   }
 }
 
-/// Rank 0 has told all ranks why it gives up; a rank that stood still meanwhile has missed the message.
+/// Rank 0 has told all ranks why it gives up; a rank that stood still at that time has missed the message.
 TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Cluster cluster({.seed = seed});

@@ -1,4 +1,4 @@
-// The commands that ask the manager, against a real one.
+// The commands that ask the manager, with a real manager.
 #include <gmock/gmock.h>
 
 #include <csignal>

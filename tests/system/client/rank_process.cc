@@ -4,8 +4,8 @@
 // met, and then the end of the scenario: "end STATUS SENTENCE".
 //   reduce  all_reduces of 4 MiB until one fails
 //   barrier one barrier
-//   late    one barrier, once it was stopped and goes on (SIGCONT)
-//   absent  nothing: waits to be killed
+//   late    one barrier, after the process was stopped and goes on (SIGCONT)
+//   absent  no call: waits until the test kills it
 //   other   as "reduce", but with another count than the other ranks
 //   mixed   collectives and messages by several threads on two communicators; first prints both paths: "path PATH PATH"
 #include <signal.h>

@@ -29,7 +29,7 @@ def blocks_of(page: str) -> list[tuple[list[str], str]]:
 
 
 def shape_of(output: str) -> str:
-    """Returns the text without its numbers and without what follows from their lengths."""
+    """Returns the text without its numbers, and without the spaces and lines that depend on their lengths."""
     return re.sub(r" {2,}|(?<=\n) +", "  ", re.sub(r"\d+(\.\d+)*", "0", output))
 
 

@@ -86,7 +86,7 @@ std::string lost_rank_timeout() {
   return std::to_string(chaos::number_from_environment("TRIBUTARY_LOST_RANK_TIMEOUT", 20));
 }
 
-// Only an error can tell NCCL of a lost node, and without one it would wait for ever.
+// Only an error can tell NCCL of a lost node; without an error NCCL would wait for ever.
 TEST(NcclPlugin, FailsWhatWaitsForANodeThatDied) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 3, .aggregators = 1, .levels = 1}, 1);

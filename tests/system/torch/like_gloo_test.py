@@ -244,7 +244,7 @@ def sparse_tensors_are_summed(rank: int, size: int) -> None:
                     results.append(tensor)
                 same(f"{entries} entries of {dtype}, {dense}", results[1], results[0])
     works = []
-    for turn in range(5):  # a later call keeps its place
+    for turn in range(5):  # a later call must not overtake an earlier call
         tensor, after = sparse(rank, torch.float32, 10 + turn * rank), torch.full((1000,), float(rank + turn))
         works += [(tensor, dist.all_reduce(tensor, group=ours, async_op=True))]
         works += [(after, dist.all_reduce(after, group=ours, async_op=True))]

@@ -3,7 +3,7 @@
     suite.py name      runs under the name "tributary"; tests that are made only for gloo or NCCL skip themselves
     suite.py gloo      runs in gloo's place, under its name
     suite.py genuine   runs with gloo itself
-    ... TEST_NAME...   runs these tests alone
+    ... TEST_NAME...   runs only these tests
 
 A test that fails here is run once more with gloo itself: no test may fail that passes with gloo, except those in
 suite_exceptions.txt, which gives the reasons.

@@ -98,7 +98,7 @@ TEST(Status, MetricsTellWhatPacketsWereDroppedAndWhy) {
 
 TEST(Status, MetricsAreThoseOfTheDocument) {
   DaemonStatus status = two_workers();
-  status.manager.last_answer = status.now;  // the page shows the answer's age only if there was one
+  status.manager.last_answer = status.now;  // the page shows the age of an answer only after there was an answer
   service::expect_documented(metrics_page(status), TRIBUTARY_METRICS_DOCUMENT);
 }
 

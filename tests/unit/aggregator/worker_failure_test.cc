@@ -33,7 +33,7 @@ TEST_F(WorkerFailure, ADisagreementBelowOneLeafReachesTheRanksOfAllLeaves) {
   const auto ranks = two_levels(left, right, root, 2);
   ranks[2]->contribute(0, kSum, bytes_of(floats(2, 16)));
   ranks[3]->contribute(0, kMax, bytes_of(floats(3, 16)));
-  // Frames under way meanwhile do not change the error that every rank reads.
+  // Frames that are under way at the same time do not change the error that every rank reads.
   for (std::uint64_t sequence = 1; sequence < kWindow; ++sequence) {
     for (Child* rank : ranks) rank->contribute(sequence, kSum, bytes_of(floats(0, 16)));
   }

@@ -1,4 +1,4 @@
-// Joins: which ones the worker accepts, and how it answers the other ones.
+// The worker accepts good joins, and refuses bad joins with the reason.
 #include <gmock/gmock.h>
 
 #include "tests/unit/aggregator/worker_rig.h"
@@ -168,7 +168,7 @@ TEST_F(WorkerJoin, AFloodOfSilentConnectionsKeepsNobodyOut) {
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 10; ++i) child("stranger", root.endpoint(), {});
     settle();                             // all places are taken
-    const auto ranks = lane_of(root, 2);  // a child that joins, and is served
+    const auto ranks = lane_of(root, 2);  // children that join, and that the worker serves
     EXPECT_EQ(ranks.size(), 2U);
     next_epoch();
   }
@@ -212,7 +212,7 @@ TEST_F(WorkerJoin, AConnectionWhoseJoinWasVerifiedElsewhereIsServedAsAnyOther) {
   transport::Transport& transport = network_.transport("root");
   MemoryBudget budget(1U << 20);
   Worker worker(transport, budget, {.name = "root"});
-  // The front door of the daemon does the same over a file descriptor; here the channel just changes its handler.
+  // The front door of the daemon does the same over a file descriptor; here the channel only changes its handler.
   struct Front final : transport::Acceptor, transport::ChannelHandler {
     explicit Front(Worker& w) : served_by(w) {}
     transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> accepted) override {

@@ -1,4 +1,4 @@
-// The doctor's findings on recorded machines, and on this one.
+// The doctor's findings on recorded machines, and on this machine.
 #include <gmock/gmock.h>
 
 #include "client/cli/doctor/checks.h"

@@ -94,7 +94,7 @@ TEST(Coordinator, DoesNotWaitForTreesThatTheManagerDenies) {
   EXPECT_EQ(rig.output.last.body, "no token was given");
 }
 
-/// The rank that finalizes last is named, unless it waits for another one.
+/// The error names the rank that finalizes last, unless this rank waits for another rank.
 TEST(Coordinator, FindsOutWhoKeepsTheOthersFromFinalizing) {
   Rig rig;
   const auto begin = [&rig] {

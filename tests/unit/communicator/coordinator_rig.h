@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kLinkRate = 25'000'000'000;
 /// The line for the coordinator's request for new trees after it has lost the first trees.
 inline constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without aggregator1";
 
-/// Records everything that a coordinator has said and asked since the last take(), separated by "; ".
+/// Records all messages and requests of a coordinator since the last take(), separated by "; ".
 class Record {
  public:
   void add(const std::string& line) { text_ += (text_.empty() ? "" : "; ") + line; }

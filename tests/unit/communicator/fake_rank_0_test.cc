@@ -59,7 +59,8 @@ class Member {
   std::unique_ptr<transport::Listener> listener_;
 };
 
-/// Sends what a test chooses to each rank that connects, and keeps all that it receives.
+/// A process that sends the frames that a test chooses to each rank that connects, and keeps all frames that it
+/// receives.
 class Fake final : public transport::Acceptor, public transport::ChannelHandler {
  public:
   explicit Fake(SimNetwork& network) : network_(network) {

@@ -92,7 +92,7 @@ class ManualWays final : public OperationWays {
   bool open = true, busy = false, shares_run = false;
   std::vector<Operation::State> ways;  // by the operation's number
   std::vector<bool> split;             // by the operation's number
-  std::vector<std::uint64_t> shares;   // operations' numbers of the shares that have begun
+  std::vector<std::uint64_t> shares;   // numbers of the operations whose ranks' share has begun
   std::vector<std::uint64_t> begun;
   std::vector<std::pair<std::uint64_t, std::size_t>> remainders;  // numbers of operations, and of their pieces
   int ends = 0;

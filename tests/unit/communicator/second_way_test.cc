@@ -135,7 +135,7 @@ void talk_and_lose(Loss loss, std::uint64_t after, std::uint32_t early_percent, 
     case Loss::silent_device_of_1:
       talkers[1].lose_device(loss == Loss::silent_device_of_1);
       break;
-    case Loss::unnoticed_by_1:  // rank 1 is the one that must connect again
+    case Loss::unnoticed_by_1:  // rank 1 is the rank that must connect again
       if (talkers[0].connected() && talkers[1].connected()) network.pause(device_of("rank1"));
       network.cut(device_of("rank0"), device_of("rank1"));
       break;

@@ -87,7 +87,7 @@ TEST(TagMatching, EndsReceivesWithWhatTheyWaitedFor) {
   EXPECT_FALSE(matching.receives_wait());
 }
 
-/// A second TagMatching that searches everything, for comparison.
+/// A second TagMatching that searches whole lists, for comparison.
 class Lists {
  public:
   std::optional<std::uint64_t> offered(const Offer& offer) {

@@ -1,5 +1,5 @@
 #pragma once
-// Frames as another host on the link would send them, for tests that change and parse them.
+// Makes frames of another host on the link, for tests that change and parse them.
 #include <cstddef>
 #include <cstdint>
 #include <span>

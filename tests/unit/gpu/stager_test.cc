@@ -114,7 +114,7 @@ TEST_F(StagedCalls, TakeResultsUpBeforeTheOperationEnds) {
     call->result_landed({call->host().recv + from, bytes});
   };
   const std::uint64_t before = fake_cuda::counts().copies;
-  // A segment may cross a boundary, and land before an earlier one.
+  // A segment may cross a boundary, and land before an earlier segment.
   land(kChunk / 2, kChunk);
   EXPECT_EQ(fake_cuda::counts().copies_begun, before);
   land(0, kChunk / 2);

@@ -294,7 +294,7 @@ TEST_F(ClusterTest, KnowsAllAfterARestartAndGivesEverybodyAWholeLease) {
   ASSERT_TRUE(cluster_->set_draining("leaf-b", true).has_value());
   const GroupRecord before = *cluster_->group(id)->record;
   const std::uint64_t held = reserved();
-  // No group could renew meanwhile.
+  // No group could renew during this time.
   clock_.advance(1h);
   open();
   EXPECT_EQ(*cluster_->group(id)->record, before);

@@ -131,8 +131,8 @@ TEST(Congestion, SixtyFourSendersIntoOnePortNeitherCollapseNorStarve) {
 }
 
 // A group moves at the pace of its slowest child, and all children send the same segments. So groups share fairly if
-// their children do, whatever their number. The small group starts first, and has all of the port until the others
-// come.
+// their children do, whatever their number. The small group starts first, and has the whole port until the other group
+// comes.
 TEST(Congestion, AGroupOfFourAndOneOfThirtyTwoMakeTheSameProgress) {
   constexpr std::size_t kSmall = 4, kLarge = 32;
   Bottleneck net(14, {.bytes_per_second = kRate, .queue_bytes = 200'000, .mark_bytes = 40'000});

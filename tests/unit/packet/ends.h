@@ -75,7 +75,7 @@ class Sinks : public Acceptor {
   std::vector<std::unique_ptr<Sink>> all;
 };
 
-/// Returns Jain's index (Jain, Chiu, Hawe, 1984): 1 if all shares are equal, 1/n if one has all.
+/// Returns Jain's index (Jain, Chiu, Hawe, 1984): 1 if all shares are equal, 1/n if one sender has everything.
 [[nodiscard]] inline double fairness(const std::vector<double>& shares) {
   double sum = 0;
   double squares = 0;

@@ -34,7 +34,7 @@ class Reader final : public StreamReader {
   std::size_t take(std::span<const std::byte> bytes) override { return bytes.size(); }
 };
 
-/// A flow and everything that it needs.
+/// A flow and all objects that it needs.
 struct Side {
   explicit Side(bool short_ways) : settings{.short_ways = short_ways} { flow.open(9, 50'000, 1472, 0, TimePoint{1h}); }
   bool receive(const Arrival& arrival, TimePoint now) {

@@ -1,4 +1,4 @@
-// Tests a flow by itself: it skips the repeated bytes of a packet, and takes the new ones.
+// Tests a flow by itself: it skips the repeated bytes of a packet, and takes the new bytes.
 #include "transport/packet/flow.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Compares what the engine allocates for a lane with what the manager reserves for it.
+// Compares the memory that the engine allocates for a lane with the memory that the manager reserves for it.
 #include <gtest/gtest.h>
 
 #include "aggregator/engine/lane.h"

@@ -77,7 +77,7 @@ class Loads(unittest.TestCase):
 
     def test_both_trees_together_load_a_link_with_two_vectors(self) -> None:
         both = sum(Links(FABRIC).double_tree(numpy.arange(32)))
-        self.assertEqual(both[:32].max(), 4)  # each of half a vector
+        self.assertEqual(both[:32].max(), 4)  # two trees, each with half a vector
 
 
 @unittest.skipUnless((SIMULATORS / "flow_sim").exists(), "SimGrid is missing (bench/scale/setup)")

@@ -1,5 +1,5 @@
-// Checks schedules without running them: ranks agree, bytes and rounds are as in the textbooks; the choice, and
-// refusals.
+// Checks schedules without running them: the ranks agree, bytes and rounds are as in the textbooks, the choice of the
+// algorithm is right, and wrong calls are refused.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -100,8 +100,8 @@ TEST(ScheduleShape, RingSendsTwoNMinusOneNthsOfTheVector) {
     for (const std::uint64_t sent : elements_sent({.algorithm = Algorithm::ring, .ranks = ranks, .count = count})) {
       EXPECT_EQ(sent, 2 * (ranks - 1) * (count / ranks));
     }
-    // If the count is not divisible, all ranks together send as much as otherwise. Each rank sends at most one element
-    // per step more than its share.
+    // If the count is not divisible, all ranks together send equally much. Each rank sends at most one element per step
+    // more than its share.
     const std::vector<std::uint64_t> uneven =
         elements_sent({.algorithm = Algorithm::ring, .ranks = ranks, .count = count + 1});
     EXPECT_EQ(total(uneven), 2 * (ranks - 1) * (count + 1));
@@ -208,7 +208,7 @@ TEST(ScheduleShape, RoundsAreThoseOfTheTextbookWhenMessagesAreSmall) {
   EXPECT_EQ(rounds(Collective::all_gather, Algorithm::bruck, 9), 4U);
   EXPECT_EQ(rounds(Collective::barrier, Algorithm::dissemination, 9), 4U);
   EXPECT_EQ(rounds(Collective::all_to_all, Algorithm::pairwise, 9), 1U);    // all 8 exchanges fit one round
-  EXPECT_EQ(rounds(Collective::reduce_scatter, Algorithm::direct, 9), 2U);  // and one reduction
+  EXPECT_EQ(rounds(Collective::reduce_scatter, Algorithm::direct, 9), 2U);  // a round of exchanges and one reduction
   EXPECT_EQ(rounds(Collective::gather, Algorithm::linear, 100), 4U);        // 32 at a time
 }
 
