@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "service-kit/http/http_server.h"
 #include "service-kit/log_formatter.h"
@@ -194,6 +196,30 @@ SecretPaths secret_paths(const Settings& settings) {
           .job_token = settings.job_token_file};
 }
 
+/// Says whether a file begins as SQLite's do; a new one is empty.
+bool begins_as_database(const std::string& path) {
+  constexpr std::string_view kBegin = "SQLite format 3";
+  std::array<char, kBegin.size()> begin{};
+  std::FILE* const file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) return false;
+  const std::size_t got = std::fread(begin.data(), 1, begin.size(), file);
+  std::fclose(file);
+  return got == 0 || std::string_view(begin.data(), got) == kBegin;
+}
+
+/// Checks that a start could make the secrets that are missing. It makes the state directory itself.
+Status check_secret_folders(const Settings& settings) {
+  const std::pair<const char*, const std::string&> files[] = {{"aggregator_token_file", settings.aggregator_token_file},
+                                                              {"job_token_file", settings.job_token_file},
+                                                              {"identity_key_file", settings.identity_key_file}};
+  for (const auto& [key, path] : files) {
+    if (std::filesystem::path(path).parent_path() == settings.state_directory || ::access(path.c_str(), F_OK) == 0)
+      continue;
+    if (auto ok = service::check_writable_file(key, path); !ok) return ok;
+  }
+  return {};
+}
+
 /// Reports the mistakes that a start would report, but changes nothing: the manager may be running meanwhile.
 Status check_start(const Settings& settings) {
   if (const auto topology = topology_of(settings); !topology) return std::unexpected(topology.error());
@@ -203,8 +229,11 @@ Status check_start(const Settings& settings) {
   const std::string database = settings.path_in_state("manager.db");
   if (::access(database.c_str(), F_OK) == 0) {
     if (auto ok = service::check_writable_file("the database", database); !ok) return ok;
+    if (!begins_as_database(database))
+      return fail(Errc::bad_config, database + " is no SQLite database or is damaged; restore it from a backup");
   }
   if (auto ok = service::check_writable_file("audit_file", settings.audit_file); !ok) return ok;
+  if (auto ok = check_secret_folders(settings); !ok) return ok;
   if (::access(settings.identity_key_file.c_str(), F_OK) == 0) {
     if (const auto keys = load_identity_keys(settings.identity_key_file); !keys) return std::unexpected(keys.error());
   }

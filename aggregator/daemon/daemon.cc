@@ -10,6 +10,7 @@
 #include "aggregator/daemon/line_rate.h"
 #include "aggregator/daemon/modules.h"
 #include "aggregator/daemon/packet_settings.h"
+#include "aggregator/daemon/transport_checks.h"
 #include "service-kit/units.h"
 
 namespace tributary::aggregator {
@@ -107,12 +108,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
   if (auto token = read_token(settings.token_file); !token) return std::unexpected(token.error());
   std::unique_ptr<Daemon> daemon(new Daemon(settings));
   if (auto ok = daemon->load_identity(); !ok) return std::unexpected(ok.error());
-  if (settings.packet_security != "off" && settings.transport != "udp" && settings.transport != "dpdk") {
-    return fail(Errc::bad_config, "packet_security is " + settings.packet_security + ", but transport is " +
-                                      settings.transport +
-                                      ", which has no packets of ours: set transport to udp or dpdk, or "
-                                      "packet_security to off.");
-  }
+  if (auto ok = check_transport_settings(settings); !ok) return std::unexpected(ok.error());
   warn_about_memory(settings.memory);
   if (auto ok = daemon->start_workers(); !ok) return std::unexpected(ok.error());
   if (auto ok = daemon->open_front_door(); !ok) return std::unexpected(ok.error());

@@ -9,6 +9,7 @@
 
 #include "aggregator/daemon/modules.h"
 #include "aggregator/daemon/packet_settings.h"
+#include "aggregator/daemon/transport_checks.h"
 
 namespace tributary::aggregator {
 namespace {
@@ -38,11 +39,7 @@ int core_of(const std::vector<std::string>& cores, std::size_t worker) {
 
 Result<std::unique_ptr<DpdkNetwork>> DpdkNetwork::open(const Settings& settings,
                                                        std::shared_ptr<transport::LinkKeys> keys) {
-  if (settings.dpdk_device.empty() || settings.dpdk_addresses.empty()) {
-    return fail(Errc::bad_config,
-                "transport is dpdk: dpdk_device and dpdk_addresses must say which device, and what "
-                "this host is called there.");
-  }
+  if (auto ok = check_transport_settings(settings); !ok) return std::unexpected(ok.error());
   const auto module = dpdk_module();
   if (!module) return fail(Errc::bad_config, "transport is dpdk, but " + module.error().message);
   std::unique_ptr<DpdkNetwork> network(new DpdkNetwork(settings, **module, std::move(keys)));

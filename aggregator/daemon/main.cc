@@ -12,7 +12,7 @@
 #include "aggregator/daemon/command_line.h"
 #include "aggregator/daemon/daemon.h"
 #include "aggregator/daemon/files.h"
-#include "aggregator/daemon/modules.h"
+#include "aggregator/daemon/transport_checks.h"
 #include "service-kit/log_formatter.h"
 #include "service-kit/notify.h"
 #include "service-kit/start_checks.h"
@@ -71,25 +71,10 @@ Status check_usable(const Settings& settings) {
   return {};
 }
 
-/// Checks that the transport's module is installed and finds its devices.
-Status check_transport(const std::string& transport) {
-  const auto refused = [&](const std::string& why) {
-    return fail(Errc::bad_config, "transport: '" + transport + "': " + why);
-  };
-  if (transport == "dpdk") {
-    if (const auto module = dpdk_module(); !module) return refused(module.error().message);
-  }
-  if (transport == "verbs") {
-    const auto module = verbs_module();
-    if (!module) return refused(module.error().message);
-    if (const auto ok = (*module)->available(); !ok) return refused(ok.error().message);
-  }
-  return {};
-}
-
 /// Reports the mistakes that a start would report, but changes nothing: the aggregator may be running meanwhile.
 Status check_start(const Settings& settings) {
-  if (auto ok = check_transport(settings.transport); !ok) return ok;
+  if (auto ok = check_transport_settings(settings); !ok) return ok;
+  if (auto ok = check_transport_module(settings); !ok) return ok;
   if (settings.transport != "dpdk") {  // the kernel does not have DPDK's addresses
     for (const Endpoint& listen : settings.listen) {
       if (auto ok = service::check_listen("listen", listen); !ok) return ok;

@@ -343,7 +343,29 @@ void describe_doctor(CLI::App& app, Action& action) {
       "service. As root it sees more. Exit code 1: something is bad.");
   const auto options = add_manager_options(*sub);
   sub->add_flag_callback("--json", [options] { options->form = OutputForm::json; }, "The same as --output json");
-  sub->callback([=, &action] { action = [=] { return examine_host(*options); }; });
+  const auto measures = std::make_shared<DoctorMeasures>();
+  const auto names = std::make_shared<std::string>();
+  CLI::Option* const measure =
+      sub->add_option("--measure", *names,
+                      "Also measure rate, round trip, loss and frames to the aggregators of these names (to at most 16 "
+                      "active ones), 2 s each. Needs the job token, or a tenant's")
+          ->expected(0, 1);
+  CLI::Option* const fabric = sub->add_flag("--fabric", measures->fabric,
+                                            "Also measure the hosts of a job with each other. Launched on each of them "
+                                            "by srun, mpirun, torchrun or tributary run --hosts; rank 0 prints");
+  sub->add_option("--id-file", measures->meeting.id_file,
+                  "The hosts meet through this file, on a file system that all of them share, rather than at "
+                  "MASTER_ADDR:MASTER_PORT")
+      ->needs(fabric);
+  sub->add_option("--meet-limit", measures->meeting.seconds, "Seconds that the hosts have to meet (60)")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->needs(fabric);
+  sub->callback([=, &action] {
+    measures->aggregators = measure->count() != 0;
+    for (const auto name : std::views::split(*names, ','))
+      if (!name.empty()) measures->names.emplace_back(name.begin(), name.end());
+    action = [=] { return examine_host(*options, *measures); };
+  });
 }
 
 void describe_drain(CLI::App& app, Action& action) {

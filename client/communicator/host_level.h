@@ -96,6 +96,7 @@ class HostLevel {
   std::function<void(const Status&)> then_;
   transport::TimePoint late_at_ = transport::TimePoint::max();
   std::vector<std::unique_ptr<local::LocalGroup>> groups_;  // groups of the stages up and down
+  std::string told_between_;  // text of encode_between() at the last call of parts_.path_changed
   std::unique_ptr<Communicator> between_;
   std::unique_ptr<transport::Listener> listener_;  // on rank 0: the place where the leaders meet
   std::unique_ptr<hosts::HostRunner> runner_;      // set once all ranks have met

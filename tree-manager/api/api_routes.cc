@@ -77,6 +77,7 @@ Result<GroupSpec> group_spec(const std::string& body) {
   spec.lane_weights = in.flag("lane_weights", false);
   const auto security = parse_packet_security(in.text("packet_security", "off"));
   spec.exchange_key = in.text("exchange_key", "");
+  spec.aggregator = in.text("aggregator", "");
   if (auto ok = in.finish(); !ok) return std::unexpected(ok.error());
   if (!security) return fail(Errc::bad_argument, "'packet_security': " + security.error().message);
   spec.packet_security = *security;

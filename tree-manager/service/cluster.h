@@ -102,6 +102,7 @@ struct GroupSpec {
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
   bool lane_weights = false;                    // true: its ranks deal segments by the lanes' weights
   std::string owner{};                          // tenant that asks; empty: the holder of the job token
+  std::string aggregator{};                     // the only aggregator of its trees, to measure the way; empty: any
 };
 
 /// The groups that a caller may change.
@@ -288,7 +289,8 @@ class Cluster {
   [[nodiscard]] Status check(const GroupSpec& spec) const;
   [[nodiscard]] GroupRecord record_of(const GroupSpec& spec) const;
   [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
-  [[nodiscard]] Plan plan_for(const GroupRecord& group);
+  /// Plans over the aggregator of the name `only`; empty: over all.
+  [[nodiscard]] Plan plan_for(const GroupRecord& group, const std::string& only = {});
   /// Returns the aggregators for the planner. The list must be forgotten when the state of an aggregator changes.
   [[nodiscard]] const Roster& fresh_roster();
   [[nodiscard]] std::vector<std::uint32_t> avoided_by(const GroupRecord& group) const;

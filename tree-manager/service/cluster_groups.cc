@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tree-manager/planner/one_aggregator.h"
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/service/credentials.h"
 #include "tree-manager/topology/name_range.h"
@@ -126,6 +127,8 @@ Status Cluster::check(const GroupSpec& spec) const {
   if (auto ok = check_exchange_key(exchange_, spec.exchange_key, in_clear); !ok) return ok;
   if (spec.levels > kTreeLevelsMax)
     return bad("levels is " + std::to_string(spec.levels) + ", not 1 to " + std::to_string(kTreeLevelsMax));
+  if (!spec.aggregator.empty() && !aggregators_.contains(spec.aggregator))
+    return bad("no aggregator has the name '" + spec.aggregator + "'");
   return {};
 }
 
@@ -193,23 +196,24 @@ std::vector<std::uint32_t> Cluster::avoided_by(const GroupRecord& group) const {
   return numbers;
 }
 
-Plan Cluster::plan_for(const GroupRecord& group) {
+Plan Cluster::plan_for(const GroupRecord& group, const std::string& only) {
   const auto start = std::chrono::steady_clock::now();
   const Roster& roster = fresh_roster();
   const auto avoided = avoided_by(group);
   const std::uint32_t window = group.window_wanted != 0 ? group.window_wanted : settings_.window;
-  Plan plan = fabric_->plan({.hosts = group.hosts,
-                             .aggregators = roster.list(),
-                             .lanes = group.lanes_wanted,
-                             .lane_weights = group.lane_weights,
-                             .window = window != 0 ? window : flight_of(*fabric_, group.hosts, group.link_rate).window,
-                             .window_is_for_all = window == 0,
-                             .segment_bytes = group.segment_bytes,
-                             .levels = group.levels_wanted,
-                             .link_rate_bits_per_second = group.link_rate,
-                             .avoided = avoided,
-                             .index = roster.index()},
-                            allotments_.load());
+  const PlanRequest request{.hosts = group.hosts,
+                            .aggregators = roster.list(),
+                            .lanes = group.lanes_wanted,
+                            .lane_weights = group.lane_weights,
+                            .window = window != 0 ? window : flight_of(*fabric_, group.hosts, group.link_rate).window,
+                            .window_is_for_all = window == 0,
+                            .segment_bytes = group.segment_bytes,
+                            .levels = group.levels_wanted,
+                            .link_rate_bits_per_second = group.link_rate,
+                            .avoided = avoided,
+                            .index = roster.index()};
+  const auto number = only.empty() ? std::nullopt : roster.number_of(only);
+  Plan plan = number ? plan_over(roster.list()[*number], request) : fabric_->plan(request, allotments_.load());
   stats_.plan_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ++(plan.lanes.empty() ? stats_.plans_failed : stats_.plans_made);
   return plan;
@@ -219,7 +223,7 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   const std::lock_guard lock(mutex_);
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
   const GroupRecord record = record_of(spec);
-  return PlanView{.plan = plan_for(record), .segment_bytes = record.segment_bytes};
+  return PlanView{.plan = plan_for(record, spec.aggregator), .segment_bytes = record.segment_bytes};
 }
 
 /// Holds the lock only to read the aggregators' keys, because the agreement on each secret takes some 50 us.
@@ -332,7 +336,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   if (!number) return std::unexpected(number.error());
   record.id = *number;
   if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
-  Plan plan = plan_for(record);
+  Plan plan = plan_for(record, spec.aggregator);
   record.reason = std::move(plan.reason);
   record.lanes = std::move(plan.lanes);
   record.window = plan.window;

@@ -1,10 +1,11 @@
 // Asks the manager for facts, and connects to each aggregator.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/doctor/reach.h"
 #include "client/cli/doctor/service.h"
+#include "client/cli/meter/reach.h"
 
 namespace tributary::cli::doctor {
 namespace {
@@ -20,12 +21,12 @@ double seconds_since_epoch() {
 
 /// Connects to one address. Keeps the least MTU of all addresses in `a`.
 void visit(const Endpoint& at, milliseconds limit, Aggregator& a) {
-  const auto socket = connect_to(at, limit);
+  const auto socket = meter::connect_to(at, limit);
   if (!socket) {
     if (a.trouble.empty()) a.trouble = socket.error().message;
     return;
   }
-  const PathFacts path = path_facts(*socket);
+  const meter::PathFacts path = meter::path_facts(*socket);
   const bool first = a.mtu_here == 0;
   a.mtu_here = first ? path.mtu_here : std::min(a.mtu_here, path.mtu_here);
   a.mtu_there = first ? path.mtu_there : std::min(a.mtu_there, path.mtu_there);
@@ -39,10 +40,17 @@ void visit_text(const std::string& text, bool live, milliseconds limit, Aggregat
   }
   if (live) {
     a.at.push_back(*at);
-    visit(*at, limit, a);
+    if (a.untried.empty()) visit(*at, limit, a);
   } else if (a.trouble.empty()) {
     a.trouble = text + ": the aggregator says that its device there is down";
   }
+}
+
+/// Returns the transport of this host's ranks; empty where it is TCP: only then an aggregator takes connections over TCP.
+std::string other_transport() {
+  const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
+  const std::string first = wanted == nullptr ? "" : std::string(wanted).substr(0, std::string(wanted).find(','));
+  return first == "tcp" ? "" : first;
 }
 
 Aggregator ask_aggregator(const nlohmann::json& from, milliseconds limit) {
@@ -51,6 +59,7 @@ Aggregator ask_aggregator(const nlohmann::json& from, milliseconds limit) {
                .data = from.at("data").get<std::string>(),
                .line_rate = from.value("line_rate_bits_per_second", std::uint64_t{0})};
   if (const auto http = parse_endpoint(from.value("http", ""))) a.http = *http;
+  a.untried = other_transport();
   if (a.state == "expired") return a;
   const auto addresses = from.value("addresses", nlohmann::json::array());
   if (addresses.empty()) {  // a manager of an older version

@@ -46,6 +46,7 @@ Finding expired(const ServiceReport::Aggregator& a) {
 
 Finding reached(const ServiceReport::Aggregator& a) {
   Finding f{.part = "service", .what = "aggregator " + a.name, .found = a.state + ", " + a.data + " answers"};
+  if (!a.untried.empty()) f.found = a.state + ", " + a.data + "; --measure tries it over " + a.untried;
   if (a.trouble.empty()) return f;
   f.level = Level::bad;
   f.found = a.trouble;

@@ -11,8 +11,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/perf/id_exchange.h"
 #include "client/cli/perf/launch.h"
+#include "client/cli/perf/meet.h"
 #include "client/cli/perf/owned_comm.h"
 #include "client/cli/perf/report.h"
 #include "client/cli/perf/tune.h"
@@ -26,13 +26,6 @@ struct PlaceRecord {
   std::int64_t pid = 0;
 };
 static_assert(sizeof(PlaceRecord) == 64);
-
-std::string without_blanks(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) <= ' ') c = '_';
-  }
-  return text.substr(0, 128);
-}
 
 class Perf {
  public:
@@ -48,7 +41,9 @@ class Perf {
       return fail(Errc::bad_argument, "--root " + std::to_string(options_.bench.call.root) + ": there are " +
                                           std::to_string(launch_.ranks) + " ranks");
     }
-    auto comm = meet();
+    tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+    if (options_.require_in_network) config.require = "in-network";
+    auto comm = meet(launch_, {.id_file = options_.id_file, .seconds = options_.meet_seconds}, config);
     if (!comm) return std::unexpected(comm.error());
     if (auto ok = tell_places(comm->get()); !ok) return std::unexpected(ok.error());
     if (auto ok = read_info(comm->get(), report_.at_start); !ok) return std::unexpected(ok.error());
@@ -73,47 +68,6 @@ class Perf {
   }
 
  private:
-  [[nodiscard]] Result<OwnedComm> meet() const {
-    tributary_unique_id id{};
-    if (auto ok = share_id(id); !ok) return std::unexpected(ok.error());
-    tributary_comm* comm = nullptr;
-    tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
-    if (options_.require_in_network) config.require = "in-network";
-    const auto status = tributary_comm_init_rank_config(&comm, static_cast<int>(launch_.ranks), &id,
-                                                        static_cast<int>(launch_.rank), &config);
-    if (launch_.rank == 0 && !options_.id_file.empty()) unlink(options_.id_file.c_str());  // every rank has read it
-    if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, nullptr));
-    return OwnedComm(comm);
-  }
-
-  Status share_id(tributary_unique_id& id) const {
-    static_assert(sizeof id.bytes == sizeof(IdBytes));
-    IdBytes bytes{};
-    if (launch_.rank == 0) {
-      if (const auto s = tributary_get_unique_id(&id); s != TRIBUTARY_OK) return std::unexpected(error_of(s, nullptr));
-      std::memcpy(bytes.data(), id.bytes, bytes.size());
-    }
-    if (launch_.ranks == 1) return {};
-    const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(options_.meet_seconds * 1000));
-    if (!options_.id_file.empty() && launch_.rank == 0) return write_id_file(bytes, options_.id_file);
-    if (options_.id_file.empty() && launch_.master_host.empty()) {
-      return fail(Errc::bad_config,
-                  "rank 0's host is not known: pass MASTER_ADDR (and MASTER_PORT) to every rank, "
-                  "or use --id-file with a file that all of them share");
-    }
-    const IdMeeting meeting{.rank = launch_.rank,
-                            .ranks = launch_.ranks,
-                            .host = launch_.master_host,
-                            .port = launch_.master_port,
-                            .job = without_blanks(launch_.job),
-                            .limit = limit};
-    if (launch_.rank == 0) return hand_out_id(bytes, meeting);
-    const auto got = options_.id_file.empty() ? fetch_id(meeting) : read_id_file(options_.id_file, limit);
-    if (!got) return std::unexpected(got.error());
-    std::memcpy(id.bytes, got->data(), got->size());
-    return {};
-  }
-
   Status tell_places(tributary_comm* comm) {
     PlaceRecord own;
     gethostname(own.host.data(), own.host.size() - 1);

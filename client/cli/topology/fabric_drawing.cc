@@ -79,7 +79,8 @@ class Drawing {
           fmt::format("  {}, {} up", counted(place.uplinks, "link", "links"), rate_text(place.uplink_bits_per_second));
       const double ratio =
           static_cast<double>(place.below_bits_per_second) / static_cast<double>(place.uplink_bits_per_second);
-      if (place.below_bits_per_second != 0) text += fmt::format(", {:.3g}:1", ratio);
+      if (place.below_bits_per_second != 0)
+        text += ratio < 1000 ? fmt::format(", {:.3g}:1", ratio) : fmt::format(", {:.0f}:1", ratio);
     }
     return text;
   }

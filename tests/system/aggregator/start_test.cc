@@ -113,6 +113,25 @@ TEST_F(DaemonStart, CheckEndsWith0OnAGoodConfigurationAndStartsNothing) {
   EXPECT_THAT(ended.output, HasSubstr("the configuration is good"));
 }
 
+TEST_F(DaemonStart, SettingsThatDoNotFitTogetherEnd78AlsoWithCheck) {
+  const std::string good = "manager: http://127.0.0.1:1\nlisten: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\n";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"packet_security: encrypt\n", "packet_security is encrypt, but transport is tcp"},
+      {"transport: dpdk\n", "dpdk_device and dpdk_addresses must say which device"},
+      {"ready_file: " + folder_.file("none") + "/ready\n", "ready"},
+  };
+  for (const auto& [line, message] : cases) {
+    const std::string file = folder_.write("a.yaml", good + line);
+    for (const auto& mode : {std::vector<std::string>{}, {"--check"}}) {
+      std::vector<std::string> arguments = {"--config", file};
+      arguments.insert(arguments.end(), mode.begin(), mode.end());
+      const Ended ended = run(arguments);
+      EXPECT_EQ(ended.code, 78) << line << ended.output;
+      EXPECT_THAT(ended.output, HasSubstr(message));
+    }
+  }
+}
+
 TEST_F(DaemonStart, APrintedConfigurationPassesTheCheck) {
   const Ended printed = run({"--print-config", "--manager", "http://m:7470", "--workers", "3"});
   EXPECT_EQ(printed.code, 0);

@@ -44,7 +44,7 @@ class HostsOverTrees : public testing::Test {
         tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
         config.manager = cluster_->manager_url().c_str();
         config.host_id = cluster_->layout().host_of_rank[hosts[rank]].c_str();
-        config.tuning = "off";
+        config.tuning = tuning_;
         config.timeout_ms = 30'000;
         tributary_comm* comm = nullptr;
         ASSERT_EQ(tributary_comm_init_rank_config(&comm, static_cast<int>(hosts.size()), &id, static_cast<int>(rank),
@@ -68,6 +68,7 @@ class HostsOverTrees : public testing::Test {
   chaos::Workshop workshop_;
   std::unique_ptr<cli::LocalCluster> cluster_;
   std::string token_file_;
+  const char* tuning_ = "off";
 };
 
 tributary_info info_of(const tributary_comm* comm) {
@@ -126,6 +127,25 @@ TEST_F(HostsOverTrees, EveryTypeAndOperationOnHostsOfDifferentSizes) {
       }
     });
   }
+}
+
+TEST_F(HostsOverTrees, APathIsLoggedOnceThoughItsTuningChanges) {
+  tuning_ = "auto";
+  testing::internal::CaptureStderr();
+  run({0, 0, 1, 1}, [&](tributary_comm* comm, std::uint32_t) {
+    std::vector<float> data(1U << 18, 1.0F);
+    for (int i = 0; i < 300; ++i) {
+      data.assign(data.size(), 1.0F);
+      ASSERT_EQ(
+          tributary_all_reduce(data.data(), data.data(), data.size(), TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr),
+          TRIBUTARY_OK);
+      ASSERT_EQ(data.back(), 4.0F);
+    }
+  });
+  const std::string log = testing::internal::GetCapturedStderr();
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = log.find("in-network reduction in use", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_LE(lines, 1U) << log;
 }
 
 TEST_F(HostsOverTrees, AKilledAggregatorIsSeenByEveryRankAndCostsNoOperation) {

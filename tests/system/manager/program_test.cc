@@ -96,6 +96,10 @@ TEST(Program, NamesEveryMistakeOfConfigurationAndUsage) {
       "topology.yaml", "switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 5}]\n");
   const std::string with_topology = folder.write("with.yaml", "topology: " + topology + "\n");
   const std::string good = folder.write("good.yaml", "group_lease: 5s\n");
+  const std::string no_folder =
+      folder.write("no_folder.yaml", "job_token_file: " + folder.file("none") + "/job.token\n");
+  const Folder damaged;
+  damaged.write("manager.db", std::string(9000, 'x'));
   const std::vector<Case> cases{
       {{"--config", unknown, "--check"}, kConfiguration, unknown + ":2: 'colour' is no setting; there are listen"},
       {{"--config", unknown}, kConfiguration, unknown + ":2: 'colour' is no setting"},
@@ -110,6 +114,9 @@ TEST(Program, NamesEveryMistakeOfConfigurationAndUsage) {
       {{"--colour"}, kUsage, "--colour"},
       {{"stray"}, kUsage, "stray"},
       {{"--state-dir", good + "/below-a-file"}, kConfiguration, "cannot be made"},
+      {{"--state-dir", good + "/below-a-file", "--check"}, kConfiguration, "it is not there, and this user cannot"},
+      {{"--config", no_folder, "--check"}, kConfiguration, "job_token_file: '" + folder.file("none") + "/job.token'"},
+      {{"--state-dir", damaged.path(), "--check"}, kConfiguration, "manager.db is no SQLite database"},
       {{"--config", good, "--check"}, 0, ""},
   };
   for (const Case& it : cases) {

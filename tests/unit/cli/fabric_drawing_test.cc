@@ -40,6 +40,16 @@ core-[1-2]
 )");
 }
 
+TEST(FabricDrawing, ALargeRatioIsAWholeNumber) {
+  EXPECT_EQ(drawn(R"(
+switches: [{name: top, level: 2}, {name: leaf, level: 1}]
+hosts: [a, b]
+links: [{from: [a, b], to: leaf, rate: 100Tbit/s}, {from: leaf, to: top, rate: 100Gbit/s}]
+)"),
+            "fabric fat-tree, t: 2 hosts, 2 switches, 3 links\ntop\n"
+            "└─ leaf  1 link, 100 Gbit/s up, 2000:1: a, b at 100 Tbit/s\n");
+}
+
 TEST(FabricDrawing, AFlatFabricIsALine) {
   EXPECT_EQ(drawn("fabric: flat\nassumed_rate: 25Gbit/s\naggregators: [{name: a, host: h}]\n"),
             "fabric flat, t\nevery host has 25 Gbit/s\naggregator a on h\n");

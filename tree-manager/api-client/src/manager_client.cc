@@ -172,6 +172,7 @@ json to_json(const GroupRequest& r) {
   if (!r.request_id.empty()) body["request_id"] = r.request_id;
   if (!r.user.empty()) body["user"] = r.user;
   if (r.processes != 0) body["processes"] = r.processes;
+  if (!r.aggregator.empty()) body["aggregator"] = r.aggregator;
   if (r.packet_security != PacketSecurity::off) {
     body["packet_security"] = std::string(to_string(r.packet_security));
   }

@@ -80,6 +80,9 @@ struct GroupRequest {
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
   std::uint32_t levels = 0;  // exact number of aggregators between a rank and the result; 0: the planner chooses
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
+  // The only aggregator of its trees, which have a lane for each of its live addresses, to measure the way to it; empty:
+  // the planner chooses. An older manager refuses it.
+  std::string aggregator{};
 };
 
 /// Counts of rank 0 since the start: payload bytes of ended operations.

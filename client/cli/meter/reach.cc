@@ -1,5 +1,6 @@
-#include "client/cli/doctor/reach.h"
+#include "client/cli/meter/reach.h"
 
+#include <ifaddrs.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,10 +12,11 @@
 #include <cstring>
 #include <memory>
 
-namespace tributary::cli::doctor {
+namespace tributary::cli::meter {
 namespace {
 
 constexpr std::uint32_t kHeaders = 52;  // bytes of IPv4, TCP and its time stamps; IPv6 has 20 more
+constexpr std::uint32_t kTimeStamps = 12;
 
 /// Connects, and returns the error; 0: the socket is connected.
 int connect_error(const Socket& socket, const addrinfo& to, std::chrono::steady_clock::time_point deadline) {
@@ -27,9 +29,19 @@ int connect_error(const Socket& socket, const addrinfo& to, std::chrono::steady_
   return error;
 }
 
+bool is_same_address(const sockaddr& a, const sockaddr_storage& b) {
+  if (a.sa_family != b.ss_family) return false;
+  if (a.sa_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(a).sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in&>(b).sin_addr.s_addr;
+  }
+  return a.sa_family == AF_INET6 && std::memcmp(&reinterpret_cast<const sockaddr_in6&>(a).sin6_addr,
+                                                &reinterpret_cast<const sockaddr_in6&>(b).sin6_addr, 16) == 0;
+}
+
 }  // namespace
 
-Result<Socket> connect_to(const Endpoint& to, std::chrono::milliseconds limit) {
+Result<Socket> connect_to(const Endpoint& to, std::chrono::milliseconds limit, std::uint32_t frame_bytes_max) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -40,6 +52,10 @@ Result<Socket> connect_to(const Endpoint& to, std::chrono::milliseconds limit) {
   int error = EADDRNOTAVAIL;
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
     Socket socket(::socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (socket.valid() && frame_bytes_max > kHeaders) {
+      const int segment = static_cast<int>(frame_bytes_max - kHeaders + kTimeStamps);
+      setsockopt(socket.get(), IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
+    }
     error = socket.valid() ? connect_error(socket, *at, deadline) : errno;
     if (error == 0) return socket;
   }
@@ -53,8 +69,22 @@ PathFacts path_facts(const Socket& socket) {
   return {.mtu_here = info.tcpi_pmtu,
           .mtu_there = info.tcpi_snd_mss + kHeaders,
           .segments_out = info.tcpi_data_segs_out,
-          .segments_again = info.tcpi_total_retrans,
+          .segments_again = info.tcpi_total_retrans - std::min(info.tcpi_total_retrans, info.tcpi_dsack_dups),
+          .segments_in = info.tcpi_data_segs_in,
+          .segments_in_late = info.tcpi_rcv_ooopack,
           .round_trip_seconds = std::min(info.tcpi_min_rtt, info.tcpi_rtt) * 1e-6};
 }
 
-}  // namespace tributary::cli::doctor
+std::string interface_of(const Socket& socket) {
+  sockaddr_storage own{};
+  socklen_t bytes = sizeof own;
+  ifaddrs* raw = nullptr;
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &bytes) != 0 || getifaddrs(&raw) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(raw, &freeifaddrs);
+  for (const ifaddrs* at = raw; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr != nullptr && is_same_address(*at->ifa_addr, own)) return at->ifa_name;
+  }
+  return {};
+}
+
+}  // namespace tributary::cli::meter

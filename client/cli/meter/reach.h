@@ -1,0 +1,32 @@
+#pragma once
+// Opens a TCP connection within a limit, and reads the kernel's facts about its path.
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "client/cli/perf/id_socket.h"
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::cli::meter {
+
+/// Tries the addresses of the name one after the other. Errc::unreachable says why the last address failed. Neither side
+/// sends longer frames than `frame_bytes_max`; 0: the path's MTU alone limits them.
+[[nodiscard]] Result<Socket> connect_to(const Endpoint& to, std::chrono::milliseconds limit,
+                                        std::uint32_t frame_bytes_max = 0);
+
+/// The kernel's figures about a TCP connection until now.
+struct PathFacts {
+  std::uint32_t mtu_here = 0;   // MTU of the way out, as far as the kernel knows it
+  std::uint32_t mtu_there = 0;  // MTU by the segment size that the other side offered
+  std::uint64_t segments_out = 0;
+  std::uint64_t segments_again = 0;  // without those that the other side had already
+  std::uint64_t segments_in = 0;
+  std::uint64_t segments_in_late = 0;  // they came after later ones, as a lost segment does when it is sent again
+  double round_trip_seconds = 0;       // the least measured round trip
+};
+[[nodiscard]] PathFacts path_facts(const Socket& socket);
+/// The interface of this side's address; empty: not known.
+[[nodiscard]] std::string interface_of(const Socket& socket);
+
+}  // namespace tributary::cli::meter

@@ -1,0 +1,19 @@
+#pragma once
+// The ranks of a launcher meet and make one communicator.
+#include <string>
+
+#include "client/cli/perf/launch.h"
+#include "client/cli/perf/owned_comm.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::cli {
+
+struct MeetWish {
+  std::string id_file;  // ranks meet through this file; empty: at MASTER_ADDR:MASTER_PORT
+  double seconds = 60;
+};
+
+/// Every rank calls it.
+[[nodiscard]] Result<OwnedComm> meet(const Launch& launch, const MeetWish& wish, const tributary_config& config);
+
+}  // namespace tributary::cli
