@@ -14,7 +14,7 @@ if [[ ${IN_NETWORK_INSIDE:-} != yes ]]; then
 fi
 ip link set lo up
 ip link add bridge0 type bridge forward_delay 0 && ip addr add 10.6.0.254/24 dev bridge0 && ip link set bridge0 up
-# Otherwise the kernel would leave checksums, and the cutting of long packets, to a wire that does neither.
+# Otherwise the kernel would leave checksums, and the cutting of long packets, to the wire, which cannot do them.
 ethtool -K bridge0 tx off >/dev/null
 for ((i = 1; i <= ${TRIBUTARY_TEST_AGGREGATORS:-5}; ++i)); do
   ip link add "wire$i" type veth peer name "port$i"

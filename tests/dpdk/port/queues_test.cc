@@ -143,7 +143,7 @@ TEST(SharedQueues, AreUsedByOneAtATime) {
   sender.join();
 }
 
-// Runs a thread for each port, as communicators do. Every datagram comes once or not at all (a ring may be full), at
+// Runs a thread for each port, like communicators. Every datagram comes once or not at all (a ring may be full), at
 // the port to which it was sent, and whole; most of them come.
 TEST(SharedQueues, ServePortsOfSeveralThreadsAtOnce) {
   SharedQueues rig;

@@ -45,7 +45,7 @@ TEST_F(Promises, EndBeforeTheNextFrameIsSent) {
   for (std::uint64_t i = 1; i < 6; ++i) {
     auto kept = client->keep_registered(memory);
     ASSERT_NO_FATAL_FAILURE(expect_arrival(memory, 3 * i));
-    ASSERT_NO_FATAL_FAILURE(expect_arrival(memory, 3 * i + 1));  // by the registration that the device has now
+    ASSERT_NO_FATAL_FAILURE(expect_arrival(memory, 3 * i + 1));  // the device still has a registration for it
     // The transport gets no turn from here to the next send.
     kept.reset();
     ASSERT_EQ(::munmap(memory.data(), kBytes), 0);

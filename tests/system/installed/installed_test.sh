@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs all programs and libraries. Fails when one of them has debug information or names no debug file, or when a
-# library exports a name that is not in the public API and that neither NCCL nor Slurm looks for.
+# library exports a name other than those of the public API and those that NCCL and Slurm look for.
 #   installed_test.sh BUILD_DIRECTORY CMAKE
 set -eu
 build=$1 cmake=$2

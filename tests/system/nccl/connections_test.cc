@@ -148,7 +148,7 @@ TEST(Connections, DeliverWhatWasSentBeforeTheyWereClosed) {
   }
 }
 
-// NCCL's own socket net makes the same promise; neither makes it for a message whose request was not tested until its
+// NCCL's own socket net makes the same promise. Both make it only for messages whose requests were tested until their
 // end.
 TEST(Connections, DeliverLargeMessagesThatWereTestedToTheirEndBeforeTheClose) {
   Listening at;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A job whose aggregator speaks another version of the wire protocol reduces between its ranks, and says why.
+"""A job whose aggregator uses another version of the wire protocol reduces between its ranks, and reports the reason.
 
-Between ranks and aggregator stands a proxy that writes the next version into the header of every frame: so each side
-reads frames of a version that it does not speak, as during an upgrade. The ranks and the aggregator are real processes.
+A proxy between ranks and aggregator writes the next version into the header of every frame, so each side reads frames
+of another version than its own, as during an upgrade. The ranks and the aggregator are real processes.
 
 mixed_test.py MANAGER AGGREGATOR TRIBUTARY
 """
@@ -98,7 +98,7 @@ class MixedVersions(unittest.TestCase):
         return int(re.search(r'"port": ?(\d+)', ready.read_text())[1])
 
     def run_job(self, name: str) -> str:
-        """Runs two ranks, and returns what both have said."""
+        """Runs two ranks, and returns the output of both."""
         environment = {**os.environ, "WORLD_SIZE": "2", "TRIBUTARY_MANAGER": self.manager, "TRIBUTARY_TOKEN_FILE": str(self.folder / "state/job.token"),
                        "TRIBUTARY_LOCAL": "off", "TRIBUTARY_SHM": "off", "TRIBUTARY_TUNING": "off", "TRIBUTARY_LOG": "info"}
         command = [TRIBUTARY, "perf", "all_reduce", "-b", "64K", "-e", "64K", "-n", "20", "--id-file", str(self.folder / name)]

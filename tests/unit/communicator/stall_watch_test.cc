@@ -21,7 +21,7 @@ class StallWatchTest : public PartTest {
     begin();
     pass(10s);
   }
-  /// Ticks twice a second, as a rank does.
+  /// Ticks twice a second, like a rank.
   void wait(transport::Duration time) {
     for (; time > 0s; time -= 500ms) {
       pass(std::min<transport::Duration>(time, 500ms));

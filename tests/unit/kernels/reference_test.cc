@@ -54,9 +54,9 @@ TEST(ReferenceFormat, EncodesEveryCodeBackToItself) {
 
 TEST(ReferenceFormat, RoundsToNearestAndTiesToEven) {
   const FloatFormat half = format_of(DType::float16);
-  EXPECT_EQ(encode(half, 1.0F + 0x1p-11F), 0x3C00U);             // half way, down to even
-  EXPECT_EQ(encode(half, 1.0F + 3 * 0x1p-11F), 0x3C02U);         // half way, up to even
-  EXPECT_EQ(encode(half, 1.0F + 0x1p-11F + 0x1p-23F), 0x3C01U);  // just above
+  EXPECT_EQ(encode(half, 1.0F + 0x1p-11F), 0x3C00U);             // half way between two values: down to the even one
+  EXPECT_EQ(encode(half, 1.0F + 3 * 0x1p-11F), 0x3C02U);         // half way between two values: up to the even one
+  EXPECT_EQ(encode(half, 1.0F + 0x1p-11F + 0x1p-23F), 0x3C01U);  // a little more than half way
   EXPECT_EQ(encode(half, 0x1p-25F), 0U);                         // half of the least subnormal
   EXPECT_EQ(encode(half, std::nextafter(0x1p-25F, 1.0F)), 1U);
   EXPECT_EQ(encode(half, -0x1p-26F), 0x8000U);

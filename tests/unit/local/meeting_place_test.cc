@@ -1,4 +1,4 @@
-// The ranks of one host get access to the same memory, and no other process does.
+// Only the ranks of one host get access to their common memory.
 #include "client/collectives/local/meeting_place.h"
 
 #include <gmock/gmock.h>

@@ -26,7 +26,7 @@ class ApiTest : public ApiFixture {
  protected:
   ApiTest() : openapi_(json::parse(kOpenApiJson)) {}
 
-  /// Calls the handler as the HTTP server does. Finds the operation by the form of the path in the document.
+  /// Calls the handler in the same way as the HTTP server. Finds the operation by the form of the path in the document.
   HttpReply call(const std::string& method, const std::string& path, const std::string& body = "",
                  const std::string& token = kAggregatorToken) {
     const HttpHead head = head_of(method, path, token);

@@ -200,7 +200,7 @@ TEST(Store, KnowsAllThatWasAcknowledgedAfterBeingKilledAtAnyMoment) {
       write_until_killed(path, next, pipe_ends[1]);
     }
     ::close(pipe_ends[1]);
-    // Draw the moment of the kill: a number of acknowledged changes, and then microseconds within the next one.
+    // Draw the moment of the kill: a number of acknowledged changes, and then microseconds within the next change.
     std::uint64_t last = 0;
     bool any = false;
     const std::uint64_t changes = random() % 60;

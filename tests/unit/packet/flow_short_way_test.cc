@@ -119,7 +119,7 @@ class Story {
     seen_.note(header.number);
     received_ = std::max(received_, offset + header.payload_bytes);
   }
-  /// Sends a packet from the other end: mostly the next one, with the next bytes; it may be marked, or overtaken.
+  /// Sends a packet from the other end: mostly the next packet, with the next bytes; it may be marked, or overtaken.
   void tell() {
     PacketHeader header;
     header.number = number_++;
@@ -130,7 +130,7 @@ class Story {
     header.credit = random_.below(6) == 0 ? 3000 : 200'000;
     header.flags = seen_.empty() ? std::uint16_t{0} : packet_flags::kAcks;
     header.flags |= random_.below(50) == 0 ? packet_flags::kPing : std::uint16_t{0};
-    if (random_.below(3000) == 0) header.flags |= packet_flags::kFin;  // yet it goes on sending: forbidden
+    if (random_.below(3000) == 0) header.flags |= packet_flags::kFin;  // a wrong end: it sends on
     header.largest = static_cast<std::uint32_t>(seen_.largest());
     header.bitmap = seen_.bitmap();
     late_.push_back(header);

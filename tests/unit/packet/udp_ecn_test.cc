@@ -1,5 +1,5 @@
 // Congestion marks in the IP header: the traffic class that a UDP transport sends, and its reaction to marks that
-// arrive. A relay between client and server sees each datagram's traffic class, and forwards it with another.
+// arrive. A relay between client and server sees each datagram's traffic class, and forwards it with another class.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

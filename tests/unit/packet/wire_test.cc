@@ -169,7 +169,7 @@ TEST(Wire, WritesAHeaderThatIsKeptInWordsTheSameWay) {
 
 TEST(Wire, VerifiesTheChecksumOfUdpWhereThatIsLeftToIt) {
   const auto bytes = packet_with({.connection = 5, .number = 6}, random_bytes(1001, 9));
-  // Give decode_packet() the sum of all other bytes, as a receiver that has summed the whole datagram does.
+  // Give decode_packet() the sum of all other bytes, like a receiver that has summed the whole datagram.
   const std::uint64_t besides = ethernet::finish(ethernet::partial_sum(bytes));
   EXPECT_TRUE(decode_packet(bytes, besides));
   EXPECT_EQ(decode_packet(bytes, besides + 1).error(), PacketReject::checksum);

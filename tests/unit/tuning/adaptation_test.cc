@@ -280,7 +280,7 @@ TEST_F(OneByOne, OneAmendmentAtATimeAndNoneForOperationsBeforeIt) {
   EXPECT_FALSE(add(20, 400'000)) << "the ranks have not agreed yet";
   const std::uint64_t from = number_ + 10;
   adaptation_.took_effect(from, now_);
-  now_ += 1h;  // the agreement took long, and the next one must wait
+  now_ += 1h;  // the agreement took long, so the next amendment must wait
   EXPECT_EQ(adaptation_.policy().at(Collective::all_reduce, kBytes).path, Path::ranks);
   EXPECT_FALSE(add(10, 900'000, Path::ranks)) << "these operations began before the amendment, so they do not count";
   EXPECT_FALSE(adaptation_.take_news());
