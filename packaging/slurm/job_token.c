@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "packaging/slurm/command.h"
 #include "packaging/slurm/options.h"
 
 enum { kTokenBytesMax = 4096, kPathBytesMax = 512 };
@@ -67,6 +69,73 @@ int tributary_make_job_token(const char* directory, uint32_t job, uid_t user, co
   (void)failed(sentence, "cannot write", path);
   (void)unlink(draft);
   return -1;
+}
+
+/* Gives the draft, which nobody else can open yet, to the job's user, under its own name. */
+static int give(const char* draft, const char* path, uid_t user, char* sentence) {
+  if (chown(draft, user, (gid_t)-1) == 0 && chmod(draft, 0400) == 0 && rename(draft, path) == 0) return 0;
+  (void)failed(sentence, "cannot write", path);
+  (void)unlink(draft);
+  return -1;
+}
+
+/* The tenant is the user, by name where the system knows one. */
+static void tenant_of(uid_t user, char* name, size_t bytes) {
+  char buffer[4096];
+  struct passwd entry;
+  struct passwd* found = NULL;
+  if (getpwuid_r(user, &entry, buffer, sizeof buffer, &found) == 0 && found != NULL && strlen(found->pw_name) < bytes) {
+    (void)snprintf(name, bytes, "%s", found->pw_name);
+  } else {
+    (void)snprintf(name, bytes, "user-%u", (unsigned)user);
+  }
+}
+
+int tributary_issue_job_token(const struct TributarySettings* settings, uint32_t job, uid_t user, char* sentence) {
+  char path[kPathBytesMax];
+  char draft[kPathBytesMax + 8];
+  char tenant[64];
+  char name[32];
+  if (make_directory(settings->job_directory, sentence) != 0) return -1;
+  tributary_job_token_path(settings->job_directory, job, path, sizeof path);
+  (void)snprintf(draft, sizeof draft, "%s.new", path);
+  (void)unlink(draft); /* of a prolog that was killed */
+  tenant_of(user, tenant, sizeof tenant);
+  (void)snprintf(name, sizeof name, "slurm-%u", job);
+  const char* const words[] = {settings->command,
+                               "token",
+                               "make",
+                               "--manager",
+                               settings->manager,
+                               "--token-file",
+                               settings->token_file,
+                               "--time-limit",
+                               "2",
+                               "--tenant",
+                               tenant,
+                               "--job",
+                               name,
+                               "--life",
+                               settings->job_token_life,
+                               "--output-file",
+                               draft,
+                               NULL};
+  if (tributary_run_command(words, NULL, sentence) != 0) {
+    (void)unlink(draft);
+    return -1;
+  }
+  return give(draft, path, user, sentence);
+}
+
+int tributary_revoke_job_token(const struct TributarySettings* settings, uint32_t job, char* sentence) {
+  char path[kPathBytesMax];
+  tributary_job_token_path(settings->job_directory, job, path, sizeof path);
+  if (access(path, F_OK) != 0) return 0;
+  /* The token is no argument: others would see it. */
+  const char* const words[] = {
+      settings->command, "token", "revoke", "--manager", settings->manager, "--token-file", settings->token_file,
+      "--time-limit",    "2",     "-",      NULL};
+  return tributary_run_command(words, path, sentence);
 }
 
 void tributary_remove_job_token(const char* directory, uint32_t job) {

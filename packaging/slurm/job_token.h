@@ -1,4 +1,5 @@
-/* A job's own copy of the job token, which only the job's user can read. */
+/* A job's own token, which only the job's user can read: a copy of the job token, or a token that the manager has made
+   for the job. */
 #ifndef TRIBUTARY_PACKAGING_SLURM_JOB_TOKEN_H
 #define TRIBUTARY_PACKAGING_SLURM_JOB_TOKEN_H
 
@@ -6,9 +7,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "packaging/slurm/settings.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum { kCommandSeconds = 5 };
 
 /* Writes the path of a job's token, such as /run/tributary-jobs/1234.token; cuts it to `bytes`. */
 void tributary_job_token_path(const char* directory, uint32_t job, char* path, size_t bytes);
@@ -17,7 +22,14 @@ void tributary_job_token_path(const char* directory, uint32_t job, char* path, s
    `sentence`, of kSentenceBytesMax bytes (options.h). */
 int tributary_make_job_token(const char* directory, uint32_t job, uid_t user, const char* token_file, char* sentence);
 
-/* Removes the copy; a missing copy is no error. */
+/* Has the manager make a token that is good for groups of job slurm-JOB alone, of tenant `user`, and writes it as the
+   function above does. Waits for at most kCommandSeconds. */
+int tributary_issue_job_token(const struct TributarySettings* settings, uint32_t job, uid_t user, char* sentence);
+
+/* Has the manager revoke the token that the function above has made; a missing file is no error. */
+int tributary_revoke_job_token(const struct TributarySettings* settings, uint32_t job, char* sentence);
+
+/* Removes the file; a missing file is no error. */
 void tributary_remove_job_token(const char* directory, uint32_t job);
 
 #ifdef __cplusplus

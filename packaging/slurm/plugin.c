@@ -1,7 +1,8 @@
 /* The SPANK plugin: `srun --tributary=...`, the variables of every task, and a token file for each job.
  *
  * slurmd and slurmstepd load the plugin on each node; srun, salloc and sbatch load it on the host where they run. The
- * plugin never waits for the manager. No mistake keeps a job from starting, except one in the user's own option.
+ * plugin waits for the manager only where jobs have tokens of their own, and then at most 5 seconds. No mistake keeps a
+ * job from starting, except one in the user's own option.
  */
 #include <slurm/spank.h>
 #include <stdint.h>
@@ -122,17 +123,23 @@ int slurm_spank_job_prolog(spank_t spank, int argument_count, char** arguments) 
     slurm_error("tributary: Slurm tells neither job nor user, so the job gets no token");
     return 0;
   }
-  if (tributary_make_job_token(settings.job_directory, job, user, settings.token_file, sentence) != 0) {
+  const int made = settings.job_token_life[0] != '\0'
+                       ? tributary_issue_job_token(&settings, job, user, sentence)
+                       : tributary_make_job_token(settings.job_directory, job, user, settings.token_file, sentence);
+  if (made != 0) {
     slurm_error("tributary: job %u starts without a token, and so without trees: %s", job, sentence);
   }
   return 0;
 }
 
+/* Makes the job's token good for nothing. Without the manager it stays good until its end, for this job's groups alone. */
 int slurm_spank_job_epilog(spank_t spank, int argument_count, char** arguments) {
+  char sentence[kSentenceBytesMax];
   uint32_t job = 0;
-  if (load_settings(argument_count, arguments) == 0 && settings.manager[0] != '\0' &&
-      spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS) {
-    tributary_remove_job_token(settings.job_directory, job);
-  }
+  if (load_settings(argument_count, arguments) != 0 || settings.manager[0] == '\0') return 0;
+  if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS) return 0;
+  if (settings.job_token_life[0] != '\0' && tributary_revoke_job_token(&settings, job, sentence) != 0)
+    slurm_error("tributary: the token of job %u is good until its end, as it was not revoked: %s", job, sentence);
+  tributary_remove_job_token(settings.job_directory, job);
   return 0;
 }

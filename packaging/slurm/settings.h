@@ -9,9 +9,11 @@ extern "C" {
 enum { kSettingBytesMax = 256 };
 
 struct TributarySettings {
-  char manager[kSettingBytesMax];       /* empty: jobs get nothing */
-  char token_file[kSettingBytesMax];    /* the job token, for root alone */
-  char job_directory[kSettingBytesMax]; /* each job's own copy of the token */
+  char manager[kSettingBytesMax];        /* empty: jobs get nothing */
+  char token_file[kSettingBytesMax];     /* for root alone: the job token, or an operator's that makes tokens */
+  char job_directory[kSettingBytesMax];  /* each job's own token */
+  char job_token_life[kSettingBytesMax]; /* as 7d: each job gets a token made for it; empty: a copy of token_file */
+  char command[kSettingBytesMax];        /* the program tributary, which makes and revokes tokens */
 };
 
 /* Returns 0, or -1 with a sentence in `sentence`, of kSentenceBytesMax bytes (options.h). A file that is not there leaves

@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kSecondsMax = static_cast<std::uint64_t>(kTokenSecondsMax);
+constexpr std::uint64_t kUnixSecondsMax = 1ULL << 40;
 constexpr std::int64_t kClockDifference = 60;  // seconds by which another manager's clock may be behind
 
 HttpReply signed_reply(const Authenticator& authenticator, const IdentityClaims& claims) {
@@ -83,9 +84,11 @@ HttpReply renew_token(const Authenticator& authenticator, const IdentityClaims& 
 HttpReply revoke_token(Authenticator& authenticator, const std::string& body, std::int64_t now_s) {
   JsonInput in(body);
   const std::string id = in.text("id");
+  const auto until = static_cast<std::int64_t>(in.number("until", 0, kUnixSecondsMax, 0));
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   if (!is_name(id)) return error_reply(400, "'id' is no token's id; `tributary token show` shows it");
-  const auto ok = authenticator.revoke(id, now_s);
+  const std::int64_t last = now_s + kTokenSecondsMax;
+  const auto ok = authenticator.revoke(id, until == 0 ? last : std::min(until, last), now_s);
   return ok ? json_reply({{"done", true}}) : error_reply(ok.error());
 }
 

@@ -72,10 +72,10 @@ Result<std::string> Authenticator::sign(const IdentityClaims& claims) const {
   return keys_.sign(claims);
 }
 
-Status Authenticator::revoke(const std::string& id, std::int64_t now_s) {
+Status Authenticator::revoke(const std::string& id, std::int64_t until, std::int64_t now_s) {
   const std::lock_guard one_at_a_time(revoking_);
   Revocations next = revoked();
-  if (auto ok = next.add(id, now_s + kTokenSecondsMax, now_s); !ok) return ok;
+  if (auto ok = next.add(id, until, now_s); !ok) return ok;
   if (auto ok = keep_(next.text()); !ok) return ok;  // waits for the disk, so it runs without the lock
   const std::lock_guard lock(mutex_);
   revoked_ = std::move(next);

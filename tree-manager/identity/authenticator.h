@@ -33,7 +33,8 @@ class Authenticator {
   [[nodiscard]] Proof look(std::string_view authorization, const std::string& from, std::int64_t now_s);
   [[nodiscard]] Result<std::string> sign(const IdentityClaims& claims) const;
   /// From now on neither the token nor its renewals are accepted.
-  [[nodiscard]] Status revoke(const std::string& id, std::int64_t now_s);
+  /// The authenticator remembers that for as long as such a token can be good, until `until`.
+  [[nodiscard]] Status revoke(const std::string& id, std::int64_t until, std::int64_t now_s);
   [[nodiscard]] Revocations revoked() const;
   /// Changes the keys. Tokens of a key that was removed are not accepted.
   void use_keys(IdentityKeys keys);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "client/cli/terminal/exit_code.h"
@@ -161,14 +162,18 @@ int renew_token(const ManagerOptions& options) {
 
 int revoke_token(const ManagerOptions& options, const std::string& token) {
   std::string id = token;
-  if (manager::looks_like_identity_token(token)) {
-    const auto claims = manager::read_identity_token(token);
+  if (token == "-") std::getline(std::cin, id);
+  json body = json::object();
+  if (manager::looks_like_identity_token(id)) {
+    const auto claims = manager::read_identity_token(id);
     if (!claims) return complain_of(claims.error());
     id = claims->id;
+    body["until"] = claims->renewable_until;  // the manager need not remember it for longer
   }
+  body["id"] = id;
   auto client = connect(options);
   if (!client) return complain_of(client.error());
-  const auto done = client->request("POST", "/v1/tokens/revoke", {{"id", id}});
+  const auto done = client->request("POST", "/v1/tokens/revoke", body);
   if (!done) return complain_of(done.error());
   std::printf("token %s is good for nothing now, nor is one that it was renewed to\n", id.c_str());
   return kExitGood;

@@ -97,7 +97,7 @@ void describe_revoke(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("revoke", "Make a token, and all its renewals, good for nothing");
   const auto options = add_manager_access(*sub);
   const auto token = std::make_shared<std::string>();
-  sub->add_option("token", *token, "The token, or its id")->required();
+  sub->add_option("token", *token, "The token, or its id; -: a line of standard input")->required();
   sub->callback([=, &action] { action = [=] { return revoke_token(*options, *token); }; });
 }
 

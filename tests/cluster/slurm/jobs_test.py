@@ -97,6 +97,38 @@ class Jobs(unittest.TestCase):
         self.assertRegex(ended.stdout, FALLBACK)
         self.assertNotIn("drain", self.cluster.run("sinfo", "--noheader", "--format=%T").stdout)
 
+    # Tests of a token of the job's own
+
+    # All nodes of this machine share one folder of tokens, so these jobs have one node.
+    ON_ONE_NODE = ("--nodes=1", "--ntasks=2", "--overcommit")
+
+    def with_own_tokens(self) -> None:
+        shared = Path("/etc/tributary/job.token").read_text()
+        self.cluster.configure_own_tokens()
+        self.addCleanup(self.cluster.configure_jobs, shared)
+
+    def test_a_job_has_a_token_of_its_own_which_ends_with_it(self) -> None:
+        self.with_own_tokens()
+        before = self.cluster.revoked()
+        perf = " ".join(self.cluster.perf("own-token"))
+        job = self.sbatch(*self.ON_ONE_NODE, "--tributary=path=in-network",
+                          command=f"srun --overcommit {perf}; cat $TRIBUTARY_TOKEN_FILE >{self.cluster.work}/meet/kept; {self.cluster.tributary} token show")
+        until(60, "the job has shown its token", lambda: "until" in self.output(job))
+        self.assertRegex(self.output(job), IN_NETWORK)
+        self.assertRegex(self.output(job), r"role +tenant\ntenant +nobody\njob +slurm-" + job)
+        self.nothing_stays()
+        until(20, "the token is revoked", lambda: self.cluster.revoked() == before + 1)
+        kept = self.cluster.work / "meet/kept"
+        ended = self.cluster.run(self.cluster.tributary, "plan", "n0", "n1", "--manager", MANAGER, "--token-file", kept)
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn("revoked", ended.stderr)
+
+    def test_a_killed_job_with_its_own_token_leaves_nothing(self) -> None:
+        self.with_own_tokens()
+        job = self.start_long_job("killed-own-token", *self.ON_ONE_NODE)
+        self.assertEqual(self.cluster.run("scancel", "--signal=KILL", "--full", job).returncode, 0)
+        self.nothing_stays()
+
     # Tests of jobs over trees
 
     def test_an_allreduce_goes_through_the_tree(self) -> None:
@@ -122,8 +154,8 @@ class Jobs(unittest.TestCase):
 
     # Tests of jobs that end by an error or a kill
 
-    def start_long_job(self, name: str) -> str:
-        job = self.sbatch("--nodes=4", "--ntasks=4", "--tributary=path=in-network", command=f"srun {' '.join(self.cluster.perf(name, '-n', '100000000'))}")
+    def start_long_job(self, name: str, *where: str) -> str:
+        job = self.sbatch(*(where or ("--nodes=4", "--ntasks=4")), "--tributary=path=in-network", command=f"srun --overcommit {' '.join(self.cluster.perf(name, '-n', '100000000'))}")
         until(40, "the job has a group on trees", lambda: [group for group in self.cluster.groups() if group["job"] == f"slurm-{job}" and group["path"] == "in-network"])
         return job
 

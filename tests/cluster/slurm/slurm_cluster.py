@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,26 @@ class Cluster:
         Path("/etc/tributary/slurm.conf").write_text(f"manager = {MANAGER}\ntoken_file = /etc/tributary/job.token\n")
         Path("/etc/tributary/job.token").write_text(token)
         os.chmod("/etc/tributary/job.token", 0o600)
+
+    def configure_own_tokens(self) -> None:
+        """Each job gets a token of its own from now on; the nodes and the controller hold an operator's token."""
+        key = self.work / "manager-state/identity.keys"
+        made = self.run(self.tributary, "token", "make", "--role", "operator", "--name", "slurm", "--scope", "tokens", "--life", "1h", "--key-file", key)
+        assert made.returncode == 0, made.stderr
+        self.configure_jobs(made.stdout)
+        settings = Path("/etc/tributary/slurm.conf")
+        settings.write_text(settings.read_text() + f"job_token_life = 1h\ncommand = {self.work}/bin/with-library\n")
+        # The node's prolog has no LD_LIBRARY_PATH; an installed command finds its library without.
+        command = self.work / "bin/with-library"
+        command.write_text(f"#!/bin/sh\nLD_LIBRARY_PATH={self.work}/bin exec {self.tributary} \"$@\"\n")
+        command.chmod(0o755)
+
+    def revoked(self) -> int:
+        key = self.work / "manager-state/identity.keys"
+        token = self.run(self.tributary, "token", "make", "--role", "administrator", "--name", "test", "--life", "1min", "--key-file", key).stdout.strip()
+        request = urllib.request.Request(f"{MANAGER}/v1/tokens/revoked", headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return len(json.load(answer)["revoked"])
 
     def start_manager(self) -> None:
         """Starts the manager with a long lease, so that only the epilog frees the groups of a job that was killed."""

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -91,6 +92,64 @@ TEST_F(SlurmJobToken, NeedsATokenToCopy) {
   std::ofstream(folder_ + "/empty") << "";
   EXPECT_THAT(make("jobs", "empty"), HasSubstr("is empty"));
   EXPECT_FALSE(fs::exists(folder_ + "/jobs/7.token"));
+}
+
+/// A job's token that a command makes: here a script in place of `tributary`.
+class SlurmOwnToken : public SlurmJobToken {
+ protected:
+  void use_command(const std::string& script) {
+    const std::string path = folder_ + "/command";
+    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+    fs::permissions(path, fs::perms::owner_all);
+    std::snprintf(settings_.command, sizeof settings_.command, "%s", path.c_str());
+    std::snprintf(settings_.job_directory, sizeof settings_.job_directory, "%s/jobs", folder_.c_str());
+    std::snprintf(settings_.manager, sizeof settings_.manager, "http://m:7470");
+    std::snprintf(settings_.token_file, sizeof settings_.token_file, "%s/source", folder_.c_str());
+    std::snprintf(settings_.job_token_life, sizeof settings_.job_token_life, "7d");
+  }
+  std::string issue() {
+    char sentence[kSentenceBytesMax] = "";
+    return tributary_issue_job_token(&settings_, 7, getuid(), sentence) == 0 ? "" : sentence;
+  }
+  std::string revoke() {
+    char sentence[kSentenceBytesMax] = "";
+    return tributary_revoke_job_token(&settings_, 7, sentence) == 0 ? "" : sentence;
+  }
+
+  TributarySettings settings_{};
+};
+
+TEST_F(SlurmOwnToken, IsMadeForTheJobAndItsUserAndReadByThatUserAlone) {
+  use_command("for word; do last=$word; done; echo \"$@\" >\"$last\"");
+  EXPECT_EQ(issue(), "");
+  EXPECT_EQ(mode_of("jobs/7.token"), 0400U);
+  EXPECT_THAT(text_of("jobs/7.token"),
+              testing::AllOf(HasSubstr("token make --manager http://m:7470"), HasSubstr("--job slurm-7 --life 7d"),
+                             HasSubstr("--tenant " + std::string(getuid() == 0 ? "root" : ""))));
+}
+
+TEST_F(SlurmOwnToken, IsNotThereWhenTheManagerRefusesAndTheReasonIsTold) {
+  use_command("echo 'tributary: 401: no' >&2; exit 1");
+  EXPECT_EQ(issue(), "tributary: 401: no");
+  EXPECT_FALSE(fs::exists(folder_ + "/jobs/7.token"));
+  EXPECT_FALSE(fs::exists(folder_ + "/jobs/7.token.new"));
+}
+
+TEST_F(SlurmOwnToken, OfACommandThatIsMissingOrSilentIsAnError) {
+  use_command("exit 3");
+  EXPECT_THAT(issue(), HasSubstr("command failed"));
+  fs::remove(folder_ + "/command");
+  EXPECT_THAT(issue(), HasSubstr("cannot be started: No such file"));
+}
+
+TEST_F(SlurmOwnToken, IsRevokedByStandardInputAndNotByAnArgument) {
+  use_command("for word; do last=$word; done; echo \"$@\" >\"$last\"");
+  EXPECT_EQ(revoke(), "") << "there is no token to revoke";
+  EXPECT_EQ(issue(), "");
+  use_command("echo \"$@\" >" + folder_ + "/words; cat >" + folder_ + "/said");
+  EXPECT_EQ(revoke(), "");
+  EXPECT_EQ(text_of("said"), text_of("jobs/7.token"));
+  EXPECT_THAT(text_of("words"), testing::AllOf(HasSubstr("token revoke"), testing::EndsWith(" -\n")));
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ TEST_F(SlurmSettings, HaveDefaultsWithoutAFile) {
   EXPECT_STREQ(settings_.manager, "");
   EXPECT_STREQ(settings_.token_file, "/etc/tributary/job.token");
   EXPECT_STREQ(settings_.job_directory, "/run/tributary-jobs");
+  EXPECT_STREQ(settings_.job_token_life, "");
+  EXPECT_STREQ(settings_.command, "/usr/bin/tributary");
 }
 
 TEST_F(SlurmSettings, TakeValuesAmongCommentsAndSpaces) {
@@ -47,6 +49,11 @@ TEST_F(SlurmSettings, NameFileAndLineOfAMistake) {
   EXPECT_THAT(read("manager\n"), HasSubstr(":1: this is no `key = value`"));
   EXPECT_THAT(read("manager = m:7470\n"), HasSubstr("must be a URL"));
   EXPECT_THAT(read("token_file = job.token\n"), HasSubstr("must be a whole path"));
+  EXPECT_THAT(read("command = tributary\n"), HasSubstr("must be a whole path"));
+  for (const char* life : {"7", "d", "0d", "7 d", "7days", "-1d"})
+    EXPECT_THAT(read("job_token_life = " + std::string(life) + "\n"), HasSubstr("must be a time")) << life;
+  for (const char* life : {"7d", "12h", "90min", "300s", ""})
+    EXPECT_EQ(read("job_token_life = " + std::string(life) + "\n"), "") << life;
   EXPECT_THAT(read("token_file = /" + std::string(300, 'x') + "\n"), HasSubstr("longer than 255 bytes"));
   EXPECT_THAT(read("#" + std::string(3000, 'x') + "\n"), HasSubstr("longer than 1022 bytes"));
 }
