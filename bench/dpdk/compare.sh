@@ -5,8 +5,9 @@
 # aggregator's children have (`windowed`). And it runs against testpmd's `csum` engine (`testpmd_csum`), which parses
 # each frame and reads the payload for UDP's checksum, as the end of a connection must if the device does not. The
 # aggregator has eight children that speak the packet protocol. They send one contribution of each child in turn, or
-# (`in_rows`) a window of one child, then of the next. Beside each rate the table has the cycles that a packet cost the
-# serving side, without idle turns. The script uses huge pages if 512 MiB of them are free.
+# (`in_rows`) a window of one child, then of the next.
+# Beside each rate the table has the cycles that a packet cost the serving side, without idle turns.
+# The script uses huge pages if 512 MiB of them are free.
 #   [DRIVER=net_af_packet|net_af_xdp] [MEMIF=copying|lent] [ONLY="testpmd aggregator ..."] compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
 # With DRIVER it runs over a veth pair instead, in a separate network namespace.
 # With MEMIF=lent the serving side, testpmd included, is a memif client that lends its buffers (zero-copy=yes), so the

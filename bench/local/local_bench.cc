@@ -5,8 +5,8 @@
 //                 [--memory 0|1|2] [--in-place 0|1]
 //
 // Kinds of memory: 0 is memory that only its own process can access, 1 is memory that all ranks have mapped, 2 is
-// memory that they access by cross-memory attach. A round times a loop of operations on every rank and takes the
-// slowest rank's mean; the table gives the median and
+// memory that they access by cross-memory attach.
+// A round times a loop of operations on every rank and takes the slowest rank's mean; the table gives the median and
 // the extremes of the rounds. The program checks every result before it measures.
 #include <sched.h>
 #include <sys/mman.h>

@@ -8,8 +8,8 @@
 //
 // MODE two: two processes, one for each end; the clock measures them. On a busy machine single turns differ widely, so
 // turns are short and many, and the plugins go first alternately. The program prints the medians, and the upper tenth
-// of the turns, in which other programs hardly used the machine. MODE two@NAME: the receiving process enters the
-// network namespace NAME first (bench/nccl/shaped makes a pair).
+// of the turns, in which other programs hardly used the machine.
+// MODE two@NAME: the receiving process enters the network namespace NAME first (bench/nccl/shaped makes a pair).
 // MODE one: one thread drives both ends. The program measures the processor time of the whole process, helper threads
 // included, which other processes hardly change. Its inverse is the greatest rate of a busy core.
 #include <fcntl.h>

@@ -5,8 +5,8 @@ commands, one per line:
   bench -> rank   train STEPS             answered by: result CPU_SECONDS SECONDS FORWARD BACKWARD OPTIMIZER LOSS PATH DIGEST
   bench -> rank   compute STEPS           the same, without reductions and without a change of the parameters
   bench -> rank   save FILE               rank 0 writes the parameters there
-  bench -> rank   compare FILE            answered by: result DIFFERENCE CHANGE: norms, relative to the parameters'
-                                          and to that of what training has changed
+  bench -> rank compare FILE answered by: result DIFFERENCE CHANGE: norms, relative to the norm of the parameters and to
+  the norm of the change by the training
 
 Seconds are sums over the steps. Any failure ends the process, and its log says why.
 """

@@ -17,7 +17,7 @@ milliseconds=${TRIBUTARY_HOSTILE_MILLISECONDS:-400} rate=${TRIBUTARY_HOSTILE_RAT
 
 seconds=$((milliseconds / 1000)).$(printf '%03d' $((milliseconds % 1000)))
 
-# ---- groups on both workers Prints lines of group and worker.
+# ---- groups on both workers. lanes: prints lines of group and worker
 lanes() { curl -s http://127.0.0.1:7472/lanes | python3 -c 'import json, sys
 for lane in json.load(sys.stdin)["lanes"]: print(lane["group"], lane["worker"])'; }
 at_worker() { lanes | grep -c " $1\$" || true; }
@@ -98,7 +98,7 @@ slow_job() {
   ((share <= 900)) || share=900
   for ((j = 0; j < jobs; ++j)); do ((speeds[j] * 3 > quiet[j] * (1000 - share) / 1000)) || slow=$j; done
 }
-# check KIND RATE
+# check KIND RATE: floods, and fails if a job is slower than allowed
 check() {
   local kind=$1 j attempt
   for attempt in 1 2 3 4; do

@@ -130,7 +130,7 @@ TEST_P(LostRank, HungIsAnErrorWithinTheTimeOut) {
 }
 
 TEST_P(LostRank, HungAggregatorIsNoErrorAndAShortPause) {
-  // The wait must end before the time-out, and before the limits that are a part of it.
+  // The wait must end before the time-out, and before the limits that are fractions of the time-out.
   ASSERT_NO_FATAL_FAILURE(start(true, 60));
   std::map<std::size_t, std::set<std::string>> targets;
   fleet_->listen(patience(milliseconds(20'000)), [&] {

@@ -48,7 +48,7 @@ Namespaces held_by(const std::filesystem::path& process) {
   return found;
 }
 
-/// Returns those of the namespaces that some process is in or holds.
+/// Returns the namespaces of this set that some process is in or holds open.
 Namespaces in_use(const Namespaces& wanted) {
   Namespaces found;
   const auto add = [&](const std::string& one) {

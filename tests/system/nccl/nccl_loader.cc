@@ -2,9 +2,9 @@
 //   nccl_loader PATH/libnccl.so.2
 //
 // Without a GPU, ncclCommInitRank() ends before it comes to the plugins. The steps that load them need no GPU: the
-// library does not export them, but its symbol table has them. This program calls them in the order in which that
-// version's own communicator would, with an empty communicator; NCCL's log (NCCL_DEBUG=INFO) shows what they do. Exit
-// status: 0 NCCL accepted the plugin; 77 there is no such library, or its symbol table was stripped.
+// library does not export them, but its symbol table has them. This program calls them in the same order as NCCL's own
+// ncclCommInitRank(), with an empty communicator; NCCL's log (NCCL_DEBUG=INFO) shows their results. Exit status: 0 if
+// NCCL accepted the plugin; 77 if the library does not exist, or its symbol table was stripped.
 #include <dlfcn.h>
 #include <sys/mman.h>
 

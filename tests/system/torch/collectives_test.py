@@ -249,7 +249,7 @@ def all_to_all_exchanges_equal_and_unequal_parts(rank: int, size: int) -> None:
     expect_equal(output, torch.cat([values(source * size + rank, 8) for source in range(size)]), "equal")
 
     def part(source: int, to: int) -> torch.Tensor:
-        return values(source * size + to, ((source + 2 * to) % 3) * 2).view(-1, 2)  # some are empty
+        return values(source * size + to, ((source + 2 * to) % 3) * 2).view(-1, 2)  # some parts are empty
 
     sends = [part(rank, to) for to in range(size)]
     expected = [part(source, rank) for source in range(size)]

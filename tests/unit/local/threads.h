@@ -12,7 +12,7 @@
 
 namespace tributary::client::local {
 
-/// Small enough for tests to go through every row many times.
+/// Returns settings with so small rows that tests go through every row many times.
 [[nodiscard]] inline GroupSettings settings_of(std::uint32_t ranks,
                                                std::chrono::nanoseconds timeout = std::chrono::seconds(60)) {
   return {.ranks = ranks,

@@ -91,13 +91,13 @@ TEST_F(PauseTest, NumbersAreGivenOutOnceWhateverTheWallClockDoes) {
   open();
   enlist_all();
   std::set<std::uint64_t> groups, incarnations;
-  // Set the clock back, too, to exactly the same moments.
+  // Also set the clock back, so that it shows exactly the same times again.
   constexpr std::array<std::chrono::minutes, 4> kSteps{-60min, 60min, -60min, 10min};
   for (int round = 0; round < 50; ++round) {
     const auto made = ask();
     ASSERT_TRUE(made.has_value());
     EXPECT_TRUE(groups.insert(made->descriptor.group).second) << round;
-    // Remove both at once: the store then keeps only the fact that they existed.
+    // Remove the group and the aggregator at once: the store then keeps only the fact that they existed.
     ASSERT_TRUE(cluster_->remove_group(made->descriptor.group).has_value());
     const auto aggregator = enlist("passing", "agg-leaf-0");
     EXPECT_TRUE(incarnations.insert(aggregator->incarnation).second) << round;

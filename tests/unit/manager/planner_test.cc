@@ -399,7 +399,7 @@ TEST(Planner, LooksFurtherUpWhenTheMembersOwnLeafHasNoAggregator) {
 }
 
 TEST(Planner, KeepsTrafficOffASlowUplink) {
-  // Leaf 0's aggregator can take all 12 ranks of both leaves at full rate, but leaf 1's uplink is thin.
+  // Leaf 0's aggregator can take all 12 ranks of both leaves at full rate, but leaf 1's uplink is slow.
   const std::string yaml = R"(
 switches: [{name: spine, level: 2}, {name: "leaf-[0-1]", level: 1}]
 hosts: ["a-[0-5]", "b-[0-5]", agg-a, agg-b]

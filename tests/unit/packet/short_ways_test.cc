@@ -83,7 +83,7 @@ class Child : public ChannelHandler {
   const std::uint64_t number_, window_;
   Story& story_;
   std::uint64_t next_ = 0;
-  // Twice the window: a result may come before the acknowledgement.
+  // The array has twice the window, because a result may come before the acknowledgement.
   std::array<std::vector<std::byte>, 2 * kWindowMax> payloads_;
   std::vector<std::byte> place_;
 };
