@@ -44,6 +44,8 @@ constexpr Figure<WorkerMetrics> kWorkerCounters[] = {
 constexpr Figure<transport::TcpStatistics> kTransportCounters[] = {
     {"tcp_sent_bytes_total", "Bytes sent over TCP, with headers.", &transport::TcpStatistics::bytes_sent},
     {"tcp_received_bytes_total", "Bytes received over TCP, with headers.", &transport::TcpStatistics::bytes_received},
+    {"tcp_pushes_total", "How often bytes that the system kept, with none under way, were pushed.",
+     &transport::TcpStatistics::pushes},
     {"tcp_write_calls_total", "Calls to the system that write to TCP connections.",
      &transport::TcpStatistics::write_calls},
     {"tcp_read_calls_total", "Calls to the system that read from TCP connections.",

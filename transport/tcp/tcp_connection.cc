@@ -134,6 +134,10 @@ void TcpConnection::linger() {
 
 void TcpConnection::on_deadline() {
   if (state_ == State::flushing || state_ == State::lingering) return close();
+  if (state_ == State::open) {
+    if (const auto next = bytes_watch_.look(socket_.get(), core_.statistics.pushes)) core_.set_deadline(*this, *next);
+    return;
+  }
   if (state_ != State::connecting) return;
   if (detached_) return close();  // the flush never began to write
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();

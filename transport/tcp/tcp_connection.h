@@ -8,6 +8,7 @@
 
 #include "transport/channel/connection.h"
 #include "transport/channel/frame_reader.h"
+#include "transport/tcp/bytes_watch.h"
 #include "transport/tcp/tcp_core.h"
 #include "transport/tcp/tcp_socket.h"
 #include "tributary/transport/shared_memory.h"
@@ -124,6 +125,7 @@ class TcpConnection final : public Connection {
   // State of writing
   bool writable_ = false;  // the system has reported it, and has taken all bytes of later writes
   int write_error_ = 0;
+  BytesWatch bytes_watch_;
   SendQueue queue_;
 
   // State of opening and ending
@@ -133,7 +135,6 @@ class TcpConnection final : public Connection {
   bool straight_ = false;  // connects without a detour, which was tried already
   std::deque<SocketAddress> addresses_;
   int connect_error_ = 0;
-  bool connect_done_ = false;
 };
 
 }  // namespace tributary::transport

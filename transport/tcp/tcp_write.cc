@@ -84,6 +84,7 @@ bool TcpConnection::write_some(std::size_t& budget) {
   core_.statistics.frames_sent += queue_.consume(bytes);
   if (bytes < gathered.bytes) writable_ = false;
   budget -= std::min(budget, bytes);
+  if (state_ == State::open && bytes_watch_.begin()) core_.set_deadline(*this, BytesWatch::kFirst);
   return true;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 // Owners that wait for a time, in the order of the times. Each owner has at most one time, and few owners wait at the
-// same time: a channel waits only while it opens or ends. DeadlineHeap is for many deadlines that move with every
-// acknowledgement.
+// same time: a channel waits while it opens or ends, and for some ms after a write. The list allocates only while it
+// grows. DeadlineHeap is for many deadlines that move with every acknowledgement.
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
@@ -19,13 +20,14 @@ class Deadlines {
     clear(owner);
     if (at == TimePoint::max()) return;
     owner.*At = at;
-    const bool inserted = ordered_.emplace(at, &owner).second;
+    const bool inserted = insert({at, &owner});
     TRIBUTARY_ASSERT(inserted, "a deadline is set twice among {}", ordered_.size());
   }
   void clear(Owner& owner) noexcept {
     if (owner.*At == TimePoint::max()) return;
-    const std::size_t erased = ordered_.erase({owner.*At, &owner});
-    TRIBUTARY_ASSERT(erased == 1, "a deadline is known {} times in its list", erased);
+    auto node = ordered_.extract({owner.*At, &owner});
+    TRIBUTARY_ASSERT(!node.empty(), "a deadline is not among the {} of its list", ordered_.size());
+    spare_.push_back(std::move(node));
     owner.*At = TimePoint::max();
   }
   [[nodiscard]] bool empty() const noexcept { return ordered_.empty(); }
@@ -41,7 +43,18 @@ class Deadlines {
   }
 
  private:
-  std::set<std::pair<TimePoint, Owner*>> ordered_;
+  using Entry = std::pair<TimePoint, Owner*>;
+  using Ordered = std::set<Entry>;
+  bool insert(const Entry& entry) {
+    if (spare_.empty()) return ordered_.insert(entry).second;
+    auto node = std::move(spare_.back());
+    spare_.pop_back();
+    node.value() = entry;
+    return ordered_.insert(std::move(node)).inserted;
+  }
+
+  Ordered ordered_;
+  std::vector<typename Ordered::node_type> spare_;  // of entries that were taken out
 };
 
 }  // namespace tributary::transport::turn
