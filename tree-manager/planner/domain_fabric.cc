@@ -142,6 +142,7 @@ class DomainFabric final : public Fabric {
   /// parts suit equal aggregators. An aggregator with a slow link is too slow for an equal part, so if rates differ the
   /// parts follow the rates.
   [[nodiscard]] Trial try_lanes(Search& search, std::uint32_t lanes, std::uint32_t levels_max) const {
+    TRIBUTARY_ASSERT(lanes > 0, "a trial of {} lanes", lanes);
     Parts equal(lanes, kFullRate / lanes);
     const bool weighs = search.request.lane_weights && lanes > 1 && knows_rates_for(search.request);
     const Parts by_rate = weighs ? parts_by_rate(search, lanes) : equal;

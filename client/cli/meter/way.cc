@@ -45,10 +45,12 @@ Result<Stream> best_stream(LaneMeter& meter, bool both, transport::Duration time
 }
 
 void add_facts(Way& way, const PathFacts& quiet, const PathFacts& full) {
-  way.lost_to = part_of(quiet.segments_again, quiet.segments_out);
+  // The other side may report later that it had a segment already: then `full` has fewer.
+  const std::uint64_t again = std::min(quiet.segments_again, full.segments_again);
+  way.lost_to = part_of(again, quiet.segments_out);
   // Late messages that this side has not lost were lost on their way back.
   way.lost_from = std::max(part_of(quiet.segments_in_late, quiet.segments_in), way.lost_from - way.lost_to);
-  way.lost_full = part_of(full.segments_again - quiet.segments_again, full.segments_out - quiet.segments_out);
+  way.lost_full = part_of(full.segments_again - again, full.segments_out - quiet.segments_out);
   way.mtu = std::min(full.mtu_here, full.mtu_there);
 }
 

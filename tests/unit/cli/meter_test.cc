@@ -12,6 +12,7 @@
 #include "client/cli/fabric/rounds.h"
 #include "client/cli/meter/echo.h"
 #include "client/cli/meter/figures.h"
+#include "client/cli/meter/way.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::cli {
@@ -118,6 +119,22 @@ TEST_F(MeterAndEcho, LongAnswersAreRefused) {
   EXPECT_TRUE(one->round_trips(1, meter::Echo::kAnswerBytesMax, kLimit));
   EXPECT_FALSE(one->round_trips(1, meter::Echo::kAnswerBytesMax + 1, kLimit));
   EXPECT_TRUE(host.ended());
+}
+
+TEST(Way, SegmentsThatTheOtherSideHadAlreadyAreNotLost) {
+  meter::Way way{.lost_from = 0};
+  meter::add_facts(way, {.segments_out = 1000, .segments_again = 10}, {.segments_out = 3000, .segments_again = 4});
+  EXPECT_EQ(way.lost_to, 0.004);
+  EXPECT_EQ(way.lost_full, 0);
+  meter::add_facts(way, {.segments_out = 1000, .segments_again = 10}, {.segments_out = 3000, .segments_again = 30});
+  EXPECT_EQ(way.lost_to, 0.01);
+  EXPECT_EQ(way.lost_full, 0.01);
+}
+
+TEST(Way, MessagesThatCameBackLateWereLostOnTheirWayBack) {
+  meter::Way way{.lost_from = 0.03};
+  meter::add_facts(way, {.segments_out = 1000, .segments_again = 10}, {.segments_out = 1000, .segments_again = 10});
+  EXPECT_DOUBLE_EQ(way.lost_from, 0.02);
 }
 
 // ---- rounds
