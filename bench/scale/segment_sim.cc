@@ -7,7 +7,7 @@
 //
 //   rack RATE                     the rate of its uplink in each direction, bits per second
 //   host RATE RACK
-//   late HOST SECOND              its rank begins then; before the lanes and the ring
+//   late HOST SECOND              its rank begins at this second; these lines come before the lanes and the ring
 //   lane SEGMENTS BYTES WINDOW    its nodes and ranks follow
 //   node HOST PARENT              PARENT is an earlier node, or -1
 //   rank HOST NODE

@@ -4,7 +4,7 @@
 //
 //   tcp_zero_copy [BYTES_OF_A_SEND [MIB]]             both ends here, over the loopback
 //   tcp_zero_copy BYTES MIB listen PORT               the receiving end, in one namespace or host
-//   tcp_zero_copy BYTES MIB ADDRESS PORT              the sending end, in another
+//   tcp_zero_copy BYTES MIB ADDRESS PORT              the sending end, in another namespace or host
 #include <arpa/inet.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>

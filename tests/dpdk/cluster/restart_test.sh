@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An aggregator with two workers goes away while the ranks are on their trees, in each possible way: killed, hung, ended
-# in good order. The ranks see no error, go on between themselves, and return when it is back.
+# An aggregator with two workers goes away while the ranks are on their trees, in each possible way: killed, hung, or ended
+# by SIGTERM. The ranks see no error, go on between themselves, and return when it is back.
 #   restart_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]
 set -euo pipefail
 export TRIBUTARY_TEST_WORKERS=${TRIBUTARY_TEST_WORKERS:-2} TRIBUTARY_TEST_GROUPS=several TRIBUTARY_TEST_HUGE_PAGES=hidden

@@ -222,7 +222,7 @@ TEST_F(DpdkPortTest, LendsWhatWasGivenBackUntilTheNextReceive) {
   a->give_back(into[0].buffer);
   ASSERT_TRUE(a->keep(into[2].buffer));  // kept twice, as for two payloads of one packet
   ASSERT_TRUE(a->keep(into[2].buffer));
-  ASSERT_TRUE(a->keep(into[1].buffer));  // out of turn
+  ASSERT_TRUE(a->keep(into[1].buffer));  // not in the order of arrival
   a->give_back(into[2].buffer);
   EXPECT_EQ(b_device->mbufs_in_use(), in_use) << "the buffer went back too soon";
   EXPECT_TRUE(std::ranges::equal(into[0].bytes, pattern(200, 0)));

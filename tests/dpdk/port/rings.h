@@ -12,8 +12,8 @@ namespace tributary::transport::dpdk::test {
 /// if DPDK does not start.
 std::shared_ptr<Eal> eal(bool one_file = false);
 
-/// Makes two devices with `queues` each, and returns their names for DeviceSettings::device. Each call makes new ones,
-/// which live as long as the process.
+/// Makes two devices with `queues` each, and returns their names for DeviceSettings::device. Each call makes two
+/// new devices, which live as long as the process.
 std::array<std::string, 2> wired_devices(std::uint16_t queues = 1);
 /// Empties the rings of both directions.
 inline DeviceSettings device_settings(const std::string& name, const char* ipv4, const char* ipv6) {

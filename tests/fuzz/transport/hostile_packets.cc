@@ -270,7 +270,7 @@ class World {
     asking_.channel = honest_.connect(listener_->local(), asking_, 10s);
     ask();
   }
-  /// Sends an honest frame, which must come back whatever the hostile side does meanwhile.
+  /// Sends an honest frame, which must come back whatever the hostile side does before that.
   void ask() {
     const std::uint64_t before = asking_.answers;
     asking_.ask();

@@ -28,7 +28,7 @@ struct ClusterSettings {
   std::uint32_t advice_percent = 0;  // percentage of renewals at which the manager advises better trees
   transport::SimSettings network;
   PathRates rates{};                    // rates that the manager gives with its trees
-  std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever there is one
+  std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever the group has a tree
   bool automatic =
       false;  // without a table, every rank 0 has the cost model's choice, and corrects it by measured times
   /// Every rank 0 asks this function for an amendment of the policy after each operation.

@@ -202,7 +202,7 @@ bool run_until_failed(Cluster& cluster) {
       cluster.network().now() + 60s);
 }
 
-// The error names no rank, because the receive is from any rank; it names the tag only if there is one.
+// The error names no rank, because the receive is from any rank; it names the tag only if the receive has a tag.
 TEST(Messages, TimeOutIfNoRankSendsThem) {
   for (const std::uint32_t tag : {0U, 5U}) {
     Cluster cluster(settings_of(1, false));

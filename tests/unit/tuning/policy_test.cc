@@ -135,8 +135,8 @@ TEST(Policy, SplitsByTheRatesOfTheTrees) {
 }
 
 // Eight ranks, and eight aggregators with links like the ranks' links. 64 KiB are four segments. Each segment takes one
-// aggregator's link for a millisecond on the way up and for another on the way down; a ring takes a millisecond in all
-// (measured: 1.8 and 1.1 ms).
+// aggregator's link for a millisecond on the way up and for a millisecond on the way down; a ring takes a millisecond
+// in all (measured: 1.8 and 1.1 ms).
 TEST(Policy, LeavesToTheRanksWhatIsTooShortForManyNarrowLanes) {
   constexpr std::uint64_t kGbit = 1'000'000'000;
   for (const std::uint32_t lanes : {1U, 2U, 4U, 8U}) {
