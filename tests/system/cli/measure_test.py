@@ -155,7 +155,7 @@ class Measure(unittest.TestCase):
         self.processes.append(self.network.start(host, *command, "--ready-file", str(ready), "--log-level", "error"))
         self.wait_for(ready)
 
-    def cluster(self, hosts: dict[str, str]) -> None:
+    def cluster(self, hosts: dict[str, str], more: str = "") -> None:
         """Starts the manager on host 1 and an aggregator on each of these."""
         main = self.network.host(1)
         state = self.folder / "state"
@@ -164,7 +164,7 @@ class Measure(unittest.TestCase):
             config = self.folder / f"{name}.yaml"
             address = run("ip", "-n", host, "-4", "-br", "address", "show", "eth0").split()[2].split("/")[0]
             config.write_text(f"name: {name}\nlisten: {address}:7471\nhttp_listen: {address}:7472\nmanager: http://10.77.0.1:7470\nline_rate: 200Mbit/s\n"
-                              f"token_file: {state}/aggregator.token\nstate_file: {self.folder}/{name}.json\n")
+                              f"token_file: {state}/aggregator.token\nstate_file: {self.folder}/{name}.json\n{more}")
             self.daemon(host, self.aggregator, "--config", str(config))
 
     def findings(self, process: subprocess.Popen, part: str) -> dict[str, dict]:
@@ -172,10 +172,10 @@ class Measure(unittest.TestCase):
         self.assertTrue(text, errors)
         return {one["what"]: one for one in json.loads(text)["findings"] if one["part"] == part}
 
-    def measure(self, *names: str) -> dict[str, dict]:
+    def measure(self, *names: str, **variables: str) -> dict[str, dict]:
         return self.findings(self.network.start(
             f"{PREFIX}-h1", self.tributary, "doctor", "-o", "json", "--manager", "http://10.77.0.1:7470", "--token-file", f"{self.folder}/state/job.token",
-            "--measure", *([",".join(names)] if names else [])), "measured")
+            "--measure", *([",".join(names)] if names else []), **variables), "measured")
 
     def levels(self, found: dict[str, dict], kind: str) -> dict[str, str]:
         return {what.split()[-1]: one["level"] for what, one in found.items() if what.startswith(kind)}
@@ -199,6 +199,12 @@ class Measure(unittest.TestCase):
         self.measure()
         listed = self.network.start(f"{PREFIX}-h1", self.tributary, "groups", "-o", "json", "--manager", "http://10.77.0.1:7470").communicate()[0]
         self.assertEqual(json.loads(listed)["groups"], [])
+
+    def test_an_aggregator_over_udp_is_measured_over_udp(self) -> None:
+        self.cluster({"fine": self.network.host(2)}, "transport: udp\n")
+        found = self.measure(TRIBUTARY_TRANSPORT="udp")
+        self.assertEqual([what.split(" to ")[0] for what in found], ["rate", "round trip", "loss"], found)
+        self.assertRegex(found["rate to fine"]["found"], r"[0-9.]+ Mbit/s there, [0-9.]+ Mbit/s both ways at once, of 200.0 Mbit/s")
 
     def test_long_frames_that_vanish_are_found(self) -> None:
         host = self.network.host(2, out="", into="")
