@@ -42,6 +42,26 @@ std::string how_many(std::uint32_t number, std::string_view what) {
   return std::to_string(number) + " " + std::string(what) + (number == 1 ? "" : "s");
 }
 
+bool may_be_used(const PlanRequest& request, std::uint32_t aggregator) {
+  return request.aggregators[aggregator].unusable.empty() &&
+         std::ranges::find(request.avoided, aggregator) == request.avoided.end();
+}
+
+/// Names the rails to which no aggregator that may be used has a link; a lane is of one rail.
+std::string rails_without(const DomainTree& domains, const PlanRequest& request) {
+  std::string names;
+  for (std::uint32_t rail = 0; rail < domains.rails().size(); ++rail) {
+    const auto on_rail = [&](std::uint32_t i) {
+      const std::uint32_t host = domains.find(request.aggregators[i].host);
+      return may_be_used(request, i) && host != kUnknownHost && domains.interface_of(host, rail) != kNoInterface;
+    };
+    bool found = false;
+    for (std::uint32_t i = 0; i < request.aggregators.size() && !found; ++i) found = on_rail(i);
+    if (!found) names += (names.empty() ? "'" : ", '") + domains.rails()[rail] + "'";
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string explain_no_tree(const DomainTree& domains, const PlanRequest& request) {
@@ -66,6 +86,8 @@ std::string explain_no_tree(const DomainTree& domains, const PlanRequest& reques
     text += request.levels != 0 ? "exactly " + how_many(request.levels, "level")
                                 : "at most " + how_many(request.levels_max, "level");
   }
+  if (const std::string rails = rails_without(domains, request); !rails.empty())
+    text += "; none that may be used has a link to the rails " + rails;
   return text;
 }
 

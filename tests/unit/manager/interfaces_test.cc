@@ -12,6 +12,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr std::uint64_t kGbitPerSecond = 1'000'000'000;
@@ -105,6 +106,16 @@ TEST(RailPlans, ALaneWhoseRailHasNoAggregatorTakesTheNextWhereRailsMeet) {
   const Plan apart = plan_over(*fabric_from(rails_yaml(3, false)), aggregators, 4);
   EXPECT_THAT(rails_of(apart), ElementsAre("rail-0")) << "the ranks' second interfaces reach no other rail";
   EXPECT_THAT(apart.reason, HasSubstr("only 1 of 4 lanes: the aggregators of rail 'rail-1' have no room for more"));
+}
+
+TEST(RailPlans, TheReasonForNoTreeNamesTheRailsWithoutAggregators) {
+  auto aggregators = rail_aggregators(3);
+  for (const std::size_t i : {2U, 3U, 4U, 5U}) aggregators[i].unusable = "draining";  // all of rails 1 and 2
+  for (const std::size_t i : {0U, 1U}) aggregators[i].memory_free_bytes = 1;
+  EXPECT_THAT(plan_over(*fabric_from(rails_yaml(3, false)), aggregators, 1).reason,
+              HasSubstr("; none that may be used has a link to the rails 'rail-1', 'rail-2'"));
+  for (PlanAggregator& it : aggregators) it = {.name = it.name, .host = it.host, .data = it.data};
+  EXPECT_THAT(plan_over(*fabric_from(rails_yaml(3, false)), aggregators, 1).reason, Not(HasSubstr("rails")));
 }
 
 TEST(RailPlans, AMemberOffARailKeepsTheGroupOffIt) {
