@@ -127,14 +127,14 @@ class Cluster:
         os.chmod("/etc/tributary/job.token", 0o600)
 
     def configure_own_tokens(self) -> None:
-        """Each job gets a token of its own from now on; the nodes and the controller hold an operator's token."""
+        """From now on each job gets a token of its own; the nodes and the controller hold an operator's token."""
         key = self.work / "manager-state/identity.keys"
         made = self.run(self.tributary, "token", "make", "--role", "operator", "--name", "slurm", "--scope", "tokens", "--life", "1h", "--key-file", key)
         assert made.returncode == 0, made.stderr
         self.configure_jobs(made.stdout)
         settings = Path("/etc/tributary/slurm.conf")
         settings.write_text(settings.read_text() + f"job_token_life = 1h\ncommand = {self.work}/bin/with-library\n")
-        # The node's prolog has no LD_LIBRARY_PATH; an installed command finds its library without.
+        # The node's prolog has no LD_LIBRARY_PATH; an installed command finds its library without this variable.
         command = self.work / "bin/with-library"
         command.write_text(f"#!/bin/sh\nLD_LIBRARY_PATH={self.work}/bin exec {self.tributary} \"$@\"\n")
         command.chmod(0o755)

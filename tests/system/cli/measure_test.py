@@ -3,8 +3,8 @@
 
     measure_test.py TRIBUTARY MANAGER AGGREGATOR
 
-The hosts are network namespaces on one bridge. Links are shaped by tbf; loss is a packet filter's; a process that
-copies frames from one device to another makes the delay.
+The hosts are network namespaces on one bridge. tbf shapes the links, a packet filter makes the loss, and a process
+that copies frames from one device to another makes the delay.
 """
 
 import ctypes
@@ -55,7 +55,7 @@ def open_tap(namespace: str, name: str) -> int:
 
 
 def relay(taps: tuple[int, int], seconds: float) -> None:
-    """Copies frames both ways, each so much later."""
+    """Copies frames both ways, and delays each frame by this time."""
     queue: deque[tuple[float, int, bytes]] = deque()
     while True:
         wait = max(0.0, queue[0][0] - time.monotonic()) if queue else 1.0
@@ -66,7 +66,7 @@ def relay(taps: tuple[int, int], seconds: float) -> None:
             try:
                 os.write(to, frame)
             except BlockingIOError:
-                pass  # the device's queue is full: lost, as in a switch
+                pass  # the device's queue is full: the frame is lost, as in a switch
 
 
 class Network:
@@ -108,8 +108,8 @@ class Network:
         return host
 
     def lose(self, namespace: str, device: str, part: float) -> None:
-        """Drops this part of the packets that leave by the device."""
-        random_word = 4294963256  # the filter machine's own
+        """Drops this part of the packets that leave by the device, at random."""
+        random_word = 4294963256  # the filter machine's random number
         program = f"4,32 0 0 {random_word},53 1 0 {int(part * 2**32)},6 0 0 2,6 0 0 4294967295"
         run("tc", "-n", namespace, "qdisc", "add", "dev", device, "clsact")
         run("tc", "-n", namespace, "filter", "add", "dev", device, "egress", "bpf", "da", "bytecode", program)
@@ -156,7 +156,7 @@ class Measure(unittest.TestCase):
         self.wait_for(ready)
 
     def cluster(self, hosts: dict[str, str], more: str = "") -> None:
-        """Starts the manager on host 1 and an aggregator on each of these."""
+        """Starts the manager on host 1 and an aggregator on each of these hosts."""
         main = self.network.host(1)
         state = self.folder / "state"
         self.daemon(main, self.manager, "--listen", "10.77.0.1:7470", "--state-dir", str(state))
@@ -212,7 +212,7 @@ class Measure(unittest.TestCase):
         run("tc", "-n", f"{PREFIX}-h1", "qdisc", "del", "dev", "eth0", "root")
         for namespace, device in ((host, "eth0"), (f"{PREFIX}-h1", "eth0"), (self.network.switch, "p1")):
             run("ip", "-n", namespace, "link", "set", device, "mtu", "9000", "gso_max_segs", "1")
-        # The port to the aggregator keeps an MTU of 1500, and the bridge drops what is longer.
+        # The port to the aggregator keeps an MTU of 1500, and the bridge drops longer frames.
         found = self.measure()
         self.assertEqual(found["frames to narrow"]["level"], "bad", found)
         self.assertEqual(found["frames to narrow"]["found"], "frames of 9000 bytes vanish, those of 1500 pass")
@@ -228,7 +228,7 @@ class Measure(unittest.TestCase):
         return found
 
     def hosts_named(self, found: dict[str, dict], kind: str) -> set[str]:
-        """Returns "from node-3" and the like. The way between two hosts may be slow because this machine has other work."""
+        """Returns texts such as "from node-3". The way between two hosts may be slow because this machine has other work."""
         return {what.removeprefix(kind + " ") for what in found if what.startswith(kind) and len(what.split()) == 3}
 
     def test_the_host_with_the_bad_link_is_named_among_many(self) -> None:

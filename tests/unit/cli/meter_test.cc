@@ -1,4 +1,4 @@
-// Meters and echoes, over the simulated network, and what the doctor says of measured ways.
+// Meters and echoes, over the simulated network, and the doctor's findings about measured ways.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TEST(Figures, AreReadable) {
 
 // ---- a meter and an echo
 
-/// An echo on a thread of its own, as on another host.
+/// An echo on a thread of its own, as if it ran on another host.
 class EchoHost {
  public:
   explicit EchoHost(const meter::EchoProof& proof) {
@@ -139,7 +139,7 @@ TEST(Way, MessagesThatCameBackLateWereLostOnTheirWayBack) {
 
 // ---- rounds
 
-/// Checks what must hold of every schedule, and returns the pairs.
+/// Checks the facts that must hold for every schedule, and returns the pairs.
 std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_of(std::uint32_t hosts) {
   const fabric::Rounds rounds(hosts);
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;

@@ -1,4 +1,4 @@
-// Sockets that lose packets: what Linux is asked to do about it, and what the connection does itself.
+// Sockets whose packets are lost: the options that the library sets for Linux, and the pushes of the connection itself.
 #include "transport/tcp/tcp_socket.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(TcpSocket, SendsALastPacketThatIsLostAgainSoonerThanLinuxDoesByItself) {
   EXPECT_LT(delay_us, patience_us) << "else the sender takes a late acknowledgement for a loss";
 }
 
-/// Runs on a thread in a network namespace of its own, whose loopback has a queue that a test may change.
+/// Runs on a thread with a network namespace of its own, and changes the queue of this namespace's loopback.
 void send_through_a_queue_that_drops() {
   const auto run = [](const char* command) { return std::system(command) == 0; };  // NOLINT(cert-env33-c)
   ASSERT_TRUE(run("ip link set lo up && tc qdisc add dev lo root handle 1: bfifo limit 1000000"));
