@@ -15,6 +15,7 @@ struct HttpHead {
   std::string query;  // undecoded query, without '?'
   std::string authorization;
   std::string remote_address;
+  std::string passed_on{};  // the header Tributary-Passed-On: another manager has passed the request on; empty: none
 };
 
 struct HttpReply {

@@ -134,7 +134,8 @@ void HttpSession::on_head(error_code error) {
            .path = *path,
            .query = std::string(target.substr(std::min(question + 1, target.size()))),
            .authorization = std::string(message[http::field::authorization]),
-           .remote_address = remote_address_};
+           .remote_address = remote_address_,
+           .passed_on = std::string(message["Tributary-Passed-On"])};
   if (head_.method == "HEAD") head_.method = "GET";
   Admission admission = handler_.admit(head_);
   if (admission.proved && !proved_) {

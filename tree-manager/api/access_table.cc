@@ -13,17 +13,25 @@ constexpr Roles kTenants{Role::tenant};
 constexpr Roles kPlanners{Role::administrator, Role::operator_, Role::tenant};
 constexpr Roles kOwners{Role::administrator, Role::tenant};
 
-constexpr AccessRow open_row(std::string_view pattern) {
-  return {.method = "GET", .pattern = pattern, .open = true, .read = false, .scope = {}, .roles = kEveryRole};
+constexpr AccessRow open_row(std::string_view pattern, bool own) {
+  return {.method = "GET",
+          .pattern = pattern,
+          .open = true,
+          .read = false,
+          .scope = {},
+          .roles = kEveryRole,
+          .owned = Owned::nothing,
+          .own = own};
 }
-constexpr AccessRow read_row(std::string_view pattern, Owned owned = Owned::nothing) {
+constexpr AccessRow read_row(std::string_view pattern, Owned owned = Owned::nothing, bool own = false) {
   return {.method = "GET",
           .pattern = pattern,
           .open = false,
           .read = true,
           .scope = Scope::read,
           .roles = kEveryRole,
-          .owned = owned};
+          .owned = owned,
+          .own = own};
 }
 constexpr AccessRow row(std::string_view method, std::string_view pattern, std::optional<Scope> scope, Roles roles,
                         Owned owned = Owned::nothing) {
@@ -37,12 +45,13 @@ constexpr AccessRow row(std::string_view method, std::string_view pattern, std::
 }
 
 constexpr std::array kTable{
-    open_row("/"),
-    open_row("/healthz"),
-    open_row("/v1/openapi.json"),
-    open_row("/v1/version"),
-    open_row("/v1/public-key"),
-    read_row("/metrics"),
+    open_row("/", true),
+    open_row("/healthz", true),
+    open_row("/v1/openapi.json", true),
+    open_row("/v1/version", true),
+    open_row("/v1/leader", true),
+    open_row("/v1/public-key", false),
+    read_row("/metrics", Owned::nothing, true),
     read_row("/v1/aggregators"),
     read_row("/v1/aggregators/{name}"),
     read_row("/v1/groups"),

@@ -26,6 +26,7 @@ struct AccessRow {
   std::optional<Scope> scope;  // scope that the identity must have; none: no scope is needed
   Roles roles;                 // the identity must have one of these roles
   Owned owned = Owned::nothing;
+  bool own = false;  // each manager answers for itself, whoever leads
 };
 
 [[nodiscard]] std::span<const AccessRow> access_table() noexcept;

@@ -41,14 +41,6 @@ bool is_parameter(std::string_view part) {
   return part.starts_with('{');
 }
 
-constexpr const char* kRevokedKey = "revoked_tokens";
-
-Revocations revoked_in(const Cluster& cluster) {
-  auto revoked = Revocations::parse(cluster.kept(kRevokedKey));
-  if (!revoked) throw std::runtime_error(revoked.error().message);
-  return std::move(*revoked);
-}
-
 std::int64_t system_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -104,18 +96,45 @@ HttpReply version() {
                      {"time_ms", std::chrono::duration_cast<std::chrono::milliseconds>(now).count()}});
 }
 
+Standing standing_of(const ApiSettings& settings, const Cluster* cluster) {
+  if (settings.standing) return settings.standing();
+  return {.fence = cluster != nullptr ? cluster->fence() : 0, .leaders_seen = 1};
+}
+
+HttpReply leader(const Standing& now) {
+  return json_reply({{"role", now.alone   ? "alone"
+                              : now.leads ? "leader"
+                                          : "follower"},
+                     {"leader", now.leader},
+                     {"fence", now.fence}});
+}
+
+HttpReply public_key(const Cluster& cluster) {
+  return json_reply({{"algorithm", "Ed25519"}, {"public_key", to_base64(cluster.public_key())}});
+}
+
 }  // namespace
 
-Api::Api(Cluster& cluster, ApiSettings settings)
-    : cluster_(cluster),
+Api::Api(FindCluster cluster, ApiSettings settings)
+    : cluster_(std::move(cluster)),
       settings_(with_clock(std::move(settings))),
       authenticator_({.aggregator_token = settings_.aggregator_token, .job_token = settings_.job_token},
-                     settings_.identity_keys, revoked_in(cluster),
-                     [&cluster](const std::string& text) { return cluster.keep(kRevokedKey, text); }),
+                     settings_.identity_keys, Revocations(),
+                     [this](const std::string& text) {
+                       const auto now = cluster_();
+                       return now ? now->keep(kRevokedTokensKey, text)
+                                  : fail(Errc::retry, "this manager does not lead");
+                     }),
       rate_limit_(std::make_unique<RateLimit>(settings_.requests_per_second_max)),
-      metrics_(std::make_unique<ApiMetrics>(cluster)) {
+      metrics_(std::make_unique<ApiMetrics>()) {
   add_routes();
   add_token_routes();
+}
+
+Api::Api(Cluster& cluster, ApiSettings settings)
+    : Api([it = std::shared_ptr<Cluster>(std::shared_ptr<Cluster>(), &cluster)] { return it; }, std::move(settings)) {
+  const auto used = authenticator_.use_revocations(cluster.kept(kRevokedTokensKey));
+  if (!used) throw std::runtime_error(used.error().message);
 }
 
 Api::~Api() = default;
@@ -135,10 +154,15 @@ void Api::add(std::string_view method, std::string_view pattern, std::uint64_t b
 void Api::add_routes() {
   add("GET", "/", 0, [](const Call&) { return page(); });
   add("GET", "/healthz", 0, [](const Call&) { return json_reply({{"status", "ok"}}); });
-  add("GET", "/metrics", 0, &Api::metrics);
+  add("GET", "/metrics", 0, [this](const Call& call) {
+    return HttpReply{.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                     .body = metrics_->page(call.cluster, standing_of(settings_, call.cluster)).text(),
+                     .headers = {}};
+  });
   add("GET", "/v1/openapi.json", 0, [](const Call&) { return openapi(); });
   add("GET", "/v1/version", 0, [](const Call&) { return version(); });
-  add("GET", "/v1/public-key", 0, &Api::public_key);
+  add("GET", "/v1/leader", 0, [this](const Call& call) { return leader(standing_of(settings_, call.cluster)); });
+  add("GET", "/v1/public-key", 0, [](const Call& call) { return public_key(*call.cluster); });
   add("GET", "/v1/aggregators", 0, &Api::list_aggregators);
   add("POST", "/v1/aggregators", kSmallBody, &Api::register_aggregator);
   add("GET", "/v1/aggregators/{name}", 0, &Api::get_aggregator);
@@ -210,18 +234,18 @@ std::optional<HttpReply> Api::refuse_access(const Route& route, const Proof& cal
 }
 
 /// Gives a caller that may not know a group the same answer as for a group that does not exist.
-std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& caller) const {
+std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& caller, const Cluster& cluster) const {
   const AccessRow& row = *found.route->access;
   if (caller.roles.has(Role::administrator)) return std::nullopt;
   if (row.owned == Owned::aggregator) {
-    const auto view = cluster_.aggregator(found.parameters[0]);
+    const auto view = cluster.aggregator(found.parameters[0]);
     const bool others = view && !view->record.owner.empty() && view->record.owner != caller.name;
     if (!others) return std::nullopt;
     return error_reply(403, "aggregator '" + found.parameters[0] + "' is another identity's");
   }
   const auto id = number_in(found.parameters[0]);
   if (!id) return std::nullopt;  // the route reports the mistake
-  const auto view = cluster_.group(*id);
+  const auto view = cluster.group(*id);
   if (view)
     return owner_of(caller).owns(*view->record) ? std::nullopt : std::optional(error_reply(no_group(*id).error()));
   // The manager may have lost the group; the record then proves that it existed. A repeated deletion succeeds; only for
@@ -236,7 +260,8 @@ bool Api::sees(const Proof& caller, const GroupRecord& group) const {
   return caller.identity->roles != Roles(Role::tenant) || owner_of(*caller.identity).owns(group);
 }
 
-std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller) const {
+/// Without a cluster this manager does not know the owners; the manager that leads checks them.
+std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller, const Cluster* cluster) const {
   if (found.route == nullptr && found.allowed.empty()) {
     return error_reply(404, "there is nothing at this path; /v1/openapi.json lists what there is");
   }
@@ -248,7 +273,8 @@ std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller) co
   if (auto refusal = refuse_access(*found.route, caller)) return refusal;
   const Owned owned = found.route->access->owned;
   const bool theirs = owned == Owned::group || owned == Owned::aggregator;
-  return theirs && caller.identity ? refuse_owner(found, *caller.identity) : std::nullopt;
+  return theirs && caller.identity && cluster != nullptr ? refuse_owner(found, *caller.identity, *cluster)
+                                                         : std::nullopt;
 }
 
 /// Holders of a shared secret have no bucket, because one of them could empty it for all.
@@ -280,7 +306,7 @@ Admission Api::admit(const HttpHead& head) {
   const Proof caller = authenticator_.look(head.authorization, head.remote_address, settings_.unix_seconds());
   const bool proved = caller.identity.has_value();
   std::optional<HttpReply> refusal = refuse_haste(caller);
-  if (!refusal) refusal = refuse(found, caller);
+  if (!refusal) refusal = refuse(found, caller, cluster_().get());
   if (refusal) {
     record(head, caller, *refusal);
     metrics_->count(found.route == nullptr ? "none" : found.route->method + " " + found.route->pattern, refusal->status,
@@ -291,17 +317,22 @@ Admission Api::admit(const HttpHead& head) {
   return {.refusal = std::nullopt, .body_bytes_max = found.route->body_bytes_max, .proved = proved};
 }
 
-/// Checks the caller again: its token may have been revoked while the body came.
 HttpReply Api::handle(const HttpHead& head, const std::string& body) {
+  return handle(head, body, cluster_());
+}
+
+/// Checks the caller again: its token may have been revoked while the body came.
+HttpReply Api::handle(const HttpHead& head, const std::string& body, const std::shared_ptr<Cluster>& cluster) {
   const auto start = std::chrono::steady_clock::now();
   const Match found = match(head);
   TRIBUTARY_ASSERT(found.route != nullptr, "admit() let in a request for {} without a route",
                    std::string_view(head.path));
   const Proof caller = authenticator_.look(head.authorization, head.remote_address, settings_.unix_seconds());
-  std::optional<HttpReply> refusal = refuse(found, caller);
+  std::optional<HttpReply> refusal = refuse(found, caller, cluster.get());
+  if (!refusal && cluster == nullptr && !found.route->access->own) refusal = no_leader_reply();
   HttpReply reply;
   try {
-    reply = refusal ? std::move(*refusal) : found.route->run({head, body, found.parameters, caller});
+    reply = refusal ? std::move(*refusal) : found.route->run({head, body, found.parameters, caller, cluster.get()});
   } catch (const std::exception& error) {
     spdlog::error("{} {} failed: {}", found.route->method, found.route->pattern, error.what());
     reply = error_reply(500, "the manager could not do this: " + std::string(error.what()));
@@ -327,8 +358,9 @@ void Api::show_door(const service::HttpDoor& door) {
   metrics_->show_door(door);
 }
 
-HttpReply Api::metrics(const Call&) {
-  return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_->page().text(), .headers = {}};
+const AccessRow* Api::row_of(const HttpHead& head) const {
+  const Match found = match(head);
+  return found.route == nullptr ? nullptr : found.route->access;
 }
 
 }  // namespace tributary::manager

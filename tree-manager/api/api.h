@@ -3,6 +3,7 @@
 // interface; the manager serves that document at /v1/openapi.json, and tests compare it with the answers.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "service-kit/http/http_door.h"
 #include "service-kit/http/http_message.h"
 #include "tree-manager/api/access_table.h"
+#include "tree-manager/api/standing.h"
 #include "tree-manager/identity/authenticator.h"
 #include "tree-manager/service/cluster.h"
 
@@ -32,21 +34,32 @@ struct ApiSettings {
   IdentityKeys identity_keys{};                  // keys of identity tokens
   std::uint64_t requests_per_second_max = 0;     // limit of each holder of an identity token; 0: no limit
   AuditLog* audit = nullptr;                     // nullptr: no log; must outlive the Api
+  std::function<Standing()> standing{};          // empty: the manager is alone, and leads
   std::function<std::int64_t()> unix_seconds{};  // empty: the system's clock
 };
 
 class Api final : public HttpHandler {
  public:
+  /// Returns the cluster of a manager that leads at this moment, else nullptr. Any thread.
+  using FindCluster = std::function<std::shared_ptr<Cluster>()>;
+
+  /// Serves this cluster, which must outlive the Api.
   Api(Cluster& cluster, ApiSettings settings);
+  Api(FindCluster cluster, ApiSettings settings);
   ~Api() override;
 
   [[nodiscard]] Admission admit(const HttpHead& head) override;
   [[nodiscard]] HttpReply handle(const HttpHead& head, const std::string& body) override;
+  /// Answers from this cluster. nullptr: only what needs none; the rest is answered with no_leader.
+  [[nodiscard]] HttpReply handle(const HttpHead& head, const std::string& body,
+                                 const std::shared_ptr<Cluster>& cluster);
   [[nodiscard]] HttpReply reject(unsigned status, const std::string& message) override;
 
   /// Lists the routes, such as "GET /v1/groups/{id}", as openapi.json names them.
   [[nodiscard]] std::vector<std::string> routes() const;
-  void use_identity_keys(IdentityKeys keys) { authenticator_.use_keys(std::move(keys)); }
+  [[nodiscard]] Authenticator& authenticator() noexcept { return authenticator_; }
+  /// Returns the row of the route that the request takes; nullptr: it takes none.
+  [[nodiscard]] const AccessRow* row_of(const HttpHead& head) const;
   /// Adds the door's counts to the metrics.
   void show_door(const service::HttpDoor& door);
 
@@ -57,6 +70,7 @@ class Api final : public HttpHandler {
     const std::string& body;
     const Parameters& parameters;
     const Proof& caller;
+    Cluster* cluster;  // the same for the whole request, whoever leads meanwhile; nullptr only for rows with `own`
   };
   struct Route {
     std::string method;
@@ -78,18 +92,17 @@ class Api final : public HttpHandler {
   void add_routes();
   void add_token_routes();
   [[nodiscard]] Match match(const HttpHead& head) const;
-  [[nodiscard]] std::optional<HttpReply> refuse(const Match& found, const Proof& caller) const;
+  [[nodiscard]] std::optional<HttpReply> refuse(const Match& found, const Proof& caller, const Cluster* cluster) const;
   [[nodiscard]] std::optional<HttpReply> refuse_access(const Route& route, const Proof& caller) const;
-  [[nodiscard]] std::optional<HttpReply> refuse_owner(const Match& found, const Identity& caller) const;
+  [[nodiscard]] std::optional<HttpReply> refuse_owner(const Match& found, const Identity& caller,
+                                                      const Cluster& cluster) const;
   [[nodiscard]] std::optional<HttpReply> refuse_haste(const Proof& caller);
   void record(const HttpHead& head, const Proof& caller, const HttpReply& reply) const;
   /// True if the caller may know of this group.
   [[nodiscard]] bool sees(const Proof& caller, const GroupRecord& group) const;
 
-  HttpReply metrics(const Call&);
-  HttpReply public_key(const Call&);
   HttpReply register_aggregator(const Call& call);
-  HttpReply list_aggregators(const Call&);
+  HttpReply list_aggregators(const Call& call);
   HttpReply get_aggregator(const Call& call);
   HttpReply delete_aggregator(const Call& call);
   HttpReply renew_aggregator(const Call& call);
@@ -104,10 +117,10 @@ class Api final : public HttpHandler {
   HttpReply get_tokens(const Call& call);
   HttpReply list_trees(const Call& call);
   HttpReply plan(const Call& call);
-  HttpReply get_topology(const Call&);
+  HttpReply get_topology(const Call& call);
   HttpReply put_topology(const Call& call);
 
-  Cluster& cluster_;
+  const FindCluster cluster_;
   const ApiSettings settings_;
   Authenticator authenticator_;
   std::vector<Route> routes_;

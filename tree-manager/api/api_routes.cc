@@ -96,10 +96,6 @@ std::string who_put(const std::string& address, const Identity& caller) {
 
 }  // namespace
 
-HttpReply Api::public_key(const Call&) {
-  return json_reply({{"algorithm", "Ed25519"}, {"public_key", to_base64(cluster_.public_key())}});
-}
-
 HttpReply Api::register_aggregator(const Call& call) {
   JsonInput in(call.body);
   AggregatorSpec spec{.name = in.text("name", ""), .host = in.text("host")};
@@ -130,32 +126,32 @@ HttpReply Api::register_aggregator(const Call& call) {
   if (!http_endpoint) return error_reply(http_endpoint.error());
   spec.data = std::move(*data_endpoint);
   spec.http = std::move(*http_endpoint);
-  if (auto ok = cluster_.hear_fence(fence_seen); !ok) return error_reply(ok.error());
+  if (auto ok = call.cluster->hear_fence(fence_seen); !ok) return error_reply(ok.error());
   const Identity& caller = *call.caller.identity;
   if (!caller.old_secret) spec.owner = caller.name;
-  const auto registered = cluster_.register_aggregator(spec);
+  const auto registered = call.cluster->register_aggregator(spec);
   if (!registered) return error_reply(registered.error());
   return json_reply({{"name", registered->name},
                      {"incarnation", registered->incarnation},
                      {"lease_seconds", registered->lease_seconds},
                      {"public_key", to_base64(registered->public_key)},
                      {"exchange_key", to_base64(registered->exchange_key)},
-                     {"fence", cluster_.fence()}});
+                     {"fence", call.cluster->fence()}});
 }
 
-HttpReply Api::list_aggregators(const Call&) {
+HttpReply Api::list_aggregators(const Call& call) {
   json list = json::array();
-  for (const AggregatorView& view : cluster_.aggregators()) list.push_back(to_json(view));
+  for (const AggregatorView& view : call.cluster->aggregators()) list.push_back(to_json(view));
   return json_reply({{"aggregators", std::move(list)}});
 }
 
 HttpReply Api::get_aggregator(const Call& call) {
-  const auto view = cluster_.aggregator(call.parameters[0]);
+  const auto view = call.cluster->aggregator(call.parameters[0]);
   return view ? json_reply(to_json(*view)) : error_reply(view.error());
 }
 
 HttpReply Api::delete_aggregator(const Call& call) {
-  return done(cluster_.remove_aggregator(call.parameters[0]));
+  return done(call.cluster->remove_aggregator(call.parameters[0]));
 }
 
 HttpReply Api::renew_aggregator(const Call& call) {
@@ -171,18 +167,18 @@ HttpReply Api::renew_aggregator(const Call& call) {
                             .contribution_bytes_total = load_in.number("contribution_bytes_total", 0, kAny, 0)};
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = load_in.finish(); !ok) return error_reply(ok.error());
-  if (auto ok = cluster_.hear_fence(fence_seen); !ok) return error_reply(ok.error());
-  const auto draining = cluster_.renew_aggregator(call.parameters[0], incarnation, load, down, drains);
+  if (auto ok = call.cluster->hear_fence(fence_seen); !ok) return error_reply(ok.error());
+  const auto draining = call.cluster->renew_aggregator(call.parameters[0], incarnation, load, down, drains);
   if (!draining) return error_reply(draining.error());
-  return json_reply({{"state", *draining ? "draining" : "active"}, {"fence", cluster_.fence()}});
+  return json_reply({{"state", *draining ? "draining" : "active"}, {"fence", call.cluster->fence()}});
 }
 
 HttpReply Api::drain(const Call& call) {
-  return done(cluster_.set_draining(call.parameters[0], true));
+  return done(call.cluster->set_draining(call.parameters[0], true));
 }
 
 HttpReply Api::undrain(const Call& call) {
-  return done(cluster_.set_draining(call.parameters[0], false));
+  return done(call.cluster->set_draining(call.parameters[0], false));
 }
 
 HttpReply Api::create_group(const Call& call) {
@@ -197,13 +193,13 @@ HttpReply Api::create_group(const Call& call) {
     }
   }
   spec->owner = caller.tenant;
-  const auto grant = cluster_.create_group(*spec);
+  const auto grant = call.cluster->create_group(*spec);
   return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
 }
 
 HttpReply Api::list_groups(const Call& call) {
   json list = json::array();
-  for (const GroupView& view : cluster_.groups()) {
+  for (const GroupView& view : call.cluster->groups()) {
     if (sees(call.caller, *view.record)) list.push_back(to_json(view, false));
   }
   return json_reply({{"groups", std::move(list)}});
@@ -212,14 +208,14 @@ HttpReply Api::list_groups(const Call& call) {
 HttpReply Api::get_group(const Call& call) {
   const auto id = group_id(call.parameters[0]);
   if (!id) return error_reply(id.error());
-  const auto view = cluster_.group(*id);
+  const auto view = call.cluster->group(*id);
   if (view && !sees(call.caller, *view->record)) return error_reply(no_group(*id).error());
   return view ? json_reply(to_json(*view, true)) : error_reply(view.error());
 }
 
 HttpReply Api::delete_group(const Call& call) {
   const auto id = group_id(call.parameters[0]);
-  return id ? done(cluster_.remove_group(*id)) : error_reply(id.error());
+  return id ? done(call.cluster->remove_group(*id)) : error_reply(id.error());
 }
 
 HttpReply Api::renew_group(const Call& call) {
@@ -240,13 +236,13 @@ HttpReply Api::renew_group(const Call& call) {
   }
   if (auto ok = counts.finish(); !ok) return error_reply(ok.error());
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
-  const auto lease = record.empty() ? cluster_.renew_group(*id, traffic)
-                                    : cluster_.adopt_group(*id, record, hosts, owner_of(call.caller));
+  const auto lease = record.empty() ? call.cluster->renew_group(*id, traffic)
+                                    : call.cluster->adopt_group(*id, record, hosts, owner_of(call.caller));
   if (!lease) return error_reply(lease.error());
   json body = to_json(*lease);
-  body["fence"] = cluster_.fence();
+  body["fence"] = call.cluster->fence();
   if (want_record) {
-    auto fresh = cluster_.sealed_record(*id);
+    auto fresh = call.cluster->sealed_record(*id);
     if (!fresh) return error_reply(fresh.error());
     body["record"] = std::move(*fresh);
   }
@@ -261,7 +257,7 @@ HttpReply Api::rebuild_group(const Call& call) {
   const auto failed = in.texts("failed", false);
   const bool in_use = in.flag("in_use", false);
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
-  const auto grant = cluster_.rebuild_group(*id, epoch, failed, in_use);
+  const auto grant = call.cluster->rebuild_group(*id, epoch, failed, in_use);
   return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
 }
 
@@ -270,7 +266,7 @@ HttpReply Api::get_tokens(const Call& call) {
   if (!id) return error_reply(id.error());
   const auto numbers = query_numbers(call.head.query, {"epoch", "from", "count"});
   if (!numbers) return error_reply(numbers.error());
-  const auto page = cluster_.places(*id, (*numbers)[0], (*numbers)[1], (*numbers)[2]);
+  const auto page = call.cluster->places(*id, (*numbers)[0], (*numbers)[1], (*numbers)[2]);
   return page ? json_reply(to_json(*page)) : error_reply(page.error());
 }
 
@@ -281,13 +277,13 @@ HttpReply Api::list_trees(const Call& call) {
   };
   constexpr std::string_view kGroup = "group=";
   if (call.head.query.empty()) {
-    for (const GroupView& view : cluster_.groups()) {
+    for (const GroupView& view : call.cluster->groups()) {
       if (sees(call.caller, *view.record)) append(view);
     }
   } else if (call.head.query.starts_with(kGroup)) {
     const auto id = group_id(call.head.query.substr(kGroup.size()));
     if (!id) return error_reply(400, "the query is group= and a group's number");
-    const auto view = cluster_.group(*id);
+    const auto view = call.cluster->group(*id);
     if (!view) return error_reply(view.error());
     if (!sees(call.caller, *view->record)) return error_reply(no_group(*id).error());
     append(*view);
@@ -300,19 +296,19 @@ HttpReply Api::list_trees(const Call& call) {
 HttpReply Api::plan(const Call& call) {
   const auto spec = group_spec(call.body);
   if (!spec) return error_reply(spec.error());
-  const auto plan = cluster_.plan(*spec);
+  const auto plan = call.cluster->plan(*spec);
   return plan ? json_reply(to_json(*plan, spec->hosts)) : error_reply(plan.error());
 }
 
-HttpReply Api::get_topology(const Call&) {
-  const auto topology = cluster_.topology();
+HttpReply Api::get_topology(const Call& call) {
+  const auto topology = call.cluster->topology();
   json body = to_json(*topology);
-  body["source"] = cluster_.topology_from_file() ? "file" : topology->text.empty() ? "default" : "api";
+  body["source"] = call.cluster->topology_from_file() ? "file" : topology->text.empty() ? "default" : "api";
   return json_reply(body);
 }
 
 HttpReply Api::put_topology(const Call& call) {
-  return done(cluster_.put_topology(call.body, who_put(call.head.remote_address, *call.caller.identity)));
+  return done(call.cluster->put_topology(call.body, who_put(call.head.remote_address, *call.caller.identity)));
 }
 
 }  // namespace tributary::manager

@@ -43,6 +43,19 @@ void add_cluster(MetricPage& page, const ClusterStats& s) {
   page.counter("store_seconds_total", "Time spent writing to the store.", s.store_seconds);
 }
 
+void add_standing(MetricPage& page, const Standing& standing) {
+  page.gauge("leader", "1: this manager leads. 0: another does, or none.", std::uint64_t{standing.leads ? 1U : 0U});
+  page.gauge("fence", "Number of this manager's leadership; 0: it does not lead.", standing.fence);
+  page.counter("leaders_seen_total", "Leaderships that this manager has seen, its own included.",
+               standing.leaders_seen);
+  page.begin(MetricType::counter, "requests_passed_on_total", "Requests that this manager did not answer itself.",
+             {"outcome"});
+  page.add(standing.passed_on, {"answered"});
+  page.add(standing.passed_on_in_vain, {"failed"});
+  page.counter("reads_from_copy_total", "Reads answered from a copy of the store, because no leader could be reached.",
+               standing.answered_from_copy);
+}
+
 void add_door(MetricPage& page, const service::HttpDoor& door) {
   const service::HttpDoorCounts counts = door.counts();
   page.gauge("connections_count", "HTTP connections now.", door.count());
@@ -70,9 +83,10 @@ void ApiMetrics::show_door(const service::HttpDoor& door) {
   door_ = &door;
 }
 
-service::MetricPage ApiMetrics::page() const {
+service::MetricPage ApiMetrics::page(const Cluster* cluster, const Standing& standing) const {
   MetricPage page("tributary_manager_");
-  add_cluster(page, cluster_.stats());
+  add_standing(page, standing);
+  if (cluster != nullptr) add_cluster(page, cluster->stats());
   const std::lock_guard lock(mutex_);
   if (door_ != nullptr) add_door(page, *door_);
   const auto labels = [](const auto& key) { return std::vector{key.first, std::to_string(key.second)}; };

@@ -10,25 +10,25 @@
 
 #include "service-kit/http/http_door.h"
 #include "service-kit/metric_page.h"
+#include "tree-manager/api/standing.h"
 #include "tree-manager/service/cluster.h"
 
 namespace tributary::manager {
 
 class ApiMetrics {
  public:
-  explicit ApiMetrics(Cluster& cluster) : cluster_(cluster) {}
   /// `route` is the pattern, never the path, so that the number of label values stays bounded.
   void count(const std::string& route, unsigned status, std::chrono::nanoseconds took);
   /// Adds the door's counts. The door must outlive this object.
   void show_door(const service::HttpDoor& door);
-  [[nodiscard]] service::MetricPage page() const;
+  /// nullptr: this manager has no cluster, because it does not lead.
+  [[nodiscard]] service::MetricPage page(const Cluster* cluster, const Standing& standing) const;
 
  private:
   struct Requests {
     std::uint64_t count = 0;
     double seconds = 0;
   };
-  Cluster& cluster_;
   const service::HttpDoor* door_ = nullptr;
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, unsigned>, Requests> requests_;  // key: route and status

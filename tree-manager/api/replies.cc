@@ -67,6 +67,16 @@ HttpReply error_reply(unsigned status, const std::string& message) {
   return json_reply({{"error", {{"code", code_of(status)}, {"message", message}}}}, status);
 }
 
+HttpReply no_leader_reply() {
+  HttpReply reply = json_reply(
+      {{"error",
+        {{"code", "no_leader"},
+         {"message", "this manager does not lead, and knows of none that does; ask again, or ask another manager"}}}},
+      503);
+  reply.headers.emplace_back("Retry-After", "1");
+  return reply;
+}
+
 HttpReply error_reply(const Error& error) {
   return error_reply(status_of(error.code), error.message);
 }

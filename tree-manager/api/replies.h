@@ -13,5 +13,7 @@ using service::HttpReply;
 /// Answers {"error": {"code", "message"}}.
 [[nodiscard]] HttpReply error_reply(unsigned status, const std::string& message);
 [[nodiscard]] HttpReply error_reply(const Error& error);
+/// None of the managers of this store leads, or this one does not know which does: clients ask another, or again.
+[[nodiscard]] HttpReply no_leader_reply();
 
 }  // namespace tributary::manager

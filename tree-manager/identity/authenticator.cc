@@ -33,15 +33,15 @@ Identity holder_of_job_token() {
 
 Authenticator::Authenticator(OldSecrets old, IdentityKeys keys, Revocations revoked,
                              std::function<Status(const std::string&)> keep)
-    : old_(std::move(old)), keep_(std::move(keep)), keys_(std::move(keys)), revoked_(std::move(revoked)) {}
+    : keep_(std::move(keep)), old_(std::move(old)), keys_(std::move(keys)), revoked_(std::move(revoked)) {}
 
 std::optional<Identity> Authenticator::by_old_secret(std::string_view token, const std::string& from) {
+  const std::lock_guard lock(mutex_);
   const bool aggregator = same_token(token, old_.aggregator_token);
   const bool job = same_token(token, old_.job_token);
   if (!aggregator && !job) return std::nullopt;
   Identity identity = aggregator ? holder_of_aggregator_token() : holder_of_job_token();
   const Role role = aggregator ? Role::aggregator : Role::tenant;
-  const std::lock_guard lock(mutex_);
   if (!seen_old_.has(role)) {
     seen_old_.add(role);
     spdlog::warn(
@@ -85,6 +85,21 @@ Status Authenticator::revoke(const std::string& id, std::int64_t until, std::int
 Revocations Authenticator::revoked() const {
   const std::lock_guard lock(mutex_);
   return revoked_;
+}
+
+void Authenticator::use_old_secrets(OldSecrets secrets) {
+  const std::lock_guard lock(mutex_);
+  if (!old_.aggregator_token.empty()) old_.aggregator_token = std::move(secrets.aggregator_token);
+  if (!old_.job_token.empty()) old_.job_token = std::move(secrets.job_token);
+}
+
+Status Authenticator::use_revocations(const std::string& kept) {
+  auto revoked = Revocations::parse(kept);
+  if (!revoked) return std::unexpected(revoked.error());
+  const std::lock_guard one_at_a_time(revoking_);
+  const std::lock_guard lock(mutex_);
+  revoked_ = std::move(*revoked);
+  return {};
 }
 
 void Authenticator::use_keys(IdentityKeys keys) {

@@ -38,14 +38,18 @@ class Authenticator {
   [[nodiscard]] Revocations revoked() const;
   /// Changes the keys. Tokens of a key that was removed are not accepted.
   void use_keys(IdentityKeys keys);
+  /// Changes the secrets that all of a kind share. One that was empty at first stays good for nothing.
+  void use_old_secrets(OldSecrets secrets);
+  /// Takes over the text of a list that was kept. Errc::corrupt: it is none, and nothing has changed.
+  [[nodiscard]] Status use_revocations(const std::string& kept);
 
  private:
   [[nodiscard]] std::optional<Identity> by_old_secret(std::string_view token, const std::string& from);
 
-  const OldSecrets old_;
   const std::function<Status(const std::string&)> keep_;
   std::mutex revoking_;       // held while a revocation is saved
   mutable std::mutex mutex_;  // guards all members below
+  OldSecrets old_;
   IdentityKeys keys_;
   Revocations revoked_;
   Roles seen_old_;  // roles of the old secrets that were used

@@ -35,6 +35,7 @@ class File {
   int fd_;
 };
 
+/// Returns the text of the file, unless others than its owner can use it.
 Result<std::string> read_all(const std::string& path) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.fd() < 0) return fail(Errc::bad_config, "the file of identity keys " + path + " cannot be opened: " + why());
@@ -54,12 +55,18 @@ Result<std::string> read_all(const std::string& path) {
 
 }  // namespace
 
+Result<std::string> read_identity_keys(const std::string& path) {
+  auto text = read_all(path);
+  if (!text) return text;
+  if (const auto keys = IdentityKeys::parse(*text); !keys)
+    return fail(Errc::bad_config, "the file of identity keys " + path + ": " + keys.error().message);
+  return text;
+}
+
 Result<IdentityKeys> load_identity_keys(const std::string& path) {
-  const auto text = read_all(path);
+  const auto text = read_identity_keys(path);
   if (!text) return std::unexpected(text.error());
-  auto keys = IdentityKeys::parse(*text);
-  if (!keys) return fail(Errc::bad_config, "the file of identity keys " + path + ": " + keys.error().message);
-  return keys;
+  return IdentityKeys::parse(*text);
 }
 
 Status add_identity_key(const std::string& path) {

@@ -10,6 +10,8 @@ namespace tributary::manager {
 /// Reads the file. Errc::bad_config: the file is missing, has other content, or users other than its owner have access
 /// to it.
 [[nodiscard]] Result<IdentityKeys> load_identity_keys(const std::string& path);
+/// Returns the text of such a file.
+[[nodiscard]] Result<std::string> read_identity_keys(const std::string& path);
 /// Puts a new key before the older keys; the new key signs the next tokens. If there is no file, makes one of mode
 /// 0600.
 [[nodiscard]] Status add_identity_key(const std::string& path);

@@ -9,6 +9,9 @@
 
 namespace tributary::manager {
 
+/// The name under which the store keeps the list.
+inline constexpr const char* kRevokedTokensKey = "revoked_tokens";
+
 /// One thread at a time may call it.
 class Revocations {
  public:

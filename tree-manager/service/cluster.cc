@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "tree-manager/service/credentials.h"
+#include "tree-manager/store/archive.h"
 #include "tree-manager/topology/difference.h"
 #include "tributary/protocol/assert.h"
 
@@ -70,6 +71,11 @@ Result<std::unique_ptr<Cluster>> Cluster::open(ClusterSettings settings, Store& 
 }
 
 Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_file) {
+  if (!snapshot.values[kRestoringKey].empty()) {
+    return fail(
+        Errc::mismatch,
+        "the store is not whole: a restore into it has not ended; run `tributary-manager import --replace` anew");
+  }
   const Clock::TimePoint now = clock_.now();
   for (AggregatorRecord& record : snapshot.aggregators) {
     incarnations_.note_used(record.incarnation);
@@ -85,6 +91,7 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   }
   incarnations_.note_promised(number_in(snapshot.values, kIncarnationsKey));
   group_numbers_.note_promised(number_in(snapshot.values, kGroupNumbersKey));
+  if (snapshot.values[kTopologyKey].empty()) snapshot.values.erase(kTopologyKey);
   const auto stored = snapshot.values.find(kTopologyKey);
   topology_from_file_ = topology_file.has_value();
   if (topology_file) {
@@ -99,7 +106,7 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   } else {
     use_topology({});
   }
-  for (const char* own : {kTopologyKey, kIncarnationsKey, kGroupNumbersKey}) snapshot.values.erase(own);
+  for (const char* own : {kTopologyKey, kIncarnationsKey, kGroupNumbersKey, kRestoringKey}) snapshot.values.erase(own);
   kept_ = std::move(snapshot.values);
   spdlog::info("took over {} aggregators and {} groups from the store", aggregators_.size(), groups_.size());
   return {};

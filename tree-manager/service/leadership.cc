@@ -13,6 +13,7 @@ namespace {
 // The part of its lease by which a leader gives up early: the store counts the lease by another clock.
 constexpr int kMarginOf = 8;  // an eighth of the lease
 constexpr int kRenewalsInLease = 3;
+constexpr std::chrono::seconds kComplainEvery{30};
 
 }  // namespace
 
@@ -33,7 +34,7 @@ void Leadership::extend(Clock::TimePoint asked_at) {
 Clock::TimePoint Leadership::follow_turn() {
   const auto seen = election_.look();
   if (!seen) {
-    spdlog::warn("nobody knows who leads: {}", seen.error().message);
+    if (may_complain()) spdlog::warn("nobody knows who leads: {}", seen.error().message);
     user_.follow(std::nullopt);
     return clock_.now() + settings_.look_every;
   }
@@ -112,6 +113,13 @@ Clock::TimePoint Leadership::step_down() {
   user_.follow(std::nullopt);
   election_.resign(lease);
   return clock_.now();
+}
+
+/// The store may be away for hours, and is asked twice a second.
+bool Leadership::may_complain() {
+  if (clock_.now() < complain_at_) return false;
+  complain_at_ = clock_.now() + kComplainEvery;
+  return true;
 }
 
 void Leadership::resign() {

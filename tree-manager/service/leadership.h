@@ -47,6 +47,7 @@ class Leadership {
   Clock::TimePoint lead_turn();
   Clock::TimePoint step_down();
   void extend(Clock::TimePoint asked_at);
+  [[nodiscard]] bool may_complain();
   [[nodiscard]] Clock::TimePoint soon() const { return clock_.now() + settings_.lease / 10; }
 
   Election& election_;
@@ -55,8 +56,9 @@ class Leadership {
   const LeadershipSettings settings_;
   std::optional<Term> term_;  // set while it leads
   Clock::TimePoint renew_at_{};
-  Clock::TimePoint stand_at_{};   // earliest time to stand again, because the last leadership failed
-  std::optional<LeaseId> spare_;  // lease with which it stood without success, or with an unknown outcome
+  Clock::TimePoint complain_at_{};  // not before, about a store that does not answer
+  Clock::TimePoint stand_at_{};   // not before, because the last leadership failed
+  std::optional<LeaseId> spare_;  // a lease with which it stood without success, or nobody knows with which
   Clock::TimePoint spare_until_{};
   std::atomic<Clock::TimePoint::rep> leads_until_{0};
 };

@@ -144,6 +144,12 @@ Result<Secrets> load_or_make_secrets(const SecretPaths& paths) {
   return Secrets{std::move(*key), std::move(*aggregator), std::move(*job)};
 }
 
+Result<std::string> read_secret(const std::string& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd() < 0) return fail(Errc::bad_config, "the secret file " + path + " cannot be opened: " + why());
+  return read_secret(path, file.fd(), kTokenForbidden);
+}
+
 Status check_secrets(const SecretPaths& paths) {
   const auto is_there = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
   if (is_there(paths.signing_key)) {

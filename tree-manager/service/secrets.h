@@ -23,6 +23,9 @@ struct Secrets {
 /// Reads the secrets, and makes those that do not exist. Errc::bad_config if users other than the owner can read a
 /// file, or if it is no regular file or has other content; the sentence gives the remedy.
 [[nodiscard]] Result<Secrets> load_or_make_secrets(const SecretPaths& paths);
+/// Reads a secret that a person has put there: a text of at most 4096 bytes, without the line's end. A group may read
+/// the file. Errc::bad_config as above.
+[[nodiscard]] Result<std::string> read_secret(const std::string& path);
 /// Checks the existing files as load_or_make_secrets() does, but makes none.
 [[nodiscard]] Status check_secrets(const SecretPaths& paths);
 

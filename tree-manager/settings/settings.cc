@@ -1,6 +1,7 @@
 #include "tree-manager/settings/settings.h"
 
 #include "service-kit/settings_table.h"
+#include "tree-manager/store/etcd/etcd_url.h"
 #include "tree-manager/topology/yaml_fields.h"
 #include "tributary/protocol/frame.h"
 
@@ -60,6 +61,29 @@ std::vector<Field> state_fields() {
   };
 }
 
+std::vector<Field> replica_fields() {
+  using namespace std::chrono_literals;
+  return {
+      text("store", &Settings::store, "etcd://host:2379,host:2379,host:2379[/prefix], or empty",
+           "The store of the records. Empty: SQLite in the state directory, for one manager. etcd: for several "
+           "managers, "
+           "of which one leads.",
+           [](std::string_view url) -> Status {
+             if (url.empty()) return {};
+             const auto etcd = parse_etcd_url(url);
+             return etcd ? Status{} : std::unexpected(etcd.error());
+           }),
+      path("store_user", &Settings::store_user, "a name, or empty", "The user of etcd. Empty: etcd asks for none."),
+      path("store_password_file", &Settings::store_password_file, "a path, or empty",
+           "The file with the password of store_user; nobody else may read it."),
+      path("advertise", &Settings::advertise, "http://host:port, or empty",
+           "The URL where the other managers of this store reach this one. Empty: by the address of listen, or by the "
+           "host's name where that is every address."),
+      duration("leader_lease", &Settings::leader_lease, 2s, 1min,
+               "With etcd: another manager leads when the leader has not renewed within this time."),
+  };
+}
+
 std::vector<Field> cluster_fields() {
   using namespace std::chrono_literals;
   return {
@@ -93,7 +117,8 @@ std::vector<Field> cluster_fields() {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> list = network_fields();
-    for (auto&& more : {state_fields(), cluster_fields()}) list.insert(list.end(), more.begin(), more.end());
+    for (auto&& more : {state_fields(), replica_fields(), cluster_fields()})
+      list.insert(list.end(), more.begin(), more.end());
     return list;
   }();
   return all;
@@ -122,10 +147,17 @@ Status check(const Settings& settings) {
                                       std::to_string(kSegmentBytesMin) + " B on");
   }
   if (settings.state_directory.empty()) return fail(Errc::bad_config, "state_directory: a path is needed");
+  if (!settings.store.empty()) {
+    if (const auto etcd = parse_etcd_url(settings.store); !etcd)
+      return fail(Errc::bad_config, "store: " + etcd.error().message);
+  }
+  if (settings.store_user.empty() != settings.store_password_file.empty()) {
+    return fail(Errc::bad_config, "store_user and store_password_file: either both are set, or none");
+  }
   for (const auto& [name, lease] :
        {std::pair{"aggregator_lease", settings.aggregator_lease}, std::pair{"group_lease", settings.group_lease},
-        std::pair{"token_life", settings.token_life}, std::pair{"retry_after", settings.retry_after},
-        std::pair{"failed_exclusion", settings.failed_exclusion}}) {
+        std::pair{"leader_lease", settings.leader_lease}, std::pair{"token_life", settings.token_life},
+        std::pair{"retry_after", settings.retry_after}, std::pair{"failed_exclusion", settings.failed_exclusion}}) {
     if (lease.count() % 1000 != 0) return fail(Errc::bad_config, std::string(name) + ": it must be whole seconds");
   }
   return {};

@@ -14,6 +14,10 @@ namespace tributary::manager {
 struct Settings {
   Endpoint listen{"0.0.0.0", 7470};
   std::string state_directory = "/var/lib/tributary-manager";
+  std::string store;                  // "etcd://..."; empty: SQLite in the state directory
+  std::string store_user;             // of etcd; empty: it asks for none
+  std::string store_password_file;    // path; empty: none
+  std::string advertise;              // URL where other managers reach this one; empty: by `listen`
   std::string topology;               // path; empty: the topology that was put over the API, or a flat one
   std::string aggregator_token_file;  // empty: <state_directory>/aggregator.token
   std::string job_token_file;         // empty: <state_directory>/job.token
@@ -30,6 +34,7 @@ struct Settings {
   std::uint64_t connections_max = 1024;
   std::chrono::milliseconds request_limit{10'000};
   std::chrono::milliseconds idle_limit{60'000};
+  std::chrono::milliseconds leader_lease{5'000};
   std::chrono::milliseconds aggregator_lease{10'000};
   std::chrono::milliseconds group_lease{15'000};
   std::chrono::milliseconds token_life{120'000};

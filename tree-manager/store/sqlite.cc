@@ -93,11 +93,12 @@ void SqliteStatement::reset() {
   bind_error_ = SQLITE_OK;
 }
 
-Result<SqliteConnection> SqliteConnection::open(const std::string& path, std::uint32_t busy_milliseconds) {
+Result<SqliteConnection> SqliteConnection::open(const std::string& path, std::uint32_t busy_milliseconds,
+                                                bool to_read_alone) {
   SqliteConnection made;
   sqlite3* raw = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int mode = to_read_alone ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, mode | SQLITE_OPEN_NOMUTEX, nullptr);
   made.connection_.reset(raw);
   if (code != SQLITE_OK) return failure(raw, code);
   TRIBUTARY_ASSERT(raw != nullptr, "a database was opened without a connection");

@@ -38,7 +38,8 @@ class SqliteStatement {
 
 class SqliteConnection {
  public:
-  [[nodiscard]] static Result<SqliteConnection> open(const std::string& path, std::uint32_t busy_milliseconds);
+  [[nodiscard]] static Result<SqliteConnection> open(const std::string& path, std::uint32_t busy_milliseconds,
+                                                     bool to_read_alone = false);
   [[nodiscard]] Result<SqliteStatement> prepare(std::string_view sql);
   /// Runs one or more statements and drops their results.
   [[nodiscard]] Status execute(const std::string& sql);

@@ -23,6 +23,7 @@ constexpr const char* kMigrations[] = {
     "CREATE INDEX ended_groups_until ON ended_groups (until);",
 };
 constexpr const char* kFenceKey = "fence";
+constexpr const char* kReadFence = "SELECT value FROM settings WHERE key = 'fence'";
 constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 
 class SqliteStore final : public Store {
@@ -33,6 +34,26 @@ class SqliteStore final : public Store {
     auto store = std::make_unique<SqliteStore>();
     store->connection_ = std::move(*connection);
     if (auto ok = store->prepare(settings); !ok) return std::unexpected(ok.error());
+    return store;
+  }
+
+  /// Everything is read as of this moment, whatever a manager writes meanwhile.
+  static Result<std::unique_ptr<Store>> open_to_read(const std::string& path) {
+    auto connection = SqliteConnection::open(path, SqliteSettings{}.busy_milliseconds, true);
+    if (!connection) return std::unexpected(connection.error());
+    auto store = std::make_unique<SqliteStore>();
+    store->connection_ = std::move(*connection);
+    if (auto ok = store->connection_.execute("BEGIN"); !ok) return std::unexpected(ok.error());
+    const auto version = store->connection_.single("PRAGMA user_version");
+    if (!version) return std::unexpected(version.error());
+    if (*version != std::to_string(kSchemaVersion)) {
+      return fail(Errc::io, "the manager's database " + path + " has schema version " + *version +
+                                ", and this program reads version " + std::to_string(kSchemaVersion) +
+                                "; a manager of this version brings an older database up to date when it starts");
+    }
+    const auto fence = store->connection_.single(kReadFence);
+    if (!fence) return std::unexpected(fence.error());
+    store->fence_ = number_in(*fence);
     return store;
   }
 
@@ -118,11 +139,14 @@ class SqliteStore final : public Store {
   }
 
   Status begin_leadership(std::uint64_t fence_min) {
-    const auto text = connection_.single("SELECT value FROM settings WHERE key = 'fence'");
+    const auto text = connection_.single(kReadFence);
     if (!text) return std::unexpected(text.error());
-    std::uint64_t last = 0;
-    std::from_chars(text->data(), text->data() + text->size(), last);
-    return raise_fence(std::max(last, fence_min));
+    return raise_fence(std::max(number_in(*text), fence_min));
+  }
+  static std::uint64_t number_in(const std::string& text) {
+    std::uint64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
   }
 
   Status migrate(const std::string& path) {
@@ -198,6 +222,10 @@ class SqliteStore final : public Store {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite_to_read(const std::string& path) {
+  return SqliteStore::open_to_read(path);
+}
 
 Result<std::unique_ptr<Store>> open_sqlite(const SqliteSettings& settings) {
   std::error_code error;

@@ -134,5 +134,8 @@ struct SqliteSettings {
 /// opening is a new leadership, and raises the fence. Errc::io names the problem of the file: no permission, no
 /// database, made by a newer manager.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite(const SqliteSettings& settings);
+/// Opens a database that is there, to read it as it is at this moment; nothing may be written. A manager may run on it
+/// meanwhile.
+[[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite_to_read(const std::string& path);
 
 }  // namespace tributary::manager

@@ -26,6 +26,7 @@ const std::map<std::string, std::string>& allowed() {
                                                       {"GET /healthz", "."},
                                                       {"GET /v1/openapi.json", "."},
                                                       {"GET /v1/version", "."},
+                                                      {"GET /v1/leader", "."},
                                                       {"GET /v1/public-key", "."},
                                                       {"GET /metrics", "aotrg"},
                                                       {"GET /v1/aggregators", "aotrg"},

@@ -164,6 +164,7 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   look("/v1/topology");
   look("/v1/public-key");
   look("/v1/version");
+  look("/v1/leader");
   look("/v1/openapi.json");
   look("/healthz");
   EXPECT_THAT(call("GET", "/metrics", "", "").body,
@@ -244,7 +245,7 @@ TEST_F(ApiTest, WantsATokenForReadsWhereThatIsSet) {
     EXPECT_THAT(call("GET", path, "", kJobToken).status, ::testing::AnyOf(200U, 404U)) << path;
     EXPECT_THAT(call("GET", path, "", kAggregatorToken).status, ::testing::AnyOf(200U, 404U)) << path;
   }
-  for (const char* path : {"/healthz", "/", "/v1/openapi.json", "/v1/version", "/v1/public-key"}) {
+  for (const char* path : {"/healthz", "/", "/v1/openapi.json", "/v1/version", "/v1/leader", "/v1/public-key"}) {
     EXPECT_EQ(call("GET", path, "", "").status, 200U) << path;
   }
 }

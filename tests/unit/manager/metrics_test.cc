@@ -11,9 +11,9 @@ using MetricsTest = ClusterFixture;
 TEST_F(MetricsTest, AreThoseOfTheDocument) {
   open();
   service::HttpDoor door(1, 1);
-  ApiMetrics metrics(*cluster_);
+  ApiMetrics metrics;
   metrics.show_door(door);
-  service::expect_documented(metrics.page(), TRIBUTARY_METRICS_DOCUMENT);
+  service::expect_documented(metrics.page(cluster_.get(), {}), TRIBUTARY_METRICS_DOCUMENT);
 }
 
 }  // namespace

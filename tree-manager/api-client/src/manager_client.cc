@@ -7,6 +7,7 @@
 #include <ranges>
 
 #include "service-kit/http/http_client.h"
+#include "service-kit/http/percent.h"
 #include "tributary/protocol/json_reader.h"
 
 namespace tributary::manager_client {
@@ -51,24 +52,6 @@ std::string message_of(const std::string& body) {
   if (!answer.is_object() || !answer.contains("error") || !answer["error"].is_object()) return {};
   const json& error = answer["error"];
   return error.contains("message") && error["message"].is_string() ? error["message"].get<std::string>() : "";
-}
-
-std::string encode_path_part(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || c == '.' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[byte >> 4U];
-      out += digits[byte & 15U];
-    }
-  }
-  return out;
 }
 
 /// True if the manager answers that no manager leads, or that it does not know the leader.
@@ -387,7 +370,7 @@ Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, s
                  {"contribution_bytes_total", load.contribution_bytes_total}}}};
   if (!data_down.empty()) body["data_down"] = data_down;
   impl_->add_fence(body);
-  const auto answer = request("PUT", "/v1/aggregators/" + encode_path_part(name) + "/lease", body);
+  const auto answer = request("PUT", "/v1/aggregators/" + service::percent_encode(name) + "/lease", body);
   if (!answer && answer.error().code == Errc::peer_gone) return AggregatorState::unknown;
   if (!answer) return std::unexpected(answer.error());
   Answer members(*answer);
@@ -397,7 +380,7 @@ Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, s
 }
 
 Status ManagerClient::unregister_aggregator(std::string_view name) {
-  const auto answer = request("DELETE", "/v1/aggregators/" + encode_path_part(name), nullptr);
+  const auto answer = request("DELETE", "/v1/aggregators/" + service::percent_encode(name), nullptr);
   if (!answer) return std::unexpected(answer.error());
   return {};
 }

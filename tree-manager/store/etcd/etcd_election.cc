@@ -30,8 +30,13 @@ Result<std::unique_ptr<EtcdElection>> EtcdElection::create(const EtcdSettings& s
                                                            std::chrono::milliseconds call_limit) {
   auto client = EtcdClient::create(settings);
   if (!client) return std::unexpected(client.error());
-  const std::string candidate = json{{"url", url}, {"name", name}}.dump();
-  return std::unique_ptr<EtcdElection>(new EtcdElection(std::move(*client), candidate, call_limit));
+  std::unique_ptr<EtcdElection> election(new EtcdElection(std::move(*client), name, call_limit));
+  election->reach_at(url);
+  return election;
+}
+
+void EtcdElection::reach_at(const std::string& url) {
+  candidate_ = json{{"url", url}, {"name", name_}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<LeaseId> EtcdElection::make_lease(std::chrono::milliseconds life) {

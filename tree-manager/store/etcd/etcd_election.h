@@ -18,6 +18,8 @@ class EtcdElection final : public Election {
   [[nodiscard]] static Result<std::unique_ptr<EtcdElection>> create(const EtcdSettings& settings,
                                                                     const std::string& url, const std::string& name,
                                                                     std::chrono::milliseconds call_limit);
+  /// Names another place where others reach this manager. To be called before the first stand().
+  void reach_at(const std::string& url);
   [[nodiscard]] Result<LeaseId> make_lease(std::chrono::milliseconds life) override;
   [[nodiscard]] Result<std::optional<Term>> stand(LeaseId lease) override;
   [[nodiscard]] Result<bool> renew(LeaseId lease) override;
@@ -27,12 +29,13 @@ class EtcdElection final : public Election {
   void cancel() noexcept { client_->cancel(); }
 
  private:
-  EtcdElection(std::unique_ptr<EtcdClient> client, std::string candidate, std::chrono::milliseconds call_limit)
-      : client_(std::move(client)), candidate_(std::move(candidate)), call_limit_(call_limit) {}
+  EtcdElection(std::unique_ptr<EtcdClient> client, std::string name, std::chrono::milliseconds call_limit)
+      : client_(std::move(client)), name_(std::move(name)), call_limit_(call_limit) {}
   [[nodiscard]] Result<Term> term_of(LeaseId lease, const nlohmann::json& leader, const nlohmann::json& base) const;
 
   std::unique_ptr<EtcdClient> client_;
-  const std::string candidate_;  // value of the leader's key, as JSON
+  const std::string name_;
+  std::string candidate_;  // value of the leader's key, as JSON
   const std::chrono::milliseconds call_limit_;
 };
 

@@ -48,6 +48,9 @@ class Keeper final : public EtcdStore {
  public:
   Keeper(std::unique_ptr<EtcdClient> client, EtcdStoreSettings settings, Term term)
       : client_(std::move(client)), settings_(settings), term_(std::move(term)), fence_(term_.fence()) {}
+  /// Without a leadership.
+  Keeper(std::unique_ptr<EtcdClient> client, EtcdStoreSettings settings)
+      : client_(std::move(client)), settings_(settings), fence_(0), lost_(true) {}
 
   Status begin() {
     if (term_.fence_base != 0) return {};
@@ -57,10 +60,12 @@ class Keeper final : public EtcdStore {
   bool lost() const noexcept override { return lost_.load(std::memory_order_relaxed); }
   std::uint64_t fence() const override { return fence_.load(std::memory_order_relaxed); }
   Result<std::string> value(const std::string& key) override {
-    const auto answer = client_->call("/v3/kv/range", {{"key", client_->key("value/" + key)}}, settings_.read_limit);
+    const json body = {{"key", client_->key("value/" + key)}};
+    const auto answer = client_->call("/v3/kv/range", body, settings_.read_limit);
     if (!answer) return std::unexpected(answer.error());
     if (!answer->contains("kvs") || answer->at("kvs").empty()) return std::string{};
     auto text = etcd_text(answer->at("kvs")[0], "value");
+    if (text && text->starts_with('*')) return whole("value", key, *text);
     if (text && text->starts_with('=')) text->erase(0, 1);
     return text;
   }
@@ -69,28 +74,22 @@ class Keeper final : public EtcdStore {
     return raise_base(next - term_.revision);
   }
 
+  /// Reads all pages as of one revision, so that what the leader writes meanwhile does not tear the records apart.
   Result<Snapshot> load() override {
-    Snapshot snapshot;
-    const auto aggregators = read("aggregator", [&](std::string_view, const std::string& text) -> Status {
-      auto record = aggregator_from_text(text);
-      if (!record) return std::unexpected(record.error());
-      snapshot.aggregators.push_back(std::move(*record));
-      return {};
-    });
-    if (!aggregators) return std::unexpected(aggregators.error());
-    const auto groups = read("group", [&](std::string_view, const std::string& text) -> Status {
-      auto record = group_from_text(text);
-      if (!record) return std::unexpected(record.error());
-      snapshot.groups.push_back(std::move(*record));
-      return {};
-    });
-    if (!groups) return std::unexpected(groups.error());
-    const auto values = read("value", [&](std::string_view name, const std::string& text) -> Status {
-      snapshot.values[std::string(name)] = text;
-      return {};
-    });
-    if (!values) return std::unexpected(values.error());
-    if (auto ok = remove_strays(); !ok) return std::unexpected(ok.error());
+    const json body = {
+        {"key", client_->key("value/")}, {"count_only", true}, {"serializable", settings_.reads_one_member}};
+    const auto answer = client_->call("/v3/kv/range", body, settings_.read_limit);
+    if (!answer) return std::unexpected(answer.error());
+    as_of_ = etcd_number(answer->value("header", json::object()), "revision");
+    const std::uint64_t revision = as_of_;
+    auto snapshot = load_all();
+    as_of_ = 0;
+    if (!snapshot) return snapshot;
+    if (!lost()) {
+      if (auto ok = remove_strays(); !ok) return std::unexpected(ok.error());
+    } else if (term_.lease == 0) {
+      if (auto ok = learn_fence(revision); !ok) return std::unexpected(ok.error());
+    }
     return snapshot;
   }
 
@@ -134,6 +133,30 @@ class Keeper final : public EtcdStore {
   }
 
  private:
+  Result<Snapshot> load_all() {
+    Snapshot snapshot;
+    const auto aggregators = read("aggregator", [&](std::string_view, const std::string& text) -> Status {
+      auto record = aggregator_from_text(text);
+      if (!record) return std::unexpected(record.error());
+      snapshot.aggregators.push_back(std::move(*record));
+      return {};
+    });
+    if (!aggregators) return std::unexpected(aggregators.error());
+    const auto groups = read("group", [&](std::string_view, const std::string& text) -> Status {
+      auto record = group_from_text(text);
+      if (!record) return std::unexpected(record.error());
+      snapshot.groups.push_back(std::move(*record));
+      return {};
+    });
+    if (!groups) return std::unexpected(groups.error());
+    const auto values = read("value", [&](std::string_view name, const std::string& text) -> Status {
+      snapshot.values[std::string(name)] = text;
+      return {};
+    });
+    if (!values) return std::unexpected(values.error());
+    return snapshot;
+  }
+
   [[nodiscard]] json put_of(const std::string& name, std::string_view value) const {
     return {{"request_put", {{"key", client_->key(name)}, {"value", to_base64_text(value)}}}};
   }
@@ -144,6 +167,17 @@ class Keeper final : public EtcdStore {
     const std::string key = std::string(kind) + "/" + name;
     return json::array(
         {{{"request_delete_range", {{"key", client_->key(key)}}}}, removal_of_all(parts_of(kind, name))});
+  }
+
+  /// A leader's key has a revision that the store had before, so this is above every fence until now.
+  Status learn_fence(std::uint64_t revision) {
+    const auto answer = client_->call("/v3/kv/range", {{"key", client_->key(kFenceBaseKey)}}, settings_.read_limit);
+    if (!answer) return std::unexpected(answer.error());
+    if (!answer->contains("kvs") || answer->at("kvs").empty()) return {};
+    const auto base = etcd_text(answer->at("kvs")[0], "value");
+    if (!base) return std::unexpected(base.error());
+    fence_.store(number_of(*base) + revision, std::memory_order_relaxed);
+    return {};
   }
 
   Status raise_base(std::uint64_t base) {
@@ -180,7 +214,12 @@ class Keeper final : public EtcdStore {
     std::string from = client_->key(prefix);
     const std::string end = client_->end_of(prefix);
     while (true) {
-      const json body = {{"key", from}, {"range_end", end}, {"limit", std::to_string(page)}, {"keys_only", keys_only}};
+      const json body = {{"key", from},
+                         {"range_end", end},
+                         {"limit", std::to_string(page)},
+                         {"keys_only", keys_only},
+                         {"revision", std::to_string(as_of_)},
+                         {"serializable", settings_.reads_one_member}};
       const auto answer = client_->call("/v3/kv/range", body, settings_.read_limit);
       if (!answer) return std::unexpected(answer.error());
       if (!answer->contains("kvs")) return {};
@@ -295,9 +334,16 @@ class Keeper final : public EtcdStore {
   std::atomic<std::uint64_t> fence_;
   std::atomic<bool> lost_{false};
   std::set<std::string> named_;  // places of the parts of long texts that load() has found
+  std::uint64_t as_of_ = 0;      // the revision that load() reads; 0: the newest
 };
 
 }  // namespace
+
+Result<std::unique_ptr<EtcdStore>> open_etcd_to_read(const EtcdSettings& etcd, const EtcdStoreSettings& settings) {
+  auto client = EtcdClient::create(etcd);
+  if (!client) return std::unexpected(client.error());
+  return std::make_unique<Keeper>(std::move(*client), settings);
+}
 
 Result<std::unique_ptr<EtcdStore>> open_etcd(const EtcdSettings& etcd, const EtcdStoreSettings& settings,
                                              const Term& term) {

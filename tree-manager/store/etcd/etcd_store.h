@@ -16,6 +16,9 @@ struct EtcdStoreSettings {
   std::chrono::milliseconds write_limit{3000};
   std::chrono::milliseconds read_limit{10'000};
   std::uint64_t fence_base_min = 0;  // least base of the first leadership; milliseconds since 1970-01-01 UTC
+  /// For a store without a leadership: load() asks one member for what it knows, which works without a quorum, too, and
+  /// may be old.
+  bool reads_one_member = false;
 };
 
 class EtcdStore : public Store {
@@ -27,6 +30,10 @@ class EtcdStore : public Store {
   [[nodiscard]] virtual Result<std::string> value(const std::string& key) = 0;
 };
 
+/// Reads without a leadership; every write is refused. After load(), the fence is one that no leadership was above when
+/// the records were read.
+[[nodiscard]] Result<std::unique_ptr<EtcdStore>> open_etcd_to_read(const EtcdSettings& etcd,
+                                                                   const EtcdStoreSettings& settings);
 /// Begins a leadership: makes sure that it has a fence.
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> open_etcd(const EtcdSettings& etcd, const EtcdStoreSettings& settings,
                                                            const Term& term);

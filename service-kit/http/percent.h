@@ -1,0 +1,11 @@
+#pragma once
+// Percent escapes of URLs (RFC 3986).
+#include <string>
+#include <string_view>
+
+namespace tributary::service {
+
+/// Escapes every byte but letters, digits, "-_.~" and the bytes of `kept`.
+[[nodiscard]] std::string percent_encode(std::string_view text, std::string_view kept = {});
+
+}  // namespace tributary::service

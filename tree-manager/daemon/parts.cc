@@ -1,0 +1,179 @@
+#include "tree-manager/daemon/parts.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "service-kit/start_checks.h"
+#include "tree-manager/identity/key_file.h"
+#include "tree-manager/store/etcd/etcd_url.h"
+
+namespace tributary::manager {
+namespace {
+
+/// Reads the keys of identity tokens, after the first start has made one.
+Result<IdentityKeys> identity_keys(const Settings& settings) {
+  const std::string& path = settings.identity_key_file;
+  if (::access(path.c_str(), F_OK) != 0) {
+    if (auto ok = add_identity_key(path); !ok) return std::unexpected(ok.error());
+  }
+  return load_identity_keys(path);
+}
+
+Result<std::unique_ptr<AuditLog>> audit_log(const Settings& settings) {
+  if (settings.audit_file.empty()) return nullptr;
+  return AuditLog::open(settings.audit_file);
+}
+
+/// Says whether a file begins as SQLite's do; a new one is empty.
+bool begins_as_database(const std::string& path) {
+  constexpr std::string_view kBegin = "SQLite format 3";
+  std::array<char, kBegin.size()> begin{};
+  std::FILE* const file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) return false;
+  const std::size_t got = std::fread(begin.data(), 1, begin.size(), file);
+  std::fclose(file);
+  return got == 0 || std::string_view(begin.data(), got) == kBegin;
+}
+
+/// Checks that a start could make the secrets that are missing. It makes the state directory itself.
+Status check_secret_folders(const Settings& settings) {
+  const std::pair<const char*, const std::string&> files[] = {{"aggregator_token_file", settings.aggregator_token_file},
+                                                              {"job_token_file", settings.job_token_file},
+                                                              {"identity_key_file", settings.identity_key_file}};
+  for (const auto& [key, path] : files) {
+    if (std::filesystem::path(path).parent_path() == settings.state_directory || ::access(path.c_str(), F_OK) == 0)
+      continue;
+    if (auto ok = service::check_writable_file(key, path); !ok) return ok;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<Topology>> topology_of(const Settings& settings) {
+  if (settings.topology.empty()) return std::nullopt;
+  auto topology = load_topology(settings.topology);
+  if (!topology) return std::unexpected(topology.error());
+  return std::optional(std::move(*topology));
+}
+
+ClusterSettings cluster_settings(const Settings& from) {
+  const auto seconds = [](std::chrono::milliseconds value) {
+    return std::chrono::duration_cast<std::chrono::seconds>(value);
+  };
+  return {.aggregator_lease = seconds(from.aggregator_lease),
+          .group_lease = seconds(from.group_lease),
+          .token_life = seconds(from.token_life),
+          .failed_exclusion = seconds(from.failed_exclusion),
+          .retry_after = seconds(from.retry_after),
+          .window = static_cast<std::uint32_t>(from.window),
+          .segment_bytes = static_cast<std::uint32_t>(from.segment_bytes),
+          .aggregators_max = static_cast<std::uint32_t>(from.aggregators_max),
+          .groups_max = static_cast<std::uint32_t>(from.groups_max),
+          .ranks_max = static_cast<std::uint32_t>(from.ranks_max)};
+}
+
+service::HttpServerSettings server_settings(const Settings& from) {
+  return {.listen = from.listen,
+          .server_name = "tributary-manager",
+          .thread_name = "http",
+          .threads = static_cast<std::uint32_t>(from.threads),
+          .connections_max = static_cast<std::uint32_t>(from.connections_max),
+          .request_limit = from.request_limit,
+          .head_limit = std::min(from.request_limit, service::HttpServerSettings{}.head_limit),
+          .idle_limit = from.idle_limit};
+}
+
+SecretPaths secret_paths(const Settings& settings) {
+  return {.signing_key = settings.path_in_state("signing.key"),
+          .aggregator_token = settings.aggregator_token_file,
+          .job_token = settings.job_token_file};
+}
+
+Result<EtcdSettings> etcd_settings(const Settings& settings) {
+  auto etcd = parse_etcd_url(settings.store);
+  if (!etcd || settings.store_user.empty()) return etcd;
+  auto password = read_secret(settings.store_password_file);
+  if (!password) return std::unexpected(password.error());
+  etcd->user = settings.store_user;
+  etcd->password = std::move(*password);
+  return etcd;
+}
+
+std::string advertised_url(const Settings& settings, const Endpoint& local) {
+  if (!settings.advertise.empty()) return settings.advertise;
+  Endpoint at{settings.listen.host, local.port};
+  if (at.host == "0.0.0.0" || at.host == "::") {
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) == 0) at.host = name.data();
+  }
+  return "http://" + to_string(at);
+}
+
+Result<Parts> read_parts(const Settings& settings) {
+  auto topology = topology_of(settings);
+  if (!topology) return std::unexpected(topology.error());
+  auto secrets = load_or_make_secrets(secret_paths(settings));
+  if (!secrets) return std::unexpected(secrets.error());
+  auto keys = identity_keys(settings);
+  if (!keys) return std::unexpected(keys.error());
+  auto audit = audit_log(settings);
+  if (!audit) return std::unexpected(audit.error());
+  return Parts{std::move(*topology), std::move(*secrets), std::move(*keys), std::move(*audit)};
+}
+
+Status claim_directory(const std::string& path) {
+  std::error_code error;
+  const bool made = std::filesystem::create_directories(path, error);
+  if (error) {
+    return fail(Errc::bad_config, "the state directory " + path + " cannot be made: " + error.message() +
+                                      "; make it for the manager's user, or set another with --state-dir");
+  }
+  if (made) ::chmod(path.c_str(), 0700);
+  const std::string lock = path + "/lock";
+  const int fd = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return fail(Errc::bad_config, "the state directory " + path + " cannot be written: " + std::strerror(errno) +
+                                      "; check that it belongs to the manager's user");
+  }
+  // The lock is held, and its file stays open, until the process ends.
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
+  ::close(fd);
+  return fail(Errc::io, "another tributary-manager uses the state directory " + path +
+                            "; stop it, or give this one another with --state-dir");
+}
+
+Status check_start(const Settings& settings) {
+  if (const auto topology = topology_of(settings); !topology) return std::unexpected(topology.error());
+  if (auto ok = service::check_listen("listen", settings.listen); !ok) return ok;
+  if (auto ok = service::check_folder("state_directory", settings.state_directory); !ok) return ok;
+  if (auto ok = service::check_writable_file("ready_file", settings.ready_file); !ok) return ok;
+  const std::string database = settings.path_in_state("manager.db");
+  if (::access(database.c_str(), F_OK) == 0) {
+    if (auto ok = service::check_writable_file("the database", database); !ok) return ok;
+    if (!begins_as_database(database))
+      return fail(Errc::bad_config, database + " is no SQLite database or is damaged; restore it from a backup");
+  }
+  if (!settings.store.empty()) {
+    if (const auto etcd = etcd_settings(settings); !etcd) return std::unexpected(etcd.error());
+  }
+  if (auto ok = service::check_writable_file("audit_file", settings.audit_file); !ok) return ok;
+  if (auto ok = check_secret_folders(settings); !ok) return ok;
+  if (::access(settings.identity_key_file.c_str(), F_OK) == 0) {
+    if (const auto keys = load_identity_keys(settings.identity_key_file); !keys) return std::unexpected(keys.error());
+  }
+  return check_secrets(secret_paths(settings));
+}
+
+}  // namespace tributary::manager

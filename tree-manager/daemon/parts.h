@@ -1,0 +1,41 @@
+#pragma once
+// The parts of a manager that its settings describe: what it reads from files, and the settings of other parts.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "service-kit/http/http_server.h"
+#include "tree-manager/api/audit_log.h"
+#include "tree-manager/identity/identity_token.h"
+#include "tree-manager/service/cluster.h"
+#include "tree-manager/service/secrets.h"
+#include "tree-manager/settings/settings.h"
+#include "tree-manager/store/etcd/etcd_client.h"
+
+namespace tributary::manager {
+
+struct Parts {
+  std::optional<Topology> topology;  // of the configured file
+  Secrets secrets;
+  IdentityKeys identity_keys;
+  std::unique_ptr<AuditLog> audit;  // nullptr: none
+};
+/// Reads the files, and makes secrets that do not exist.
+[[nodiscard]] Result<Parts> read_parts(const Settings& settings);
+[[nodiscard]] Result<std::optional<Topology>> topology_of(const Settings& settings);
+
+[[nodiscard]] ClusterSettings cluster_settings(const Settings& from);
+[[nodiscard]] service::HttpServerSettings server_settings(const Settings& from);
+[[nodiscard]] SecretPaths secret_paths(const Settings& settings);
+/// Reads the password, too. Errc::bad_config: `store` names no etcd, or others can read the password.
+[[nodiscard]] Result<EtcdSettings> etcd_settings(const Settings& settings);
+/// Returns the URL where other managers reach this one, which listens at `local`.
+[[nodiscard]] std::string advertised_url(const Settings& settings, const Endpoint& local);
+
+/// Makes the state directory if it is missing, and locks it: two managers on one directory would hand out the same
+/// memory twice.
+[[nodiscard]] Status claim_directory(const std::string& path);
+/// Refuses what a start would refuse, without a change to anything: the manager may run meanwhile.
+[[nodiscard]] Status check_start(const Settings& settings);
+
+}  // namespace tributary::manager

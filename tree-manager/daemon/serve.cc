@@ -1,0 +1,209 @@
+#include "tree-manager/daemon/serve.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "service-kit/http/http_server.h"
+#include "service-kit/notify.h"
+#include "tree-manager/api/api.h"
+#include "tree-manager/daemon/parts.h"
+#include "tree-manager/identity/key_file.h"
+#include "tree-manager/replicas/replica.h"
+#include "tree-manager/store/store.h"
+
+namespace tributary::manager {
+namespace {
+
+constexpr std::chrono::milliseconds kTickPeriod{200};
+constexpr std::chrono::milliseconds kStopLimit{2000};
+
+Status write_ready_file(const std::string& path, const std::string& text) {
+  const std::string draft = path + ".new";
+  std::FILE* file = std::fopen(draft.c_str(), "w");
+  const bool good = file != nullptr && std::fputs(text.c_str(), file) >= 0;
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (good && closed && std::rename(draft.c_str(), path.c_str()) == 0) return {};
+  return fail(Errc::bad_config, "the ready file " + path + " cannot be written: " + std::strerror(errno));
+}
+
+/// Says once that the manager serves: by the ready file, then on standard output, then to systemd. The file is there
+/// before anybody reads the line.
+Status announce(const Settings& settings, const Endpoint& local) {
+  const nlohmann::json line = {{"ready", true},
+                               {"listen", to_string(local)},
+                               {"port", local.port},
+                               {"pid", ::getpid()},
+                               {"state_directory", settings.state_directory},
+                               {"aggregator_token_file", settings.aggregator_token_file},
+                               {"job_token_file", settings.job_token_file}};
+  const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (!settings.ready_file.empty()) {
+    if (auto ok = write_ready_file(settings.ready_file, text); !ok) return ok;
+  }
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+  service::notify_service_manager("READY=1");
+  return {};
+}
+
+void reload_keys(const Settings& settings, Api& api) {
+  auto keys = load_identity_keys(settings.identity_key_file);
+  if (!keys) {
+    spdlog::error("the identity keys were not reloaded, and the old ones stay in use: {}", keys.error().message);
+    return;
+  }
+  const std::size_t count = keys->size();
+  api.authenticator().use_keys(std::move(*keys));
+  spdlog::info("identity tokens of {} {} are good now", count, count == 1 ? "key" : "keys");
+}
+
+/// The changes that SIGHUP makes, besides those to log and audit log.
+using Reload = std::function<void(const Settings&)>;
+
+void reload_topology(const Settings& settings, Cluster& cluster) {
+  auto topology = topology_of(settings);
+  if (!topology) {
+    spdlog::error("the topology was not reloaded, and the old one stays in use: {}", topology.error().message);
+  } else if (*topology) {
+    cluster.reload_topology(std::move(**topology));
+  } else if (cluster.topology_from_file()) {
+    spdlog::warn("the configuration names no topology any more; the old one stays in use until a restart");
+  }
+}
+
+void reload(const ReadSettings& read_again, AuditLog* audit, const Reload& more) {
+  service::notify_service_manager("RELOADING=1");
+  const auto settings = read_again();
+  if (!settings) {
+    spdlog::error("nothing was reloaded: {}", settings.error().message);
+  } else {
+    spdlog::set_level(spdlog::level::from_str(settings->log_level));
+    more(*settings);
+    if (const auto ok = audit != nullptr ? audit->reopen() : Status{}; !ok) spdlog::error("{}", ok.error().message);
+    spdlog::info("reloaded; log level {}", settings->log_level);
+  }
+  service::notify_service_manager("READY=1");
+}
+
+sigset_t signals_of_interest() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
+void serve_until_stopped(const ReadSettings& read_again, AuditLog* audit, const Reload& more) {
+  const sigset_t signals = signals_of_interest();
+  while (true) {
+    int signal = 0;
+    if (sigwait(&signals, &signal) != 0) continue;
+    if (signal != SIGHUP) break;
+    reload(read_again, audit, more);
+  }
+  service::notify_service_manager("STOPPING=1");
+}
+
+/// Raises the limit of descriptors as far as the system allows: each connection needs one.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+ApiSettings api_settings(const Settings& settings, const Parts& parts) {
+  return {.aggregator_token = settings.old_secrets ? parts.secrets.aggregator_token : "",
+          .job_token = settings.old_secrets ? parts.secrets.job_token : "",
+          .reads_need_token = settings.reads_need_token,
+          .tenants_read_all = settings.tenants_read == "all",
+          .identity_keys = parts.identity_keys,
+          .requests_per_second_max = settings.requests_per_second_max,
+          .audit = parts.audit.get()};
+}
+
+/// One manager, whose records are in SQLite.
+Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& read_again) {
+  const SystemClock clock;
+  const auto store = open_sqlite({.path = settings.path_in_state("manager.db"),
+                                  .bytes_max = settings.database_bytes_max,
+                                  .fence_min = static_cast<std::uint64_t>(clock.unix_milliseconds())});
+  if (!store) return std::unexpected(store.error());
+  auto cluster =
+      Cluster::open(cluster_settings(settings), **store, parts.secrets.key, clock, std::move(parts.topology));
+  if (!cluster) return std::unexpected(cluster.error());
+  Api api(**cluster, api_settings(settings, parts));
+  auto server = service::HttpServer::start(server_settings(settings), api);
+  if (!server) return std::unexpected(server.error());
+  api.show_door((*server)->door());
+  (*server)->every(kTickPeriod, [&cluster] { (*cluster)->tick(); });
+  spdlog::info("serving on {}, state in {}", to_string((*server)->local()), settings.state_directory);
+  if (auto ok = announce(settings, (*server)->local()); !ok) return ok;
+  serve_until_stopped(read_again, parts.audit.get(), [&](const Settings& again) {
+    reload_topology(again, **cluster);
+    reload_keys(again, api);
+  });
+  spdlog::info("stopping: running groups go on without the manager");
+  (*server)->stop(kStopLimit);
+  return {};
+}
+
+/// One manager of several, whose records are in etcd.
+Status serve_among_others(const Settings& settings, Parts parts, const ReadSettings& read_again) {
+  const SystemClock clock;
+  auto etcd = etcd_settings(settings);
+  if (!etcd) return std::unexpected(etcd.error());
+  const PassingSettings passing{.request_limit = settings.request_limit};
+  auto replica = Replica::open({.etcd = std::move(*etcd),
+                                .lease = settings.leader_lease,
+                                .cluster = cluster_settings(settings),
+                                .passing = passing,
+                                .files = {.paths = secret_paths(settings), .identity_keys = settings.identity_key_file},
+                                .topology =
+                                    [&read_again] {
+                                      const auto now = read_again();
+                                      return now ? topology_of(*now) : std::unexpected(now.error());
+                                    }},
+                               parts.secrets.key, clock, api_settings(settings, parts));
+  if (!replica) return std::unexpected(replica.error());
+  // Requests that wait for the leader have threads of their own, so that this manager always answers for itself.
+  service::HttpServerSettings limits = server_settings(settings);
+  limits.threads += static_cast<std::uint32_t>(passing.requests_max);
+  auto server = service::HttpServer::start(limits, (*replica)->handler());
+  if (!server) return std::unexpected(server.error());
+  (*replica)->api().show_door((*server)->door());
+  (*server)->every(kTickPeriod, [&replica] { (*replica)->tick(); });
+  const std::string url = advertised_url(settings, (*server)->local());
+  (*replica)->start(url);
+  spdlog::info("serving on {}, for other managers at {}; records in {}", to_string((*server)->local()), url,
+               settings.store);
+  if (auto ok = announce(settings, (*server)->local()); !ok) return ok;
+  serve_until_stopped(read_again, parts.audit.get(), [&](const Settings&) { (*replica)->reload(); });
+  spdlog::info("stopping: another manager may lead at once");
+  (*replica)->stop();
+  (*server)->stop(kStopLimit);
+  return {};
+}
+
+}  // namespace
+
+Status serve(const Settings& settings, const ReadSettings& read_again) {
+  raise_descriptor_limit();
+  // The signals are blocked before the first thread starts, so that all threads leave them to sigwait.
+  const sigset_t signals = signals_of_interest();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  if (auto ok = claim_directory(settings.state_directory); !ok) return ok;
+  auto parts = read_parts(settings);
+  if (!parts) return std::unexpected(parts.error());
+  return settings.store.empty() ? serve_alone(settings, std::move(*parts), read_again)
+                                : serve_among_others(settings, std::move(*parts), read_again);
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,46 @@
+#pragma once
+// The REST interface of one manager of several: answers what it may, and passes the rest on to the leader.
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "service-kit/http/http_message.h"
+#include "tree-manager/api/api.h"
+#include "tree-manager/replicas/copy.h"
+#include "tree-manager/replicas/member.h"
+#include "tree-manager/replicas/passing.h"
+
+namespace tributary::manager {
+
+/// Any thread. A request ends in one of these ways:
+/// - a row with `own`: answered here, whoever leads;
+/// - this manager leads: answered here. If it leads no more when the answer is ready, the caller gets no_leader instead:
+///   nothing that was signed leaves a manager that leads no more;
+/// - another leads: its answer. A request that was passed on once is never passed on again;
+/// - nobody answers: a read is answered from a copy of the store, with the header Tributary-Copy; anything else gets
+///   no_leader.
+class Front final : public service::HttpHandler {
+ public:
+  /// All must outlive it.
+  Front(Api& api, const Member& member, Passing& passing, Copy& copy, Forwarder forwarder);
+  [[nodiscard]] service::Admission admit(const service::HttpHead& head) override;
+  [[nodiscard]] HttpReply handle(const service::HttpHead& head, const std::string& body) override;
+  [[nodiscard]] HttpReply reject(unsigned status, const std::string& message) override;
+  /// Adds this manager's counts to what it knows of the leadership.
+  [[nodiscard]] Standing standing() const;
+
+ private:
+  [[nodiscard]] service::HttpHead seen_from(const service::HttpHead& head) const;
+  [[nodiscard]] std::optional<HttpReply> pass(const AccessRow& row, const service::HttpHead& head,
+                                              const std::string& body);
+  [[nodiscard]] HttpReply without_leader(const AccessRow& row, const service::HttpHead& head, const std::string& body);
+
+  Api& api_;
+  const Member& member_;
+  Passing& passing_;
+  Copy& copy_;
+  const Forwarder forwarder_;
+  std::atomic<std::uint64_t> passed_on_{0}, passed_on_in_vain_{0}, answered_from_copy_{0};
+};
+
+}  // namespace tributary::manager

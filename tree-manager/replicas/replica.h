@@ -1,0 +1,68 @@
+#pragma once
+// One manager of several that share an etcd: puts the parts of this folder together.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tree-manager/replicas/front.h"
+#include "tree-manager/replicas/secret_files.h"
+#include "tree-manager/service/secrets.h"
+#include "tree-manager/store/etcd/etcd_election.h"
+#include "tree-manager/store/etcd/etcd_store.h"
+
+namespace tributary::manager {
+
+struct ReplicaSettings {
+  EtcdSettings etcd;
+  std::chrono::milliseconds lease{5000};  // how long a leader may be silent
+  ClusterSettings cluster{};
+  PassingSettings passing{};
+  SecretFiles files;
+  std::function<Result<std::optional<Topology>>()> topology;  // reads the configured file; nullopt: there is none
+};
+
+/// Any thread.
+class Replica {
+ public:
+  /// Takes over the secrets that the store has, if etcd answers. Errc::denied: its managers have another signing key.
+  /// Key and clock must outlive the replica.
+  [[nodiscard]] static Result<std::unique_ptr<Replica>> open(ReplicaSettings settings, const SigningKey& key,
+                                                             const Clock& clock, ApiSettings api);
+  ~Replica();
+  Replica(const Replica&) = delete;
+  Replica& operator=(const Replica&) = delete;
+
+  [[nodiscard]] service::HttpHandler& handler() { return *front_; }
+  [[nodiscard]] Api& api() { return *api_; }
+  /// Takes part in the election from now on. Others reach this manager at `url`.
+  void start(const std::string& url);
+  void stop();
+  /// Ends leases that have run out, if this manager leads. Call a few times a second.
+  void tick();
+  /// Reads the topology and the secrets anew from their files, after they have changed.
+  void reload();
+
+ private:
+  Replica(ReplicaSettings settings, const SigningKey& key, const Clock& clock);
+  [[nodiscard]] Status assemble(ApiSettings api);
+  [[nodiscard]] Result<std::unique_ptr<Reign>> open_reign(const Term& term) const;
+  [[nodiscard]] Status begin(Cluster& cluster);
+  void follow();
+
+  const ReplicaSettings settings_;
+  std::string url_;  // where others reach this manager; set by start()
+  const SigningKey& key_;
+  const Clock& clock_;
+  SecretKeeper secrets_;
+  Passing passing_;
+  std::unique_ptr<EtcdElection> election_;
+  std::unique_ptr<EtcdStore> followed_;  // for the keeper's thread alone
+  std::unique_ptr<EtcdStore> copied_;    // for the copy alone
+  std::unique_ptr<Copy> copy_;
+  std::unique_ptr<Member> member_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<Front> front_;
+};
+
+}  // namespace tributary::manager

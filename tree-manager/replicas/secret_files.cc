@@ -1,0 +1,93 @@
+#include "tree-manager/replicas/secret_files.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "tree-manager/identity/key_file.h"
+
+namespace tributary::manager {
+
+Result<SharedSecrets> SecretKeeper::of_files() const {
+  auto secrets = load_or_make_secrets(files_.paths);
+  if (!secrets) return std::unexpected(secrets.error());
+  auto keys = read_identity_keys(files_.identity_keys);
+  if (!keys) return std::unexpected(keys.error());
+  return SharedSecrets{.aggregator_token = std::move(secrets->aggregator_token),
+                       .job_token = std::move(secrets->job_token),
+                       .identity_keys = std::move(*keys)};
+}
+
+Status SecretKeeper::show(const SharedSecrets& secrets, Api& api) {
+  auto keys = IdentityKeys::parse(secrets.identity_keys);
+  if (!keys) return fail(Errc::corrupt, "the store's identity keys cannot be read: " + keys.error().message);
+  api.authenticator().use_keys(std::move(*keys));
+  api.authenticator().use_old_secrets({.aggregator_token = secrets.aggregator_token, .job_token = secrets.job_token});
+  return {};
+}
+
+/// Keeps identity keys that the store does not have beside the file. A file that cannot be written is complained about:
+/// it may be mounted to be read alone.
+void SecretKeeper::write_files(const SharedSecrets& secrets) const {
+  const auto now = of_files();
+  const auto write = [](const std::string& path, const std::string& text) {
+    if (const auto ok = write_private_file(path, text); !ok) {
+      spdlog::error("{} is not the one that the managers of this store share: {}", path, ok.error().message);
+    } else {
+      spdlog::info("{} was taken over from the store", path);
+    }
+  };
+  if (!now || now->aggregator_token != secrets.aggregator_token)
+    write(files_.paths.aggregator_token, secrets.aggregator_token + "\n");
+  if (!now || now->job_token != secrets.job_token) write(files_.paths.job_token, secrets.job_token + "\n");
+  if (now && now->identity_keys == secrets.identity_keys) return;
+  static_cast<void>(std::rename(files_.identity_keys.c_str(), (files_.identity_keys + ".replaced").c_str()));
+  write(files_.identity_keys, secrets.identity_keys);
+}
+
+Status SecretKeeper::take_over(const std::string& sealed, Api* api) {
+  const std::lock_guard lock(mutex_);
+  if (sealed.empty() || sealed == sealed_) return {};
+  auto secrets = open_secrets(key_, sealed);
+  if (!secrets) return std::unexpected(secrets.error());
+  if (api != nullptr) {
+    if (auto ok = show(*secrets, *api); !ok) return ok;
+    sealed_ = sealed;
+  }
+  write_files(*secrets);
+  known_ = std::move(*secrets);
+  return {};
+}
+
+Status SecretKeeper::put(Cluster& cluster, const SharedSecrets& secrets) {
+  auto sealed = seal_secrets(key_, secrets);
+  if (!sealed) return std::unexpected(sealed.error());
+  if (auto ok = cluster.keep(kSharedSecretsKey, *sealed); !ok) return ok;
+  sealed_ = std::move(*sealed);
+  known_ = secrets;
+  return {};
+}
+
+Status SecretKeeper::begin(Cluster& cluster, Api& api) {
+  const std::string sealed = cluster.kept(kSharedSecretsKey);
+  return sealed.empty() ? publish(cluster, api) : take_over(sealed, &api);
+}
+
+Status SecretKeeper::publish(Cluster& cluster, Api& api) {
+  const std::lock_guard lock(mutex_);
+  const auto secrets = of_files();
+  if (!secrets) return std::unexpected(secrets.error());
+  if (*secrets == known_ && !sealed_.empty()) return {};
+  // Other managers learn of new keys from the store, so it has them before anybody signs with them.
+  if (auto ok = put(cluster, *secrets); !ok) return ok;
+  return show(*secrets, api);
+}
+
+bool SecretKeeper::files_differ() {
+  const auto secrets = of_files();
+  const std::lock_guard lock(mutex_);
+  return secrets && !sealed_.empty() && *secrets != known_;
+}
+
+}  // namespace tributary::manager
