@@ -1,5 +1,5 @@
 #pragma once
-// The settings that all transports of packets have, which are UDP and DPDK.
+// The settings that both transports of packets, UDP and DPDK, have.
 #include <algorithm>
 #include <cstdint>
 

@@ -5,8 +5,8 @@
 namespace tributary::aggregator {
 namespace {
 
-// The time between two ticks: often enough for time-outs of seconds. A tick goes through all sessions, so not every
-// turn makes one.
+// The time between two ticks, short enough for time-outs of seconds. A tick visits all sessions, so a thread does not
+// tick in every turn.
 constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 
 }  // namespace

@@ -15,7 +15,7 @@ struct DpdkModule : service::ModuleTable {
   transport::DpdkDeviceStatistics (*device_statistics)(const transport::DpdkDevice& device);
   std::string (*address)(const transport::DpdkDevice& device);
   std::vector<std::string> (*take_notes)(const transport::DpdkDevice& device);
-  /// Makes a DpdkTransport. The functions below call its functions of the same names. They must get no other transport.
+  /// Makes a DpdkTransport. The functions below call its functions of the same names: pass them no other transport.
   std::unique_ptr<transport::Transport> (*make)(std::shared_ptr<transport::DpdkDevice> device,
                                                 const transport::DpdkSettings& settings);
   Result<std::unique_ptr<transport::Listener>> (*listen_for)(transport::Transport& transport, const Endpoint& at,

@@ -35,7 +35,7 @@ struct CommunicatorSettings {
   std::uint64_t link_rate = 0;  // rate of this rank's link, in bits per second; 0: not known
   std::string job = "default";
   std::string user{};           // user of this process, for the manager's listings
-  std::uint32_t processes = 0;  // ranks for which the members act, including themselves; 0: for themselves only
+  std::uint32_t processes = 0;  // number of ranks that the members represent, with themselves; 0: only themselves
   std::uint32_t lanes = 1;      // 0: as many lanes as save time
   PathMode path = PathMode::automatic;
   bool require_trees = false;  // end the communicator with an error if it cannot use trees
@@ -56,7 +56,7 @@ struct CommunicatorSettings {
   transport::Duration begin_within = std::chrono::milliseconds(500);  // begins without trees after this time, unless
                                                                       // they are ready
   transport::Duration drain_grace =
-      std::chrono::milliseconds(300);     // waits for results that are on their way when a rank is gone
+      std::chrono::milliseconds(300);     // time to wait for results that are on their way when a rank is gone
   std::vector<std::uint32_t> known_as{};  // by rank: number by which people know the rank; empty: the rank
 };
 

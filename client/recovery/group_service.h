@@ -14,7 +14,7 @@ namespace tributary::client {
 struct GroupRequest {
   std::string job;
   std::string user{};              // user of the ranks' processes; empty: not known
-  std::uint32_t processes = 0;     // ranks for which the members act, including themselves; 0: for themselves only
+  std::uint32_t processes = 0;     // number of ranks that the members represent, with themselves; 0: only themselves
   std::vector<std::string> hosts;  // by rank: place in the topology
   std::uint32_t lanes = 1;
   std::uint64_t link_rate = 0;  // rate of the slowest rank's link, in bits per second; 0: not known

@@ -14,10 +14,10 @@
 //
 // Promises of the schedules; the unit tests run every algorithm over many numbers of ranks and elements to prove them:
 //   - rounds() is the same on every rank, and a Send of round k has its Receive in round k of the peer, with the same
-//     number of elements, in the same order between the two. So ordered channels without buffers never deadlock.
+//     number of elements, in the same order between these ranks. So ordered channels without buffers never deadlock.
 //   - Within a round, no other Send or Receive reads or writes memory that a Receive writes.
-//   - No action writes to Buffer::send. In place it shares memory with Buffer::recv, and no action reads a part of it
-//     after an action wrote that part of recv. Messages do not depend on in_place: it may differ from rank to rank.
+//   - No action writes to Buffer::send. In a call in place, send and recv share memory, and no action reads a part of
+//     send after an action wrote that part of recv. Messages do not depend on in_place, which may differ by rank.
 //   - A message has at most piece_bytes (or one element), so that the reduction of one piece overlaps with the transfer
 //     of the next, and a staging buffer of piece_bytes suffices. No message is empty, except the barrier's.
 //   - Operand orders are fixed. Either one rank finishes an element of an all_reduce and the others copy it, or all
@@ -76,7 +76,7 @@ struct LocalReduce {
   std::uint32_t operands = 2;
   Slice into;
   std::uint32_t divisor = 1;      // as in kernels::Step
-  std::uint32_t first_ranks = 1;  // ranks whose inputs are in the first operand; other operands have one rank's
+  std::uint32_t first_ranks = 1;  // ranks whose inputs are in the first operand; one rank's in each other
 };
 
 struct Send {
@@ -150,11 +150,11 @@ struct Parameters {
   Algorithm algorithm = Algorithm::ring;
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;
-  std::uint32_t root = 0;           // broadcast, reduce, gather, scatter
+  std::uint32_t root = 0;           // root of a broadcast, reduce, gather or scatter
   std::uint64_t count = 0;          // elements; per rank for reduce_scatter, all_gather, all_to_all, gather, scatter
   std::uint32_t element_bytes = 1;  // size_of(dtype); equal on all ranks, like every member that decides cuts
   std::uint32_t piece_bytes = 1 << 18;  // the most bytes of a message: at least one element, at most kPeerBytesMax
-  bool in_place = false;                // on this rank; ignored where a rank has only one of the two buffers
+  bool in_place = false;                // this rank passes one buffer for both; ignored if it has only one
 };
 
 class Emitter;
@@ -176,9 +176,9 @@ class Schedule {
   void actions(std::uint64_t round, Actions& out) const noexcept;
 
  private:
-  /// Steps of one kind, one after the other. A round is either `steps_per_round` steps that do not depend on each
-  /// other, or the 1/rounds_per_step part of a step whose messages are too many for one round; one of the two numbers
-  /// is 1.
+  /// Steps of one kind, one after the other. A round has `steps_per_round` steps that do not depend on each other. If
+  /// a step has too many messages for one round, it takes `rounds_per_step` rounds. At least one of these numbers is
+  /// 1.
   struct Phase {
     Step* step = nullptr;
     std::uint64_t steps = 0;

@@ -11,7 +11,7 @@
 namespace tributary::transport {
 namespace {
 
-constexpr Duration kLast = std::chrono::milliseconds(100);  // between two looks, if the peer takes nothing
+constexpr Duration kLast = std::chrono::milliseconds(100);  // time between two looks, if the peer takes nothing
 
 }  // namespace
 

@@ -17,7 +17,7 @@ namespace tributary::manager {
 [[nodiscard]] std::string_view host_in_description(std::string_view description);
 /// Returns the adapter's name in the description of a channel adapter: its second word, or empty.
 [[nodiscard]] std::string_view adapter_in_description(std::string_view description);
-/// True for the part of a switch that sums in the network: it is no host.
+/// True if the description names the part of a switch that sums in the network: this part is no host.
 [[nodiscard]] bool is_aggregation_node(std::string_view description);
 /// Returns a switch's name without the decoration of its management software ("MF0;ib-leaf-1:MQM8700/U1"), or empty if
 /// the description names the chip alone.

@@ -30,7 +30,7 @@ struct Service::State {
 
 namespace {
 
-// The longest wait for an open question at the process's exit. The library stops asking after five seconds.
+// The longest wait, at the process's exit, for the manager's answer. The library gives up a request after five seconds.
 constexpr std::chrono::seconds kAnswerLimit{6};
 
 }  // namespace
@@ -44,7 +44,7 @@ Service& Service::process() {
 }
 
 std::string Service::why_not(std::chrono::milliseconds limit) {
-  // Wait for an open question before the process ends: the question would use objects while they are destroyed.
+  // Wait for the thread that asks the manager before the process ends: it would use objects while they are destroyed.
   static const int registered = std::atexit([] {
     State& state = *process().state_;
     std::unique_lock lock(state.mutex);

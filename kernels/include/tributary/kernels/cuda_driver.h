@@ -23,7 +23,7 @@ enum class DeviceAttribute : int {
   multiprocessors = 16,
   capability_major = 75,
   capability_minor = 76,
-  gpudirect_rdma = 116,           // another device of the bus can map its memory
+  gpudirect_rdma = 116,           // other devices of the bus can map this device's memory
   gpudirect_flush_options = 117,  // bit 0: flush_gpudirect_writes() works
   // Tells which readers must flush the writes of another device of the bus before they read. 0: all readers; 100: all
   // except this GPU; 200: none.
@@ -70,7 +70,7 @@ class CudaDriver {
   virtual CudaResult host_free(void* pointer) = 0;
   virtual CudaResult host_device_address(DeviceAddress& address, void* pointer) = 0;
   virtual CudaResult copy(DeviceAddress to, DeviceAddress from, std::size_t bytes,
-                          StreamHandle stream) = 0;  // from and to host or device memory
+                          StreamHandle stream) = 0;  // copies from and to memory of the host or of a device
   virtual CudaResult pointer_attributes(PointerAttributes& attributes, DeviceAddress address) = 0;
   virtual CudaResult address_range(DeviceAddress& begin, std::size_t& bytes, DeviceAddress within) = 0;
   /// Returns a number that no other allocation ever has, so that the caller can recognize the memory.
@@ -86,7 +86,7 @@ class CudaDriver {
   virtual CudaResult stream_destroy(StreamHandle stream) = 0;
   virtual CudaResult stream_synchronize(StreamHandle stream) = 0;
   virtual CudaResult event_create(EventHandle& event) = 0;
-  virtual CudaResult event_create_untimed(EventHandle& event) = 0;  // for order, without times; a waiting thread sleeps
+  virtual CudaResult event_create_untimed(EventHandle& event) = 0;  // an event without a time; a waiting thread sleeps
   virtual CudaResult event_destroy(EventHandle event) = 0;
   virtual CudaResult event_record(EventHandle event, StreamHandle stream) = 0;
   virtual CudaResult event_query(EventHandle event) = 0;  // not_ready: the event has not happened yet
