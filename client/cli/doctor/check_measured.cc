@@ -165,7 +165,7 @@ std::string cost_of_loss(double part) {
   constexpr double kFrames = kReduceBytes / 9000;
   return fmt::format(
       "of the {:.0f} frames of 9000 bytes that carry 64 MiB some {:.0f} are lost; each costs a round trip, and at the "
-      "end of a message a time-out of 200 ms",
+      "end of a message a time-out of 10 to 200 ms",
       kFrames, std::max(part * kFrames, 1.0));
 }
 

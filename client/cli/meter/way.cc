@@ -10,13 +10,27 @@ constexpr std::uint32_t kMessageBytes = 64;
 constexpr std::uint32_t kFramesMessages = 1500;
 constexpr std::uint32_t kFramesBytes = 4096;  // three frames of 1500 bytes
 constexpr std::chrono::milliseconds kMessagesLimit{1500};
-constexpr double kTimeOutSeconds = 0.18;
+// A message is late by the kernel's time-out if its only or last frame is lost.
+constexpr double kShortTimeOut = 0.009, kLongTimeOut = 0.18;  // seconds
+constexpr std::size_t kShortMin = 5, kLongMin = 2;            // messages
 constexpr int kStreams = 2;
 
 }  // namespace
 
 double part_of(std::uint64_t part, std::uint64_t whole) noexcept {
   return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
+}
+
+double part_late(const std::vector<double>& seconds) {
+  if (seconds.empty()) return 0;
+  const double median = round_trips_of(seconds).median;
+  const double late_from = std::max(median + kShortTimeOut, 3 * median);
+  const auto later_than = [&](double limit) {
+    return static_cast<std::size_t>(std::ranges::count_if(seconds, [&](double s) { return s > limit; }));
+  };
+  const std::size_t by_short = later_than(late_from), by_long = later_than(kLongTimeOut + median);
+  const bool counts = by_short >= kShortMin || by_long >= kLongMin;
+  return counts ? part_of(by_short, seconds.size()) : 0;
 }
 
 Status measure_messages(LaneMeter& meter, Way& way) {
@@ -27,10 +41,7 @@ Status measure_messages(LaneMeter& meter, Way& way) {
   way.stalled = !more && more.error().code == Errc::timed_out;
   if (way.stalled) return {};
   if (!more) return std::unexpected(more.error());
-  // A message is late by the kernel's least time-out if its only or last frame is lost. One alone may have other reasons.
-  const auto late =
-      static_cast<std::size_t>(std::ranges::count_if(*more, [](double s) { return s > kTimeOutSeconds; }));
-  if (late > 1) way.lost_from = part_of(late, more->size());
+  way.lost_from = part_late(*more);
   return {};
 }
 

@@ -131,6 +131,23 @@ TEST(Way, SegmentsThatTheOtherSideHadAlreadyAreNotLost) {
   EXPECT_EQ(way.lost_full, 0.01);
 }
 
+TEST(Way, LateMessagesCountIfTheyAreMoreThanABusyHostExplains) {
+  std::vector<double> times(1000, 20e-6);
+  const auto with_late = [&](std::size_t late, double seconds) {
+    std::vector<double> all = times;
+    std::fill_n(all.begin(), late, seconds);
+    return meter::part_late(all);
+  };
+  EXPECT_EQ(with_late(4, 0.011), 0);
+  EXPECT_EQ(with_late(20, 0.011), 0.02);
+  EXPECT_EQ(with_late(1, 0.25), 0);
+  EXPECT_EQ(with_late(2, 0.25), 0.002);
+  times.assign(1000, 0.008);
+  EXPECT_EQ(with_late(100, 0.020), 0) << "a far host, whose messages vary";
+  EXPECT_EQ(with_late(20, 0.027), 0.02);
+  EXPECT_EQ(meter::part_late({}), 0);
+}
+
 TEST(Way, MessagesThatCameBackLateWereLostOnTheirWayBack) {
   meter::Way way{.lost_from = 0.03};
   meter::add_facts(way, {.segments_out = 1000, .segments_again = 10}, {.segments_out = 1000, .segments_again = 10});
