@@ -1,1 +1,1 @@
-// Nothing: the target of this file only compiles GoogleTest's headers, once for all tests.
+// This file has no code: its target compiles GoogleTest's headers, once for all tests.

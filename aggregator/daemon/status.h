@@ -19,7 +19,7 @@ struct DaemonStatus {
   std::string name;
   std::string version;
   std::string host_id;
-  std::vector<WorkerSnapshot> workers;  // from the workers that answered
+  std::vector<WorkerSnapshot> workers;  // snapshots of the workers that answered
   std::uint32_t workers_total = 0;
   std::uint64_t memory_bytes_max = 0;
   std::uint64_t memory_bytes_reserved = 0;

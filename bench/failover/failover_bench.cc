@@ -158,7 +158,7 @@ class FailoverBench {
   std::unique_ptr<cli::LocalCluster> cluster_;
   std::unique_ptr<RankFleet> fleet_;
   std::string stop_file_;
-  std::vector<Seen> seen_;  // by rank, while an aggregator is away
+  std::vector<Seen> seen_;  // by rank; filled while an aggregator is away
   std::uint64_t gap_us_ = 0;
   std::ptrdiff_t turn_ = 0;
   std::vector<double> pauses_, returns_;

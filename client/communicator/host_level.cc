@@ -185,7 +185,7 @@ void HostLevel::on_met_here(LocalMeeting::Outcome groups) {
 
 void HostLevel::meet_leaders() {
   if (!between_) between_ = std::make_unique<Communicator>(parts_.transport, nullptr, settings_between());
-  // The leaders' communicator also tells of changed tuning, which is no news to the others.
+  // The leaders' communicator also calls this after a change of tuning, which does not change the text.
   between_->on_path_change = [this](const std::string&, bool) {
     std::string now = encode_between(between_->info());
     if (now == std::exchange(told_between_, now)) return;

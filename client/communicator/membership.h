@@ -100,7 +100,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   std::vector<std::string> host_tokens_;  // on rank 0: by rank
   std::uint32_t come_ = 0;                // on rank 0: how many other ranks have introduced themselves
   std::uint32_t amending_ = 0;            // on rank 0: how many of these ranks understand amendments
-  Retry reconnect_{std::chrono::milliseconds(50), std::chrono::seconds(1)};  // to rank 0, until all ranks have met
+  Retry reconnect_{std::chrono::milliseconds(50), std::chrono::seconds(1)};  // waits between tries to connect to rank 0
   PeerMesh* mesh_ = nullptr;                                                 // set once all ranks have met
 };
 

@@ -36,7 +36,7 @@ struct HostFacts {
 struct TransportFacts {
   std::string name;            // name such as "tcp"
   bool rdma = false;           // a device moves the payloads
-  bool device_memory = false;  // that device can use memory that the processor cannot reach
+  bool device_memory = false;  // the transport's device can use memory that the processor cannot reach
 };
 
 /// The user's choice (TRIBUTARY_GPUDIRECT).

@@ -42,7 +42,7 @@ struct CoordinatorSettings {
   std::uint32_t processes = 0;  // number of ranks that the members represent, with themselves; 0: only themselves
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;
-  ExchangePublicKey exchange_key{};       // for the GroupRequest
+  ExchangePublicKey exchange_key{};       // key exchange of the GroupRequest
   bool use_trees = false;                 // a manager is configured and the path is not "fallback"
   std::string why_not;                    // the reason if use_trees is false, for people
   std::uint64_t first_commit = 0;         // kCommit... if the ranks need no tree from this coordinator; else 0

@@ -47,8 +47,8 @@ class Adaptation {
   using Duration = std::chrono::steady_clock::duration;
 
   static constexpr std::size_t kSamples = 5;
-  /// The number of operations after a change whose times do not count: they make the new path's buffers and
-  /// connections.
+  /// The number of operations after a change of path whose times do not count, because they also make the new path's
+  /// buffers and connections.
   static constexpr std::uint32_t kPassedOver = 1;
   static constexpr auto kRestFirst = std::chrono::seconds(10);
   static constexpr auto kRestLast = std::chrono::minutes(10);

@@ -74,7 +74,7 @@ struct Amendment {
 struct TreeShape {
   PathRates rates{};
   std::uint32_t lanes = 1;
-  double lightest_lane = 0;         // as in Figures
+  double lightest_lane = 0;         // see Figures
   std::uint32_t levels = 0;         // 0: not known
   std::uint32_t segment_bytes = 0;  // 0: not known
 };

@@ -22,7 +22,7 @@ static long milliseconds_now(void) {
   return (now.tv_sec * 1000) + (now.tv_nsec / 1000000);
 }
 
-/* Starts the command; its standard output and error go to `output`. Returns 0, or the number of the error. */
+/* Starts the command, whose standard output and error go to `output`. Returns 0, or the number of the error. */
 static int start(const char* const* words, const char* input, int output, pid_t* process) {
   posix_spawn_file_actions_t actions;
   if (posix_spawn_file_actions_init(&actions) != 0) return ENOMEM;
@@ -35,7 +35,7 @@ static int start(const char* const* words, const char* input, int output, pid_t*
   return error;
 }
 
-/* Reads what the command says until it ends. Returns 0, or -1 where the time is over. */
+/* Reads the command's output until its end. Returns 0, or -1 if the time is over. */
 static int listen_to(int input, char* said, size_t bytes) {
   const long end = milliseconds_now() + (kCommandSeconds * 1000L);
   size_t length = 0;

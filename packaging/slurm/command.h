@@ -7,7 +7,7 @@ extern "C" {
 #endif
 
 /* Runs `words`, which end with NULL, with `input` as its standard input (NULL: none), for at most kCommandSeconds
-   (job_token.h). Returns 0 where the command has ended with 0, or -1 with what it has said in `sentence`, of
+   (job_token.h). Returns 0 if the command has ended with 0, or -1 with its output in `sentence`, of
    kSentenceBytesMax bytes (options.h). */
 int tributary_run_command(const char* const* words, const char* input, char* sentence);
 

@@ -30,11 +30,11 @@ static ssize_t read_token(const char* path, char* token, char* sentence) {
   return -1;
 }
 
-/* Other users may pass through the directory, but not list it. If another user owned it, that user
-   could change it meanwhile. */
+/* Other users may pass through the directory, but not list it. Refuses a directory of another user,
+   because this user could change it meanwhile. */
 static int make_directory(const char* path, char* sentence) {
   struct stat status;
-  if (mkdir(path, 0711) == 0) return chmod(path, 0711); /* whatever the umask */
+  if (mkdir(path, 0711) == 0) return chmod(path, 0711); /* the umask may have removed bits */
   if (errno != EEXIST) return failed(sentence, "cannot make the directory", path);
   if (lstat(path, &status) != 0) return failed(sentence, "cannot look at the directory", path);
   if (S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 022) == 0) return 0;
@@ -79,7 +79,7 @@ static int give(const char* draft, const char* path, uid_t user, char* sentence)
   return -1;
 }
 
-/* The tenant is the user, by name where the system knows one. */
+/* The tenant is the user's name, or the user's number if the system knows no name. */
 static void tenant_of(uid_t user, char* name, size_t bytes) {
   char buffer[4096];
   struct passwd entry;
@@ -131,7 +131,7 @@ int tributary_revoke_job_token(const struct TributarySettings* settings, uint32_
   char path[kPathBytesMax];
   tributary_job_token_path(settings->job_directory, job, path, sizeof path);
   if (access(path, F_OK) != 0) return 0;
-  /* The token is no argument: others would see it. */
+  /* The token must not be an argument: other users would see it. */
   const char* const words[] = {
       settings->command, "token", "revoke", "--manager", settings->manager, "--token-file", settings->token_file,
       "--time-limit",    "2",     "-",      NULL};

@@ -18,15 +18,15 @@ enum { kCommandSeconds = 5 };
 /* Writes the path of a job's token, such as /run/tributary-jobs/1234.token; cuts it to `bytes`. */
 void tributary_job_token_path(const char* directory, uint32_t job, char* path, size_t bytes);
 
-/* Copies the token from `token_file`; makes `directory` where it is missing. Returns 0, or -1 with a sentence in
+/* Copies the token from `token_file`; makes `directory` if it is missing. Returns 0, or -1 with a sentence in
    `sentence`, of kSentenceBytesMax bytes (options.h). */
 int tributary_make_job_token(const char* directory, uint32_t job, uid_t user, const char* token_file, char* sentence);
 
-/* Has the manager make a token that is good for groups of job slurm-JOB alone, of tenant `user`, and writes it as the
-   function above does. Waits for at most kCommandSeconds. */
+/* Asks the manager for a token that is valid only for groups of job slurm-JOB, of tenant `user`, and writes it to the
+   same file as the function above. Waits for at most kCommandSeconds. */
 int tributary_issue_job_token(const struct TributarySettings* settings, uint32_t job, uid_t user, char* sentence);
 
-/* Has the manager revoke the token that the function above has made; a missing file is no error. */
+/* Asks the manager to revoke the token that the function above has made; a missing file is no error. */
 int tributary_revoke_job_token(const struct TributarySettings* settings, uint32_t job, char* sentence);
 
 /* Removes the file; a missing file is no error. */

@@ -9,7 +9,7 @@ struct Key {
   const char* variable;
   const char* accepted;
   const char* const* words; /* ends with NULL */
-  long most;                /* numbers from 1 to this are good as well; 0: none is */
+  long most;                /* numbers from 1 to this are allowed, too; 0: no number is */
 };
 
 static const char* const kLanes[] = {"auto", NULL};

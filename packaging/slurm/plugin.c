@@ -40,8 +40,8 @@ static struct spank_option option = {
     .cb = take_option,
 };
 
-/* Reads the settings. Returns -1 where plugstack.conf is wrong; mistakes in the settings themselves are reported, and
-   jobs then get nothing. */
+/* Reads the settings. Returns -1 if plugstack.conf is wrong. It reports mistakes in the settings themselves, and jobs
+   then get no variables and no token. */
 static int load_settings(int argument_count, char** arguments) {
   char sentence[kSentenceBytesMax];
   const char* path = kSettingsPath;
@@ -79,8 +79,8 @@ static void set_unless_given(spank_t spank, const char* variable, const char* va
 static void set_token_file(spank_t spank, uint32_t job) {
   char path[2 * kSettingBytesMax];
   tributary_job_token_path(settings.job_directory, job, path, sizeof path);
-  /* Without it, the manager refuses the group, and the ranks report this and go on between themselves. If
-     the file does not exist, its name would be an error of the job. */
+  /* Sets no name of a file that does not exist: the job would fail with an error. Without a token, the manager refuses
+     the group, and the ranks report this and go on between themselves. */
   if (access(path, R_OK) == 0) set_unless_given(spank, "TRIBUTARY_TOKEN_FILE", path, settings.job_directory);
 }
 
@@ -88,7 +88,7 @@ static void set_token_file(spank_t spank, uint32_t job) {
 static void set_host(spank_t spank) {
   char node[kSettingBytesMax] = "";
   if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof node) == ESPANK_SUCCESS) {
-    (void)spank_setenv(spank, "TRIBUTARY_HOST_ID", node, 1); /* srun passes on that of the host where it runs */
+    (void)spank_setenv(spank, "TRIBUTARY_HOST_ID", node, 1); /* srun passes on the name of its own host */
   }
 }
 
@@ -132,7 +132,7 @@ int slurm_spank_job_prolog(spank_t spank, int argument_count, char** arguments) 
   return 0;
 }
 
-/* Makes the job's token good for nothing. Without the manager it stays good until its end, for this job's groups alone. */
+/* Revokes the job's token. If the manager does not answer, the token stays valid for this job until it expires. */
 int slurm_spank_job_epilog(spank_t spank, int argument_count, char** arguments) {
   char sentence[kSentenceBytesMax];
   uint32_t job = 0;

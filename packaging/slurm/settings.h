@@ -9,15 +9,15 @@ extern "C" {
 enum { kSettingBytesMax = 256 };
 
 struct TributarySettings {
-  char manager[kSettingBytesMax];        /* empty: jobs get nothing */
-  char token_file[kSettingBytesMax];     /* for root alone: the job token, or an operator's that makes tokens */
-  char job_directory[kSettingBytesMax];  /* each job's own token */
-  char job_token_life[kSettingBytesMax]; /* as 7d: each job gets a token made for it; empty: a copy of token_file */
+  char manager[kSettingBytesMax];        /* empty: no variables or tokens for jobs */
+  char token_file[kSettingBytesMax];     /* has the job token, or an operator's token that makes tokens */
+  char job_directory[kSettingBytesMax];  /* folder of each job's own token */
+  char job_token_life[kSettingBytesMax]; /* such as 7d: each job gets its own token; empty: a copy of token_file */
   char command[kSettingBytesMax];        /* the program tributary, which makes and revokes tokens */
 };
 
-/* Returns 0, or -1 with a sentence in `sentence`, of kSentenceBytesMax bytes (options.h). A file that is not there leaves
-   the defaults, and is no error. */
+/* Returns 0, or -1 with a sentence in `sentence`, of kSentenceBytesMax bytes (options.h). If the file is missing, the
+   settings keep their defaults; this is no error. */
 int tributary_read_settings(const char* path, struct TributarySettings* settings, char* sentence);
 
 #ifdef __cplusplus

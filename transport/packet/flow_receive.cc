@@ -11,7 +11,7 @@ namespace tributary::transport::packet {
 namespace {
 
 constexpr std::uint32_t kReorderPacketsMax = 64;
-constexpr std::uint32_t kReorderShareMax = 8;   // in eighths of a round trip, beyond one round trip
+constexpr std::uint32_t kReorderShareMax = 8;   // eighths of a round trip beyond one round trip
 constexpr std::uint32_t kSmallProbesAfter = 3;  // number of time-outs in a row; see time_out()
 constexpr std::uint32_t kLargeSilentMax = 2;
 constexpr Duration kSmallFor = std::chrono::seconds(60);

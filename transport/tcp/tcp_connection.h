@@ -103,7 +103,7 @@ class TcpConnection final : public Connection {
   void tell_sent();
   void after_write();
 
-  static constexpr std::size_t kStagingBytes = 4096;  // for many small frames, or a part of a large
+  static constexpr std::size_t kStagingBytes = 4096;  // room for many small frames, or a part of a large frame
                                                       // payload
 
   TcpCore& core_;

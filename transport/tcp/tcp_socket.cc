@@ -30,10 +30,10 @@ void set_option(int socket, int level, int name, const T& value) noexcept {
 // Linux names these from 6.15 on; Debian 12's headers do not have them.
 constexpr int kTcpRtoMinUs = 45;
 constexpr int kTcpDelackMaxUs = 46;
-/// A packet that is lost alone, behind which nothing follows, is sent again after this time and two round trips. Linux
-/// takes 200 ms, and all ranks wait meanwhile for the last segment of an operation.
+/// If a packet is lost and no packet follows it, the system sends it again after this time and two round trips. Without
+/// this option it takes 200 ms, and all ranks wait meanwhile for the last segment of an operation.
 constexpr int kLossNoticedUs = 10'000;
-/// The receiver acknowledges within this time, so that the sender sees no loss in its patience.
+/// The receiver acknowledges within this time, so that the sender does not take its delay for a loss.
 constexpr int kAcknowledgedUs = 5'000;
 
 SocketAddress any_address(int family, std::uint16_t port) {

@@ -54,7 +54,7 @@ class Deadlines {
   }
 
   Ordered ordered_;
-  std::vector<typename Ordered::node_type> spare_;  // of entries that were taken out
+  std::vector<typename Ordered::node_type> spare_;  // nodes of entries that were removed, for use again
 };
 
 }  // namespace tributary::transport::turn

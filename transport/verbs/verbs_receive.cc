@@ -47,7 +47,7 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   keepalive_.heard = true;
   const WorkId work = WorkId::of(completion.wr_id);
   if (work.queue_pair >= pairs_.size())
-    return;  // from a queue pair that the peer did not want, or that is
+    return;  // work of a queue pair that the peer did not want, or that is
              // gone
   if (work.kind == WorkKind::read) fetch_.read_over();
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);

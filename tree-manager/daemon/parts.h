@@ -15,7 +15,7 @@
 namespace tributary::manager {
 
 struct Parts {
-  std::optional<Topology> topology;  // of the configured file
+  std::optional<Topology> topology;  // topology of the configured file
   Secrets secrets;
   IdentityKeys identity_keys;
   std::unique_ptr<AuditLog> audit;  // nullptr: none

@@ -32,15 +32,15 @@ class Authenticator {
   /// `authorization` is the header's text, `from` the sender's address.
   [[nodiscard]] Proof look(std::string_view authorization, const std::string& from, std::int64_t now_s);
   [[nodiscard]] Result<std::string> sign(const IdentityClaims& claims) const;
-  /// From now on neither the token nor its renewals are accepted.
-  /// The authenticator remembers that for as long as such a token can be good, until `until`.
+  /// From now on the authenticator accepts neither the token nor its renewals.
+  /// It remembers the revocation for as long as such a token can be valid, until `until`.
   [[nodiscard]] Status revoke(const std::string& id, std::int64_t until, std::int64_t now_s);
   [[nodiscard]] Revocations revoked() const;
   /// Changes the keys. Tokens of a key that was removed are not accepted.
   void use_keys(IdentityKeys keys);
-  /// Changes the secrets that all of a kind share. One that was empty at first stays good for nothing.
+  /// Changes the secrets that all callers of a kind share. A secret that was empty at first stays without effect.
   void use_old_secrets(OldSecrets secrets);
-  /// Takes over the text of a list that was kept. Errc::corrupt: it is none, and nothing has changed.
+  /// Takes over the saved text of the revocations. Errc::corrupt: it is no such text, and nothing has changed.
   [[nodiscard]] Status use_revocations(const std::string& kept);
 
  private:

@@ -47,7 +47,7 @@ bool may_be_used(const PlanRequest& request, std::uint32_t aggregator) {
          std::ranges::find(request.avoided, aggregator) == request.avoided.end();
 }
 
-/// Names the rails to which no aggregator that may be used has a link; a lane is of one rail.
+/// Names the rails on which no usable aggregator has a link: each lane needs aggregators of one rail.
 std::string rails_without(const DomainTree& domains, const PlanRequest& request) {
   std::string names;
   for (std::uint32_t rail = 0; rail < domains.rails().size(); ++rail) {

@@ -7,8 +7,8 @@
 
 namespace tributary::manager {
 
-/// Plans over one aggregator alone, whatever the links carry: a lane for each of its live addresses, in which it is the
-/// root and every rank its child. Such a group measures the way to the aggregator. Plan::reason says why there is none.
+/// Plans over one aggregator alone, for measuring the way to it: a lane for each of its live addresses, in which the
+/// aggregator is the root and every rank is its child. Ignores the links' load. Plan::reason: the reason for no lane.
 [[nodiscard]] Plan plan_over(const PlanAggregator& aggregator, const PlanRequest& request);
 
 }  // namespace tributary::manager

@@ -90,7 +90,7 @@ struct Sites {
   std::vector<std::uint32_t> order;         // ranks, view by view, sorted by place
   std::vector<RouteView> views;
   std::vector<std::uint32_t> host_of_rank;  // indices in `hosts`, on the first route
-  std::vector<SiteUplink> uplinks;          // of all hosts' domains and of the domains above; root last
+  std::vector<SiteUplink> uplinks;          // uplinks of all hosts' domains and of the domains above; root last
   // The first rank whose host has no place, or is on no route. If it is set, no other member is set.
   std::string unknown_host;
   std::uint32_t unknown_rank = 0;

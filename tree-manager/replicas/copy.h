@@ -15,7 +15,7 @@ class Copy {
  public:
   struct Source {
     std::function<Result<Snapshot>()> load;
-    std::function<Result<std::optional<Topology>>()> topology;  // of the configured file
+    std::function<Result<std::optional<Topology>>()> topology;  // topology of the configured file
   };
   /// Key and clock must outlive it. `fresh`: the time for which a copy is as good as the store.
   Copy(ClusterSettings settings, const SigningKey& key, const Clock& clock, Source source,

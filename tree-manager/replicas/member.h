@@ -72,7 +72,7 @@ class Member final : public LeadershipUser {
   bool opened_ = false;           // the keeper has seen to `term_`
   std::shared_ptr<Reign> reign_;  // while this manager leads
   std::optional<LeaderSeen> leader_;
-  std::uint64_t last_revision_ = 0;  // of the last leadership that was seen
+  std::uint64_t last_revision_ = 0;  // revision of the last leadership that this member saw
   bool failed_ = false;
   std::atomic<std::uint64_t> leaders_seen_{0};
   std::jthread election_thread_, keeper_thread_;

@@ -58,7 +58,7 @@ class Passing {
   const Forwarder forwarder_;
   std::mutex mutex_;  // guards what follows
   std::vector<std::shared_ptr<service::HttpClient>> idle_, busy_;
-  std::size_t reads_ = 0;    // of the busy clients
+  std::size_t reads_ = 0;    // number of reads that busy clients run
   bool complained_ = false;  // about this leader, in the log
 };
 

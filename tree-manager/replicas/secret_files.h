@@ -40,7 +40,7 @@ class SecretKeeper {
   const SecretFiles files_;
   const SigningKey& key_;
   std::mutex mutex_;    // guards what follows
-  std::string sealed_;  // as the store has them
+  std::string sealed_;  // the sealed record that the store has
   SharedSecrets known_;
 };
 

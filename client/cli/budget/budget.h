@@ -69,7 +69,7 @@ struct Budget {
   double coverage = 0;
   double tree_share = 0;  // the trees' share in the split
   WayCost ring, tree, split;
-  std::vector<Purchase> purchases;  // by number of aggregators
+  std::vector<Purchase> purchases;  // sorted by the number of aggregators
   std::optional<Verdict> verdict;   // set if a step time is wanted
 };
 

@@ -46,7 +46,7 @@ void visit_text(const std::string& text, bool live, milliseconds limit, Aggregat
   }
 }
 
-/// Returns the transport of this host's ranks; empty where it is TCP: only then an aggregator takes connections over TCP.
+/// Returns the transport of this host's ranks; empty: TCP. Only then an aggregator takes connections over TCP.
 std::string other_transport() {
   const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
   const std::string first = wanted == nullptr ? "" : std::string(wanted).substr(0, std::string(wanted).find(','));

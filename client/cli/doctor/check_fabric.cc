@@ -1,4 +1,4 @@
-// Says of hosts that measured each other which link or way is slow, lossy, far or cut.
+// Reads the measurements between hosts, and says which link or way is slow, lossy, far or cut.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -17,17 +17,17 @@ using meter::part_text;
 using meter::seconds_text;
 
 constexpr std::size_t kPairsNamedMax = 20;
-constexpr double kFarFactor = 5;  // over the round trip of most pairs
+constexpr double kFarFactor = 5;  // a far pair's round trip, divided by the round trip of most pairs
 constexpr double kFarPairSeconds = 0.0003;
 
-/// One kind of fault, and what the doctor says of it.
+/// One kind of fault, and the doctor's texts about it.
 struct Fault {
   std::string what;  // "rate", "loss"
   std::function<bool(const PairRecord&)> bad;
   std::function<double(const PairRecord&)> value;
   std::function<std::string(double)> text;
   std::function<std::string(double)> why;
-  std::function<std::string(const std::string&)> mend;  // with the hosts to look at
+  std::function<std::string(const std::string&)> mend;  // gets the names of the hosts to look at
   bool fatal = false;
 };
 
@@ -131,7 +131,8 @@ class FabricCheck {
     return {.what = "round trip",
             .bad =
                 [this](const PairRecord& p) {
-                  return p.measured() && p.way.round_trips.least > std::max(kFarPairSeconds, kFarFactor * typical_trip_);
+                  return p.measured() &&
+                         p.way.round_trips.least > std::max(kFarPairSeconds, kFarFactor * typical_trip_);
                 },
             .value = [](const PairRecord& p) { return p.way.round_trips.least; },
             .text = [this](double s) { return seconds_text(s) + ", where most take " + seconds_text(typical_trip_); },
@@ -153,11 +154,11 @@ class FabricCheck {
   }
 
   [[nodiscard]] bool is_slow(const PairRecord& p) const {
-    constexpr double kBusy = 0.9;  // part of a core: then the processor is the limit, not the link
+    constexpr double kBusy = 0.9;  // part of a core from which on the processor is the limit, not the link
     return p.measured() && !p.way.stalled && p.way.bits_to < wanted_rate(p) * kSlowBelow && p.way.processor < kBusy;
   }
 
-  /// Returns the value of most of the bad pairs for which `chosen` holds.
+  /// Returns the upper median of the values of those bad pairs for which `chosen` holds.
   template <class Chosen>
   [[nodiscard]] double value_of(const Fault& fault, Chosen chosen) const {
     std::vector<double> values;

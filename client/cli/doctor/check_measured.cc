@@ -1,4 +1,4 @@
-// Says of measured ways to aggregators what is slow, lossy or narrow.
+// Reads the measurements of ways to aggregators, and says which way is slow, lossy or narrow.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -13,13 +13,13 @@ using meter::part_text;
 using meter::seconds_text;
 
 constexpr double kReduceBytes = 64.0 * (1U << 20U);
-constexpr double kBadBelow = 0.5;      // part of the rate
-constexpr double kFarSeconds = 0.001;  // a round trip within a data centre is far below
-constexpr double kUnevenFactor = 20;   // p99 over the median
+constexpr double kBadBelow = 0.5;      // part of the wanted rate
+constexpr double kFarSeconds = 0.001;  // a round trip within a data centre takes much less time
+constexpr double kUnevenFactor = 20;   // p99 divided by the median
 constexpr double kBusyFrom = 0.9;      // part of a core from which on the processor is the limit
 constexpr std::uint32_t kTypicalFrame = 1500;
 
-/// The part of all ways that have a value below or above some bound.
+/// True if there are several measured ways, and `bound` holds for all of them.
 template <class Bound>
 bool all_ways(const std::vector<MeasuredWay>& ways, Bound bound) {
   std::size_t measured = 0, beyond = 0;
@@ -31,7 +31,7 @@ bool all_ways(const std::vector<MeasuredWay>& ways, Bound bound) {
   return measured > 1 && beyond == measured;
 }
 
-/// A rate, and the rate that the links give or the best way has.
+/// A measured rate, and the wanted rate: the rate of the links, or, if it is not known, of the best way.
 struct Rate {
   double is = 0, wanted = 0;
   [[nodiscard]] double part() const { return wanted > 0 ? is / wanted : 1; }
@@ -44,7 +44,7 @@ Rate rate_of(const std::vector<MeasuredWay>& ways, const MeasuredWay& w, double 
   return rate;
 }
 
-/// The worse of the two rates.
+/// Returns the rate to the aggregator, or the rate with both directions busy, if that is the worse one.
 Rate worst_rate(const std::vector<MeasuredWay>& ways, const MeasuredWay& w) {
   const Rate to = rate_of(ways, w, &meter::Way::bits_to);
   if (w.way.bits_both < 0) return to;
@@ -65,7 +65,7 @@ std::string link_here(const MeasuredWay& w) {
   return w.interface.empty() ? "INTERFACE" : w.interface;
 }
 
-/// Says at which end to look: where all ways are alike, at this host's.
+/// Says at which end of the way to look. If all ways are alike, this is the end at this host.
 std::string where(bool everywhere, const MeasuredWay& w) {
   return everywhere ? "here, as all ways from this host are alike"
                     : "on the host of " + w.to + ", and here; the other ways say which of the two";
@@ -77,7 +77,7 @@ Finding rate_finding(const std::vector<MeasuredWay>& ways, const MeasuredWay& w)
   f.found = bits_text(w.way.bits_to) + " there";
   if (w.way.bits_both >= 0) f.found += ", " + bits_text(w.way.bits_both) + " both ways at once";
   if (w.line_rate > 0) f.found += ", of " + bits_text(w.line_rate);
-  if (rate.part() >= kSlowBelow || w.interface == "lo") return f;  // the loopback is no link
+  if (rate.part() >= kSlowBelow || w.interface == "lo") return f;  // the loopback device is no link
   if (w.way.processor >= kBusyFrom) {
     f.level = Level::unknown;
     f.found += "; one core of this host sends no more, so the link is not what ends it";

@@ -25,7 +25,7 @@ doctor::Findings examine(const ManagerOptions& options, const DoctorMeasures& me
   return findings;
 }
 
-/// Rank 0 alone prints, and examines its own host besides.
+/// Only rank 0 prints. It also checks its own host.
 int examine_fabric(const ManagerOptions& options, const DoctorMeasures& measures) {
   const auto launch = detect_launch([](const char* name) -> const char* { return std::getenv(name); });
   if (!launch) return complain_of(launch.error());

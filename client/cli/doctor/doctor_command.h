@@ -13,7 +13,7 @@ struct DoctorMeasures {
   bool aggregators = false;          // true: it measures the ways to aggregators
   std::vector<std::string> names{};  // names of these aggregators; empty: the active ones
   bool fabric = false;               // true: it measures the hosts of this job with each other
-  MeetWish meeting{};                // how these hosts meet
+  MeetWish meeting{};                // way in which these hosts meet
 };
 
 /// Returns the exit code of the process: kExitFailed if a finding is bad. The limit of `options` holds for the manager,

@@ -1,4 +1,4 @@
-// Measures the way to aggregators: asks the manager for a group of one rank over one aggregator, and is its rank.
+// Measures the way to each aggregator: asks the manager for a group of one rank over it, and acts as this rank.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ constexpr std::uint32_t kSegmentBytes = 64U << 10;
 constexpr milliseconds kConnectLimit{2000};
 constexpr milliseconds kStreamTime{600};
 constexpr milliseconds kFlushLimit{1000};
-// Frames that are tried where longer ones do not pass.
+// Lengths of frames, in bytes, to try on a way where longer frames do not pass.
 constexpr std::array<std::uint32_t, 2> kSmallFrames{1500, 1280};
 
 std::string own_host() {
@@ -49,7 +49,7 @@ meter::LaneShape shape_of(const GroupDescriptor& group, std::size_t lane) {
           .segment_bytes = group.lanes[lane].segment_bytes};
 }
 
-/// Measures while the link is full.
+/// Sends streams that fill the link, and measures their rates.
 Status run_streams(meter::LaneMeter& meter, meter::Way& way) {
   for (const bool both : {false, true}) {
     if (way.stalled) break;
@@ -105,7 +105,7 @@ Status over_udp(const LaneEntry& entry, const meter::LaneShape& shape, MeasuredW
   return measured;
 }
 
-/// The rate of this host's link, or the aggregator's, if that is slower.
+/// Returns the rate of the slower link, of this host's and the aggregator's. If only one rate is known, returns it.
 double line_rate_of(const std::string& interface, const ServiceReport::Aggregator& a) {
   const auto address = transport::address_of_interface(interface);
   const auto own = address ? transport::link_rate_of(*address) : 0;
@@ -134,7 +134,7 @@ std::vector<MeasuredWay> failed(const ServiceReport::Aggregator& a, const Error&
   return ways;
 }
 
-/// Measures each lane of one group. No frame is longer than `frame_max`; 0: than the path lets pass.
+/// Measures each lane of one group. No frame is longer than `frame_max`; 0: the path's MTU alone limits frames.
 std::vector<MeasuredWay> measure_group(const GroupDescriptor& group, const ServiceReport::Aggregator& a,
                                        std::uint32_t frame_max) {
   std::vector<MeasuredWay> ways;
@@ -163,7 +163,7 @@ std::vector<MeasuredWay> measure_once(ManagerClient& client, const ServiceReport
   if (!group) return failed(a, group.error());
   const auto ways = group->descriptor.empty() ? failed(a, {Errc::exhausted, group->descriptor.reason})
                                               : measure_group(group->descriptor, a, frame_max);
-  (void)client.delete_group(group->descriptor.group);  // otherwise its lease ends
+  (void)client.delete_group(group->descriptor.group);  // if this fails, the group's lease ends
   return ways;
 }
 
@@ -171,7 +171,7 @@ bool stalls(const std::vector<MeasuredWay>& ways) {
   return std::ranges::any_of(ways, [](const MeasuredWay& w) { return w.way.stalled; });
 }
 
-/// Where long frames vanish, finds the length of those that pass.
+/// Measures one aggregator. If long frames get lost on the way, finds a shorter length that passes.
 std::vector<MeasuredWay> measure_one(ManagerClient& client, const ServiceReport::Aggregator& a) {
   std::vector<MeasuredWay> ways = measure_once(client, a, 0);
   for (const std::uint32_t frame : kSmallFrames) {

@@ -24,11 +24,11 @@ struct ServiceReport {
   std::optional<ClockSkew> clock;  // nullopt: the manager is of an older version
   struct Aggregator {
     std::string name, state, data;
-    std::string trouble;       // the reason why this host could not connect to it; empty: it could
+    std::string trouble;       // reason why this host could not connect to the aggregator; empty: it could
     std::vector<Endpoint> at;  // the addresses for data
     Endpoint http;
-    std::string untried;          // transport of this host's ranks, where no connection over TCP was tried
-    std::uint64_t line_rate = 0;  // in bits per second; 0: not known
+    std::string untried;                        // transport of this host's ranks, if the doctor tried no TCP connection
+    std::uint64_t line_rate = 0;                // in bits per second; 0: not known
     std::uint32_t mtu_here = 0, mtu_there = 0;  // 0: not known
   };
   std::vector<Aggregator> aggregators;

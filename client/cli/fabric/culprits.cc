@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::uint32_t kBadPairsMin = 2;
 
-/// The pairs of one host in one direction that no other host explains.
+/// Numbers of the pairs of one host in one direction, without pairs that the search has explained by other hosts.
 struct Side {
   std::uint32_t all = 0, bad = 0;
   [[nodiscard]] bool to_blame() const noexcept { return bad >= kBadPairsMin && 2 * bad > all; }
-  /// Compares parts of bad pairs, then their numbers.
+  /// Compares the parts of the pairs that are bad, then the numbers of bad pairs.
   [[nodiscard]] bool worse_than(const Side& other) const noexcept {
     const std::uint64_t mine = std::uint64_t{bad} * other.all, theirs = std::uint64_t{other.bad} * all;
     return mine != theirs ? mine > theirs : bad > other.bad;
@@ -52,7 +52,7 @@ class Search {
   }
 
  private:
-  /// A host has two sides: the one that sends, and the one that receives.
+  /// Returns the sides of a pair. A host has two sides: one for the pairs to which it sends, one to receive.
   [[nodiscard]] std::array<std::uint32_t, 2> sides_of(std::uint32_t pair) const {
     return {2 * verdicts_[pair].from, 2 * verdicts_[pair].to + 1};
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Finds who is to blame for bad measurements of pairs: a host, where most of its pairs in one direction are bad, else
-// the way between two.
+// Finds the causes of bad measurements of pairs: a host, if most of its pairs in one direction are bad, else the way
+// between two hosts.
 #include <cstdint>
 #include <vector>
 
@@ -12,12 +12,12 @@ struct Verdict {
 };
 
 struct Culprits {
-  std::vector<std::uint32_t> senders, receivers;  // hosts whose link is bad in that direction
-  std::vector<std::uint32_t> pairs;               // places in the list of verdicts that no host explains
+  std::vector<std::uint32_t> senders, receivers;  // hosts whose link out, or in, is bad
+  std::vector<std::uint32_t> pairs;               // indices of bad verdicts that no host explains
 };
 
-/// Blames the host whose pairs are bad most often first, and then takes its pairs for explained. A host needs two bad
-/// pairs, and more than half of its pairs: of two hosts alone, neither can be blamed.
+/// Blames first the host with the greatest part of bad pairs, and ignores its pairs from then on. It blames a host
+/// only for at least two bad pairs, and more than half of its pairs: so it blames none of only two hosts.
 [[nodiscard]] Culprits find_culprits(const std::vector<Verdict>& verdicts, std::uint32_t hosts);
 
 }  // namespace tributary::cli::fabric

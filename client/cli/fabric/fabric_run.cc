@@ -31,12 +31,12 @@ constexpr milliseconds kStreamTime{600};
 constexpr milliseconds kArrivalLimit{3000};
 constexpr milliseconds kServeLimit{15'000};
 
-/// One rank's place, as the ranks tell each other.
+/// One rank's host and address. Each rank tells them to all other ranks.
 struct Place {
   std::array<char, 64> host{};
   std::array<char, 64> address{};
   std::array<char, 16> interface{};
-  std::array<std::byte, 32> secret{};  // of rank 0: proves the hosts to each other
+  std::array<std::byte, 32> secret{};  // rank 0's secret, with which the hosts prove themselves to each other
   double line_rate = 0;
   std::uint32_t port = 0;  // 0: this rank cannot listen
 };
@@ -58,7 +58,7 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// Returns the numeric address from which this host reaches rank 0's; rank 0's own on its host.
+/// Returns this host's numeric address on the way to rank 0's host.
 std::string address_towards(const std::string& master, std::uint16_t port) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_DGRAM;
@@ -82,7 +82,7 @@ std::string own_address(const Launch& launch) {
   return address_towards(launch.master_host, launch.master_port);
 }
 
-/// One rank's part.
+/// One rank's part of the measurement.
 class Member {
  public:
   Member(const Launch& launch, OwnedComm comm)
@@ -183,7 +183,7 @@ class Member {
   }
 
   Result<std::optional<FabricReport>> collect(std::uint32_t rounds) {
-    records_.resize(rounds);  // the others have equal numbers: nothing was measured
+    records_.resize(rounds);  // the new records have equal host numbers: nothing was measured
     std::vector<PairRecord> all(launch_.rank == 0 ? std::size_t{rounds} * launch_.ranks : 0);
     const std::size_t bytes = records_.size() * sizeof(PairRecord);
     if (auto ok = call(tributary_gather(records_.data(), all.data(), bytes, TRIBUTARY_UINT8, 0, comm_.get(), nullptr));
@@ -208,12 +208,12 @@ class Member {
 
   const Launch& launch_;
   OwnedComm comm_;
-  transport::TcpTransport transport_{{.spin_max = {}}};  // of the echo
+  transport::TcpTransport transport_{{.spin_max = {}}};  // the transport of echo_
   meter::Echo echo_;
   std::unique_ptr<transport::Listener> listener_;
   std::vector<Place> places_;            // by rank
-  std::vector<std::uint32_t> hosts_;     // the first rank of each
-  std::optional<std::uint32_t> number_;  // of this host; none: another rank measures for it
+  std::vector<std::uint32_t> hosts_;     // first rank of each host
+  std::optional<std::uint32_t> number_;  // this host's number; none: another rank measures for this host
   std::vector<PairRecord> records_;
   std::string interface_;
 };
@@ -227,7 +227,7 @@ Result<std::optional<FabricReport>> run_fabric(const Launch& launch, const MeetW
         "--fabric measures the hosts of a job: start it on each of them, by srun, mpirun or tributary run --hosts");
   }
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
-  config.path = "fallback";  // the hosts are measured, not the trees
+  config.path = "fallback";  // this command measures hosts, not trees
   auto comm = meet(launch, wish, config);
   if (!comm) return std::unexpected(comm.error());
   Member member(launch, std::move(*comm));

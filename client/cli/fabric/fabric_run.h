@@ -1,5 +1,5 @@
 #pragma once
-// Measures all hosts of a job against each other: tributary doctor --fabric, started on each of them.
+// Measures the ways between all hosts of a job: `tributary doctor --fabric`, which must run on each of them.
 #include <optional>
 #include <string>
 
@@ -10,8 +10,8 @@
 
 namespace tributary::cli::fabric {
 
-/// Every rank of the job calls it. The first rank of each host measures for it. Returns the report on rank 0, nullopt on
-/// the others.
+/// Every rank of the job calls this. The first rank of each host measures for its host. Returns the report on rank 0,
+/// nullopt on all other ranks.
 [[nodiscard]] Result<std::optional<FabricReport>> run_fabric(const Launch& launch, const MeetWish& wish);
 
 }  // namespace tributary::cli::fabric

@@ -1,5 +1,5 @@
 #pragma once
-// One measurement of a pair of hosts, as it travels to rank 0.
+// One measurement of a pair of hosts, in the form in which a rank sends it to rank 0.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -10,10 +10,10 @@
 namespace tributary::cli::fabric {
 
 struct PairRecord {
-  std::uint32_t from = 0, to = 0;  // numbers of hosts; equal in a record that holds nothing
-  std::uint32_t mtu_here = 0;      // of the sender's interface
+  std::uint32_t from = 0, to = 0;  // numbers of hosts; equal in an empty record
+  std::uint32_t mtu_here = 0;      // MTU of the sender's interface
   meter::Way way{};
-  std::array<char, 96> trouble{};  // why there are no figures
+  std::array<char, 96> trouble{};  // reason why `way` has no figures
   [[nodiscard]] bool measured() const noexcept { return trouble.front() == '\0'; }
 };
 

@@ -13,8 +13,8 @@ Rounds::Rounds(std::uint32_t hosts) noexcept : hosts_(hosts) {
     return;
   }
   powers_ = static_cast<std::uint32_t>(std::bit_width(hosts - 1));
-  // Without a power of two some hosts have few partners. A second turn, in which the hosts are numbered from the middle
-  // on, gives them others.
+  // If the number of hosts is no power of two, some hosts have few partners. The second half of the rounds numbers the
+  // hosts from the middle on, which gives these hosts other partners.
   count_ = std::has_single_bit(hosts) ? powers_ : 2 * powers_;
 }
 
@@ -23,7 +23,7 @@ std::optional<std::uint32_t> Rounds::partner(std::uint32_t round, std::uint32_t 
   return powers_ == 0 ? in_all_pairs(round, host) : in_powers(round, host);
 }
 
-/// The hosts sit around a table and move on by one seat in each round; with an even number the last one keeps its seat.
+/// Hosts sit around a table, and move on by one seat in each round. If their number is even, the last host stays.
 std::optional<std::uint32_t> Rounds::in_all_pairs(std::uint32_t round, std::uint32_t host) const noexcept {
   const std::uint32_t seats = hosts_ % 2 == 0 ? hosts_ - 1 : hosts_;  // odd
   if (host == seats) return round * ((seats + 1) / 2) % seats;

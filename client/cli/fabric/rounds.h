@@ -6,15 +6,15 @@
 
 namespace tributary::cli::fabric {
 
-/// Up to so many hosts are measured each with each, in as many rounds. More hosts are measured in rounds that grow by
-/// their number's logarithm: 15 for 32,768.
+/// Up to this many hosts measure every pair, in about as many rounds. With more hosts, the number of rounds grows with
+/// the logarithm of the number of hosts: 15 rounds for 32,768 hosts.
 inline constexpr std::uint32_t kAllPairsHostsMax = 16;
 
 class Rounds {
  public:
   explicit Rounds(std::uint32_t hosts) noexcept;
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
-  /// nullopt: the host has no partner in this round.
+  /// Returns the host's partner in this round; nullopt: it has none.
   [[nodiscard]] std::optional<std::uint32_t> partner(std::uint32_t round, std::uint32_t host) const noexcept;
 
  private:

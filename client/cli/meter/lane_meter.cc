@@ -19,9 +19,9 @@ namespace {
 constexpr Duration kTurn = std::chrono::milliseconds(5);
 constexpr Duration kDrainLimit = std::chrono::seconds(3);
 constexpr std::uint64_t kUnderWayFirst = 4;
-// A queue that delays answers by more than this is as long as it has to be.
+// If the queue delays answers by more than this, the meter puts no more segments under way.
 constexpr double kQueueSecondsMax = 0.02;
-constexpr int kWarmUpShare = 4;  // the first part of a stream does not count
+constexpr int kWarmUpShare = 4;  // the first quarter of a stream's time is not measured
 
 double seconds(Duration time) {
   return std::chrono::duration<double>(time).count();

@@ -1,6 +1,6 @@
 #pragma once
 // Measures the way to a process that answers each contribution with a result: an aggregator that has one child in a
-// lane, or an Echo. It sends what a rank sends, after the same proof, so nobody has to listen for measurements alone.
+// lane, or an Echo. It sends the frames and the proof of a rank, so an aggregator needs no listener for measurements.
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -16,7 +16,7 @@ struct LaneShape {
   std::uint64_t group = 0;
   std::uint32_t epoch = 0;
   std::uint8_t lane = 0;
-  std::uint32_t window = 0;  // segments
+  std::uint32_t window = 0;  // number of segments
   std::uint32_t segment_bytes = 0;
 };
 
@@ -30,18 +30,18 @@ struct Stream {
 class LaneMeter final : public transport::ChannelHandler {
  public:
   LaneMeter(transport::Transport& transport, const LaneShape& shape);
-  /// Takes the connection, whose handler this is.
+  /// Takes the connection. This object must be the connection's handler.
   void attach(std::unique_ptr<transport::Channel> channel) { channel_ = std::move(channel); }
 
-  /// Shows `proof` and waits until the other side is ready. Errc::denied, unreachable: why it is not.
+  /// Shows `proof` and waits until the other side is ready. Errc::denied, unreachable: the reason why it is not ready.
   [[nodiscard]] Status join(std::span<const std::byte> proof, transport::Duration limit);
-  /// Sends `number` messages of `bytes`, one after the other, and returns the seconds until each came back. Errc::corrupt:
-  /// other bytes came back than were sent. Where the limit passes it returns the times so far.
+  /// Sends `number` messages of `bytes`, one by one, and returns the seconds until each came back. Errc::corrupt:
+  /// the answer differs from the message. If the limit passes, returns the times so far.
   [[nodiscard]] Result<std::vector<double>> round_trips(std::uint32_t number, std::uint32_t bytes,
                                                         transport::Duration limit);
-  /// Sends segments for so long, as fast as they are answered. `both`: the answers carry the segments back.
+  /// Sends segments for this time, as fast as answers come. `both`: the answers carry the segments back.
   [[nodiscard]] Result<Stream> stream(bool both, transport::Duration time);
-  /// The frame that ends the lane in good order.
+  /// Returns the frame by which a rank leaves a lane.
   [[nodiscard]] FrameHeader leave_frame() const { return header_of(FrameType::leave); }
   [[nodiscard]] transport::Channel& channel() noexcept { return *channel_; }
 
@@ -51,7 +51,7 @@ class LaneMeter final : public transport::ChannelHandler {
 
  private:
   [[nodiscard]] FrameHeader header_of(FrameType type) const;
-  /// False: the channel takes no more for now.
+  /// Sends one contribution. False: the channel takes no more frames for now.
   bool contribute(std::uint32_t bytes);
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
   void result_came();
@@ -62,17 +62,17 @@ class LaneMeter final : public transport::ChannelHandler {
 
   transport::Transport& transport_;
   const LaneShape shape_;
-  std::vector<std::byte> sent_, received_;     // a segment each
-  std::vector<transport::TimePoint> sent_at_;  // by sequence mod window
+  std::vector<std::byte> sent_, received_;     // one segment in each
+  std::vector<transport::TimePoint> sent_at_;  // time of each contribution, by sequence mod window
   std::uint64_t contributed_ = 0, answered_ = 0;
   std::uint64_t under_way_max_ = 0;  // grows while answers come soon, so that a slow link has no long queue
-  double least_seconds_ = 1e9;       // that an answer took
-  std::uint32_t bytes_ = 0;          // of each contribution now
+  double least_seconds_ = 1e9;       // the shortest time until an answer
+  std::uint32_t bytes_ = 0;          // bytes of each contribution at this time
   bool both_ = true;
   bool ready_ = false;
   std::string last_words_;  // the reason of a refusal
   std::optional<Error> over_;
-  std::unique_ptr<transport::Channel> channel_;  // last: it reads and writes the buffers
+  std::unique_ptr<transport::Channel> channel_;  // declared last: it reads and writes the buffers
 };
 
 }  // namespace tributary::cli::meter

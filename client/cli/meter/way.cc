@@ -56,7 +56,7 @@ Result<Stream> best_stream(LaneMeter& meter, bool both, transport::Duration time
 }
 
 void add_facts(Way& way, const PathFacts& quiet, const PathFacts& full) {
-  // The other side may report later that it had a segment already: then `full` has fewer.
+  // The other side may report later that it had a segment already: then `full` counts fewer segments sent again.
   const std::uint64_t again = std::min(quiet.segments_again, full.segments_again);
   way.lost_to = part_of(again, quiet.segments_out);
   // Late messages that this side has not lost were lost on their way back.

@@ -9,11 +9,11 @@
 namespace tributary::cli {
 
 struct MeetWish {
-  std::string id_file;  // ranks meet through this file; empty: at MASTER_ADDR:MASTER_PORT
+  std::string id_file;  // file through which the ranks meet; empty: they meet at MASTER_ADDR:MASTER_PORT
   double seconds = 60;
 };
 
-/// Every rank calls it.
+/// Every rank must call this.
 [[nodiscard]] Result<OwnedComm> meet(const Launch& launch, const MeetWish& wish, const tributary_config& config);
 
 }  // namespace tributary::cli

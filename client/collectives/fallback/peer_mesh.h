@@ -26,7 +26,7 @@ namespace tributary::client {
 struct PeerWays {
   transport::Transport& first;
   transport::Transport* second = nullptr;
-  std::uint32_t early_bytes_max = 0;      // as in HasSecondWay
+  std::uint32_t early_bytes_max = 0;      // see HasSecondWay
   transport::HasIoThreads* io = nullptr;  // takes over accepted channels; nullptr: they stay where they are
 };
 

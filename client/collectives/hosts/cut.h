@@ -12,7 +12,7 @@ namespace tributary::client::hosts {
 
 struct Piece {
   Collective kind = Collective::barrier;
-  Segment segment{};  // of the call's long vector; its owner gets it (reduce) or has it (broadcast)
+  Segment segment{};  // a segment of the call's long vector; its owner gets it (reduce) or has it (broadcast)
   /// True: the piece is a barrier that stands for the whole call. Its tag shows the ranks when their calls differ in
   /// something that no piece contains, such as the length of the whole vector.
   bool announces = false;

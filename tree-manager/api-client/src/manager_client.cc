@@ -200,7 +200,7 @@ struct ManagerClient::Impl {
   using Milliseconds = std::chrono::milliseconds;
   using Outcome = Result<json>;
 
-  /// The state of one call on its way round the managers.
+  /// The state of one call, which tries the managers one after the other.
   struct Call {
     std::string_view method, path;
     std::string body;

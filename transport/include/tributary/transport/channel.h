@@ -130,7 +130,7 @@ class Acceptor {
 class Listener {
  public:
   virtual ~Listener() = default;
-  [[nodiscard]] virtual Endpoint local() const = 0;  // for port 0, has the port that was chosen
+  [[nodiscard]] virtual Endpoint local() const = 0;  // if port 0 was asked for, this has the chosen port
 };
 
 /// A promise that memory lives at least as long as this object. Any thread may destroy the object.

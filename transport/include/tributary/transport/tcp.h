@@ -40,7 +40,7 @@ struct TcpStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // bytes of frames, headers included
   std::uint64_t write_calls = 0, read_calls = 0;
-  std::uint64_t pushes = 0;  // bytes that the system kept, with none under way, were pushed so often
+  std::uint64_t pushes = 0;  // number of times that bytes were pushed (transport/tcp/bytes_watch.h)
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;          // connections refused because of connections_max
   std::uint64_t accept_pauses = 0;         // pauses of accepting because no descriptor or memory was left

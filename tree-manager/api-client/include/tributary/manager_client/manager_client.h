@@ -29,9 +29,9 @@ struct ManagerSettings {
 
 struct AggregatorRegistration {
   std::string name;  // at most 63 bytes; empty: the manager makes a name from host and port
-  std::string host;  // its name in the topology; at most 63 bytes
+  std::string host;  // name of its host in the topology; at most 63 bytes
   Endpoint data;     // address for ranks; a wildcard host (0.0.0.0, ::) means the address from which this request came
-  Endpoint http;     // address of metrics and health; same rule
+  Endpoint http;     // address of metrics and health; a wildcard host means the same as in `data`
   std::uint64_t memory_bytes = 0;               // memory that lanes may use
   std::uint32_t children_max = kChildrenMax;    // most children in a lane, 1 to kChildrenMax
   std::uint64_t line_rate_bits_per_second = 0;  // rate of its network interface; 0: the topology's, or an assumed one
@@ -49,8 +49,8 @@ struct RegistrationAnswer {
   std::string name;                  // the name that the manager accepted, and that tokens contain
   std::uint64_t incarnation = 0;     // number of this registration; every renewal carries it
   std::uint32_t lease_seconds = 0;   // length of the lease; renew at least three times in it
-  PublicKey public_key{};            // key that verifies tokens
-  ExchangePublicKey exchange_key{};  // the manager's
+  PublicKey public_key{};            // the manager's key that verifies tokens
+  ExchangePublicKey exchange_key{};  // the manager's key, for the secrets of sealed packets
 };
 
 struct AggregatorLoad {
@@ -69,7 +69,7 @@ enum class AggregatorState : std::uint8_t {
 struct GroupRequest {
   std::string job;                  // at most 63 bytes; empty: "unnamed"
   std::string user{};               // user of the ranks' processes, at most 63 bytes; empty: not known
-  std::uint32_t processes = 0;      // ranks for which the members act, with themselves; 0: for themselves alone
+  std::uint32_t processes = 0;      // number of ranks that the members represent, with themselves; 0: only themselves
   std::vector<std::string> hosts;   // index: rank; that rank's host in the topology
   std::uint32_t lanes = 0;          // wanted number, 1 to kLanesMax; 0: as many as save time
   bool lane_weights = false;        // true: the ranks deal segments by the lanes' weights
@@ -80,8 +80,8 @@ struct GroupRequest {
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
   std::uint32_t levels = 0;  // exact number of aggregators between a rank and the result; 0: the planner chooses
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
-  // The only aggregator of its trees, which have a lane for each of its live addresses, to measure the way to it; empty:
-  // the planner chooses. An older manager refuses it.
+  // The only aggregator of the group's trees, which have a lane for each of its live addresses, for a measurement of
+  // the way to it; empty: the planner chooses. An older manager refuses this member.
   std::string aggregator{};
 };
 
