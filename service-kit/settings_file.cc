@@ -22,46 +22,46 @@ class Reader {
 
   void read(const YAML::Node& root) {
     if (root.IsNull()) return;  // the file is empty, or has only comments
-    if (!root.IsMap()) return complain(root, "the file is a list of 'key: value' lines, this is something else");
+    if (!root.IsMap()) return complain(root, {.why = "this is something else", .allowed = "lines 'key: value'"});
     for (const auto& entry : root) read_entry(entry.first, entry.second);
   }
 
  private:
   void read_entry(const YAML::Node& name, const YAML::Node& value) {
-    if (!name.IsScalar()) return complain(name, "a key is a plain word");
-    const auto key = std::ranges::find(keys_, std::string_view(name.Scalar()), &SettingKey::name);
-    if (key == keys_.end()) return complain(name, "'" + name.Scalar() + "' is no setting; there are " + all_names());
-    if (!seen_.insert(name.Scalar()).second) return complain(name, "'" + name.Scalar() + "' is set twice");
-    const auto text = text_of(*key, name, value);
+    if (!name.IsScalar()) return complain(name, {.why = "a key is a plain word", .allowed = "lines 'key: value'"});
+    const std::string& key = name.Scalar();
+    const auto found = std::ranges::find(keys_, std::string_view(key), &SettingKey::name);
+    if (found == keys_.end()) return mistakes_.add(unknown_key(place_of(name), key, "setting", names()));
+    if (!seen_.insert(key).second) return complain(name, {.key = key, .why = "it is set twice", .allowed = "once"});
+    const std::string allowed(found->allowed);
+    const auto text = text_of(*found, name, value);
     if (!text) return;
-    const std::string where = place_of(file_, value.Mark()) + ": " + name.Scalar();
-    if (auto ok = set_(static_cast<std::size_t>(key - keys_.begin()), *text, where); !ok)
-      mistakes_.add(ok.error().message);
+    const auto ok = set_(static_cast<std::size_t>(found - keys_.begin()), *text, place_of(value));
+    if (!ok) complain(value, {.key = key, .value = *text, .why = ok.error().message, .allowed = allowed});
   }
   std::optional<std::string> text_of(const SettingKey& key, const YAML::Node& name, const YAML::Node& value) {
     if (value.IsScalar()) return value.Scalar();
-    const std::string allowed = " (allowed: " + std::string(key.allowed) + ")";
-    if (!key.list || !value.IsSequence()) {
-      complain(value.IsNull() ? name : value, name.Scalar() + ": a single value is needed" + allowed);
+    const auto refuse_at = [&](const YAML::Node& at, const char* why) {
+      complain(at, {.key = name.Scalar(), .why = why, .allowed = std::string(key.allowed)});
       return std::nullopt;
-    }
+    };
+    if (!key.list || !value.IsSequence()) return refuse_at(value.IsNull() ? name : value, "a single value is needed");
     std::string joined;
     for (const YAML::Node& entry : value) {
-      if (!entry.IsScalar()) {
-        complain(entry, name.Scalar() + ": an entry of the list is no single value" + allowed);
-        return std::nullopt;
-      }
+      if (!entry.IsScalar()) return refuse_at(entry, "an entry of the list is no single value");
       joined += (joined.empty() ? "" : ",") + entry.Scalar();
     }
     return joined;
   }
-  [[nodiscard]] std::string all_names() const {
-    std::string names;
-    for (const SettingKey& key : keys_) names += (names.empty() ? "" : ", ") + std::string(key.name);
-    return names;
+  [[nodiscard]] std::vector<std::string_view> names() const {
+    std::vector<std::string_view> all;
+    for (const SettingKey& key : keys_) all.push_back(key.name);
+    return all;
   }
-  void complain(const YAML::Node& at, const std::string& what) {
-    mistakes_.add(place_of(file_, at.Mark()) + ": " + what);
+  [[nodiscard]] std::string place_of(const YAML::Node& node) const { return service::place_of(file_, node.Mark()); }
+  void complain(const YAML::Node& at, Mistake mistake) {
+    mistake.where = place_of(at);
+    mistakes_.add(mistake);
   }
 
   const std::string& file_;
@@ -73,15 +73,10 @@ class Reader {
 
 }  // namespace
 
-Status Mistakes::status() const {
-  if (lines_.empty()) return {};
-  return fail(Errc::bad_config, lines_);
-}
-
 void read_settings_file(const std::string& yaml, const std::string& file, std::span<const SettingKey> keys,
                         const SetValue& set, Mistakes& mistakes) {
   const auto root = parse_yaml(yaml, file);
-  if (!root) return mistakes.add(root.error().message);
+  if (!root) return mistakes.add_line(root.error().message);
   Reader(file, keys, set, mistakes).read(*root);
 }
 

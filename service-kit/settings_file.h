@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "service-kit/mistake.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::service {
@@ -19,19 +20,8 @@ struct SettingKey {
   bool list = false;         // the value may be a YAML list: its entries are joined by commas
 };
 
-/// The mistakes in a file: sentences that each name the place in the file.
-class Mistakes {
- public:
-  void add(const std::string& mistake) { lines_ += (lines_.empty() ? "" : "\n") + mistake; }
-  [[nodiscard]] bool none() const noexcept { return lines_.empty(); }
-  /// Returns Errc::bad_config with all mistakes, one on each line; success if there are none.
-  [[nodiscard]] Status status() const;
-
- private:
-  std::string lines_;
-};
-
-/// Sets the key with this index in the list of keys. The error begins with `where`: "FILE:LINE: KEY".
+/// Sets the key of this index in the list of keys; `where` is "FILE:LINE". The message of an error says only why: the
+/// reader adds the rest of the sentence.
 using SetValue = std::function<Status(std::size_t key, const std::string& value, const std::string& where)>;
 
 /// Passes every value of `yaml` to `set`. Adds mistakes for unknown keys, keys that are set twice, structures in place

@@ -2,6 +2,14 @@
 
 namespace tributary::service {
 
+Mistake mistake_in(const Written& written, const std::string& key, std::string why, std::string allowed) {
+  const auto found = written.find(key);
+  Mistake mistake = found == written.end() ? Mistake{.key = key, .why = {}} : found->second;
+  mistake.why = std::move(why);
+  mistake.allowed = std::move(allowed);
+  return mistake;
+}
+
 std::string quoted(const std::string& value) {
   const bool plain = !value.empty() && value.find_first_of("'#{}[],&*!|>%@`\"\\ ") == std::string::npos;
   if (plain) return value;

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ struct SettingField {
   std::string_view key;
   std::string allowed;  // the allowed values, with unit and bounds
   std::string_view help;
-  std::function<Status(Settings&, std::string_view)> read;  // Errc::bad_config says what is wrong with the text
+  std::function<Status(Settings&, std::string_view)> read;  // Errc::bad_config says why the text is refused
   std::function<std::string(const Settings&)> write;        // returns a text that read() reads back
   bool list = false;                                        // accepts values separated by commas, or a YAML list
 };
@@ -37,25 +38,36 @@ struct Override {
   std::string what;  // name such as "--workers"
 };
 
-/// Reads the file and then the flags into `settings`. Each mistake names file and line, key, value and allowed values.
+/// The settings that somebody set, by key: where, under which name, and to what.
+using Written = std::map<std::string, Mistake, std::less<>>;
+
+/// Returns the mistake in `key`: with its place and its value if somebody set it.
+[[nodiscard]] Mistake mistake_in(const Written& written, const std::string& key, std::string why, std::string allowed);
+
+/// Reads the file and then the flags into `settings`. Returns what was set.
 template <class Settings>
-void read_settings(std::span<const SettingField<Settings>> table, const std::string& yaml, const std::string& file,
-                   std::span<const Override> overrides, Settings& settings, Mistakes& mistakes) {
+Written read_settings(std::span<const SettingField<Settings>> table, const std::string& yaml, const std::string& file,
+                      std::span<const Override> overrides, Settings& settings, Mistakes& mistakes) {
   std::vector<SettingKey> keys;
   for (const auto& field : table) keys.push_back({.name = field.key, .allowed = field.allowed, .list = field.list});
-  const auto set = [&](std::size_t key, const std::string& value, const std::string& where) -> Status {
-    const auto ok = table[key].read(settings, value);
-    if (ok) return {};
-    return fail(Errc::bad_config,
-                where + ": '" + value + "': " + ok.error().message + " (allowed: " + table[key].allowed + ")");
+  Written written;
+  const auto set = [&](std::size_t key, const std::string& value, const std::string& where) {
+    const std::string name(table[key].key);
+    written.insert_or_assign(name, Mistake{.where = where, .key = name, .value = value, .why = {}});
+    return table[key].read(settings, value);
   };
   read_settings_file(yaml, file, keys, set, mistakes);
   for (const Override& flag : overrides) {
-    const auto key = std::ranges::find(keys, std::string_view(flag.key), &SettingKey::name);
-    if (key == keys.end()) continue;
-    const auto ok = set(static_cast<std::size_t>(key - keys.begin()), flag.value, flag.what + ": " + flag.key);
-    if (!ok) mistakes.add(ok.error().message);
+    const auto field = std::ranges::find(table, std::string_view(flag.key), &SettingField<Settings>::key);
+    if (field == table.end()) continue;
+    Mistake here{.key = flag.what, .value = flag.value, .why = {}, .allowed = field->allowed};
+    if (const auto ok = field->read(settings, flag.value); !ok) {
+      here.why = ok.error().message;
+      mistakes.add(here);
+    }
+    written.insert_or_assign(flag.key, std::move(here));
   }
+  return written;
 }
 
 /// Returns `value` in a form that YAML reads as one text.
@@ -121,6 +133,17 @@ template <class Settings, class Duration>
                                               std::chrono::microseconds low, std::chrono::microseconds high,
                                               std::string_view help) {
   return quantity(key, member, low, high, parse_duration, duration_text, help);
+}
+
+/// Adds a check of the value that a row has read.
+template <class Settings, class Check>
+[[nodiscard]] SettingField<Settings> checked(SettingField<Settings> row, std::string allowed, Check check) {
+  row.allowed = std::move(allowed);
+  row.read = [read = std::move(row.read), check](Settings& settings, std::string_view written) -> Status {
+    if (Status ok = read(settings, written); !ok) return ok;
+    return check(settings);
+  };
+  return row;
 }
 
 template <class Settings, std::unsigned_integral Number>

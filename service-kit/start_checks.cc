@@ -9,11 +9,13 @@
 #include <filesystem>
 #include <memory>
 
+#include "service-kit/mistake.h"
+
 namespace tributary::service {
 namespace {
 
 std::unexpected<Error> refused(const std::string& key, const std::string& value, const std::string& why) {
-  return fail(Errc::bad_config, key + ": '" + value + "': " + why);
+  return refuse({.key = key, .value = value, .why = why});
 }
 
 /// Tries to bind a socket to this address with a free port, and returns errno.

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <array>
 
+#include "service-kit/nearest_name.h"
+
 namespace tributary::service {
 namespace {
 
 constexpr std::string_view kPrefix = "TRIBUTARY_";
-constexpr std::size_t kNameBytesMax = 64;  // longer names are not compared
 
 // The known names. tests/unit/client_api compares them with the library's settings, tests/unit/repository with sources.
 constexpr auto kKnown = std::to_array<std::string_view>({
@@ -78,37 +79,11 @@ std::span<const std::string_view> known_variables() {
   return kKnown;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  const std::size_t width = b.size() + 1;
-  std::vector<std::size_t> table((a.size() + 1) * width);  // row i, column j: distance of the first i and j letters
-  const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return table[i * width + j]; };
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        at(i, j) = i + j;
-        continue;
-      }
-      const std::size_t changed = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
-      at(i, j) = std::min({changed, at(i - 1, j) + 1, at(i, j - 1) + 1});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
-    }
-  }
-  return table.back();
-}
-
 std::optional<std::string_view> meant_by(std::string_view name) {
-  if (!name.starts_with(kPrefix) || name.size() > kNameBytesMax || of_a_kubernetes_service(name)) return std::nullopt;
+  if (!name.starts_with(kPrefix) || of_a_kubernetes_service(name)) return std::nullopt;
   if (std::ranges::find(kKnown, name) != kKnown.end()) return std::nullopt;
   const std::string_view own = name.substr(kPrefix.size());
-  const std::size_t distance_max = std::max<std::size_t>(1, own.size() / 4);
-  std::optional<std::string_view> best;
-  std::size_t least = distance_max + 1;
-  for (const std::string_view known : kKnown) {
-    const std::size_t distance = edit_distance(name, known);
-    if (distance < least) best = known, least = distance;
-  }
-  if (best) return best;
+  if (const auto best = nearest_name(name, kKnown, letters_misspelt_max(own.size()))) return best;
   for (const std::string_view known : kKnown) {
     if (continues(name, known) || continues(known, name)) return known;
   }

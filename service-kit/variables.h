@@ -21,8 +21,4 @@ namespace tributary::service {
 /// Returns the sentences for this process's own environment.
 [[nodiscard]] std::vector<std::string> misspelt_variables();
 
-/// Returns the distance of two texts: the least number of steps that make them equal. A step inserts, removes or
-/// replaces a letter, or swaps two neighbours.
-[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
-
 }  // namespace tributary::service

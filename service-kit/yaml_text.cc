@@ -1,5 +1,7 @@
 #include "service-kit/yaml_text.h"
 
+#include "service-kit/mistake.h"
+
 namespace tributary::service {
 
 std::string place_of(std::string_view file, const YAML::Mark& mark) {
@@ -10,7 +12,7 @@ Result<YAML::Node> parse_yaml(const std::string& text, std::string_view file) {
   try {
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
-    return fail(Errc::bad_config, place_of(file, error.mark) + ": this is no YAML: " + error.msg);
+    return refuse({.where = place_of(file, error.mark), .why = "this is no YAML: " + error.msg});
   }
 }
 

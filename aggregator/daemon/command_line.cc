@@ -1,7 +1,6 @@
 #include "aggregator/daemon/command_line.h"
 
-#include <CLI/CLI.hpp>
-#include <iostream>
+#include "service-kit/program_options.h"
 
 namespace tributary::aggregator {
 namespace {
@@ -9,23 +8,23 @@ namespace {
 struct Flag {
   const char* flag;
   const char* key;
-  const char* help;
+  const char* value;
 };
 
 // The options for tests and for people at a terminal. The configuration file has all settings.
 constexpr Flag kFlags[] = {
-    {"--name", "name", "This aggregator's name"},
-    {"--listen", "listen", "The address where ranks connect, host:port; port 0 chooses one; several by commas"},
-    {"--http", "http_listen", "The address that serves metrics, host:port; port 0 chooses one"},
-    {"--manager", "manager", "The manager, http://host:port"},
-    {"--token-file", "token_file", "The secret that the manager asks for"},
-    {"--host-id", "host_id", "This host's name in the topology"},
-    {"--workers", "workers", "Threads that serve lanes; 0: as many as cores, at most 4"},
-    {"--memory", "memory", "The memory that all lanes together may reserve, as 4GiB"},
-    {"--state-file", "state_file", "The file that keeps the manager's key from one start to the next"},
-    {"--ready-file", "ready_file", "The aggregator writes this file when it serves: JSON with the chosen ports"},
-    {"--log-level", "log_level", "trace, debug, info, warn or error"},
-    {"--log-format", "log_format", "text or json"},
+    {"--name", "name", "NAME"},
+    {"--listen", "listen", "HOST:PORT,..."},
+    {"--http", "http_listen", "HOST:PORT"},
+    {"--manager", "manager", "URL"},
+    {"--token-file", "token_file", "FILE"},
+    {"--host-id", "host_id", "NAME"},
+    {"--workers", "workers", "N"},
+    {"--memory", "memory", "BYTES"},
+    {"--state-file", "state_file", "FILE"},
+    {"--ready-file", "ready_file", "FILE"},
+    {"--log-level", "log_level", "WORD"},
+    {"--log-format", "log_format", "WORD"},
 };
 
 constexpr const char* kAbout =
@@ -38,22 +37,24 @@ constexpr const char* kCodes =
 
 std::variant<CommandLine, Exit> read_command_line(int argc, const char* const* argv) {
   CLI::App app(kAbout, "tributary-aggregator");
+  service::use_help_style(app);
   app.footer(kCodes);
-  app.set_version_flag("--version", "tributary-aggregator " TRIBUTARY_VERSION);
+  app.set_version_flag("--version", "tributary-aggregator " TRIBUTARY_VERSION, "Print the version, and exit");
   CommandLine line;
-  app.add_option("--config", line.config, "The configuration (YAML); --print-config shows what may be in it");
+  service::add_text(app, "--config", line.config,
+                    {.value = "FILE", .help = "The configuration (YAML); --print-config shows what may be in it"});
   app.add_flag("--check", line.check, "Check the configuration and what it names on this host, and exit");
-  app.add_flag("--print-config", line.print_config, "Print the effective configuration, with what each setting means");
+  app.add_flag("--print-config", line.print_config,
+               "Print the effective configuration, with what each setting means, and exit");
   std::vector<std::string> values(std::size(kFlags));
   std::vector<CLI::Option*> options;
   for (std::size_t i = 0; i < std::size(kFlags); ++i)
-    options.push_back(app.add_option(kFlags[i].flag, values[i], kFlags[i].help));
+    options.push_back(
+        service::add_text(app, kFlags[i].flag, values[i], service::text_of(fields(), kFlags[i].key, kFlags[i].value)));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr), Exit::good;
-    std::cerr << "tributary-aggregator: " << error.what() << "\nRun tributary-aggregator --help for what there is.\n";
-    return Exit::usage;
+    return service::answer(error, app, "tributary-aggregator") == 0 ? Exit::good : Exit::usage;
   }
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
     if (options[i]->count() > 0) line.overrides.push_back({kFlags[i].key, values[i], kFlags[i].flag});

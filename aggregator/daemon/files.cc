@@ -51,8 +51,18 @@ std::string without_line_ends(std::string text) {
 }
 
 std::unexpected<Error> broken_identity(const std::string& path) {
-  return fail(Errc::bad_config, "the state file " + path +
-                                    " is damaged; remove it, and the aggregator asks its manager for the key anew");
+  return service::refuse({.key = "state_file",
+                          .value = path,
+                          .why = "it is damaged; remove it, and the aggregator asks its manager for the key anew",
+                          .allowed = "a file that an aggregator has written"});
+}
+
+std::unexpected<Error> open_to_others(const char* key, const std::string& path, mode_t mode, const std::string& danger,
+                                      const char* allowed) {
+  return service::refuse({.key = key,
+                          .value = path,
+                          .why = "it has mode " + octal(mode) + ": " + danger + "; run: chmod 600 " + path,
+                          .allowed = allowed});
 }
 
 }  // namespace
@@ -75,18 +85,20 @@ Result<std::string> read_token(const std::string& path) {
   if (path.empty()) return std::string{};
   const auto text = service::read_file(path, kTokenBytesMax);
   if (!text) {
-    return fail(Errc::bad_config,
-                "the token file " + path + " cannot be read: " + text.error().message +
-                    "; copy it from the manager (its state directory's aggregator.token) and let this "
-                    "process's user read it, or correct token_file");
+    return service::refuse({.key = "token_file",
+                            .value = path,
+                            .why = "it cannot be read: " + text.error().message +
+                                   "; copy it from the manager's state directory (aggregator.token)",
+                            .allowed = "the path of a file that this user can read"});
   }
-  if (const mode_t mode = mode_of(path); (mode & 037U) != 0) {
-    return fail(Errc::bad_config, "the token file " + path + " has mode " + octal(mode) +
-                                      ": others may use the secret; run: chmod 600 " + path);
-  }
+  if (const mode_t mode = mode_of(path); (mode & 037U) != 0)
+    return open_to_others("token_file", path, mode, "others may use the secret", "mode 0600 or 0640");
   std::string token = without_line_ends(*text);
   if (token.empty()) {
-    return fail(Errc::bad_config, "the token file " + path + " is empty; copy it from the manager once more");
+    return service::refuse({.key = "token_file",
+                            .value = path,
+                            .why = "it is empty; copy it from the manager once more",
+                            .allowed = "a file with the secret"});
   }
   return token;
 }
@@ -95,14 +107,10 @@ Result<std::optional<Identity>> read_identity(const std::string& path) {
   const mode_t mode = path.empty() ? 0 : mode_of(path);
   if (path.empty() || (mode == 0 && ::access(path.c_str(), F_OK) != 0 && errno == ENOENT)) return std::nullopt;
   const auto text = service::read_file(path, kIdentityBytesMax);
-  if (!text) {
-    return fail(Errc::bad_config, "the state file " + path + " cannot be read: " + text.error().message +
-                                      "; let this process's user read and write it, or correct state_file");
-  }
+  if (!text) return service::refuse(service::unreadable("state_file", path, text.error().message));
   if ((mode & 022U) != 0) {
-    return fail(Errc::bad_config, "the state file " + path + " has mode " + octal(mode) +
-                                      ": others may change the key that tokens are verified with; run: chmod 600 " +
-                                      path);
+    return open_to_others("state_file", path, mode, "others may change the key that tokens are verified with",
+                          "a mode with which others cannot write");
   }
   const std::string lines = without_line_ends(*text);
   const std::size_t space = lines.find(' ');
@@ -119,10 +127,8 @@ Result<std::optional<Identity>> read_identity(const std::string& path) {
   Identity identity{.name = lines.substr(0, space)};
   std::ranges::copy(keys[0], identity.manager_key.begin());
   if (keys.size() == 1) return identity;
-  if ((mode & 077U) != 0) {
-    return fail(Errc::bad_config, "the state file " + path + " has mode " + octal(mode) +
-                                      ": others may read the key that packets are sealed by; run: chmod 600 " + path);
-  }
+  if ((mode & 077U) != 0)
+    return open_to_others("state_file", path, mode, "others may read the key that packets are sealed by", "mode 0600");
   std::ranges::copy(keys[1], identity.manager_exchange.emplace().begin());
   std::ranges::copy(keys[2], identity.exchange_private.emplace().begin());
   return identity;

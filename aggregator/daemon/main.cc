@@ -62,9 +62,11 @@ Result<Settings> settings_of(const CommandLine& line) {
 
 Status check_usable(const Settings& settings) {
   if (settings.manager.empty()) {
-    return fail(Errc::bad_config,
-                "no manager is set: give manager in the configuration, or --manager http://host:port; "
-                "without one nobody can show a token");
+    return service::refuse({.key = "manager",
+                            .value = "",
+                            .why = "no manager is set, and without one nobody can show a token; set it in the "
+                                   "configuration, or by --manager",
+                            .allowed = "http://host:port"});
   }
   if (auto token = read_token(settings.token_file); !token) return std::unexpected(token.error());
   if (auto identity = read_identity(settings.state_file); !identity) return std::unexpected(identity.error());

@@ -11,18 +11,21 @@ namespace tributary::aggregator {
 namespace {
 
 /// Refuses settings that are valid alone, but not together.
-void check_together(const Settings& settings, const std::string& file, service::Mistakes& mistakes) {
+void check_together(const Settings& settings, const service::Written& written, service::Mistakes& mistakes) {
   const std::size_t places = settings.listen.size();
   if (places > 1 && settings.transport != "tcp" && settings.transport != "verbs") {
-    mistakes.add(file + ": listen: it has " + std::to_string(places) + " addresses, and with transport " +
-                 settings.transport + " there is one" +
-                 (settings.transport == "dpdk"
-                      ? " device, whose addresses dpdk_addresses gives"
-                      : " port for each worker: use 0.0.0.0, or one aggregator for each address"));
+    const bool dpdk = settings.transport == "dpdk";
+    mistakes.add(service::mistake_in(
+        written, "listen",
+        "it contradicts transport, whose '" + settings.transport + "' has one " +
+            (dpdk ? "device, whose addresses dpdk_addresses gives" : "port for each worker"),
+        "one address with transport " + settings.transport + (dpdk ? "" : ", such as 0.0.0.0:7471")));
   }
   if (const std::size_t named = settings.advertise.size(); named != 0 && named != places) {
-    mistakes.add(file + ": advertise: it names " + std::to_string(named) + " hosts, and listen has " +
-                 std::to_string(places) + ": give one for each, in the same order");
+    mistakes.add(service::mistake_in(
+        written, "advertise",
+        "it contradicts listen, which has " + std::to_string(places) + ", while it names " + std::to_string(named),
+        "one host for each address of listen, in the same order"));
   }
 }
 
@@ -44,8 +47,9 @@ std::string default_state_file() {
 Result<Settings> read_settings(std::string_view yaml, std::string_view file, const std::vector<Override>& overrides) {
   Settings settings;
   service::Mistakes mistakes;
-  service::read_settings(fields(), std::string(yaml), std::string(file), overrides, settings, mistakes);
-  if (mistakes.none()) check_together(settings, std::string(file), mistakes);
+  const auto written =
+      service::read_settings(fields(), std::string(yaml), std::string(file), overrides, settings, mistakes);
+  if (mistakes.none()) check_together(settings, written, mistakes);
   if (auto ok = mistakes.status(); !ok) return std::unexpected(ok.error());
   return settings;
 }
@@ -53,10 +57,7 @@ Result<Settings> read_settings(std::string_view yaml, std::string_view file, con
 Result<Settings> load_settings(const std::string& path, const std::vector<Override>& overrides) {
   if (path.empty()) return read_settings("", "(no file)", overrides);
   const auto text = service::read_file(path, service::kSettingsFileBytesMax);
-  if (!text) {
-    return fail(Errc::bad_config, "the configuration file " + path + " cannot be read: " + text.error().message +
-                                      "; give the right path with --config, or leave it out to use the defaults");
-  }
+  if (!text) return service::refuse(service::unreadable("--config", path, text.error().message));
   return read_settings(*text, path, overrides);
 }
 

@@ -165,7 +165,7 @@ Field rdma_path(const transport::RdmaPathSetting& setting) {
           .allowed = std::string(setting.allowed),
           .help = setting.help,
           .read = [&setting](Settings& settings, std::string_view written) -> Status {
-            if (!setting.set(settings.rdma_path, written)) return wrong("it is not " + std::string(setting.allowed));
+            if (!setting.set(settings.rdma_path, written)) return wrong("it is none of these");
             return {};
           },
           .write = [&setting](const Settings& settings) { return setting.text(settings.rdma_path); }};

@@ -12,8 +12,11 @@
 #include <ranges>
 
 #include "client/api/config_file.h"
+#include "service-kit/mistake.h"
 #include "service-kit/settings_file.h"
+#include "service-kit/settings_table.h"
 #include "service-kit/units.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/link_rate.h"
 #include "tributary/transport/io_threads.h"
@@ -25,9 +28,12 @@ namespace {
 constexpr double kTimeoutSecondsMax = 315'360'000;  // ten years
 constexpr std::array<std::string_view, 4> kTransports{"tcp", "udp", "verbs", "dpdk"};
 
+using service::Mistake;
+using service::field::wrong;
+
 struct Setting {
   SettingHelp help;
-  std::function<bool(ClientSettings&, std::string_view value)> set;  // returns false if the value is not allowed
+  std::function<Status(ClientSettings&, std::string_view value)> set;  // an error's message says why
 };
 
 std::vector<std::string> split(std::string_view list) {
@@ -39,183 +45,182 @@ bool is_printable(std::string_view value) {
   return std::ranges::all_of(value, [](char c) { return static_cast<unsigned char>(c) > 0x20 && c != 0x7F; });
 }
 
-bool set_name(std::string& name, std::string_view value) {
+Status check_printable(std::string_view value) {
+  if (is_printable(value)) return {};
+  return wrong("it has a space or a character that is not printable");
+}
+
+Status set_printable(std::string& to, std::string_view value) {
+  to = value;
+  return check_printable(value);
+}
+
+Status set_name(std::string& name, std::string_view value) {
   name = value;
-  return !value.empty() && value.size() <= kNameBytesMax && is_printable(value);
+  if (value.empty()) return wrong("it is empty");
+  if (value.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
+  return check_printable(value);
 }
 
-bool set_manager(ClientSettings& s, std::string_view value) {
+Status set_file(std::string& file, std::string_view value) {
+  file = value;
+  if (value.empty()) return wrong("it is empty");
+  return {};
+}
+
+template <class T>
+struct Word {
+  std::string_view word;
+  T value;
+};
+
+/// Sets `to` to what the word stands for.
+template <class T>
+Status set_word(T& to, std::string_view value, std::initializer_list<Word<T>> words) {
+  const auto found = std::ranges::find(words, value, &Word<T>::word);
+  if (found == words.end()) return wrong("it is none of these");
+  to = found->value;
+  return {};
+}
+
+template <class Number>
+Status set_within(Number& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
+  const auto number = service::parse_number<std::uint32_t>(value);
+  if (!number) return wrong("it is no whole number");
+  if (*number < low) return wrong("it is below " + std::to_string(low));
+  if (*number > high) return wrong("it is above " + std::to_string(high));
+  to = static_cast<Number>(*number);
+  return {};
+}
+
+/// 0 stands for auto.
+Status set_auto_or_within(std::uint32_t& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
+  to = 0;
+  return value == "auto" ? Status{} : set_within(to, value, low, high);
+}
+
+template <class Duration>
+Status set_duration(Duration& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
+  std::uint32_t number = 0;
+  if (auto ok = set_within(number, value, low, high); !ok) return ok;
+  to = Duration(number);
+  return {};
+}
+
+Status set_manager(ClientSettings& s, std::string_view value) {
   s.manager = value;
-  return value.starts_with("http://") && value.size() > std::strlen("http://") && is_printable(value);
+  if (!value.starts_with("http://")) return wrong("it does not begin with http://");
+  if (value.size() == std::strlen("http://")) return wrong("it names no host");
+  return check_printable(value);
 }
 
-bool set_path(ClientSettings& s, std::string_view value) {
-  if (value == "auto") return s.path = PathMode::automatic, true;
-  if (value == "in-network") return s.path = PathMode::in_network, true;
-  if (value == "fallback") return s.path = PathMode::fallback, true;
-  return false;
+Status set_path(ClientSettings& s, std::string_view value) {
+  return set_word(
+      s.path, value,
+      {{"auto", PathMode::automatic}, {"in-network", PathMode::in_network}, {"fallback", PathMode::fallback}});
 }
 
-bool set_require(ClientSettings& s, std::string_view value) {
-  s.require_in_network = value == "in-network";
-  return s.require_in_network || value == "none";
-}
-
-bool set_tuning(ClientSettings& s, std::string_view value) {
+Status set_tuning(ClientSettings& s, std::string_view value) {
   s.tuning = value == "auto"    ? TuningMode::automatic
              : value == "model" ? TuningMode::model
              : value == "off"   ? TuningMode::off
                                 : TuningMode::table;
-  s.tuning_file = s.tuning == TuningMode::table ? value : "";
-  return !value.empty();
+  s.tuning_file.clear();
+  return s.tuning == TuningMode::table ? set_file(s.tuning_file, value) : Status{};
 }
 
-bool set_local(ClientSettings& s, std::string_view value) {
-  s.local = value == "auto";
-  return s.local || value == "off";
+Status set_auto_or_off(bool& to, std::string_view value) {
+  return set_word(to, value, {{"auto", true}, {"off", false}});
 }
 
-bool set_shared_memory(ClientSettings& s, std::string_view value) {
-  s.shared_memory = value == "auto";
-  return s.shared_memory || value == "off";
+Status set_gpudirect(ClientSettings& s, std::string_view value) {
+  return set_word(s.gpudirect, value,
+                  {{"auto", gpu::DirectMode::automatic},
+                   {"off", gpu::DirectMode::off},
+                   {"dma-buf", gpu::DirectMode::dma_buf},
+                   {"peer-memory", gpu::DirectMode::peer_memory}});
 }
 
-bool set_attach(ClientSettings& s, std::string_view value) {
-  s.attach = value == "auto";
-  return s.attach || value == "off";
-}
-
-bool set_gpudirect(ClientSettings& s, std::string_view value) {
-  if (value == "auto") return s.gpudirect = gpu::DirectMode::automatic, true;
-  if (value == "off") return s.gpudirect = gpu::DirectMode::off, true;
-  if (value == "dma-buf") return s.gpudirect = gpu::DirectMode::dma_buf, true;
-  if (value == "peer-memory") return s.gpudirect = gpu::DirectMode::peer_memory, true;
-  return false;
-}
-
-bool set_transports(ClientSettings& s, std::string_view value) {
+Status set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
-  return std::ranges::all_of(
-      s.transports, [](const std::string& name) { return std::ranges::find(kTransports, name) != kTransports.end(); });
+  for (const std::string& name : s.transports) {
+    if (std::ranges::find(kTransports, name) == kTransports.end()) return wrong("'" + name + "' is no transport");
+  }
+  return {};
 }
 
-bool set_packet_security(ClientSettings& s, std::string_view value) {
+Status set_packet_security(ClientSettings& s, std::string_view value) {
   const auto security = parse_packet_security(value);
-  s.packet_security = security.value_or(PacketSecurity::encrypt);
-  return security.has_value();
+  if (!security) return wrong("it is none of these");
+  s.packet_security = *security;
+  return {};
 }
 
-template <class Number>
-bool set_within(Number& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
-  const auto number = service::parse_number<std::uint32_t>(value);
-  if (!number || *number < low || *number > high) return false;
-  to = static_cast<Number>(*number);
-  return true;
-}
-
-bool set_lanes(ClientSettings& s, std::string_view value) {
-  s.lanes = 0;
-  if (value == "auto") return true;
-  const auto lanes = service::parse_number<std::uint32_t>(value);
-  if (!lanes || *lanes < 1 || *lanes > kLanesMax) return false;
-  s.lanes = *lanes;
-  return true;
-}
-
-bool set_link_rate(ClientSettings& s, std::string_view value) {
+Status set_link_rate(ClientSettings& s, std::string_view value) {
   const auto rate = service::parse_rate(value);
-  s.link_rate = rate.value_or(0);
-  return rate && *rate >= 1 && *rate <= kLinkRateMax;
+  if (!rate) return std::unexpected(rate.error());
+  if (*rate < 1) return wrong("it is below 1bit/s");
+  if (*rate > kLinkRateMax) return wrong("it is above " + service::rate_text(kLinkRateMax));
+  s.link_rate = *rate;
+  return {};
 }
 
-bool set_io_threads(ClientSettings& s, std::string_view value) {
-  s.io_threads = 0;
-  return value == "auto" || set_within(s.io_threads, value, 1, transport::kIoThreadsMax);
-}
-
-bool set_timeout(ClientSettings& s, std::string_view value) {
+Status set_timeout(ClientSettings& s, std::string_view value) {
   const auto seconds = service::parse_number<double>(value);
-  if (!seconds || !(*seconds >= 0.001) || *seconds > kTimeoutSecondsMax) return false;
+  if (!seconds || std::isnan(*seconds)) return wrong("it is no number");
+  if (*seconds < 0.001) return wrong("it is below 0.001");
+  if (*seconds > kTimeoutSecondsMax) return wrong("it is above 315360000");
   s.timeout = std::chrono::milliseconds(std::llround(*seconds * 1000));
-  return true;
+  return {};
 }
 
-bool set_hang_after(ClientSettings& s, std::string_view value) {
-  const auto ms = service::parse_number<std::uint32_t>(value);
-  if (!ms || (*ms != 0 && *ms < 50) || *ms > 60'000) return false;
-  s.hang_after = std::chrono::milliseconds(*ms);
-  return true;
-}
-
-bool set_begin_within(ClientSettings& s, std::string_view value) {
-  const auto ms = service::parse_number<std::uint32_t>(value);
-  if (!ms || *ms > 60'000) return false;
-  s.begin_within = std::chrono::milliseconds(*ms);
-  return true;
-}
-
-bool is_interface_name(std::string_view name) {
-  return !name.empty() && name.size() < IFNAMSIZ && is_printable(name);
+Status set_hang_after(ClientSettings& s, std::string_view value) {
+  if (auto ok = set_duration(s.hang_after, value, 0, 60'000); !ok) return ok;
+  if (s.hang_after.count() != 0 && s.hang_after.count() < 50) return wrong("it is below 50, and not 0");
+  return {};
 }
 
 // Accepts a list, because NCCL's plugin takes its devices from the same variable. A communicator uses only the first
 // name.
-bool set_interface(ClientSettings& s, std::string_view value) {
+Status set_interface(ClientSettings& s, std::string_view value) {
   const std::vector<std::string> names = split(value);
   s.interface_name = names.front();
-  return value.empty() || std::ranges::all_of(names, is_interface_name);
+  if (value.empty()) return {};
+  for (const std::string& name : names) {
+    if (name.empty()) return wrong("a name is missing between commas");
+    if (name.size() >= IFNAMSIZ) return wrong("'" + name + "' is longer than 15 bytes");
+    if (auto ok = check_printable(name); !ok) return ok;
+  }
+  return {};
 }
 
-bool set_rdma_devices(ClientSettings& s, std::string_view value) {
+Status set_rdma_devices(ClientSettings& s, std::string_view value) {
   s.rdma_devices = transport::names_of_rails(value);
-  return is_printable(value) && (value == "auto" || !s.rdma_devices.empty());
-}
-
-bool set_rdma_queue_pairs(ClientSettings& s, std::string_view value) {
-  const auto count = service::parse_number<std::uint32_t>(value);
-  if (!count || *count < 1 || *count > 8) return false;
-  s.rdma_queue_pairs = *count;
-  return true;
-}
-
-bool set_microseconds(std::chrono::microseconds& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
-  std::uint32_t microseconds = 0;
-  if (!set_within(microseconds, value, low, high)) return false;
-  to = std::chrono::microseconds(microseconds);
-  return true;
-}
-
-bool set_udp_ecn(ClientSettings& s, std::string_view value) {
-  s.udp.ecn = value == "on";
-  return s.udp.ecn || value == "off";
-}
-
-bool set_rdma_on_demand(ClientSettings& s, std::string_view value) {
-  s.rdma_on_demand = value == "auto";
-  return value == "auto" || value == "off";
-}
-
-bool set_rdma_busy_poll(ClientSettings& s, std::string_view value) {
-  return set_microseconds(s.rdma_busy_poll, value, 0, 1'000'000);
+  if (value != "auto" && s.rdma_devices.empty()) return wrong("it names no device");
+  return check_printable(value);
 }
 
 Setting rdma_path(const transport::RdmaPathSetting& setting) {
   return {{setting.name, setting.variable, setting.default_text, setting.allowed, setting.help},
-          [&setting](ClientSettings& s, std::string_view value) { return setting.set(s.rdma_path, value); }};
+          [&setting](ClientSettings& s, std::string_view value) -> Status {
+            if (setting.set(s.rdma_path, value)) return {};
+            return wrong("it is none of these");
+          }};
 }
 
-bool set_log(ClientSettings& s, std::string_view value) {
+Status set_log(ClientSettings& s, std::string_view value) {
   constexpr std::array<std::string_view, 6> names{"trace", "debug", "info", "warn", "error", "off"};
   const auto found = std::ranges::find(names, value);
-  if (found == names.end()) return false;
+  if (found == names.end()) return wrong("it is none of these");
   s.log = static_cast<LogLevel>(found - names.begin());
-  return true;
+  return {};
 }
 
-bool set_format(ClientSettings& s, std::string_view value) {
+Status set_format(ClientSettings& s, std::string_view value) {
   const auto format = service::parse_log_format(value);
-  s.log_format = format.value_or(service::LogFormat::text);
-  return format.has_value();
+  if (!format) return wrong("it is none of these");
+  s.log_format = *format;
+  return {};
 }
 
 std::vector<Setting> make_settings() {
@@ -228,7 +233,9 @@ std::vector<Setting> make_settings() {
        set_path},
       {{"require", "TRIBUTARY_REQUIRE", "none", "none or in-network",
         "in-network: the ranks wait for trees within the time-out, and end with an error instead of falling back."},
-       set_require},
+       [](ClientSettings& s, std::string_view value) {
+         return set_word(s.require_in_network, value, {{"none", false}, {"in-network", true}});
+       }},
       {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, model, off or the path of a file",
         "If path is auto and there is a tree: auto lets a cost model choose between tree, fallback and both for each "
         "size, and corrects it by the times that operations take; model leaves out the corrections; off always takes "
@@ -236,15 +243,15 @@ std::vector<Setting> make_settings() {
        set_tuning},
       {{"local", "TRIBUTARY_LOCAL", "auto", "auto or off",
         "auto: if all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},
-       set_local},
+       [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.local, value); }},
       {{"shm", "TRIBUTARY_SHM", "auto", "auto or off",
         "auto: if transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
         "through shared memory."},
-       set_shared_memory},
+       [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.shared_memory, value); }},
       {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
         "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), if the "
         "kernel allows it and it is faster."},
-       set_attach},
+       [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.attach, value); }},
       {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, udp, verbs and dpdk",
         "Transports in order of preference; the first one that is built and works here is used."},
        set_transports},
@@ -259,9 +266,7 @@ std::vector<Setting> make_settings() {
       {{"udp_busy_poll", "TRIBUTARY_UDP_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport udp: how long a waiting thread polls the socket before it sleeps until a packet comes. 0: "
         "it polls for a moment, and only if most waits end within that."},
-       [](ClientSettings& s, std::string_view value) {
-         return set_microseconds(s.udp.busy_poll, value, 0, 1'000'000);
-       }},
+       [](ClientSettings& s, std::string_view value) { return set_duration(s.udp.busy_poll, value, 0, 1'000'000); }},
       {{"udp_datagram_bytes_max", "TRIBUTARY_UDP_DATAGRAM_BYTES_MAX", "16384", "a number of bytes from 1232 to 65000",
         "For transport udp: longer datagrams are neither sent nor taken, even if the path would carry them."},
        [](ClientSettings& s, std::string_view value) {
@@ -269,7 +274,9 @@ std::vector<Setting> make_settings() {
        }},
       {{"udp_ecn", "TRIBUTARY_UDP_ECN", "on", "on or off",
         "For transports udp and dpdk: packets tell switches that they may mark them instead of dropping them."},
-       set_udp_ecn},
+       [](ClientSettings& s, std::string_view value) {
+         return set_word(s.udp.ecn, value, {{"on", true}, {"off", false}});
+       }},
       {{"udp_dscp", "TRIBUTARY_UDP_DSCP", "0", "a number from 0 to 63",
         "For transports udp and dpdk: switches choose the queue of the rank's packets by this number."},
        [](ClientSettings& s, std::string_view value) { return set_within(s.udp.dscp, value, 0, 63); }},
@@ -277,27 +284,25 @@ std::vector<Setting> make_settings() {
         "a number of microseconds, without a unit, from 10 to 100000",
         "For transports udp and dpdk: the rank sends less while its packets' round trip through the network takes "
         "longer."},
-       [](ClientSettings& s, std::string_view value) {
-         return set_microseconds(s.udp.delay_target, value, 10, 100'000);
-       }},
+       [](ClientSettings& s, std::string_view value) { return set_duration(s.udp.delay_target, value, 10, 100'000); }},
       {{"dpdk_device", "TRIBUTARY_DPDK_DEVICE", "none; transport dpdk needs it", "a device as DPDK names it",
         "For transport dpdk: the network device that this rank alone uses, as 0000:3b:00.0 or "
         "net_af_packet0,iface=eth1."},
-       [](ClientSettings& s, std::string_view value) { return s.dpdk.device = value, is_printable(value); }},
+       [](ClientSettings& s, std::string_view value) { return set_printable(s.dpdk.device, value); }},
       {{"dpdk_addresses", "TRIBUTARY_DPDK_ADDRESSES", "none; transport dpdk needs it",
         "addresses with prefix length, separated by commas", "This host's addresses on that device: 10.6.0.11/24."},
-       [](ClientSettings& s, std::string_view value) { return s.dpdk.addresses = value, is_printable(value); }},
+       [](ClientSettings& s, std::string_view value) { return set_printable(s.dpdk.addresses, value); }},
       {{"dpdk_gateways", "TRIBUTARY_DPDK_GATEWAYS", "none", "addresses, separated by commas",
         "Routers to addresses that are not on that device's link."},
-       [](ClientSettings& s, std::string_view value) { return s.dpdk.gateways = value, is_printable(value); }},
+       [](ClientSettings& s, std::string_view value) { return set_printable(s.dpdk.gateways, value); }},
       {{"dpdk_gpu", "TRIBUTARY_DPDK_GPU", "none: the host's memory", "a PCI address",
         "For transport dpdk: the GPU into whose memory that device, a PCI device, writes packets. DPDK must drive "
         "it."},
-       [](ClientSettings& s, std::string_view value) { return s.dpdk.gpu = value, is_printable(value); }},
+       [](ClientSettings& s, std::string_view value) { return set_printable(s.dpdk.gpu, value); }},
       {{"lanes", "TRIBUTARY_LANES", "auto", "auto, or a number from 1 to 16",
         "Independent trees that share a group's traffic, each with its own connections. auto: as many as the manager "
         "finds to save time, by the links' rates; one where it does not know them."},
-       set_lanes},
+       [](ClientSettings& s, std::string_view value) { return set_auto_or_within(s.lanes, value, 1, kLanesMax); }},
       {{"link_rate", "TRIBUTARY_LINK_RATE", "what the interface's driver says", "a rate with a unit, as 25Gbit/s",
         "The rate of this host's link. The manager plans by it where no topology tells the rates, and the choice of "
         "path starts from it. Set it where the interface is virtual, as in containers."},
@@ -305,7 +310,9 @@ std::vector<Setting> make_settings() {
       {{"io_threads", "TRIBUTARY_IO_THREADS", "auto", "auto, or a number from 1 to 32",
         "For transport tcp: how many threads of a rank read and write, each for some connections. 1: the thread that "
         "drives the communicator does so itself. auto: one for each 20 Gbit/s of the link, as far as there are cores."},
-       set_io_threads},
+       [](ClientSettings& s, std::string_view value) {
+         return set_auto_or_within(s.io_threads, value, 1, transport::kIoThreadsMax);
+       }},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
         "A rank that waits for results asks the aggregator whether it lives, and gives it up after this time without "
         "an answer; later if its answers have taken longer before. 0: the rank does not ask."},
@@ -313,7 +320,7 @@ std::vector<Setting> make_settings() {
       {{"begin_within", "TRIBUTARY_BEGIN_WITHIN", "500", "a number of milliseconds, without a unit, up to 60000",
         "A communicator that has no trees by then begins between the ranks, and moves to trees when it gets them. "
         "If path is in-network it waits. Rank 0's setting counts."},
-       set_begin_within},
+       [](ClientSettings& s, std::string_view value) { return set_duration(s.begin_within, value, 0, 60'000); }},
       {{"timeout", "TRIBUTARY_TIMEOUT", "300", "a number of seconds, without a unit, from 0.001 to 315360000",
         "A rank that is lost or hangs becomes an error on every other rank within this time."},
        set_timeout},
@@ -329,15 +336,15 @@ std::vector<Setting> make_settings() {
       {{"rdma_queue_pairs", "TRIBUTARY_RDMA_QUEUE_PAIRS", "1", "a number from 1 to 8",
         "For transport verbs: queue pairs of each connection, over which large payloads are spread. The "
         "aggregator's number bounds it."},
-       set_rdma_queue_pairs},
+       [](ClientSettings& s, std::string_view value) { return set_within(s.rdma_queue_pairs, value, 1, 8); }},
       {{"rdma_on_demand", "TRIBUTARY_RDMA_ON_DEMAND", "off", "auto or off",
         "For transport verbs: auto registers buffers that tributary_mem_register did not register on "
         "demand (ODP), if the RDMA device can, so that nothing is pinned and each buffer is registered once."},
-       set_rdma_on_demand},
+       [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.rdma_on_demand, value); }},
       {{"rdma_busy_poll", "TRIBUTARY_RDMA_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport verbs: how long a waiting thread polls the completion queue before it sleeps until an event "
         "comes. 0: it polls for at most 50, and only if most waits end within that time."},
-       set_rdma_busy_poll},
+       [](ClientSettings& s, std::string_view value) { return set_duration(s.rdma_busy_poll, value, 0, 1'000'000); }},
       {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
         "This host's name in the manager's topology."},
        [](ClientSettings& s, std::string_view value) { return set_name(s.host_id, value); }},
@@ -350,7 +357,7 @@ std::vector<Setting> make_settings() {
        set_format},
       {{"token_file", "TRIBUTARY_TOKEN_FILE", "none", "the path of a file",
         "The file holds the manager's job token. Only rank 0 reads it."},
-       [](ClientSettings& s, std::string_view value) { return s.token_file = value, !value.empty(); }},
+       [](ClientSettings& s, std::string_view value) { return set_file(s.token_file, value); }},
       {{"job", "TRIBUTARY_JOB", "default", "1 to 63 printable bytes without spaces",
         "The manager lists the group under this name."},
        [](ClientSettings& s, std::string_view value) { return set_name(s.job, value); }},
@@ -396,9 +403,42 @@ Result<tributary_config> readable(const tributary_config& config) {
   return ours;
 }
 
-Status apply_config(ClientSettings& settings, const tributary_config& config) {
+const SettingHelp& help_of(std::string_view key) {
+  const auto found = std::ranges::find(setting_help(), key, &SettingHelp::key);
+  TRIBUTARY_ASSERT(found != setting_help().end(), "there is no setting {}", key);
+  return *found;
+}
+
+/// Sets one value, and remembers where it came from.
+Status set_from(Mistake source, std::string_view key, ClientSettings& settings, service::Written& written) {
+  const SettingHelp& help = help_of(key);
+  source.allowed = help.allowed;
+  if (const auto ok = set(settings, key, *source.value); !ok) {
+    source.why = ok.error().message;
+    return service::refuse(source);
+  }
+  written.insert_or_assign(std::string(key), std::move(source));
+  return {};
+}
+
+Status apply_timeout(ClientSettings& settings, std::int64_t timeout_ms) {
+  if (timeout_ms < 0 || static_cast<double>(timeout_ms) > kTimeoutSecondsMax * 1000) {
+    return service::refuse({.key = "tributary_config.timeout_ms",
+                            .value = std::to_string(timeout_ms),
+                            .why = timeout_ms < 0 ? "it is below 1" : "it is above 315360000000",
+                            .allowed = "a number of milliseconds from 1 to 315360000000; 0: not set here"});
+  }
+  if (timeout_ms != 0) settings.timeout = std::chrono::milliseconds(timeout_ms);
+  return {};
+}
+
+Status apply_config(ClientSettings& settings, const tributary_config& config, service::Written& written) {
   const auto ours = readable(config);
   if (!ours) return std::unexpected(ours.error());
+  const auto apply = [&](std::string_view key, std::string_view member, std::string value) {
+    return set_from({.key = "tributary_config." + std::string(member), .value = std::move(value), .why = {}}, key,
+                    settings, written);
+  };
   struct Text {
     const char* value;
     std::string_view key, member;
@@ -410,25 +450,28 @@ Status apply_config(ClientSettings& settings, const tributary_config& config) {
         Text{ours->job, "job", "job"}, Text{ours->tuning, "tuning", "tuning"},
         Text{ours->require, "require", "require"}}) {
     if (text.value == nullptr) continue;
-    const std::string where = "tributary_config." + std::string(text.member);
-    if (auto ok = set(settings, text.key, text.value, where); !ok) return ok;
+    if (auto ok = apply(text.key, text.member, text.value); !ok) return ok;
   }
   if (ours->lanes != 0) {
-    if (auto ok = set(settings, "lanes", std::to_string(ours->lanes), "tributary_config.lanes"); !ok) return ok;
+    if (auto ok = apply("lanes", "lanes", std::to_string(ours->lanes)); !ok) return ok;
   }
-  if (ours->timeout_ms != 0) {
-    if (ours->timeout_ms < 0 || static_cast<double>(ours->timeout_ms) > kTimeoutSecondsMax * 1000) {
-      return fail(Errc::bad_config, "tributary_config.timeout_ms: '" + std::to_string(ours->timeout_ms) +
-                                        "' is not allowed; allowed is a number of milliseconds from 1 to 315360000000");
-    }
-    settings.timeout = std::chrono::milliseconds(ours->timeout_ms);
-  }
+  if (auto ok = apply_timeout(settings, ours->timeout_ms); !ok) return ok;
   if (ours->still_wanted != nullptr) {
     settings.still_wanted = [ask = ours->still_wanted, context = ours->still_wanted_context] {
       return ask(context) != 0;
     };
   }
   return {};
+}
+
+/// Refuses settings that are valid alone, but not together.
+Status check_together(const ClientSettings& settings, const service::Written& written) {
+  if (!settings.require_in_network || settings.path != PathMode::fallback) return {};
+  const Mistake path = service::mistake_in(written, "path", {}, {});
+  const std::string other = path.where + (path.where.empty() ? "" : ": ") + path.key;
+  return service::refuse(service::mistake_in(written, "require",
+                                             "it contradicts " + other + ", whose 'fallback' forbids trees",
+                                             "none where the path is fallback; in-network with any other path"));
 }
 
 }  // namespace
@@ -442,12 +485,10 @@ std::span<const SettingHelp> setting_help() {
   return *help;
 }
 
-Status set(ClientSettings& settings, std::string_view key, const std::string& value, const std::string& where) {
+Status set(ClientSettings& settings, std::string_view key, std::string_view value) {
   const auto found = std::ranges::find(all_settings(), key, [](const Setting& s) { return s.help.key; });
-  if (found == all_settings().end()) return fail(Errc::bad_config, where + ": there is no such setting");
-  if (found->set(settings, value)) return {};
-  return fail(Errc::bad_config,
-              where + ": '" + value + "' is not allowed; allowed is " + std::string(found->help.allowed));
+  TRIBUTARY_ASSERT(found != all_settings().end(), "there is no setting {}", key);
+  return found->set(settings, value);
 }
 
 Result<ClientSettings> load_settings(const tributary_config* config, const Environment& environment) {
@@ -457,22 +498,21 @@ Result<ClientSettings> load_settings(const tributary_config* config, const Envir
   };
   ClientSettings settings;
   settings.host_id = host_name();
+  service::Written written;
   if (const std::string file = variable("TRIBUTARY_CONFIG"); !file.empty()) {
-    if (auto ok = apply_file(settings, file); !ok) return std::unexpected(ok.error());
+    if (auto ok = apply_file(settings, file, written); !ok) return std::unexpected(ok.error());
   }
   for (const SettingHelp& help : setting_help()) {
     const std::string value = variable(help.variable);
     if (value.empty()) continue;
-    if (auto ok = set(settings, help.key, value, std::string(help.variable)); !ok) return std::unexpected(ok.error());
+    const auto ok =
+        set_from({.key = std::string(help.variable), .value = value, .why = {}}, help.key, settings, written);
+    if (!ok) return std::unexpected(ok.error());
   }
   if (config != nullptr) {
-    if (auto ok = apply_config(settings, *config); !ok) return std::unexpected(ok.error());
+    if (auto ok = apply_config(settings, *config, written); !ok) return std::unexpected(ok.error());
   }
-  if (settings.require_in_network && settings.path == PathMode::fallback) {
-    return fail(
-        Errc::bad_config,
-        "TRIBUTARY_REQUIRE=in-network contradicts TRIBUTARY_PATH=fallback, which forbids trees; set one of them");
-  }
+  if (auto ok = check_together(settings, written); !ok) return std::unexpected(ok.error());
   // Wait longer than the communicator, so that the communicator reports a lost rank first.
   settings.udp.peer_timeout = settings.timeout + std::chrono::seconds(5);
   return settings;

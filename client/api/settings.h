@@ -73,9 +73,8 @@ using Environment = std::function<const char*(const char*)>;
 /// Returns the settings from all sources, with the process's own environment.
 [[nodiscard]] Result<ClientSettings> load_settings(const tributary_config* config);
 
-/// Sets one value. `key` is a key of setting_help(). The error begins with `where`, such as "TRIBUTARY_LANES" or
-/// "/etc/tributary.yaml:3: lanes".
-[[nodiscard]] Status set(ClientSettings& settings, std::string_view key, const std::string& value,
-                         const std::string& where);
+/// Sets one value. The message of an error says only why: service-kit/mistake.h has the whole sentence. `key` is one of
+/// setting_help()'s.
+[[nodiscard]] Status set(ClientSettings& settings, std::string_view key, std::string_view value);
 
 }  // namespace tributary::client

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NAMES_WIDTH = 30  # column in which CLI11 begins every description
+NAMES_WIDTH = 30  # column in which every text begins
 PAGES = ("tributary(1)", "tributary-manager(8)", "tributary-aggregator(8)", "tributary-nccl-check(1)")
 TIME_LIMIT_S = 20
 
@@ -29,12 +29,9 @@ class Entry:
         return [name for name in self.written.split()[0].split(",") if name]
 
     def choices(self) -> list[str]:
-        """Return the words that the option takes, if its text lists them after a colon."""
-        listed = re.search(r": ((?:[a-z0-9_]+, )+[a-z0-9_]+)$", self.text)
-        if listed:
-            return listed[1].split(", ")
-        alternatives = re.match(r"((?:[a-z.]+, )*[a-z.]+) or ([a-z.]+)(?: \([^)]*\))?$", self.text)
-        return [*alternatives[1].split(", "), alternatives[2]] if alternatives else []
+        """Return the words that the option takes, where the brackets at the end of its text list them."""
+        listed = re.search(r"\[((?:[a-z0-9_.]+, )*[a-z0-9_.]+) or ([a-z0-9_.]+)(?:; default: [^\]]*)?\]$", self.text)
+        return [*listed[1].split(", "), listed[2]] if listed else []
 
 
 @dataclass
@@ -48,30 +45,31 @@ class Help:
         return [entry for entries in self.sections.values() for entry in entries if entry.written.startswith("-")]
 
     def operand_choices(self) -> list[str]:
-        choices = [choice for entry in self.sections.get("Positionals", []) for choice in entry.choices()]
+        choices = [choice for entry in self.sections.get("Arguments", []) for choice in entry.choices()]
         return choices + self.subcommands()
 
     def subcommands(self) -> list[str]:
-        return [entry.written for entry in self.sections.get("Subcommands", [])]
+        return [entry.written for entry in self.sections.get("Commands", [])]
 
 
-def read_entry(line: str, following: str) -> Entry:
-    if following.startswith(" " * NAMES_WIDTH) or len(line) <= NAMES_WIDTH:
-        return Entry(line.strip(), following.strip() if following.startswith(" " * NAMES_WIDTH) else "")
-    return Entry(line[:NAMES_WIDTH].strip(), line[NAMES_WIDTH:].strip())
+def read_entry(line: str) -> Entry:
+    """Read the first line of an entry: its text stands beside the names, or on the lines below."""
+    beside = line[NAMES_WIDTH - 1 : NAMES_WIDTH] == " "
+    return Entry(line[:NAMES_WIDTH].strip(), line[NAMES_WIDTH:].strip()) if beside else Entry(line.strip(), "")
 
 
 def read_help(text: str) -> Help:
     found = Help()
     entries: list[Entry] | None = None
-    lines = text.splitlines()
-    for line, following in zip(lines, [*lines[1:], ""]):
-        if line.startswith(" " * NAMES_WIDTH) or not line.strip():
+    for line in text.splitlines():
+        if not line.strip():
             continue
         if line.startswith("Usage: "):
             found.usage = line.removeprefix("Usage: ")
+        elif line.startswith(" " * NAMES_WIDTH) and entries:
+            entries[-1].text = f"{entries[-1].text} {line.strip()}".strip()
         elif line.startswith("  ") and entries is not None:
-            entries.append(read_entry(line, following))
+            entries.append(read_entry(line))
         elif line.endswith(":"):
             entries = found.sections.setdefault(line[:-1], [])
         else:
@@ -109,7 +107,7 @@ def roff(text: str) -> str:
 def page_body(help_text: Help, heading: str) -> list[str]:
     lines = []
     for title, entries in help_text.sections.items():
-        if title == "Subcommands":
+        if title == "Commands":
             continue
         lines.append(f"{heading} {roff(title.upper() if heading == '.SH' else title)}")
         for entry in entries:
@@ -195,7 +193,7 @@ def zsh_completion(name: str, main: Help, commands: dict[str, Help]) -> str:
     lines += ["  esac", "  _describe -o option described", "  return", "fi", "case $command in"]
     for command, help_text in {"": main, **commands}.items():
         if command == "" and commands:
-            pairs = [(entry.written, entry.text) for entry in main.sections["Subcommands"]]
+            pairs = [(entry.written, entry.text) for entry in main.sections["Commands"]]
             lines.append(f"  ('') described=({zsh_described(pairs)}); _describe command described ;;")
         elif help_text.operand_choices():
             lines.append(f"  ({quoted(command)}) compadd -- {' '.join(help_text.operand_choices())} ;;")

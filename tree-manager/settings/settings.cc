@@ -2,7 +2,6 @@
 
 #include "service-kit/settings_table.h"
 #include "tree-manager/store/etcd/etcd_url.h"
-#include "tree-manager/topology/yaml_fields.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::manager {
@@ -13,6 +12,31 @@ using namespace service::field;
 
 Field path(std::string_view key, std::string Settings::* member, const std::string& allowed, std::string_view help) {
   return text(key, member, allowed, help, [](std::string_view) -> Status { return {}; });
+}
+
+/// A time in whole seconds.
+Field seconds(std::string_view key, std::chrono::milliseconds Settings::* member, std::chrono::seconds low,
+              std::chrono::seconds high, std::string_view help) {
+  Field row = duration(key, member, low, high, help);
+  std::string allowed = row.allowed + ", in whole seconds";
+  return checked(std::move(row), std::move(allowed), [member](const Settings& settings) -> Status {
+    if ((settings.*member).count() % 1000 != 0) return wrong("it has a part of a second");
+    return {};
+  });
+}
+
+Field segment_bytes() {
+  Field row = bytes("segment_bytes", &Settings::segment_bytes, 0, kSegmentBytesMax,
+                    "The size of a segment, unless a job asks for another. 0B: the manager chooses by the slowest of "
+                    "the ranks' links.");
+  std::string allowed = "0B, or a multiple of 64B from " + service::bytes_text(kSegmentBytesMin) + " to " +
+                        service::bytes_text(kSegmentBytesMax);
+  return checked(std::move(row), std::move(allowed), [](const Settings& settings) -> Status {
+    if (settings.segment_bytes % 64 != 0) return wrong("it is no multiple of 64B");
+    if (settings.segment_bytes != 0 && settings.segment_bytes < kSegmentBytesMin)
+      return wrong("it is below " + service::bytes_text(kSegmentBytesMin));
+    return {};
+  });
 }
 
 std::vector<Field> network_fields() {
@@ -42,8 +66,12 @@ std::vector<Field> network_fields() {
 
 std::vector<Field> state_fields() {
   return {
-      path("state_directory", &Settings::state_directory, "a path",
-           "The directory of the database, the signing key and the tokens; the manager makes it with mode 0700."),
+      text("state_directory", &Settings::state_directory, "a path",
+           "The directory of the database, the signing key and the tokens; the manager makes it with mode 0700.",
+           [](std::string_view path) -> Status {
+             if (path.empty()) return wrong("it is empty");
+             return {};
+           }),
       path("aggregator_token_file", &Settings::aggregator_token_file,
            "a path, or empty for aggregator.token in the state directory",
            "The token with which aggregators register; the first start makes it, with mode 0600."),
@@ -79,8 +107,8 @@ std::vector<Field> replica_fields() {
       path("advertise", &Settings::advertise, "http://host:port, or empty",
            "The URL where the other managers of this store reach this one. Empty: by the address of listen, or by the "
            "host's name where that is every address."),
-      duration("leader_lease", &Settings::leader_lease, 2s, 1min,
-               "With etcd: another manager leads when the leader has not renewed within this time."),
+      seconds("leader_lease", &Settings::leader_lease, 2s, 1min,
+              "With etcd: another manager leads when the leader has not renewed within this time."),
   };
 }
 
@@ -90,29 +118,29 @@ std::vector<Field> cluster_fields() {
       path("topology", &Settings::topology, "a path, or empty",
            "The topology file (YAML). Empty: the topology that was put over the API, or else a fabric in which every "
            "host reaches every other at one rate. SIGHUP reads the file anew."),
-      duration("aggregator_lease", &Settings::aggregator_lease, 1s, 1h,
-               "An aggregator that has not renewed within this time gets no new trees."),
-      duration("group_lease", &Settings::group_lease, 1s, 1h,
-               "A group that has not renewed within this time loses its reservation."),
-      duration("token_life", &Settings::token_life, 5s, 24h,
-               "The time within which a rank may join with its tokens. The clocks of managers and aggregators must "
-               "agree better than this."),
-      duration("failed_exclusion", &Settings::failed_exclusion, 1s, 24h,
-               "The time for which a group avoids an aggregator that it saw fail and that did not restart."),
-      duration("retry_after", &Settings::retry_after, 1s, 1h,
-               "The time after which a group without trees should ask again."),
+      seconds("aggregator_lease", &Settings::aggregator_lease, 1s, 1h,
+              "An aggregator that has not renewed within this time gets no new trees."),
+      seconds("group_lease", &Settings::group_lease, 1s, 1h,
+              "A group that has not renewed within this time loses its reservation."),
+      seconds("token_life", &Settings::token_life, 5s, 24h,
+              "The time within which a rank may join with its tokens. The clocks of managers and aggregators must "
+              "agree better than this."),
+      seconds("failed_exclusion", &Settings::failed_exclusion, 1s, 24h,
+              "The time for which a group avoids an aggregator that it saw fail and that did not restart."),
+      seconds("retry_after", &Settings::retry_after, 1s, 1h,
+              "The time after which a group without trees should ask again."),
       count("window", &Settings::window, 0, kWindowMax,
             "Segments that a child may have without a result, unless a job asks for another number. 0: the manager "
             "chooses by the slowest of the ranks' links."),
-      bytes("segment_bytes", &Settings::segment_bytes, 0, kSegmentBytesMax,
-            "The size of a segment, a multiple of 64 B, unless a job asks for another. 0B: the manager chooses by the "
-            "slowest of the ranks' links."),
+      segment_bytes(),
       count("aggregators_max", &Settings::aggregators_max, 1, 1U << 20,
             "The most aggregators; the manager refuses more."),
       count("groups_max", &Settings::groups_max, 1, 1U << 20, "The most groups; the manager refuses more."),
       count("ranks_max", &Settings::ranks_max, 1, kRanksMax, "The most ranks of one group."),
   };
 }
+
+}  // namespace
 
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
@@ -124,43 +152,34 @@ const std::vector<Field>& fields() {
   return all;
 }
 
+namespace {
+
+/// Refuses settings that are valid alone, but not together.
+void check_together(const Settings& settings, const service::Written& written, service::Mistakes& mistakes) {
+  if (settings.store_user.empty() == settings.store_password_file.empty()) return;
+  const bool user = !settings.store_user.empty();
+  const std::string set = user ? "store_user" : "store_password_file";
+  const std::string other = user ? "store_password_file" : "store_user";
+  mistakes.add(service::mistake_in(written, set, "it contradicts " + other + ", which is empty", "both or none"));
+}
+
 }  // namespace
 
-Result<Settings> parse_settings(const std::string& text, const std::string& file) {
+Result<Settings> parse_settings(const std::string& text, const std::string& file,
+                                const std::vector<service::Override>& overrides) {
   Settings settings;
   service::Mistakes mistakes;
-  service::read_settings<Settings>(fields(), text, file, {}, settings, mistakes);
+  const auto written = service::read_settings<Settings>(fields(), text, file, overrides, settings, mistakes);
+  if (mistakes.none()) check_together(settings, written, mistakes);
   if (auto ok = mistakes.status(); !ok) return std::unexpected(ok.error());
-  if (auto ok = check(settings); !ok) return fail(Errc::bad_config, file + ": " + ok.error().message);
   return settings;
 }
 
-Result<Settings> load_settings(const std::string& path) {
-  const auto text = read_text_file(path, "configuration file");
-  if (!text) return std::unexpected(text.error());
-  return parse_settings(*text, path);
-}
-
-Status check(const Settings& settings) {
-  if (settings.segment_bytes % 64 != 0 || (settings.segment_bytes != 0 && settings.segment_bytes < kSegmentBytesMin)) {
-    return fail(Errc::bad_config, "segment_bytes: it must be 0B, or a multiple of 64 B from " +
-                                      std::to_string(kSegmentBytesMin) + " B on");
-  }
-  if (settings.state_directory.empty()) return fail(Errc::bad_config, "state_directory: a path is needed");
-  if (!settings.store.empty()) {
-    if (const auto etcd = parse_etcd_url(settings.store); !etcd)
-      return fail(Errc::bad_config, "store: " + etcd.error().message);
-  }
-  if (settings.store_user.empty() != settings.store_password_file.empty()) {
-    return fail(Errc::bad_config, "store_user and store_password_file: either both are set, or none");
-  }
-  for (const auto& [name, lease] :
-       {std::pair{"aggregator_lease", settings.aggregator_lease}, std::pair{"group_lease", settings.group_lease},
-        std::pair{"leader_lease", settings.leader_lease}, std::pair{"token_life", settings.token_life},
-        std::pair{"retry_after", settings.retry_after}, std::pair{"failed_exclusion", settings.failed_exclusion}}) {
-    if (lease.count() % 1000 != 0) return fail(Errc::bad_config, std::string(name) + ": it must be whole seconds");
-  }
-  return {};
+Result<Settings> load_settings(const std::string& path, const std::vector<service::Override>& overrides) {
+  if (path.empty()) return parse_settings("", "", overrides);
+  const auto text = service::read_file(path, service::kSettingsFileBytesMax);
+  if (!text) return service::refuse(service::unreadable("--config", path, text.error().message));
+  return parse_settings(*text, path, overrides);
 }
 
 std::string print(const Settings& settings) {

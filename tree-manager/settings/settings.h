@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "service-kit/settings_table.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 
@@ -50,11 +51,16 @@ struct Settings {
   [[nodiscard]] std::string path_in_state(const std::string& name) const { return state_directory + "/" + name; }
 };
 
-/// Reads YAML. Errc::bad_config names file, line, key and the accepted values.
-[[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& file);
-[[nodiscard]] Result<Settings> load_settings(const std::string& path);
-/// Checks that the limits fit together.
-[[nodiscard]] Status check(const Settings& settings);
+/// Every setting, in the order of the documentation.
+[[nodiscard]] const std::vector<service::SettingField<Settings>>& fields();
+
+/// Reads YAML, then the overrides. Errc::bad_config lists every mistake, one a line, with file, line, key, value, and
+/// what is allowed.
+[[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& file,
+                                              const std::vector<service::Override>& overrides = {});
+/// Reads the file at `path`; an empty path means no file.
+[[nodiscard]] Result<Settings> load_settings(const std::string& path,
+                                             const std::vector<service::Override>& overrides = {});
 /// Writes YAML that load_settings() can read. Each field has its meaning, unit, range and default.
 [[nodiscard]] std::string print(const Settings& settings);
 

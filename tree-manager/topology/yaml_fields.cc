@@ -28,10 +28,7 @@ Status YamlErrors::status() const {
 
 Result<std::string> read_text_file(const std::string& path, std::string_view what) {
   auto text = service::read_file(path, kTextBytesMax);
-  if (!text) {
-    return fail(Errc::bad_config, "the " + std::string(what) + " " + path + " cannot be read: " + text.error().message +
-                                      "; check the path and its permissions");
-  }
+  if (!text) return service::refuse(service::unreadable(std::string(what), path, text.error().message));
   return text;
 }
 

@@ -102,11 +102,7 @@ Verdict verdict_of(const BudgetInput& input, const Budget& budget, double tree_s
 }  // namespace
 
 Result<std::uint64_t> parse_parameters(std::string_view text) {
-  const auto wrong = [&](const std::string& why) {
-    return fail(Errc::bad_argument,
-                "'" + std::string(text) + "' " + why +
-                    "; write a whole number from 1 to 1e15, as 70e9, 70G or 1.5T (k, M, G or B, T)");
-  };
+  const auto wrong = [](const char* why) { return fail(Errc::bad_argument, std::string("it ") + why); };
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);

@@ -73,8 +73,10 @@ struct Budget {
   std::optional<Verdict> verdict;   // set if a step time is wanted
 };
 
-/// Reads texts such as 70e9, 70G or 1.5T; k, M, G or B, T are powers of 1000. Errc::bad_argument says what is wrong,
-/// and what is allowed.
+inline constexpr const char* kParametersForms = "a whole number from 1 to 1e15, as 70e9, 70G or 1.5T (k, M, G or B, T)";
+
+/// Reads texts such as 70e9, 70G or 1.5T; k, M, G or B, T are powers of 1000. Errc::bad_argument says why a text is
+/// refused.
 [[nodiscard]] Result<std::uint64_t> parse_parameters(std::string_view text);
 
 /// Returns how often a ring moves each byte over a rank's link: 2(N-1)/N.

@@ -21,6 +21,7 @@
 #include "client/cli/nccl_check/sockets.h"
 #include "client/cli/nccl_check/traffic.h"
 #include "client/cli/nccl_check/values.h"
+#include "service-kit/program_options.h"
 
 namespace tributary::cli::nccl_check {
 namespace {
@@ -116,45 +117,54 @@ int run_rank(const Options& options, int rank, int ranks) {
   }
 }
 
+void describe(CLI::App& app, Options& options, std::string& required, int& ranks) {
+  service::use_help_style(app);
+  app.footer("Exit codes: 0 good, 1 failed, 64 wrong usage.");
+  service::add_text(app, "--plugin", options.plugin,
+                    {.value = "PLUGIN",
+                     .help = "The plugin, as NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so",
+                     .standard = options.plugin});
+  const auto number = [&](const char* name, int& into, int low, int high, const char* help) {
+    service::add_number(app, name, into, low, high, {.value = "N", .help = help, .standard = std::to_string(into)});
+  };
+  number("--newest", options.newest, kOldestVersion, kNewestVersion,
+         "Ignore tables newer than this version, as an older NCCL does");
+  number("--ranks", ranks, 1, 64, "Number of processes on this machine, if no launcher has set RANK");
+  number("--communicators", options.communicators, 1, 64, "Number of communicators");
+  number("--channels", options.channels, 1, 64, "Number of NCCL channels: how often memory is registered");
+  number("--depth", options.depth, 1, 64, "Collectives in flight of each communicator");
+  number("--connections", options.connections, 1, 1024, "Number of connections to each peer");
+  number("--rounds", options.rounds, 0, 1'000'000, "Number of further rounds of allreduces");
+  number("--message-rounds", options.message_rounds, 1, 1'000'000,
+         "Number of rounds of messages of all sizes on each connection");
+  service::add_number(app, "--seconds", options.seconds, 0, 1e6,
+                      {.value = "SECONDS", .help = "Time of further allreduces", .standard = "0"});
+  app.add_flag("--measure", options.measure, "Measure bandwidth and latency instead of checking");
+  app.add_flag("--without-collnet", options.expect_off,
+               "Expect no service: CollNet must be off, and messages must work");
+  service::add_parsed(app, "--require", required,
+                      {.value = "WORD",
+                       .help = "in-network: fail unless bytes went by a tree",
+                       .allowed = "in-network",
+                       .standard = "TRIBUTARY_REQUIRE"},
+                      [](const std::string& text) -> tributary::Result<std::string> {
+                        if (text == "in-network") return text;
+                        return tributary::fail(tributary::Errc::bad_argument, "it is another word");
+                      });
+}
+
 int run(int argc, char** argv) {
-  CLI::App app("Drives the NCCL plugin as NCCL does, on host memory: no GPU and no NCCL is needed.");
+  CLI::App app("Drives the NCCL plugin as NCCL does, on host memory: no GPU and no NCCL is needed",
+               "tributary-nccl-check");
   Options options;
   std::string required;
   int ranks = 2;
-  app.add_option("--plugin", options.plugin, "the plugin, as NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so")
-      ->capture_default_str();
-  app.add_option("--newest", options.newest, "ignore tables newer than this version, as an older NCCL does")
-      ->check(CLI::Range(kOldestVersion, kNewestVersion))
-      ->capture_default_str();
-  app.add_option("--ranks", ranks, "number of processes on this machine, if no launcher has set RANK")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--communicators", options.communicators, "number of communicators")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--channels", options.channels, "number of NCCL channels: how often memory is registered")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--depth", options.depth, "collectives in flight of each communicator")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--connections", options.connections, "number of connections to each peer")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "number of further rounds of allreduces")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--message-rounds", options.message_rounds,
-                 "number of rounds of messages of all sizes on each connection")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "seconds of further allreduces")->capture_default_str();
-  app.add_flag("--measure", options.measure, "measure bandwidth and latency instead of checking");
-  app.add_flag("--without-collnet", options.expect_off,
-               "expect no service: CollNet must be off, and messages must work");
-  app.add_option("--require", required, "in-network: fail unless bytes went by a tree")
-      ->check(CLI::IsMember({"in-network"}));
-  CLI11_PARSE(app, argc, argv);
+  describe(app, options, required, ranks);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return service::answer(error, app, "tributary-nccl-check");
+  }
   options.require_in_network = !required.empty();
   if (options.require_in_network) setenv("TRIBUTARY_REQUIRE", required.c_str(), 1);
   const int rank = number_from("RANK", -1);

@@ -19,9 +19,7 @@ int power_of(std::string_view suffix) {
 }  // namespace
 
 Result<std::uint64_t> parse_byte_size(std::string_view text) {
-  const auto bad = [&](const char* why) {
-    return fail(Errc::bad_argument, "'" + std::string(text) + "' " + why + "; write a size as 8, 4K, 64M or 1G");
-  };
+  const auto bad = [](const char* why) { return fail(Errc::bad_argument, std::string("it ") + why); };
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range) return bad("is too large");

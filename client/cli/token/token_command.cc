@@ -2,50 +2,49 @@
 
 #include <CLI/CLI.hpp>
 
+#include "client/cli/manager/access_options.h"
 #include "client/cli/token/token_actions.h"
+#include "service-kit/program_options.h"
 #include "service-kit/units.h"
 
 namespace tributary::cli {
 namespace {
 
 using Action = std::function<int()>;
+using service::add_text;
 
 constexpr std::int64_t kDay = 24LL * 3600;
+constexpr std::int64_t kDaysMax = 366;
 
 std::shared_ptr<ManagerOptions> add_manager_access(CLI::App& sub) {
-  const auto options = std::make_shared<ManagerOptions>();
-  sub.add_option("--manager", options->url, "The manager's URL, http://HOST:7470 (TRIBUTARY_MANAGER)");
-  sub.add_option("--token-file", options->token_file, "A file with your own token (TRIBUTARY_TOKEN_FILE)");
-  sub.add_option("--time-limit", options->seconds_max, "Seconds that the manager has to answer (10)")
-      ->check(CLI::Range(0.05, 3600.0));
+  auto options = std::make_shared<ManagerOptions>();
+  add_access(sub, *options, "File with your own token");
+  add_time_limit(sub, *options);
   return options;
 }
 
-/// Reads a time such as "90s", "2h" or "30d".
+/// Reads a time such as "90s", "2h" or "30d", and returns seconds.
 Result<std::int64_t> parse_life(const std::string& text) {
+  const auto within = [](std::int64_t seconds) -> Result<std::int64_t> {
+    if (seconds < 1) return fail(Errc::bad_argument, "it is below 1s");
+    if (seconds > kDaysMax * kDay) return fail(Errc::bad_argument, "it is above 366d");
+    return seconds;
+  };
   if (text.ends_with('d')) {
     const auto days = service::parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));
-    if (days && *days >= 1 && *days <= 366) return *days * kDay;
-    return fail(Errc::bad_argument, "'" + text + "': a token lasts 1 s to 366 days");
+    return days ? within(*days * kDay) : fail(Errc::bad_argument, "it is no whole number of days");
   }
-  const auto time = service::naming(text, service::parse_duration(text));
+  const auto time = service::parse_duration(text);
   if (!time) return std::unexpected(time.error());
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(*time).count();
-  if (seconds >= 1 && seconds <= 366 * kDay) return seconds;
-  return fail(Errc::bad_argument, "'" + text + "': a token lasts 1 s to 366 days");
+  return within(std::chrono::floor<std::chrono::seconds>(*time).count());
 }
 
-CLI::Option* add_life(CLI::App& sub, const char* name, std::int64_t& into, const char* help) {
-  return sub
-      .add_option_function<std::string>(
-          name,
-          [&into, name](const std::string& text) {
-            const auto life = parse_life(text);
-            if (!life) throw CLI::ValidationError(name, life.error().message);
-            into = *life;
-          },
-          help)
-      ->type_name("");
+CLI::Option* add_life(CLI::App& sub, const char* name, std::int64_t& into, const char* help,
+                      const std::string& standard = {}) {
+  return service::add_parsed(
+      sub, name, into,
+      {.value = "TIME", .help = help, .allowed = "1s to 366d, such as 90s, 2h or 30d", .standard = standard},
+      parse_life);
 }
 
 void describe_make(CLI::App& app, Action& action) {
@@ -55,17 +54,27 @@ void describe_make(CLI::App& app, Action& action) {
       "Example: tributary token make --tenant physics --job train --life 2h --key-file /etc/tributary/identity.keys");
   const auto options = add_manager_access(*sub);
   const auto wanted = std::make_shared<TokenWanted>();
-  sub->add_option("--tenant", wanted->tenant, "Owner of the groups that the token asks for: role tenant");
-  sub->add_option("--job", wanted->job, "Only groups of this job: role tenant (all jobs)");
-  sub->add_option("--role", wanted->role, "Role (tenant): administrator, operator, tenant, reader, aggregator");
-  sub->add_option("--name", wanted->name, "Name of the holder, for logs (the tenant's)");
-  sub->add_option("--scope", wanted->scopes,
-                  "Narrow the role down: read, groups, plan, aggregators, drain, topology, tokens")
-      ->delimiter(',');
-  add_life(*sub, "--life", wanted->life_s, "How long the token is good, such as 90s, 2h or 30d")->required();
-  add_life(*sub, "--renewable", wanted->renewable_s, "How long renewals may make it last (no renewal)");
-  sub->add_option("--key-file", wanted->key_file, "Sign with this file's first key, and ask no manager");
-  sub->add_option("--output-file,-O", wanted->output, "Write the token to this file, with mode 0600 (standard output)");
+  add_text(*sub, "--tenant", wanted->tenant,
+           {.value = "NAME", .help = "Owner of the groups that the token asks for: role tenant"});
+  add_text(*sub, "--job", wanted->job,
+           {.value = "NAME", .help = "Only groups of this job: role tenant", .standard = "all jobs"});
+  add_text(*sub, "--role", wanted->role,
+           {.value = "ROLE",
+            .help = "What the holder may do",
+            .allowed = "administrator, operator, tenant, reader or aggregator",
+            .standard = "tenant"});
+  add_text(*sub, "--name", wanted->name,
+           {.value = "NAME", .help = "Name of the holder, for logs", .standard = "the tenant's"});
+  service::described(sub->add_option("--scope", wanted->scopes)->delimiter(','),
+                     {.value = "WORD,...",
+                      .help = "Narrow the role down",
+                      .allowed = "read, groups, plan, aggregators, drain, topology or tokens"});
+  add_life(*sub, "--life", wanted->life_s, "How long the token is good")->required();
+  add_life(*sub, "--renewable", wanted->renewable_s, "How long renewals may make it last", "no renewal");
+  add_text(*sub, "--key-file", wanted->key_file,
+           {.value = "FILE", .help = "Sign with this file's first key, and ask no manager"});
+  add_text(*sub, "--output-file,-O", wanted->output,
+           {.value = "FILE", .help = "Write the token to this file, with mode 0600", .standard = "standard output"});
   sub->callback([=, &action] { action = [=] { return make_token(*options, *wanted); }; });
 }
 
@@ -73,17 +82,10 @@ void describe_show_token(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("show", "Show what a token says; its seal is not checked");
   const auto options = std::make_shared<ManagerOptions>();
   const auto token = std::make_shared<std::string>();
-  sub->add_option("token", *token, "The token (that of --token-file)");
-  sub->add_option("--token-file", options->token_file, "A file with the token (TRIBUTARY_TOKEN_FILE)");
-  sub->add_option_function<std::string>(
-         "--output,-o",
-         [options](const std::string& text) {
-           const auto form = parse_output_form(text);
-           if (!form) throw CLI::ValidationError("--output", form.error().message);
-           options->form = *form;
-         },
-         kOutputForms)
-      ->type_name("");
+  add_text(*sub, "token", *token, {.value = "TOKEN", .help = "The token", .standard = "that of --token-file"});
+  add_text(*sub, "--token-file", options->token_file,
+           {.value = "FILE", .help = "File with the token", .standard = "TRIBUTARY_TOKEN_FILE"});
+  add_output_form(*sub, *options);
   sub->callback([=, &action] { action = [=] { return show_token(*options, *token); }; });
 }
 
@@ -97,14 +99,15 @@ void describe_revoke(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("revoke", "Make a token, and all its renewals, good for nothing");
   const auto options = add_manager_access(*sub);
   const auto token = std::make_shared<std::string>();
-  sub->add_option("token", *token, "The token, or its id; -: a line of standard input")->required();
+  add_text(*sub, "token", *token, {.value = "TOKEN", .help = "The token, or its id; -: a line of standard input"})
+      ->required();
   sub->callback([=, &action] { action = [=] { return revoke_token(*options, *token); }; });
 }
 
 void describe_new_key(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("new-key", "Put a new signing key before the others of a key file");
   const auto file = std::make_shared<std::string>();
-  sub->add_option("key-file", *file, "The file; it is made if it is missing")->required();
+  add_text(*sub, "key-file", *file, {.value = "FILE", .help = "The file; it is made if it is missing"})->required();
   sub->callback([=, &action] { action = [=] { return add_token_key(*file); }; });
 }
 

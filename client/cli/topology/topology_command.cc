@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "client/cli/manager/access_options.h"
 #include "client/cli/topology/import_command.h"
 #include "client/cli/topology/topology_views.h"
+#include "service-kit/program_options.h"
 #include "service-kit/units.h"
 
 namespace tributary::cli {
@@ -11,36 +13,44 @@ namespace {
 
 using Action = std::function<int()>;
 
-void add_access(CLI::App& sub, ManagerOptions& options) {
-  sub.add_option("--manager", options.url, "The manager's URL, http://HOST:7470 (TRIBUTARY_MANAGER)");
-  sub.add_option("--token-file", options.token_file, "A file with one of the manager's tokens (TRIBUTARY_TOKEN_FILE)");
-  sub.add_option("--time-limit", options.seconds_max, "Seconds that the manager has to answer (10)")
-      ->check(CLI::Range(0.05, 3600.0));
+void add_manager(CLI::App& sub, ManagerOptions& options) {
+  add_access(sub, options);
+  add_time_limit(sub, options);
 }
 
 void add_form(CLI::App& sub, TopologyForm& form) {
-  sub.add_option_function<std::string>(
-         "--output,-o",
-         [&form](const std::string& text) {
-           const auto found = topology_form_of(text);
-           if (!found) throw CLI::ValidationError("--output", "'" + text + "' is not one of table, json, yaml");
-           form = *found;
-         },
-         "table, json or yaml")
-      ->type_name("");
+  service::add_parsed(
+      sub, "--output,-o", form,
+      {.value = "FORM", .help = "Form of the output", .allowed = "table, json or yaml", .standard = "table"},
+      [](const std::string& text) -> Result<TopologyForm> {
+        if (const auto found = topology_form_of(text)) return *found;
+        return fail(Errc::bad_argument, "it is none of these");
+      });
 }
 
-void add_rate(CLI::App& sub, const char* name, std::uint64_t& into, const char* help) {
-  sub.add_option_function<std::string>(
-         name,
-         [&into, name](const std::string& text) {
-           const auto rate = service::naming(text, service::parse_rate(text));
-           if (!rate) throw CLI::ValidationError(name, rate.error().message);
-           if (*rate == 0) throw CLI::ValidationError(name, "a rate of 0 carries nothing");
-           into = *rate;
-         },
-         help)
-      ->type_name("");
+void add_rate(CLI::App& sub, const char* name, std::uint64_t& into, const char* help, const char* standard) {
+  service::add_parsed(
+      sub, name, into,
+      {.value = "RATE", .help = help, .allowed = "a rate such as 100Gbit/s, from 1bit/s", .standard = standard},
+      [](const std::string& text) {
+        auto rate = service::parse_rate(text);
+        return rate && *rate == 0 ? fail(Errc::bad_argument, "it is below 1bit/s") : rate;
+      });
+}
+
+void add_format(CLI::App& sub, std::optional<manager::ImportFormat>& into) {
+  service::add_parsed(sub, "--format", into,
+                      {.value = "FORMAT",
+                       .help = "What the files are",
+                       .allowed = "auto, ibnetdiscover, topology.conf, topology.yaml or lldp",
+                       .standard = "auto"},
+                      [](const std::string& text) -> Result<std::optional<manager::ImportFormat>> {
+                        if (text == "auto") return std::nullopt;
+                        for (const auto format : manager::kImportFormats) {
+                          if (to_string(format) == text) return format;
+                        }
+                        return fail(Errc::bad_argument, "it is none of these");
+                      });
 }
 
 struct ShowOptions {
@@ -52,9 +62,10 @@ struct ShowOptions {
 void describe_show(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("show", "Draw the fabric that the manager uses, or a file's fabric");
   const auto options = std::make_shared<ShowOptions>();
-  add_access(*sub, options->access);
+  add_manager(*sub, options->access);
   add_form(*sub, options->form);
-  sub->add_option("file", options->file, "A topology file; -: standard input (the topology in use)");
+  service::add_text(*sub, "file", options->file,
+                    {.value = "FILE", .help = "A topology file; -: standard input", .standard = "the topology in use"});
   sub->callback(
       [=, &action] { action = [=] { return show_topology(options->access, options->file, options->form); }; });
 }
@@ -65,10 +76,11 @@ void describe_diff(CLI::App& app, Action& action) {
   const auto access = std::make_shared<ManagerOptions>();
   const auto file = std::make_shared<std::string>();
   const auto other = std::make_shared<std::string>();
-  add_access(*sub, *access);
-  sub->add_option("file", *file, "A topology file; -: standard input")->required();
-  sub->add_option("other", *other,
-                  "A second file: compare the first with it (compare the topology in use with the first)");
+  add_manager(*sub, *access);
+  service::add_text(*sub, "file", *file, {.value = "FILE", .help = "A topology file; -: standard input"})->required();
+  service::add_text(
+      *sub, "other", *other,
+      {.value = "FILE", .help = "A second file: compare the first with it", .standard = "the topology in use"});
   sub->callback([=, &action] {
     action = [=] {
       std::vector<std::string> files{*file};
@@ -85,29 +97,21 @@ void describe_import(CLI::App& app, Action& action) {
       "lldpcli -f json show neighbors details, in a file for each machine, named after it.\n"
       "Example: ibnetdiscover | tributary topology import --output-file topology.yaml");
   const auto options = std::make_shared<ImportCommand>();
-  sub->add_option("files", options->files, "Files to read; -, or none: standard input");
-  sub->add_option_function<std::string>(
-         "--format",
-         [options](const std::string& text) {
-           for (const auto format : manager::kImportFormats) {
-             if (to_string(format) == text) options->settings.format = format;
-           }
-           if (text != "auto" && !options->settings.format)
-             throw CLI::ValidationError(
-                 "--format", "'" + text + "' is not one of auto, ibnetdiscover, topology.conf, topology.yaml, lldp");
-         },
-         "auto, ibnetdiscover, topology.conf, topology.yaml or lldp (auto)")
-      ->type_name("");
-  sub->add_option("--output-file,-O", options->output, "Write the topology to this file (standard output)");
-  add_rate(*sub, "--rate", options->settings.rates.host_bits_per_second,
-           "Rate of links whose source gives none, such as 100Gbit/s");
+  service::described(sub->add_option("files", options->files),
+                     {.value = "FILE", .help = "Files to read; -, or none: standard input"});
+  add_format(*sub, options->settings.format);
+  service::add_text(*sub, "--output-file,-O", options->output,
+                    {.value = "FILE", .help = "Write the topology to this file", .standard = "standard output"});
+  add_rate(*sub, "--rate", options->settings.rates.host_bits_per_second, "Rate of links whose source gives none",
+           "none");
   add_rate(*sub, "--switch-rate", options->settings.rates.switch_bits_per_second,
-           "Rate of links between switches whose source gives none (--rate; for Slurm, what all hosts below can send)");
-  sub->add_option("--slurm-topology", options->settings.slurm_topology,
-                  "Name of a topology in topology.yaml (the cluster's default)");
-  sub->add_option("--hosts", options->hosts,
-                  "For lldp alone: ranges of machines that are hosts although they forward packets")
-      ->allow_extra_args(false);
+           "Rate of links between switches whose source gives none",
+           "--rate; for Slurm, what all hosts below can send");
+  service::add_text(*sub, "--slurm-topology", options->settings.slurm_topology,
+                    {.value = "NAME", .help = "Name of a topology in topology.yaml", .standard = "the cluster's"});
+  service::described(
+      sub->add_option("--hosts", options->hosts)->allow_extra_args(false),
+      {.value = "NAME,...", .help = "For lldp alone: ranges of machines that are hosts although they forward packets"});
   sub->add_flag("--rails", options->settings.lldp.rails,
                 "For lldp alone: each port of a host is an interface of its own, not part of a bond");
   sub->callback([=, &action] { action = [=] { return import_topology_files(*options); }; });
@@ -119,7 +123,7 @@ void describe_topology(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("topology", "Show the fabric as the manager knows it, compare it, or import one");
   sub->require_subcommand(0, 1);
   const auto options = std::make_shared<ShowOptions>();
-  add_access(*sub, options->access);
+  add_manager(*sub, options->access);
   add_form(*sub, options->form);
   describe_show(*sub, action);
   describe_diff(*sub, action);

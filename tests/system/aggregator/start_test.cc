@@ -74,20 +74,20 @@ TEST_F(DaemonStart, AWrongConfigurationEndsWith78AndTellsFileAndLine) {
     const Ended ended = run(arguments);
     EXPECT_EQ(ended.code, 78);
     EXPECT_THAT(ended.output, AllOf(HasSubstr(file + ":2: memory: '4 gigs': 'gigs' is no unit"),
-                                    HasSubstr(file + ":3: 'port' is no setting")));
+                                    HasSubstr(file + ":3: port: there is no such setting")));
   }
 }
 
 TEST_F(DaemonStart, AMissingFileEndsWith78) {
   const Ended ended = run({"--config", folder_.file("none.yaml")});
   EXPECT_EQ(ended.code, 78);
-  EXPECT_THAT(ended.output, HasSubstr("none.yaml cannot be read: No such file or directory; give the right path"));
+  EXPECT_THAT(ended.output, HasSubstr("none.yaml': it cannot be read: No such file or directory (allowed: the path"));
 }
 
 TEST_F(DaemonStart, NoManagerEndsWith78) {
   const Ended ended = run({});
   EXPECT_EQ(ended.code, 78);
-  EXPECT_THAT(ended.output, HasSubstr("no manager is set"));
+  EXPECT_THAT(ended.output, HasSubstr("manager: '': no manager is set"));
 }
 
 TEST_F(DaemonStart, ATokenFileThatIsMissingEmptyOrOpenToOthersEndsWith78) {
@@ -116,7 +116,7 @@ TEST_F(DaemonStart, CheckEndsWith0OnAGoodConfigurationAndStartsNothing) {
 TEST_F(DaemonStart, SettingsThatDoNotFitTogetherEnd78AlsoWithCheck) {
   const std::string good = "manager: http://127.0.0.1:1\nlisten: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"packet_security: encrypt\n", "packet_security is encrypt, but transport is tcp"},
+      {"packet_security: encrypt\n", "packet_security: 'encrypt': it contradicts transport tcp"},
       {"transport: dpdk\n", "dpdk_device and dpdk_addresses must say which device"},
       {"ready_file: " + folder_.file("none") + "/ready\n", "ready"},
   };

@@ -28,12 +28,10 @@ TEST(IoThreads, TheSettingCounts) {
   settings.link_rate = 100 * kGbit;
   settings.io_threads = 3;
   EXPECT_EQ(tcp_wish(settings, "127.0.0.1").io_threads, 3U);
-  ASSERT_TRUE(set(settings, "io_threads", "auto", "test"));
+  ASSERT_TRUE(set(settings, "io_threads", "auto"));
   EXPECT_EQ(settings.io_threads, 0U);
   for (const char* const wrong : {"0", "33", "two", ""}) {
-    const Status refused = set(settings, "io_threads", wrong, "TRIBUTARY_IO_THREADS");
-    ASSERT_FALSE(refused) << wrong;
-    EXPECT_NE(refused.error().message.find("auto, or a number from 1 to 32"), std::string::npos);
+    EXPECT_FALSE(set(settings, "io_threads", wrong)) << wrong;
   }
 }
 

@@ -86,7 +86,8 @@ TEST(Topology, NamesFileLineKeyAndWhatIsAccepted) {
   for (const Wrong& it : cases)
     EXPECT_THAT(complaint(parse_topology(it.text, "t.yaml")), HasSubstr(it.complaint)) << it.text;
   EXPECT_TRUE(parse_topology(good + "links: [{from: [a, b], to: s, rate: 1Gbit/s}]\n", "t.yaml").has_value());
-  EXPECT_THAT(complaint(load_topology("/nonexistent.yaml")), HasSubstr("/nonexistent.yaml cannot be read"));
+  EXPECT_THAT(complaint(load_topology("/nonexistent.yaml")),
+              HasSubstr("topology file: '/nonexistent.yaml': it cannot be read"));
 }
 
 TEST(Topology, SurvivesAnyText) {
@@ -160,8 +161,9 @@ TEST(Settings, ReadWhatTheyPrint) {
   const auto again = parse_settings(text, "s.yaml");
   ASSERT_TRUE(again.has_value()) << again.error().message;
   EXPECT_EQ(print(*again), text);
-  EXPECT_THAT(text, AllOf(HasSubstr("group_lease: 33s"), HasSubstr("# Allowed: 1s to 1h. Default: 15s"),
-                          HasSubstr("listen: '[::1]:1234'")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("group_lease: 33s"), HasSubstr("# Allowed: 1s to 1h, in whole seconds. Default: 15s"),
+                    HasSubstr("listen: '[::1]:1234'")));
 }
 
 TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
@@ -172,21 +174,24 @@ TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
 
 TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
   const Wrong cases[] = {
-      {"listen: 1.2.3.4:80\ngroup_leas: 3s\n", "s.yaml:2: 'group_leas' is no setting; there are listen,"},
+      {"listen: 1.2.3.4:80\ngroup_leas: 3s\n",
+       "s.yaml:2: group_leas: there is no such setting; is 'group_lease' meant? (allowed: listen,"},
       {"\ngroup_lease: 3\n",
        "s.yaml:2: group_lease: '3': it has no unit; write a number with us, ms, s, min or h, for example 10s"},
       {"group_lease: 3KiB\n", "s.yaml:1: group_lease: '3KiB': 'KiB' is no unit for it"},
-      {"group_lease: 5h\n", "s.yaml:1: group_lease: '5h': it is above 1h (allowed: 1s to 1h)"},
-      {"group_lease: 1500ms\n", "s.yaml: group_lease: it must be whole seconds"},
-      {"segment_bytes: 100kB\n", "segment_bytes: it must be 0B, or a multiple of 64 B"},
+      {"group_lease: 5h\n", "s.yaml:1: group_lease: '5h': it is above 1h (allowed: 1s to 1h, in whole seconds)"},
+      {"group_lease: 1500ms\n",
+       "s.yaml:1: group_lease: '1500ms': it has a part of a second (allowed: 1s to 1h, in whole seconds)"},
+      {"segment_bytes: 100100B\n",
+       "s.yaml:1: segment_bytes: '100100B': it is no multiple of 64B (allowed: 0B, or a multiple of 64B from "},
       {"window: 257\n", "s.yaml:1: window: '257': it is above 256 (allowed: 0 to 256)"},
       {"listen: 7470\n", "s.yaml:1: listen: '7470': '7470' is no address: the port is missing"},
       {"log_level: loud\n",
        "s.yaml:1: log_level: 'loud': it is none of these (allowed: trace, debug, info, warn or error)"},
       {"reads_need_token: yes\n", "'yes': it is neither true nor false (allowed: true or false)"},
       {"threads: [1]\n", "s.yaml:1: threads: a single value is needed (allowed: 1 to 64)"},
-      {"threads: 1\nthreads: 2\n", "s.yaml:2: 'threads' is set twice"},
-      {"just text\n", "s.yaml:1: the file is a list of 'key: value' lines"},
+      {"threads: 1\nthreads: 2\n", "s.yaml:2: threads: it is set twice"},
+      {"just text\n", "s.yaml:1: this is something else (allowed: lines 'key: value')"},
       {"threads: 0\nwindow: 257\n",
        "s.yaml:1: threads: '0': it is below 1 (allowed: 1 to 64)\ns.yaml:2: window: '257'"},
       {"a: [\n", "this is no YAML"},
@@ -195,7 +200,7 @@ TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
     EXPECT_THAT(complaint(parse_settings(it.text, "s.yaml")), HasSubstr(it.complaint)) << it.text;
   }
   EXPECT_THAT(complaint(load_settings("/nonexistent.yaml")),
-              StartsWith("the configuration file /nonexistent.yaml cannot be read"));
+              StartsWith("--config: '/nonexistent.yaml': it cannot be read: No such file"));
 }
 
 TEST(SampleFiles, AreValid) {

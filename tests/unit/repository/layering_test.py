@@ -56,8 +56,8 @@ LAYERS: dict[str, set[str]] = {
     # topology: ranges of host names have one form on the command line and in the topology file; identity: the manager's
     # own keys make tokens
     "client/cli": {"protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/identity", "tree-manager/topology"},
-    # only the tables that NCCL calls: it loads the plugin like NCCL
-    "client/cli/nccl_check": {"client/plugins/nccl/abi"},
+    # the tables that NCCL calls: it loads the plugin as NCCL does; service-kit: the options of all programs look alike
+    "client/cli/nccl_check": {"client/plugins/nccl/abi", "service-kit"},
     "client/plugins": {"client/include"},
     # transport: NCCL gets its point-to-point messages from the same plugin, and they are not collectives
     # client/control: the two ends of such messages prove themselves like two ranks (see BARRED)

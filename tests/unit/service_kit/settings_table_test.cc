@@ -45,7 +45,7 @@ TEST(SettingsTable, TellsEveryMistakeWithPlaceValueAndWhatIsAllowed) {
             "example 4GiB (allowed: 1KiB to 1GiB)\n"
             "s.yaml:3: mode: 'slow': it is none of these (allowed: fast, safe or both)\n"
             "s.yaml:4: quiet: 'yes': it is neither on nor off (allowed: on or off)\n"
-            "--threads: threads: 'many': it is no whole number (allowed: 1 to 64)");
+            "--threads: 'many': it is no whole number (allowed: 1 to 64)");
   EXPECT_EQ(mistakes_in("# nothing\n"), "none");
 }
 

@@ -1,0 +1,52 @@
+#pragma once
+// The sentence about a mistake in a configuration. The daemons, the library and the command line have this one form for
+// files, variables and options:
+//
+//   WHERE: KEY: 'VALUE': WHY (allowed: ALLOWED)
+//   /etc/tributary/aggregator.yaml:12: children_max: 'many': it is no whole number (allowed: 1 to 64)
+//   TRIBUTARY_LANES: '17': it is above 16 (allowed: auto, or 1 to 16)
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::service {
+
+/// A part that is empty is left out of the sentence.
+struct Mistake {
+  std::string where{};                 // "FILE:LINE", or a command; empty for variables and for options of daemons
+  std::string key{};                   // a setting, a variable or an option
+  std::optional<std::string> value{};  // shown without control characters, and cut if it is long
+  std::string why;                     // "it is above 16"
+  std::string allowed{};
+};
+
+[[nodiscard]] std::string to_string(const Mistake& mistake);
+
+/// Returns Errc::bad_config with the sentence.
+[[nodiscard]] std::unexpected<Error> refuse(const Mistake& mistake);
+
+/// Returns the mistake that `key` is none of `names`, with the nearest of them. `kind` is what it should be: "setting".
+[[nodiscard]] Mistake unknown_key(std::string where, std::string_view key, std::string_view kind,
+                                  std::span<const std::string_view> names);
+
+/// Returns the mistake that the file `path`, which `key` names, cannot be read. `reason` is the system's.
+[[nodiscard]] Mistake unreadable(std::string key, const std::string& path, const std::string& reason);
+
+/// Several mistakes, one a line, so that a person can correct all in one go.
+class Mistakes {
+ public:
+  void add(const Mistake& mistake) { add_line(to_string(mistake)); }
+  /// Adds a sentence that is already in the form.
+  void add_line(const std::string& sentence) { lines_ += (lines_.empty() ? "" : "\n") + sentence; }
+  [[nodiscard]] bool none() const noexcept { return lines_.empty(); }
+  /// Returns Errc::bad_config with all mistakes, one on each line; success if there are none.
+  [[nodiscard]] Status status() const;
+
+ private:
+  std::string lines_;
+};
+
+}  // namespace tributary::service
