@@ -100,3 +100,10 @@ class Manager:
         details = self._call(connection, "GET", f"/v1/groups/{group['group']}", self._job_token, None)
         connection.close()
         return details
+
+    def renew(self, group: dict) -> dict:
+        """Renews the lease of a group, as its rank 0 does, and returns its details with the rates that the answer tells."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        lease = self._call(connection, "PUT", f"/v1/groups/{group['group']}/lease", self._job_token, None)
+        connection.close()
+        return group | {"rates": lease.get("rates", group["rates"])}

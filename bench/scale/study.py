@@ -91,7 +91,7 @@ class Study:
 
     def together(self, fabric: Fabric, jobs: int, spread: bool, size: int) -> list[dict]:
         """Jobs of equal size reduce at once. Like real jobs, they ask the manager in turn, so later plans count the
-        load of earlier jobs."""
+        load of earlier jobs; then each renews its lease, and hears of all jobs."""
         links = Links(fabric)
         each = fabric.ranks // jobs
         groups = []
@@ -100,17 +100,26 @@ class Study:
                 members = numpy.arange(job, fabric.ranks, jobs) if spread else numpy.arange(job * each, (job + 1) * each)
                 plan = manager.reserve(f"job-{job}", [fabric.rank_host(it) for it in members])
                 groups.append(Group(links, members, plan, self.hop))
+            first = self._chosen(groups, size)
+            for group in groups:
+                group.plan = manager.renew(group.plan)
         ways = [self.programs.ways(each, size, it.plan) for it in groups]
         cell = {
             "kind": "together", **fabric_values(fabric), "jobs": jobs, "spread": spread, "bytes": size,
             "without_trees": sum(not it for it in ways), "ways": [str(it[0]) if it else "ring" for it in ways],
             "rates": [it.plan["rates"] for it in groups],
         }  # fmt: skip
-        cell["ours"] = self._ends(groups, [it[0] if it else Way("ranks", "ring", 0, 0) for it in ways], size)
+        cell["ours"] = self._ends(groups, self._chosen(groups, size), size)
+        cell["ours_before_renewals"] = self._ends(groups, first, size)
         for peer in BETWEEN_RANKS:
             cell[peer] = self._ends(groups, [Way("ranks", peer, 0, 0)] * jobs, size)
         cell["best_share"], cell["best"] = self._best_share(groups, size)
         return [cell]
+
+    def _chosen(self, groups: list[Group], size: int) -> list[Way]:
+        """The first way of the client's cost model for each group, by the rates that the group knows."""
+        ways = [self.programs.ways(it.ranks, size, it.plan) for it in groups]
+        return [it[0] if it else Way("ranks", "ring", 0, 0) for it in ways]
 
     def _best_share(self, groups: list[Group], size: int) -> tuple[float, list[float]]:
         """Returns the share of the trees with which the jobs end earliest, if all jobs have the same share."""

@@ -235,7 +235,10 @@ void HttpGroupService::renew(std::uint64_t group, const GroupTraffic& traffic,
     } else if (!lease->known) {
       result = fail(Errc::bad_argument, "the manager does not know group " + std::to_string(group) + " any more");
     } else {
-      result = GroupLease{.better_trees = lease->rebuild_advised, .why = std::move(lease->reason)};
+      result = GroupLease{.better_trees = lease->rebuild_advised,
+                          .why = std::move(lease->reason),
+                          .epoch = lease->epoch,
+                          .rates = lease->rates};
     }
     transport.post([answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
   });

@@ -66,6 +66,13 @@ void Communicator::start_coordinator() {
   GroupService* const service = path == FirstPath::by_hosts ? nullptr : service_;
   CoordinatorSettings settings = coordinator_settings(shared_.settings, membership_.directory(), path, between);
   settings.traffic = [this] { return traffic_of(info()); };
+  settings.rates_changed = [this](const PathRates& rates) {
+    if (!trees_.in_use()) return;
+    tuning::TreeShape shape = tuning::shape_of(trees_.trees()->descriptor);
+    shape.rates = rates;
+    routes_.tune_again(figures_for(shared_.settings, membership_.directory(), shape),
+                       policy_for(shared_.settings, membership_.directory(), shape));
+  };
   coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service, std::move(settings));
   coordinator_->start(shared_.clock.now());
 }

@@ -7,6 +7,7 @@
 #include "client/control/time_out.h"
 #include "client/recovery/places.h"
 #include "client/recovery/repair_plan.h"
+#include "client/tuning/policy.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::client {
@@ -20,6 +21,11 @@ std::string rank_name(const CoordinatorSettings& settings, std::uint32_t rank) {
                    settings.nranks, settings.hosts.size());
   const std::uint32_t name = settings.known_as.empty() ? rank : settings.known_as[rank];
   return "rank " + std::to_string(name) + " on host " + settings.hosts[rank];
+}
+
+/// Says whether the manager tells rates of the trees of this epoch that are not near the last ones.
+bool tells_other_rates(const GroupLease& lease, std::uint32_t epoch, const PathRates& last) {
+  return lease.epoch == epoch && lease.rates != PathRates{} && tuning::differ(last, lease.rates);
 }
 
 }  // namespace
@@ -135,7 +141,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
   TRIBUTARY_ASSERT(generation_ < UINT32_MAX, "generation {} of trees is the last", generation_);
   ++generation_;
   lost_.forget_told();
-  tuning_ = settings_.tuning_of ? settings_.tuning_of(descriptor) : std::string();
+  terms_ = {.tuning = settings_.tuning_of ? settings_.tuning_of(descriptor) : std::string(), .rates = descriptor.rates};
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
   answers_.begin();
@@ -156,7 +162,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
 
 void Coordinator::give_place(std::uint32_t rank, const GroupDescriptor& part) {
   nlohmann::json place = to_json(part);
-  if (!tuning_.empty()) place["tuning"] = tuning_;
+  if (!terms_.tuning.empty()) place["tuning"] = terms_.tuning;
   output_.send(rank, {.type = FrameType::descriptor, .epoch = generation_, .body = place.dump()});
 }
 
@@ -484,6 +490,10 @@ void Coordinator::renew(TimePoint now) {
   service_->renew(group_, traffic, [this, alive = alive_](const Result<GroupLease>& answer) {
     if (!*alive) return;
     if (answer) {
+      if (state_ == State::in_network && tells_other_rates(*answer, epoch_, terms_.rates)) {
+        terms_.rates = answer->rates;
+        if (settings_.rates_changed) settings_.rates_changed(terms_.rates);
+      }
       if (answer->better_trees) ask_for_better(answer->why);
       return;
     }

@@ -13,7 +13,8 @@
 // says from which operation on the change holds: 2^64-1 (never) if some rank does not use the trees yet. If the trees
 // are lost before `amended`, the policy does not change.
 //
-// In state in_network, rank 0 asks for better trees when the manager has some (an aggregator is back), and uses the
+// In state in_network, rank 0 learns with each renewal of the lease the rates of its trees beside other groups, and says
+// so if they have changed. It asks for better trees when the manager has some (an aggregator is back), and uses the
 // present trees until it gets them. It pauses between two moves. A move gives up the present trees on purpose:
 // freezing, recover, and then joining at once. If a rank says that it cannot join any tree again, rank 0 stays in state
 // resting.
@@ -50,6 +51,8 @@ struct CoordinatorSettings {
   /// Returns the text of the policy for the time in which these trees are in use. An empty text, or no function: the
   /// welcome's policy holds.
   std::function<std::string(const GroupDescriptor&)> tuning_of{};
+  /// Takes the new rates of the trees in use, because other groups have come or gone; no function: nobody takes them.
+  std::function<void(const PathRates&)> rates_changed{};
   /// Returns the counts of the group's traffic, for the manager's listings; no function: all counts are zero.
   std::function<GroupTraffic()> traffic{};
   transport::Duration join_limit = std::chrono::seconds(10);
@@ -162,7 +165,11 @@ class Coordinator {
   std::uint64_t attempt_ = 0;              // number in the last GroupRequest
   std::uint32_t generation_ = 0;           // number of the last descriptor, over all groups; the epoch of messages
   std::uint32_t lease_seconds_ = 0;
-  std::string tuning_;  // the policy's text for the trees that are forming
+  struct Terms {
+    std::string tuning{};  // the policy's text for the trees that are forming
+    PathRates rates{};     // the last rates of the trees that the manager told
+  };
+  Terms terms_;
   LostAggregators lost_;
   OwnAbsence own_absence_;
   RollCall answers_;

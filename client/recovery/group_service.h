@@ -34,6 +34,8 @@ struct GroupTraffic {
 struct GroupLease {
   bool better_trees = false;  // the manager has better trees: call rebuild() with `in_use`
   std::string why;            // the reason, for people
+  std::uint32_t epoch = 0;    // the newest epoch of the group's trees
+  PathRates rates{};          // the rates of these trees beside all present groups; zeros: not known
 };
 
 /// The interface to the manager. Each call calls `answer` later, once, on the communicator's thread; never after the

@@ -14,14 +14,31 @@ constexpr double kWorthwhile = 0.02;
 }  // namespace
 
 Adaptation::Adaptation(const Figures& figures, std::uint32_t ranks, Policy policy)
-    : figures_(figures), ranks_(ranks), policy_(std::move(policy)) {}
+    : figures_(figures), ranks_(ranks), policy_(std::move(policy)), wanted_(policy_) {}
 Adaptation::~Adaptation() = default;
 
 Adaptation::SizeClass& Adaptation::class_of(const MeasuredOperation& o) {
   for (const auto& it : classes_) {
     if (it->holds(o.collective, o.bytes)) return *it;
   }
-  return *classes_.emplace_back(std::make_unique<SizeClass>(o.collective, o.bytes, policy_.at(o.collective, o.bytes)));
+  return *classes_.emplace_back(make_class(o.collective, o.bytes));
+}
+
+std::unique_ptr<Adaptation::SizeClass> Adaptation::make_class(Collective collective, std::uint64_t size) const {
+  return std::make_unique<SizeClass>(collective, size, policy_.at(collective, size), wanted_.at(collective, size));
+}
+
+void Adaptation::begin_again(const Figures& figures, Policy wanted) {
+  figures_ = figures;
+  wanted_ = std::move(wanted);
+  begins_again_ = pending_.has_value();
+  if (!begins_again_) restart_classes();
+}
+
+void Adaptation::restart_classes() {
+  TRIBUTARY_ASSERT(!pending_, "{} classes begin again while the ranks agree on an amendment", classes_.size());
+  spent_us_ = 0;
+  for (auto& it : classes_) it = make_class(it->collective(), it->size());
 }
 
 std::optional<Amendment> Adaptation::add(const MeasuredOperation& o, TimePoint now) {
@@ -46,6 +63,7 @@ void Adaptation::took_effect(std::uint64_t first, TimePoint now) {
   pending_.reset();
   next_amendment_at_ = now + kAmendmentsApart * (now - asked_at_);
   std::exchange(pending_class_, nullptr)->took_effect(first);
+  if (std::exchange(begins_again_, false)) restart_classes();
 }
 
 }  // namespace tributary::tuning

@@ -14,9 +14,10 @@
 // A trial that is clearly slower ends after one or two operations. After a round of trials the class rests: first for
 // 10 s, then twice as long each time, up to 10 minutes. A path has another trial only when its trials cost at most 1 %
 // of the time. If operations become a quarter slower than when the choice was made, the rest ends. If the trees of a
-// split suddenly take much longer than its ranks, its share moves after one operation. An amendment stops all ranks for
-// a round trip to rank 0, so the next amendment comes after 10 times this time at the earliest. A class in which the
-// job spends very little time gets no amendment.
+// split suddenly take much longer than its ranks, its share moves after one operation. If the manager tells other rates,
+// because other groups have come to the links or gone, each class begins again with the model's choice for these rates.
+// An amendment stops all ranks for a round trip to rank 0, so the next amendment comes after 10 times this time at the
+// earliest. A class in which the job spends very little time gets no amendment.
 //
 // A pure state machine: times go in, amendments come out.
 #include <chrono>
@@ -66,6 +67,10 @@ class Adaptation {
   void took_effect(std::uint64_t first, TimePoint now);
   static constexpr std::uint64_t kNever = UINT64_MAX;
 
+  /// Begins again with the model's choices in `wanted`, which is made from `figures`. The ranks keep their policy. Each
+  /// class in use asks them for the model's choice by an amendment, even if another choice has won.
+  void begin_again(const Figures& figures, Policy wanted);
+
   /// Returns, for people, the choice that has won since the last call, if there is one. It is already in effect.
   [[nodiscard]] std::optional<Amendment> take_news() { return std::exchange(news_, std::nullopt); }
 
@@ -75,13 +80,17 @@ class Adaptation {
   class SizeClass;
 
   [[nodiscard]] SizeClass& class_of(const MeasuredOperation& operation);
+  [[nodiscard]] std::unique_ptr<SizeClass> make_class(Collective collective, std::uint64_t size) const;
+  void restart_classes();
 
-  const Figures figures_;
+  Figures figures_;
   const std::uint32_t ranks_;
-  Policy policy_;
+  Policy policy_;  // the ranks'
+  Policy wanted_;  // the model's, from figures_
   std::vector<std::unique_ptr<SizeClass>> classes_;
   double spent_us_ = 0;  // time of the operations of all classes
   std::optional<Amendment> pending_;
+  bool begins_again_ = false;  // once the ranks have agreed on pending_
   std::optional<Amendment> news_;
   SizeClass* pending_class_ = nullptr;
   TimePoint asked_at_{};

@@ -12,6 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kBytesMax = 1ULL << 42;  // the model's last step begins below this size
+constexpr double kRatesDiffer = 0.1;             // a part of the greater of two rates
 constexpr std::size_t kStepsMax = 4096;          // steps of one collective in a welcome
 
 /// Returns the quickest of all ways, with the quickest algorithm between the ranks.
@@ -150,6 +151,14 @@ Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept {
   figures.link_gbits = link / std::max(shape.ranks_per_host, 1U);
   figures.ring_gbits = link;
   return figures;
+}
+
+bool differ(const PathRates& a, const PathRates& b) noexcept {
+  const auto far = [](std::uint64_t x, std::uint64_t y) {
+    const auto [least, most] = std::minmax(x, y);
+    return static_cast<double>(least) < static_cast<double>(most) * (1 - kRatesDiffer);
+  };
+  return far(a.links, b.links) || far(a.trees, b.trees) || far(a.ranks, b.ranks);
 }
 
 Policy trees_always(const GroupShape& shape) {

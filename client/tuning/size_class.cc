@@ -76,6 +76,10 @@ double on_links(double share, double alone_us, std::uint32_t ranks) noexcept {
   return alone_us * (1 - share + share * ranks / (2.0 * (ranks - 1)));
 }
 
+Choice choice_of(const Step& step) noexcept {
+  return {step.path, step.path == Path::split ? step.tree_share : 0};
+}
+
 double part_of(std::uint32_t share) noexcept {
   return static_cast<double>(share) / kWholeShare;
 }
@@ -95,13 +99,15 @@ bool Samples::decide() const {
   return count_ >= kSamplesAlike && least() > kLongUs && greatest() < kAlike * least();
 }
 
-Adaptation::SizeClass::SizeClass(Collective collective, std::uint64_t size, const Step& step)
+Adaptation::SizeClass::SizeClass(Collective collective, std::uint64_t size, const Step& in_use, const Step& wanted)
     : collective_(collective),
+      size_(size),
       above_(size == 1 ? 0 : class_end(size) / 2),
       upto_(class_end(size)),
-      algorithm_(step.algorithm),
-      best_{step.path, step.path == Path::split ? step.tree_share : 0},
-      told_(best_),
+      algorithm_(wanted.algorithm),
+      best_(choice_of(wanted)),
+      told_(choice_of(in_use)),
+      asks_first_(best_ != told_),
       pass_over_(kPassedOver) {
   TRIBUTARY_ASSERT(above_ < size && size <= upto_, "size {} is not of the class above {} up to {}", size, above_,
                    upto_);
@@ -115,7 +121,7 @@ Amendment Adaptation::SizeClass::amendment(const Choice& choice) const noexcept 
 
 void Adaptation::SizeClass::note(const MeasuredOperation& o) {
   spent_us_ += o.time_us;
-  if (!agreed_ || o.number < from_operation_ || o.path != in_effect().path) return;
+  if (!agreed_ || asks_first_ || o.number < from_operation_ || o.path != in_effect().path) return;
   // Scale times to one size: sizes of one class differ by up to a factor of two, and long operations take time in
   // proportion to their bytes.
   const double scale = o.bytes < kBytesCount ? 1 : static_cast<double>(upto_) / static_cast<double>(o.bytes);
@@ -142,8 +148,15 @@ void Adaptation::SizeClass::took_effect(std::uint64_t first) {
 }
 
 Decision Adaptation::SizeClass::decide(const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  if (std::exchange(asks_first_, false)) return ask_first();
   if (!agreed_ || samples_.size() == 0) return std::nullopt;
   return trial_ ? judge_trial(figures, ranks, now) : judge_steady(figures, ranks, now);
+}
+
+Decision Adaptation::SizeClass::ask_first() {
+  TRIBUTARY_ASSERT(agreed_ && !trial_ && best_ != told_, "path {} is asked for, and in use", best_.path);
+  agreed_ = false;
+  return best_;
 }
 
 Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {

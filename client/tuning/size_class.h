@@ -62,12 +62,16 @@ using Decision = std::optional<Choice>;
 
 class Adaptation::SizeClass {
  public:
-  /// `size` is any size of the class, and `step` the policy's step for that size.
-  SizeClass(Collective collective, std::uint64_t size, const Step& step);
+  /// `size` is any size of the class, `in_use` the ranks' step for that size, and `wanted` the model's: where they
+  /// differ, the first decision asks for `wanted`.
+  SizeClass(Collective collective, std::uint64_t size, const Step& in_use, const Step& wanted);
 
   [[nodiscard]] bool holds(Collective collective, std::uint64_t size) const noexcept {
     return collective == collective_ && size > above_ && size <= upto_;
   }
+  [[nodiscard]] Collective collective() const noexcept { return collective_; }
+  /// Returns the size with which the class was made.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] Amendment amendment(const Choice& choice) const noexcept;
   /// Returns the time that all operations of the class have taken.
   [[nodiscard]] double spent_us() const noexcept { return spent_us_; }
@@ -91,6 +95,7 @@ class Adaptation::SizeClass {
     double time_us = 0;  // the expected time
   };
   [[nodiscard]] const Choice& in_effect() const noexcept { return trial_ ? *trial_ : best_; }
+  [[nodiscard]] Decision ask_first();
   [[nodiscard]] Decision judge_trial(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision next(const Figures& figures, std::uint32_t ranks, TimePoint now);
@@ -106,7 +111,7 @@ class Adaptation::SizeClass {
   [[nodiscard]] double expected_us(Path path, const Figures& figures, std::uint32_t ranks) const;
 
   const Collective collective_;
-  const std::uint64_t above_, upto_;
+  const std::uint64_t size_, above_, upto_;
   const schedule::Algorithm algorithm_;
   Choice best_;
   double best_us_ = 0;    // latest median of best_; 0: not measured yet
@@ -114,6 +119,7 @@ class Adaptation::SizeClass {
   std::optional<Choice> trial_;
   Choice told_;  // the choice on which the ranks agreed last
   bool agreed_ = true;
+  bool asks_first_;           // the first decision asks for best_, because the ranks use another choice
   double moved_at_ = 1;       // the trees' time divided by the ranks' time at the last move of a split's share
   double moved_in_vain_ = 1;  // the same quotient if the move saved no time, else 1
   bool won_ = false;

@@ -96,6 +96,19 @@ GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
   return part;
 }
 
+nlohmann::json to_json(const PathRates& rates) {
+  return {{"links", rates.links}, {"trees", rates.trees}, {"ranks", rates.ranks}};
+}
+
+Result<PathRates> path_rates_from_json(const nlohmann::json& json) {
+  JsonMembers members("group descriptor", json, "rates.");
+  const PathRates rates{.links = members.number<std::uint64_t>("links", 0, kPathRateMax),
+                        .trees = members.number<std::uint64_t>("trees", 0, kPathRateMax),
+                        .ranks = members.number<std::uint64_t>("ranks", 0, kPathRateMax)};
+  if (!members.error().empty()) return fail(Errc::corrupt, members.error());
+  return rates;
+}
+
 nlohmann::json to_json(const GroupDescriptor& d) {
   json lanes = json::array();
   for (const LaneDescriptor& lane : d.lanes) {
@@ -124,9 +137,7 @@ nlohmann::json to_json(const GroupDescriptor& d) {
   if (d.security != PacketSecurity::off) object["packet_security"] = std::string(to_string(d.security));
   if (d.security != PacketSecurity::off || d.exchange_key != ExchangePublicKey{})
     object["exchange_key"] = to_base64(d.exchange_key);
-  if (d.rates != PathRates{}) {
-    object["rates"] = {{"links", d.rates.links}, {"trees", d.rates.trees}, {"ranks", d.rates.ranks}};
-  }
+  if (d.rates != PathRates{}) object["rates"] = to_json(d.rates);
   if (d.fence != 0) object["fence"] = d.fence;
   return object;
 }
@@ -154,11 +165,9 @@ Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& json) {
     }
   }
   if (json.is_object() && json.contains("rates")) {
-    JsonMembers rates("group descriptor", json.at("rates"), "rates.");
-    d.rates = {.links = rates.number<std::uint64_t>("links", 0, kPathRateMax),
-               .trees = rates.number<std::uint64_t>("trees", 0, kPathRateMax),
-               .ranks = rates.number<std::uint64_t>("ranks", 0, kPathRateMax)};
-    if (!rates.error().empty()) return fail(Errc::corrupt, rates.error());
+    const auto rates = path_rates_from_json(json.at("rates"));
+    if (!rates) return std::unexpected(rates.error());
+    d.rates = *rates;
   }
   if (json.is_object() && json.contains("fence")) d.fence = members.number<std::uint64_t>("fence", 0, kFenceMax);
   const nlohmann::json& lanes = members.array("lanes", kLanesMax);

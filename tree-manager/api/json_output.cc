@@ -58,10 +58,6 @@ json lanes_json(const std::vector<LaneTree>& lanes, std::uint32_t window, const 
   return list;
 }
 
-json rates_json(const PathRates& rates) {
-  return {{"links", rates.links}, {"trees", rates.trees}, {"ranks", rates.ranks}};
-}
-
 }  // namespace
 
 json to_json(const AggregatorView& view) {
@@ -127,7 +123,7 @@ json to_json(const GroupView& view, bool details) {
   for (const FailedAggregator& it : r.failed) {
     failed.push_back({{"name", it.name}, {"incarnation", it.incarnation}, {"since", it.since}});
   }
-  result["rates"] = rates_json(r.rates);
+  result["rates"] = to_json(r.rates);
   result["hosts"] = r.hosts;
   result["failed"] = std::move(failed);
   result["trees"] = lanes_json(r.lanes, r.window, r.hosts);
@@ -142,17 +138,19 @@ json to_json(const GroupGrant& grant) {
 }
 
 json to_json(const GroupLeaseView& lease) {
-  return {{"lease_seconds", lease.lease_seconds},
-          {"epoch", lease.epoch},
-          {"rebuild_advised", lease.rebuild_advised},
-          {"reason", lease.reason}};
+  json result = {{"lease_seconds", lease.lease_seconds},
+                 {"epoch", lease.epoch},
+                 {"rebuild_advised", lease.rebuild_advised},
+                 {"reason", lease.reason}};
+  if (lease.rates != PathRates{}) result["rates"] = to_json(lease.rates);
+  return result;
 }
 
 json to_json(const PlanView& view, const std::vector<std::string>& hosts) {
   return {{"trees", lanes_json(view.plan.lanes, view.plan.window, hosts)},
           {"reason", view.plan.reason},
           {"estimated_seconds", view.plan.estimated_seconds},
-          {"rates", rates_json(view.plan.rates)},
+          {"rates", to_json(view.plan.rates)},
           {"window", view.plan.window},
           {"segment_bytes", view.segment_bytes}};
 }

@@ -1,10 +1,10 @@
 // The cost model: every link and every aggregator serves its flows in fair shares, the slowest of them gives the rate
 // of all, and each level adds its latency and the time of a first segment.
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "tree-manager/planner/candidate.h"
+#include "tree-manager/planner/narrowest.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_memory.h"
@@ -29,24 +29,6 @@ std::vector<double> shares_of(const std::vector<std::uint32_t>& weights) {
   for (const std::uint32_t weight : weights) shares.push_back(weight / sum);
   return shares;
 }
-
-/// The slowest of the resources that one path uses.
-class Narrowest {
- public:
-  void use(std::uint64_t load, std::uint64_t bits_per_second) {
-    if (bits_per_second == 0) known_ = false;
-    seconds_ = std::max(seconds_, seconds_per_byte(load, bits_per_second));
-  }
-  /// Returns bits per second; 0 if no resource is used, or the rate of a used resource is not known.
-  [[nodiscard]] std::uint64_t rate() const {
-    if (!known_ || seconds_ <= 0) return 0;
-    return static_cast<std::uint64_t>(std::llround(std::min(8 / seconds_, static_cast<double>(kPathRateMax))));
-  }
-
- private:
-  double seconds_ = 0;
-  bool known_ = true;
-};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "tree-manager/planner/flight.h"
 #include "tree-manager/planner/lane_planner.h"
 #include "tree-manager/planner/load_change.h"
+#include "tree-manager/planner/present_rates.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
@@ -34,6 +35,12 @@ class DomainFabric final : public Fabric {
     for (std::uint32_t i = 0; i < domains_.interfaces(number); ++i)
       sum += domains_.place(number, i).rate_bits_per_second;
     return sum;
+  }
+  [[nodiscard]] PathRates rates(const TreesInUse& trees, const FabricLoad& load) const override {
+    if (trees.lanes.empty() || (!knows_rates_ && trees.link_rate_bits_per_second == 0)) return {};
+    TreesInUse known = trees;
+    if (knows_rates_) known.link_rate_bits_per_second = 0;
+    return present_rates(domains_, load, known);
   }
   [[nodiscard]] std::uint32_t address_number(const std::string& host, std::uint32_t route) const override {
     const std::uint32_t number = domains_.find(host);

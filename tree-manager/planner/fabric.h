@@ -2,6 +2,7 @@
 // The planner makes one tree for each lane from a fabric, its load and the members of a group. Each kind of fabric has
 // one strategy, which is made once for a topology; planning itself is a pure function.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -66,6 +67,14 @@ struct PlanRequest {
   const AggregatorIndex* index = nullptr;
 };
 
+/// A group's trees that are in use.
+struct TreesInUse {
+  std::span<const LaneTree> lanes;
+  std::span<const std::string> hosts;                               // by rank
+  std::uint64_t link_rate_bits_per_second = 0;                      // as in PlanRequest
+  std::function<std::uint64_t(const std::string&)> line_rate_of{};  // of an aggregator; 0: that of its host's links
+};
+
 struct Plan {
   std::vector<LaneTree> lanes;   // empty: no tree is possible
   std::string reason;            // reason if there is no tree, or fewer lanes than wanted; else empty
@@ -90,6 +99,8 @@ class Fabric {
       std::span<const PlanAggregator> aggregators) const = 0;
   /// Makes the same plan for the same input. Any thread may call it.
   [[nodiscard]] virtual Plan plan(const PlanRequest& request, const FabricLoad& load) const = 0;
+  /// Returns the rates of these trees beside all else in `load`, which includes their own load; zeros: not known.
+  [[nodiscard]] virtual PathRates rates(const TreesInUse& trees, const FabricLoad& load) const = 0;
   /// Adds the load of these trees on links, hosts and aggregators.
   virtual void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const = 0;
   /// Takes away the load that add() has added for these trees.

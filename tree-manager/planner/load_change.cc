@@ -1,29 +1,24 @@
 #include "tree-manager/planner/load_change.h"
 
 #include <algorithm>
-#include <string_view>
 
+#include "tree-manager/planner/host_numbers.h"
 #include "tree-manager/planner/sites.h"
 
 namespace tributary::manager {
 namespace {
 
-/// Gathers the load of each interface, so that a host's name is looked up once for all its ranks and lanes.
+/// Gathers the load of each interface.
 class Tally {
  public:
   Tally(const DomainTree& domains, FabricLoad& load, LoadChange change)
-      : domains_(domains), load_(load), change_(change) {}
+      : domains_(domains), load_(load), change_(change), numbers_(domains) {}
 
   /// Returns the host's number in this tally.
   std::uint32_t host(const std::string& name) {
-    const auto [it, added] = known_.emplace(name, static_cast<std::uint32_t>(hosts_.size()));
-    if (added) {
-      const std::uint32_t number = domains_.find(name);
-      const std::uint32_t interfaces = number == kUnknownHost ? 1 : domains_.interfaces(number);
-      hosts_.push_back({&name, number, static_cast<std::uint32_t>(flows_.size())});
-      flows_.resize(flows_.size() + interfaces, 0);
-    }
-    return it->second;
+    const std::uint32_t number = numbers_.add(name);
+    flows_.resize(numbers_.interfaces(), 0);
+    return number;
   }
 
   void edge(std::uint32_t from, std::uint32_t to, std::uint32_t route, std::uint64_t weight) {
@@ -37,24 +32,17 @@ class Tally {
   void aggregator(const std::string& name, std::uint64_t amount) { apply(load_.aggregators, name, amount); }
 
   void finish() {
-    for (const Host& host : hosts_) {
-      const std::uint32_t interfaces = host.number == kUnknownHost ? 1 : domains_.interfaces(host.number);
-      for (std::uint32_t i = 0; i < interfaces; ++i) {
+    for (const HostNumbers::Host& host : numbers_.hosts()) {
+      for (std::uint32_t i = 0; i < host.interfaces; ++i) {
         if (flows_[host.first + i] != 0) apply(load_.hosts, load_name(*host.name, i), flows_[host.first + i]);
       }
     }
   }
 
  private:
-  struct Host {
-    const std::string* name = nullptr;
-    std::uint32_t number = 0;  // DomainTree's number of the host
-    std::uint32_t first = 0;   // first index in flows_
-  };
-
   HostPlace put(std::uint32_t which, std::uint32_t route, std::uint64_t weight) {
-    const Host& host = hosts_[which];
-    const std::uint32_t interface = host.number == kUnknownHost ? 0 : domains_.interface_of(host.number, route);
+    const HostNumbers::Host& host = numbers_.hosts()[which];
+    const std::uint32_t interface = numbers_.interface_of(host, route);
     if (interface == kNoInterface) return {};
     flows_[host.first + interface] += weight;
     return host.number == kUnknownHost ? HostPlace{} : domains_.place(host.number, interface);
@@ -79,9 +67,8 @@ class Tally {
   const DomainTree& domains_;
   FabricLoad& load_;
   const LoadChange change_;
-  std::unordered_map<std::string_view, std::uint32_t> known_;  // the lanes and the list of hosts own the names
-  std::vector<Host> hosts_;
-  std::vector<std::uint64_t> flows_;  // index: interface, host by host
+  HostNumbers numbers_;
+  std::vector<std::uint64_t> flows_;  // by interface, as numbers_ has them
 };
 
 }  // namespace

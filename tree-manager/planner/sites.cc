@@ -277,19 +277,11 @@ class Layout {
                                 .host = host,
                                 .interface = it.entry->interface,
                                 .domain = it.entry->domain,
-                                .line_rate_bits_per_second = line_rate != 0 ? line_rate : host_rate(*it.entry)});
+                                .line_rate_bits_per_second = line_rate != 0 ? line_rate : rate_of_host(*it.entry)});
   }
 
-  /// The rate of an aggregator that has given none: the rate of all links of its host.
-  [[nodiscard]] std::uint64_t host_rate(const AggregatorIndex::Entry& entry) const {
-    if (request_.link_rate_bits_per_second != 0) return 0;
-    std::uint64_t sum = 0;
-    for (std::uint32_t i = 0; i < domains_.interfaces(entry.host); ++i) {
-      const std::uint64_t rate = domains_.place(entry.host, i).rate_bits_per_second;
-      if (rate == 0) return 0;
-      sum += rate;
-    }
-    return sum;
+  [[nodiscard]] std::uint64_t rate_of_host(const AggregatorIndex::Entry& entry) const {
+    return request_.link_rate_bits_per_second != 0 ? 0 : host_rate(domains_, entry.host);
   }
 
   [[nodiscard]] bool has_own_site(std::uint32_t entry) const {
@@ -442,6 +434,17 @@ std::uint32_t children_possible(const PlanAggregator& aggregator, std::uint64_t 
                                 const PlanRequest& request) noexcept {
   return std::min({aggregator.children_max, kChildrenMax,
                    children_that_fit(memory_free_bytes, request.window, request.segment_bytes)});
+}
+
+std::uint64_t host_rate(const DomainTree& domains, std::uint32_t host) {
+  if (host == kUnknownHost) return 0;
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < domains.interfaces(host); ++i) {
+    const std::uint64_t rate = domains.place(host, i).rate_bits_per_second;
+    if (rate == 0) return 0;
+    sum += rate;
+  }
+  return sum;
 }
 
 std::string load_name(const std::string& host, std::uint32_t interface) {

@@ -21,17 +21,20 @@ void each_reservation(const GroupRecord& group, const Visit& visit) {
 }  // namespace
 
 void Allotments::add(const Fabric& fabric, const GroupRecord& group) {
+  ++changes_;
   fabric.add(load_, group.lanes, group.hosts);
   each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { reserve(aggregator, bytes); });
 }
 
 void Allotments::remove(const Fabric& fabric, const GroupRecord& group) {
+  ++changes_;
   fabric.remove(load_, group.lanes, group.hosts);
   each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { release(aggregator, bytes); });
 }
 
 void Allotments::forget_groups() {
   load_ = {};
+  ++changes_;
   roster_.forget();
   memory_.clear();
   for (const Lingering& it : lingering_) {

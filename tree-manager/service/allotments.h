@@ -33,6 +33,8 @@ class Allotments {
   /// Returns the memory that one incarnation has promised: a restarted aggregator no longer holds what it held before.
   [[nodiscard]] std::uint64_t memory_bytes(const std::string& aggregator, std::uint64_t incarnation) const;
   [[nodiscard]] const FabricLoad& load() const noexcept { return load_; }
+  /// Counts how often the load has changed; never 0.
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   [[nodiscard]] std::uint64_t memory_free(const AggregatorRecord& record) const;
   /// The list that the planner reads. Its owner makes it, and add() and the other functions update the free memory in
   /// it.
@@ -51,6 +53,7 @@ class Allotments {
   void release(const Incarnation& aggregator, std::uint64_t bytes);
 
   FabricLoad load_;
+  std::uint64_t changes_ = 1;
   std::map<Incarnation, std::uint64_t> memory_;
   std::vector<Lingering> lingering_;
   Roster roster_;

@@ -133,6 +133,7 @@ struct GroupLeaseView {
   std::uint32_t epoch = 0;
   bool rebuild_advised = false;
   std::string reason;
+  PathRates rates{};  // of the group's trees beside all groups that there are now; zeros: not known
 };
 
 struct GroupView {
@@ -270,6 +271,8 @@ class Cluster {
     Clock::TimePoint lease_end;
     std::uint64_t planned_at_generation = 0;
     std::optional<GroupTraffic> traffic{};
+    PathRates rates{};                  // the rates of its trees beside the load after a change
+    std::uint64_t rates_at_change = 0;  // the number of this change
     [[nodiscard]] GroupView view(const Clock& clock) const;
   };
 

@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tree-manager/planner/one_aggregator.h"
 #include "tree-manager/service/cluster.h"
@@ -86,6 +87,17 @@ Flight flight_of(const Fabric& fabric, const std::vector<std::string>& hosts, st
   std::uint64_t slowest = UINT64_MAX;
   for (const std::string& host : hosts) slowest = std::min(slowest, fabric.host_rate(host));
   return flight_for(slowest);
+}
+
+/// Returns the rates of the group's trees beside all other groups.
+PathRates present_rates(const Fabric& fabric, const FabricLoad& load, const GroupRecord& group,
+                        const std::function<std::uint64_t(const std::string&)>& line_rate_of) {
+  if (group.rates == PathRates{}) return {};
+  return fabric.rates({.lanes = group.lanes,
+                       .hosts = group.hosts,
+                       .link_rate_bits_per_second = group.link_rate,
+                       .line_rate_of = line_rate_of},
+                      load);
 }
 
 }  // namespace
@@ -533,10 +545,18 @@ GroupLeaseView Cluster::renewed(Group& group) {
   group.lease_end = clock_.now() + settings_.group_lease;
   std::string reason = why_rebuild(group);
   const bool advised = !reason.empty();
+  // A group of many ranks takes long, so its rates are kept until some group comes or goes.
+  if (std::exchange(group.rates_at_change, allotments_.changes()) != allotments_.changes()) {
+    group.rates = present_rates(*fabric_, allotments_.load(), *group.record, [this](const std::string& name) {
+      const auto known = aggregators_.find(name);
+      return known == aggregators_.end() ? 0 : rate_of(known->second.record);
+    });
+  }
   return GroupLeaseView{.lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count()),
                         .epoch = group.record->epoch,
                         .rebuild_advised = advised,
-                        .reason = std::move(reason)};
+                        .reason = std::move(reason),
+                        .rates = group.rates};
 }
 
 void Cluster::drop_group(std::uint64_t id) {

@@ -40,8 +40,16 @@ void SimGroupService::renew(std::uint64_t group, const client::GroupTraffic&,
   later([this, group, answer = std::move(answer)] {
     if (const Status known = check(group); !known) return answer(std::unexpected(known.error()));
     cluster_.manager().renew_lease(group);
-    answer(client::GroupLease{.better_trees = cluster_.below(100) < cluster_.settings().advice_percent,
-                              .why = "others would do better"});
+    client::GroupLease lease{.better_trees = cluster_.below(100) < cluster_.settings().advice_percent,
+                             .why = "others would do better",
+                             .epoch = epoch_};
+    // Other groups come and go: the trees have other rates each time.
+    if (PathRates rates = cluster_.settings().rates; rates != PathRates{}) {
+      rates.trees = 1 + rates.trees * (renewals_ * 5 % 8) / 4;
+      lease.rates = rates;
+    }
+    ++renewals_;
+    answer(lease);
   });
 }
 
@@ -74,6 +82,7 @@ void SimGroupService::respond(std::uint64_t group, std::uint32_t epoch, const st
   if (group == 0) group = cluster_.manager().next_group++;
   cluster_.manager().renew_lease(group);
   auto planned = cluster_.manager().plan(group, epoch, nranks_, lanes_, failed);
+  if (planned) epoch_ = planned->epoch;
   // Every other group gets its places by pages, even if it has few ranks.
   if (planned && group % 2 == 0) {
     whole_ = *planned;

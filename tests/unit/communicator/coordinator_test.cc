@@ -474,6 +474,34 @@ TEST(Coordinator, AForgottenGroupIsNotRenewedAnyMoreAndItsTreesStayInUse) {
   EXPECT_EQ(rig.said(), "freeze; recover to each; asks for a group") << "the next trees belong to a new group";
 }
 
+// ---- the rates of trees in use
+
+TEST(Coordinator, SaysWhenTheTreesInUseHaveOtherRates) {
+  CoordinatorSettings settings = Rig::usual();
+  std::vector<std::uint64_t> told;
+  settings.rates_changed = [&](const PathRates& rates) { told.push_back(rates.trees); };
+  Rig rig(settings);
+  with_lease(rig, 30);
+  const auto renewal_tells = [&](std::uint32_t epoch, std::uint64_t trees) {
+    rig.wait(10s);
+    rig.answer_lease(GroupLease{.epoch = epoch, .rates = {.links = 1000, .trees = trees, .ranks = 1000}});
+    return std::exchange(told, {});
+  };
+  using Told = std::vector<std::uint64_t>;
+  EXPECT_EQ(renewal_tells(1, 1000), Told{1000}) << "the descriptor named none";
+  EXPECT_EQ(renewal_tells(1, 1000), Told{});
+  EXPECT_EQ(renewal_tells(1, 950), Told{}) << "nearly the same";
+  EXPECT_EQ(renewal_tells(1, 500), Told{500});
+  EXPECT_EQ(renewal_tells(2, 250), Told{}) << "other trees, which the ranks do not have";
+  EXPECT_EQ(renewal_tells(1, 550), Told{}) << "a tenth is near";
+  EXPECT_EQ(renewal_tells(1, 1000), Told{1000});
+  rig.wait(10s);
+  rig.answer_lease(GroupLease{.epoch = 1});
+  EXPECT_EQ(told, Told{}) << "a manager that knows none";
+  rig.from(0, rig.lane_failed());
+  EXPECT_EQ(renewal_tells(1, 500), Told{}) << "trees that are lost";
+}
+
 // ---- better trees
 
 TEST(Coordinator, MovesToBetterTreesOnlyWhenTheyAreThere) {

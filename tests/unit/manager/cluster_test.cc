@@ -94,6 +94,29 @@ TEST_F(ClusterTest, AnswersWithAReasonWhenThereIsNoAggregatorAndAdvisesToRebuild
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
 }
 
+TEST_F(ClusterTest, ARenewalTellsTheRatesBesideOtherGroups) {
+  open();
+  enlist_all();
+  const auto first = ask();
+  const PathRates alone = first->descriptor.rates;
+  ASSERT_NE(alone.links, 0U);
+  const std::uint64_t id = first->descriptor.group;
+  EXPECT_EQ(cluster_->renew_group(id)->rates, alone);
+  const std::uint64_t other = ask()->descriptor.group;
+  EXPECT_EQ(cluster_->renew_group(id)->rates.links, alone.links / 2);
+  EXPECT_LT(cluster_->renew_group(id)->rates.trees, alone.trees);
+  EXPECT_EQ(cluster_->renew_group(id)->rates, cluster_->renew_group(other)->rates) << "both have the same ranks";
+  ASSERT_TRUE(cluster_->remove_group(other).has_value());
+  EXPECT_EQ(cluster_->renew_group(id)->rates, alone);
+  EXPECT_EQ(cluster_->group(id)->record->rates, alone) << "the record keeps what was planned";
+}
+
+TEST_F(ClusterTest, ARenewalTellsNoRatesWhereNoneAreKnown) {
+  open("");
+  ASSERT_TRUE(enlist("a", "anywhere").has_value());
+  EXPECT_EQ(cluster_->renew_group(ask()->descriptor.group)->rates, PathRates{});
+}
+
 TEST_F(ClusterTest, RebuildsWithoutTheFailedAndGivesTheSameEpochForTheSameRequest) {
   open();
   enlist_all();

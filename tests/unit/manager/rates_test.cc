@@ -170,6 +170,94 @@ TEST(Rates, WithoutATopologyOneRateThatIsNotKnownMakesAllUnknown) {
   expect_unknown(plan_without_topology(kGbit, {kGbit, 0}), "an aggregator's");
 }
 
+// ---- trees in use
+
+/// `line_rate`: of every aggregator; 0: they name none.
+PathRates present(const Fabric& fabric, const Plan& plan, const std::vector<std::string>& hosts, const FabricLoad& load,
+                  std::uint64_t link_rate = 0, std::uint64_t line_rate = 0) {
+  return fabric.rates({.lanes = plan.lanes,
+                       .hosts = hosts,
+                       .link_rate_bits_per_second = link_rate,
+                       .line_rate_of = [&](const std::string&) { return line_rate; }},
+                      load);
+}
+
+TEST(Rates, OfTreesInUseAreThoseOfTheirPlanWhileNobodyComesOrGoes) {
+  struct Case {
+    Topology topology;
+    std::vector<std::string> hosts;
+    std::vector<std::string> on;
+  };
+  const auto pods = parse_topology(leaf_spine_yaml(4, 8, 2), "test.yaml");
+  ASSERT_TRUE(pods.has_value());
+  std::vector<Case> cases;
+  for (const auto& hosts : {kSideBySide, kInTurn}) {
+    for (const auto& on : {std::vector<std::string>{"agg-a"}, {"agg-a", "agg-b"}, {"a", "b"}})
+      cases.push_back({two_leaves(), hosts, on});
+  }
+  cases.push_back({*pods, nodes(32), {"agg-leaf-0", "agg-leaf-1", "agg-leaf-2", "agg-leaf-3", "agg-spine-0"}});
+  cases.push_back({*pods, nodes(11), {"agg-leaf-0", "agg-leaf-1", "agg-spine-0"}});
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Case& it = cases[i];
+    std::vector<PlanAggregator> aggregators;
+    for (const std::string& host : it.on) aggregators.push_back(aggregator_on(host));
+    const auto fabric = make_fabric(it.topology);
+    FabricLoad load;
+    for (const std::uint32_t lanes : {1U, 2U, 0U}) {
+      const Plan plan = fabric->plan({.hosts = it.hosts,
+                                      .aggregators = aggregators,
+                                      .lanes = lanes,
+                                      .lane_weights = true,
+                                      .window = 32,
+                                      .segment_bytes = 64U << 10},
+                                     load);
+      ASSERT_FALSE(plan.lanes.empty()) << plan.reason;
+      fabric->add(load, plan.lanes, it.hosts);
+      EXPECT_EQ(present(*fabric, plan, it.hosts, load), plan.rates) << "case " << i << ", " << lanes << " lanes";
+    }
+  }
+}
+
+TEST(Rates, OfTreesInUseFallWithAnotherGroupAndRiseAgain) {
+  const auto fabric = make_fabric(two_leaves());
+  const std::vector<PlanAggregator> aggregators{aggregator_on("agg-a")};
+  const std::vector<std::string> hosts{"a", "b"};
+  const PlanRequest request{
+      .hosts = hosts, .aggregators = aggregators, .lanes = 1, .window = 32, .segment_bytes = 64U << 10};
+  FabricLoad load;
+  const Plan first = fabric->plan(request, load);
+  fabric->add(load, first.lanes, hosts);
+  const Plan second = fabric->plan(request, load);
+  fabric->add(load, second.lanes, hosts);
+  const PathRates both = present(*fabric, first, hosts, load);
+  EXPECT_EQ(both, second.rates);
+  EXPECT_EQ(both.links, first.rates.links / 2);
+  EXPECT_EQ(both.ranks, first.rates.ranks / 2);
+  EXPECT_LT(both.trees, first.rates.trees);
+  fabric->remove(load, second.lanes, hosts);
+  EXPECT_EQ(present(*fabric, first, hosts, load), first.rates);
+}
+
+TEST(Rates, OfTreesInUseAreNotKnownWhereTheirHostsHaveNoPlaceAnyMore) {
+  const std::vector<std::string> hosts{"a", "b"};
+  const Plan plan = plan_of(two_leaves(), hosts, {"agg-a"});
+  const auto other = parse_topology(leaf_spine_yaml(2, 2, 1), "test.yaml");
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(present(*make_fabric(*other), plan, hosts, {}), PathRates{});
+}
+
+TEST(Rates, OfTreesInUseFollowTheLinksOwnRatesWithoutATopology) {
+  const Plan plan = plan_without_topology(kGbit, {kGbit, kGbit, kGbit, kGbit});
+  const auto fabric = make_fabric({});
+  FabricLoad load;
+  fabric->add(load, plan.lanes, nodes(4));
+  EXPECT_EQ(present(*fabric, plan, nodes(4), load, kGbit, kGbit), plan.rates);
+  fabric->add(load, plan.lanes, nodes(4));
+  EXPECT_EQ(present(*fabric, plan, nodes(4), load, kGbit, kGbit).links, kGbit / 2);
+  EXPECT_EQ(present(*fabric, plan, nodes(4), load, kGbit, 0).trees, 0U) << "an aggregator's rate is not known";
+  EXPECT_EQ(present(*fabric, plan, nodes(4), load), PathRates{});
+}
+
 TEST(Rates, OfATopologyHoldAgainstThoseOfTheLinks) {
   const auto topology = parse_topology("fabric: flat\nassumed_rate: 10Gbit/s\n", "test.yaml");
   ASSERT_TRUE(topology.has_value());

@@ -88,6 +88,11 @@ class Job {
     }
     return o.time_us;
   }
+  /// The manager tells these rates.
+  void tell(const PathRates& rates) {
+    adaptation.begin_again(with_trees(figures_, {.rates = rates, .levels = 1}),
+                           default_policy({.ranks = kRanks}, 2, {.rates = rates, .levels = 1}));
+  }
   [[nodiscard]] Path path() const { return adaptation.policy().at(collective_, kBytes).path; }
   [[nodiscard]] double share() const {
     return static_cast<double>(adaptation.policy().at(collective_, kBytes).tree_share) / kWholeShare;
@@ -126,6 +131,36 @@ TEST(Adaptation, FindsThatTheRanksAreQuickerAlone) {
 }
 
 constexpr PathRates kQuarter{.links = 1'000'000'000, .trees = 250'000'000, .ranks = 1'000'000'000};
+
+TEST(Adaptation, BeginsAgainWithTheChoiceForOtherRates) {
+  Job job({.trees_us = 136'000, .ranks_us = 237'000, .link_us = 134'000}, kWide);
+  job.run(50);
+  ASSERT_EQ(job.path(), Path::tree);
+  const int before = job.amendments;
+  job.world.trees_us = 540'000;  // other groups have come to the aggregators
+  job.tell(kQuarter);
+  EXPECT_EQ(job.path(), Path::tree) << "until the ranks have agreed";
+  job.one();
+  EXPECT_EQ(job.amendments, before + 1);
+  EXPECT_EQ(job.path(), Path::split);
+  EXPECT_LT(job.one(), 1.05 * job.world.best_us()) << "with the second operation";
+  job.world.trees_us = 136'000;  // they have gone
+  job.tell(kWide);
+  job.one();
+  EXPECT_EQ(job.path(), Path::tree);
+  EXPECT_LT(job.run(100), 100 * 136'000 * 1.1);
+}
+
+TEST(Adaptation, AsksForNothingWhereOtherRatesLeaveTheChoice) {
+  Job job({.trees_us = 136'000, .ranks_us = 237'000, .link_us = 134'000}, kWide);
+  job.run(100);
+  const int before = job.amendments;
+  for (int i = 0; i < 20; ++i) {
+    job.tell({.links = 900'000'000, .trees = 900'000'000, .ranks = 900'000'000});
+    job.one();
+  }
+  EXPECT_EQ(job.amendments, before);
+}
 
 TEST(Adaptation, LeavesTheTreesWhereTheyOnlyTakeProcessorTime) {
   // The processors are fully busy with the ranks' path alone, and trees need more work, so no share saves time.
@@ -295,6 +330,23 @@ TEST_F(OneByOne, AnAmendmentThatWasNotAgreedChangesNothing) {
   adaptation_.took_effect(Adaptation::kNever, now_);
   EXPECT_EQ(adaptation_.policy().at(Collective::all_reduce, kBytes).path, Path::tree);
   EXPECT_FALSE(adaptation_.take_news());
+}
+
+TEST_F(OneByOne, OtherRatesWaitUntilTheRanksHaveAgreedOnTheLastAmendment) {
+  ASSERT_TRUE(add(4, 400'000));
+  const TreeShape quarter{.rates = kQuarter, .levels = 1};
+  adaptation_.begin_again(with_trees(default_figures({.ranks = kRanks}, 2), quarter),
+                          default_policy({.ranks = kRanks}, 2, quarter));
+  EXPECT_FALSE(add(20, 400'000)) << "one amendment at a time";
+  adaptation_.took_effect(number_, now_);
+  now_ += 1h;  // the agreement took long, and the next one must wait
+  EXPECT_EQ(adaptation_.policy().at(Collective::all_reduce, kBytes).path, Path::ranks);
+  const auto next = add(1, 400'000, Path::ranks);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->step.path, Path::split);
+  adaptation_.took_effect(Adaptation::kNever, now_);
+  EXPECT_EQ(adaptation_.policy().at(Collective::all_reduce, kBytes).path, Path::ranks);
+  EXPECT_FALSE(add(1, 240'000, Path::ranks)) << "the class goes on with what the ranks use";
 }
 
 TEST_F(OneByOne, AmendmentsFollowEachOtherAfterTenTimesAsLongAsTheyTake) {

@@ -190,6 +190,11 @@ Result<GroupLease> group_lease(const Result<json>& answer, bool with_record) {
                    .reason = members.text("reason"),
                    .record = with_record ? members.text("record") : ""};
   if (const auto error = members.error()) return std::unexpected(*error);
+  if (const auto rates = answer->find("rates"); rates != answer->end()) {
+    const auto read = path_rates_from_json(*rates);
+    if (!read) return std::unexpected(read.error());
+    lease.rates = *read;
+  }
   return lease;
 }
 
