@@ -107,12 +107,12 @@ class Network:
                 run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "64k", "latency", "30ms")
         return host
 
-    def lose(self, namespace: str, device: str, part: float) -> None:
-        """Drops this part of the packets that leave by the device, at random."""
+    def lose(self, number: int, part: float, *, out: bool) -> None:
+        """The switch drops this part of the packets that come from a host (`out`) or go to it."""
         random_word = 4294963256  # the filter machine's random number
         program = f"4,32 0 0 {random_word},53 1 0 {int(part * 2**32)},6 0 0 2,6 0 0 4294967295"
-        run("tc", "-n", namespace, "qdisc", "add", "dev", device, "clsact")
-        run("tc", "-n", namespace, "filter", "add", "dev", device, "egress", "bpf", "da", "bytecode", program)
+        run("tc", "-n", self.switch, "qdisc", "add", "dev", f"p{number}", "clsact")
+        run("tc", "-n", self.switch, "filter", "add", "dev", f"p{number}", "ingress" if out else "egress", "bpf", "da", "bytecode", program)
 
     def start(self, host: str, *command: str, **variables: str) -> subprocess.Popen:
         keep = {name: value for name, value in os.environ.items() if not name.startswith("TRIBUTARY_")}
@@ -182,7 +182,7 @@ class Measure(unittest.TestCase):
 
     def test_the_link_that_is_slow_lossy_or_far_is_named(self) -> None:
         hosts = {"fine": self.network.host(2), "slow": self.network.host(3, into="50mbit"), "lossy": self.network.host(4), "far": self.network.host(5, delay=0.004)}
-        self.network.lose(hosts["lossy"], "eth0", 0.02)
+        self.network.lose(4, 0.02, out=True)
         self.cluster(hosts)
         found = self.measure()
         for name in hosts:
@@ -235,7 +235,7 @@ class Measure(unittest.TestCase):
         for i in (1, 2, 4, 5):
             self.network.host(i)
         self.network.host(3, out="20mbit")
-        self.network.lose(self.network.switch, "p5", 0.02)  # to host 5
+        self.network.lose(5, 0.02, out=False)
         found = self.fabric(5)
         self.assertIn("rate from node-3", found)
         self.assertIn("loss to node-5", found)
