@@ -40,7 +40,10 @@ bool is_passing(const service::HttpAnswer& answer, int code, std::string_view me
 Errc errc_of(int code, std::string_view message) {
   if (message.contains("requested lease not found")) return Errc::peer_gone;
   if (code == kNotFound) return Errc::peer_gone;
-  if (code == kDenied || code == kUnauthenticated || message.contains("invalid auth token")) return Errc::denied;
+  if (code == kDenied || code == kUnauthenticated || message.contains("invalid auth token") ||
+      message.contains("authentication failed")) {
+    return Errc::denied;
+  }
   if (code == kExhausted || message.contains("database space exceeded")) return Errc::exhausted;
   return Errc::io;
 }
