@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kValueBytesMax = 200;
 
-/// Returns the value as one line shows it.
+/// Returns the value in the form in which a line shows it.
 std::string shown(std::string value) {
   for (char& c : value) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';

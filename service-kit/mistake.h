@@ -1,5 +1,5 @@
 #pragma once
-// The sentence about a mistake in a configuration. The daemons, the library and the command line have this one form for
+// The sentence about a mistake in a configuration. The daemons, the library and the command line use one form for
 // files, variables and options:
 //
 //   WHERE: KEY: 'VALUE': WHY (allowed: ALLOWED)
@@ -14,12 +14,12 @@
 
 namespace tributary::service {
 
-/// A part that is empty is left out of the sentence.
+/// The sentence leaves out empty parts.
 struct Mistake {
   std::string where{};                 // "FILE:LINE", or a command; empty for variables and for options of daemons
-  std::string key{};                   // a setting, a variable or an option
-  std::optional<std::string> value{};  // shown without control characters, and cut if it is long
-  std::string why;                     // "it is above 16"
+  std::string key{};                   // name of a setting, a variable or an option
+  std::optional<std::string> value{};  // the wrong value; the sentence shows it without control characters, and cut
+  std::string why;                     // reason such as "it is above 16"
   std::string allowed{};
 };
 
@@ -28,18 +28,18 @@ struct Mistake {
 /// Returns Errc::bad_config with the sentence.
 [[nodiscard]] std::unexpected<Error> refuse(const Mistake& mistake);
 
-/// Returns the mistake that `key` is none of `names`, with the nearest of them. `kind` is what it should be: "setting".
+/// Returns the mistake that `key` is none of `names`, with the nearest name. `kind`: a word for the names: "setting".
 [[nodiscard]] Mistake unknown_key(std::string where, std::string_view key, std::string_view kind,
                                   std::span<const std::string_view> names);
 
-/// Returns the mistake that the file `path`, which `key` names, cannot be read. `reason` is the system's.
+/// Returns the mistake that the file `path`, which `key` names, cannot be read. `reason` is the system's reason.
 [[nodiscard]] Mistake unreadable(std::string key, const std::string& path, const std::string& reason);
 
-/// Several mistakes, one a line, so that a person can correct all in one go.
+/// Several mistakes, one on each line, so that a person can correct all of them at once.
 class Mistakes {
  public:
   void add(const Mistake& mistake) { add_line(to_string(mistake)); }
-  /// Adds a sentence that is already in the form.
+  /// Adds a sentence that has this form already.
   void add_line(const std::string& sentence) { lines_ += (lines_.empty() ? "" : "\n") + sentence; }
   [[nodiscard]] bool none() const noexcept { return lines_.empty(); }
   /// Returns Errc::bad_config with all mistakes, one on each line; success if there are none.

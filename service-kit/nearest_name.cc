@@ -6,7 +6,7 @@
 namespace tributary::service {
 namespace {
 
-constexpr std::size_t kNameBytesMax = 64;  // the comparison takes the product of both lengths
+constexpr std::size_t kNameBytesMax = 64;  // the time of a comparison grows with the product of both lengths
 
 }  // namespace
 

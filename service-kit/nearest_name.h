@@ -1,5 +1,5 @@
 #pragma once
-// Finds the name that a misspelt one was to be.
+// Finds the name that a person meant by a misspelt name.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -12,12 +12,12 @@ namespace tributary::service {
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Returns the first of the names that differ least from `name`, if it differs in at most `letters_max` letters. A name
-/// of more than 64 bytes resembles none.
+/// of more than 64 bytes is near no name.
 [[nodiscard]] std::optional<std::string_view> nearest_name(std::string_view name,
                                                            std::span<const std::string_view> names,
                                                            std::size_t letters_max);
 
-/// Returns in how many letters a misspelt word of this length may differ from the one that was meant.
+/// Returns the most letters in which a misspelt word of this length may differ from the right word.
 [[nodiscard]] constexpr std::size_t letters_misspelt_max(std::size_t length) noexcept {
   return length < 8 ? 1 : length / 4;
 }

@@ -13,7 +13,7 @@ constexpr int kUsage = 64;  // sysexits.h
 constexpr std::size_t kNamesWidth = 30;
 constexpr std::size_t kWidth = 110;
 
-/// Breaks `text` into lines that fit beside the names.
+/// Breaks `text` into lines that fit beside the options' names.
 std::string beside(const std::string& names, const std::string& text) {
   const std::string indent(kNamesWidth, ' ');
   std::string line = "  " + names;
@@ -33,7 +33,7 @@ std::string beside(const std::string& names, const std::string& text) {
   return all;
 }
 
-/// One layout for all programs; packaging/manual/make_pages.py reads it.
+/// The layout of all programs' help; packaging/manual/make_pages.py reads this layout.
 class HelpLayout : public CLI::Formatter {
  public:
   HelpLayout() {
@@ -71,7 +71,7 @@ std::string words_of(const CLI::App& app, const std::string& program) {
   return words;
 }
 
-/// Returns the text between two words of CLI11's sentence, which is all that its errors keep.
+/// Returns the text between two words of CLI11's sentence. CLI11's errors have no other data.
 std::string between(const std::string& sentence, std::string_view before, std::string_view after) {
   const std::size_t from = before.empty() ? 0 : sentence.find(before) + before.size();
   const std::size_t to = after.empty() ? sentence.size() : sentence.find(after, from);

@@ -1,6 +1,6 @@
 #pragma once
-// The options of all programs: what their help looks like, and what they say about a mistake. The programs use them
-// with CLI11, whose own checks show neither the value nor, in one form, what is allowed.
+// The options of all programs: the form of their help, and of their sentences about mistakes. The programs use CLI11,
+// whose own checks do not show the value, and show the allowed values in several forms.
 //
 //   -n,--ranks N                Number of copies of the command [1 to 64]
 //   tributary run: --ranks: '0': it is below 1 (allowed: 1 to 64)
@@ -18,10 +18,10 @@ namespace tributary::service {
 
 /// The texts of an option that takes a value, for the help.
 struct OptionText {
-  std::string value;       // what stands for the value: N, FILE, SECONDS
+  std::string value;       // word for the value: N, FILE, SECONDS
   std::string help;        // without a full stop at its end
   std::string allowed{};   // empty: any value of this kind
-  std::string standard{};  // what holds without the option; empty: nothing
+  std::string standard{};  // value if the option is not given; empty: none
 };
 
 /// A mistake in the use of options.
@@ -36,16 +36,16 @@ class WrongUse : public CLI::ParseError {
   Mistake mistake_;
 };
 
-/// Gives the help of `app`, and of the subcommands that it gets from now on, its layout.
+/// Sets the layout of the help of `app`, and of the subcommands that `app` gets from now on.
 void use_help_style(CLI::App& app);
 
-/// Returns the mistake that `app` has no place for `argument`: no such option, no such command, or one too many.
+/// Returns the mistake that `app` does not accept `argument`: an unknown option or command, or one argument too many.
 [[nodiscard]] Mistake unknown_argument(const CLI::App& app, const std::string& argument);
 
-/// Returns the mistake that an error of CLI11 stands for. Its place is `program` with the subcommands that were given.
+/// Returns the mistake for an error of CLI11. Its `where` is `program` with the given subcommands.
 [[nodiscard]] Mistake mistake_of(const CLI::ParseError& error, const CLI::App& app, const std::string& program);
 
-/// Prints the help or the version that was asked for, and returns 0; or prints the mistake, and returns 64.
+/// Prints the help or the version if the caller asked for it, and returns 0; else prints the mistake, and returns 64.
 [[nodiscard]] int answer(const CLI::ParseError& error, const CLI::App& app, const std::string& program);
 
 /// Gives an option its texts.
@@ -66,10 +66,10 @@ template <class Table>
 /// Adds an option with any text.
 CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& into, const OptionText& text);
 
-/// Returns the name under which sentences speak of an option with these names: the long one.
+/// Returns the name that sentences use for an option with these names: the long name.
 [[nodiscard]] std::string shown_name(std::string_view names);
 
-/// Adds an option that `parse` reads: it returns a Result, whose error's message says why a text is refused.
+/// Adds an option whose value `parse` reads. It returns a Result; the error's message is the reason of a refusal.
 template <class T, class Parse>
 CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& into, const OptionText& text, const Parse& parse) {
   const auto read = [&into, parse, name = shown_name(names), allowed = text.allowed](const std::string& written) {
@@ -80,7 +80,7 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& into, const 
   return described(app.add_option_function<std::string>(names, read), text);
 }
 
-/// Returns a number without digits that say nothing.
+/// Returns a number as text, without zeros at its end.
 [[nodiscard]] std::string number_text(double number);
 
 /// Reads a number from `low` to `high`.

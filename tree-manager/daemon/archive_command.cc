@@ -49,7 +49,7 @@ Status import_into_sqlite(const Settings& settings, const Archive& archive, bool
   return restore(**store, archive, replace, [] { return Status{}; });
 }
 
-/// Leads for as long as the import takes, so that no manager can.
+/// Holds the lead while the import runs, so that no manager can lead.
 Status import_into_etcd(const Settings& settings, const Archive& archive, bool replace) {
   const auto etcd = etcd_settings(settings);
   if (!etcd) return std::unexpected(etcd.error());

@@ -21,7 +21,7 @@
 namespace tributary::manager {
 namespace {
 
-/// Reads the keys of identity tokens, after the first start has made one.
+/// Reads the keys of identity tokens. At the first start, makes one key.
 Result<IdentityKeys> identity_keys(const Settings& settings) {
   const std::string& path = settings.identity_key_file;
   if (::access(path.c_str(), F_OK) != 0) {
@@ -35,7 +35,7 @@ Result<std::unique_ptr<AuditLog>> audit_log(const Settings& settings) {
   return AuditLog::open(settings.audit_file);
 }
 
-/// Says whether a file begins as SQLite's do; a new one is empty.
+/// Returns whether a file is empty, as a new database is, or begins like a file of SQLite.
 bool begins_as_database(const std::string& path) {
   constexpr std::string_view kBegin = "SQLite format 3";
   std::array<char, kBegin.size()> begin{};
@@ -46,7 +46,7 @@ bool begins_as_database(const std::string& path) {
   return got == 0 || std::string_view(begin.data(), got) == kBegin;
 }
 
-/// Checks that a start could make the secrets that are missing. It makes the state directory itself.
+/// Checks that a start could make the missing secrets. A start also makes the state directory.
 Status check_secret_folders(const Settings& settings) {
   const std::pair<const char*, const std::string&> files[] = {{"aggregator_token_file", settings.aggregator_token_file},
                                                               {"job_token_file", settings.job_token_file},

@@ -1,5 +1,5 @@
 #pragma once
-// The parts of a manager that its settings describe: what it reads from files, and the settings of other parts.
+// The parts of a manager that its settings describe: the contents of its files, and the settings of other parts.
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ struct Parts {
   std::optional<Topology> topology;  // topology of the configured file
   Secrets secrets;
   IdentityKeys identity_keys;
-  std::unique_ptr<AuditLog> audit;  // nullptr: none
+  std::unique_ptr<AuditLog> audit;  // nullptr: there is no audit log
 };
 /// Reads the files, and makes secrets that do not exist.
 [[nodiscard]] Result<Parts> read_parts(const Settings& settings);
@@ -27,15 +27,15 @@ struct Parts {
 [[nodiscard]] ClusterSettings cluster_settings(const Settings& from);
 [[nodiscard]] service::HttpServerSettings server_settings(const Settings& from);
 [[nodiscard]] SecretPaths secret_paths(const Settings& settings);
-/// Reads the password, too. Errc::bad_config: `store` names no etcd, or others can read the password.
+/// Also reads the password. Errc::bad_config: `store` names no etcd, or other users can read the password.
 [[nodiscard]] Result<EtcdSettings> etcd_settings(const Settings& settings);
-/// Returns the URL where other managers reach this one, which listens at `local`.
+/// Returns the URL at which other managers reach this manager, which listens at `local`.
 [[nodiscard]] std::string advertised_url(const Settings& settings, const Endpoint& local);
 
 /// Makes the state directory if it is missing, and locks it: two managers on one directory would hand out the same
 /// memory twice.
 [[nodiscard]] Status claim_directory(const std::string& path);
-/// Refuses what a start would refuse, without a change to anything: the manager may run meanwhile.
+/// Reports the mistakes that a start would report, but changes nothing: the manager may run meanwhile.
 [[nodiscard]] Status check_start(const Settings& settings);
 
 }  // namespace tributary::manager

@@ -33,8 +33,8 @@ Status write_ready_file(const std::string& path, const std::string& text) {
   return fail(Errc::bad_config, "the ready file " + path + " cannot be written: " + std::strerror(errno));
 }
 
-/// Says once that the manager serves: by the ready file, then on standard output, then to systemd. The file is there
-/// before anybody reads the line.
+/// Reports once that the manager serves: by the ready file, then on standard output, then to systemd. The file exists
+/// before a reader sees the line.
 Status announce(const Settings& settings, const Endpoint& local) {
   const nlohmann::json line = {{"ready", true},
                                {"listen", to_string(local)},
@@ -64,7 +64,7 @@ void reload_keys(const Settings& settings, Api& api) {
   spdlog::info("identity tokens of {} {} are good now", count, count == 1 ? "key" : "keys");
 }
 
-/// The changes that SIGHUP makes, besides those to log and audit log.
+/// The changes that SIGHUP makes, except the changes to the log and the audit log.
 using Reload = std::function<void(const Settings&)>;
 
 void reload_topology(const Settings& settings, Cluster& cluster) {
@@ -128,7 +128,7 @@ ApiSettings api_settings(const Settings& settings, const Parts& parts) {
           .audit = parts.audit.get()};
 }
 
-/// One manager, whose records are in SQLite.
+/// The only manager of its cluster, whose records are in SQLite.
 Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& read_again) {
   const SystemClock clock;
   const auto store = open_sqlite({.path = settings.path_in_state("manager.db"),
@@ -154,7 +154,7 @@ Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& re
   return {};
 }
 
-/// One manager of several, whose records are in etcd.
+/// One of several managers, whose records are in etcd.
 Status serve_among_others(const Settings& settings, Parts parts, const ReadSettings& read_again) {
   const SystemClock clock;
   auto etcd = etcd_settings(settings);
@@ -172,7 +172,7 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
                                     }},
                                parts.secrets.key, clock, api_settings(settings, parts));
   if (!replica) return std::unexpected(replica.error());
-  // Requests that wait for the leader have threads of their own, so that this manager always answers for itself.
+  // Requests that wait for the leader have threads of their own, so this manager keeps threads for its own answers.
   service::HttpServerSettings limits = server_settings(settings);
   limits.threads += static_cast<std::uint32_t>(passing.requests_max);
   auto server = service::HttpServer::start(limits, (*replica)->handler());
@@ -195,7 +195,7 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
 
 Status serve(const Settings& settings, const ReadSettings& read_again) {
   raise_descriptor_limit();
-  // The signals are blocked before the first thread starts, so that all threads leave them to sigwait.
+  // Block the signals before the first thread starts, so that no thread but the caller of sigwait() gets them.
   const sigset_t signals = signals_of_interest();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);

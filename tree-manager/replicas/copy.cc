@@ -7,7 +7,7 @@
 namespace tributary::manager {
 namespace {
 
-/// Records as they were at one moment.
+/// The store's records at one moment.
 class FrozenStore final : public Store {
  public:
   explicit FrozenStore(Snapshot records) : records_(std::move(records)) {}

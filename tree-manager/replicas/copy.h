@@ -1,5 +1,5 @@
 #pragma once
-// A copy of the store's records, from which a manager that does not lead answers reads when no leader can be reached.
+// A copy of the store's records. A manager that does not lead answers reads from it if it can reach no leader.
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -33,7 +33,7 @@ class Copy {
   const Clock& clock_;
   const Source source_;
   const std::chrono::milliseconds fresh_;
-  std::mutex mutex_;  // guards what follows; held while the store is read, so that it is read once
+  std::mutex mutex_;  // guards the members below; held during a read of the store, which several callers share
   std::shared_ptr<Made> made_;
   std::optional<Clock::TimePoint> tried_at_;
 };

@@ -13,7 +13,7 @@ using service::HttpHead;
 Front::Front(Api& api, const Member& member, Passing& passing, Copy& copy, Forwarder forwarder)
     : api_(api), member_(member), passing_(passing), copy_(copy), forwarder_(std::move(forwarder)) {}
 
-/// Returns the head with the address of the caller, not of the manager that has passed the request on.
+/// Returns the head with the address of the caller in place of the address of the manager that passed the request on.
 HttpHead Front::seen_from(const HttpHead& head) const {
   HttpHead seen = head;
   if (auto address = forwarder_.first_address(head)) seen.remote_address = std::move(*address);

@@ -1,5 +1,6 @@
 #pragma once
-// The REST interface of one manager of several: answers what it may, and passes the rest on to the leader.
+// The REST interface of one of several managers: answers the requests that it may answer, and passes all others on to
+// the leader.
 #include <atomic>
 #include <optional>
 #include <string>
@@ -13,15 +14,15 @@
 namespace tributary::manager {
 
 /// Any thread. A request ends in one of these ways:
-/// - a row with `own`: answered here, whoever leads;
-/// - this manager leads: answered here. If it leads no more when the answer is ready, the caller gets no_leader instead:
-///   nothing that was signed leaves a manager that leads no more;
-/// - another leads: its answer. A request that was passed on once is never passed on again;
-/// - nobody answers: a read is answered from a copy of the store, with the header Tributary-Copy; anything else gets
-///   no_leader.
+/// - the route's row has `own`: this manager answers, whether it leads or not;
+/// - this manager leads: it answers. If it does not lead any more when the answer is ready, the caller gets no_leader:
+///   so no signature leaves a manager that has lost the lead;
+/// - another manager leads: the caller gets that manager's answer. No request is passed on twice;
+/// - no leader answers: a read gets an answer from a copy of the store, with the header Tributary-Copy; any other
+///   request gets no_leader.
 class Front final : public service::HttpHandler {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive this object.
   Front(Api& api, const Member& member, Passing& passing, Copy& copy, Forwarder forwarder);
   [[nodiscard]] service::Admission admit(const service::HttpHead& head) override;
   [[nodiscard]] HttpReply handle(const service::HttpHead& head, const std::string& body) override;

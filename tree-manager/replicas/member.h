@@ -1,7 +1,7 @@
 #pragma once
-// This manager among those that share a store. One thread takes part in the election: it must always have time for it,
-// because a lease that nobody renews ends. Another thread, the keeper, does what takes longer: it opens a leadership's
-// store and cluster, and while this manager follows, it reads what followers must know.
+// This manager as one of the managers that share a store. One thread takes part in the election. It does no other
+// work, because it must renew the lease in time. A second thread, the keeper, does the long work: it opens the store
+// and the cluster of a leadership, and while this manager follows, it reads the texts that followers must know.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -16,14 +16,14 @@
 
 namespace tributary::manager {
 
-/// The keeper's work. Called on the keeper's thread alone, one call at a time; unset calls are left out.
+/// The keeper's work. Only the keeper's thread makes these calls, and it skips calls that are not set.
 struct MemberWork {
   std::function<Result<std::unique_ptr<Reign>>(const Term&)> open;
-  /// Takes over what the cluster's store says, before anybody sees the cluster; an error ends the leadership.
+  /// Takes over the texts in the cluster's store, before other threads see the cluster; an error ends the leadership.
   std::function<Status(Cluster&)> begin;
-  std::function<void()> follow;  // again and again while another manager leads, or none
+  std::function<void()> follow;  // called again and again while this manager does not lead
 };
-/// Called on the election's thread when this manager leads no more, or when another leads than before. Must not block.
+/// Called on the election's thread when this manager has lost the lead, or another manager has won it. Must not block.
 using LeaderChanged = std::function<void()>;
 
 /// Any thread, except turn() and keep().
@@ -35,20 +35,20 @@ class Member final : public LeadershipUser {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  /// Starts both threads. Without it, a test calls turn() and keep().
+  /// Starts both threads. A test that does not call this calls turn() and keep().
   void start();
-  /// Ends both threads, and the leadership, so that another manager need not wait for the lease's end.
+  /// Ends both threads and the leadership, so that another manager need not wait for the lease's end.
   void stop();
-  /// Takes part in the election, and returns when to call again.
+  /// Takes part in the election, and returns the time of the next call.
   Clock::TimePoint turn() { return leadership_.turn(); }
-  /// Does the keeper's work that is due, and returns whether there was any.
+  /// Does the keeper's work that is due, and returns whether work was due.
   bool keep();
 
-  /// Returns the cluster if this manager leads now and has opened its leadership, else nullptr. The answer is good for
-  /// this moment: who writes or signs asks once more afterwards.
+  /// Returns the cluster if this manager leads now and has opened its leadership, else nullptr. The answer holds for
+  /// this moment: a caller that writes or signs must ask once more afterwards.
   [[nodiscard]] std::shared_ptr<Cluster> cluster() const;
   [[nodiscard]] bool leads() const { return cluster() != nullptr; }
-  /// Returns another manager that leads, as far as this one knows.
+  /// Returns the other manager that leads, as far as this manager knows.
   [[nodiscard]] std::optional<LeaderSeen> leader() const;
   [[nodiscard]] std::uint64_t leaders_seen() const noexcept { return leaders_seen_.load(); }
 
@@ -69,7 +69,7 @@ class Member final : public LeadershipUser {
   mutable std::mutex mutex_;  // guards the members from here to failed_
   std::condition_variable_any wake_;
   std::optional<Term> term_;      // while this manager leads
-  bool opened_ = false;           // the keeper has seen to `term_`
+  bool opened_ = false;           // the keeper has handled `term_`
   std::shared_ptr<Reign> reign_;  // while this manager leads
   std::optional<LeaderSeen> leader_;
   std::uint64_t last_revision_ = 0;  // revision of the last leadership that this member saw

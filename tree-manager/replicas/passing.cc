@@ -90,7 +90,7 @@ std::optional<HttpReply> Passing::pass(const std::string& leader, const HttpHead
              .keep_alive = true,
              .extra_name = "Tributary-Passed-On",
              .extra_value = forwarder_.header_for(head)});
-  // A client that was cancelled answers nothing any more.
+  // A cancelled client returns no further answers.
   give_back(client, read, answer || answer.error().code != Errc::aborted);
   if (!answer) {
     complain(head, answer.error());
@@ -101,7 +101,7 @@ std::optional<HttpReply> Passing::pass(const std::string& leader, const HttpHead
   return reply;
 }
 
-/// Logs the first failure with each leader; the metrics count all.
+/// Logs only the first failure with each leader; the metrics count all failures.
 void Passing::complain(const HttpHead& head, const Error& error) {
   {
     const std::lock_guard lock(mutex_);

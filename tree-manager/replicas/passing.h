@@ -1,6 +1,6 @@
 #pragma once
-// Passes requests on to the manager that leads. A bounded number is under way at a time, so that a leader that hangs
-// does not take all threads of this one.
+// Passes requests on to the leader. The number of requests under way is bounded, so that a leader that hangs does not
+// take all threads of this manager.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -18,12 +18,13 @@
 namespace tributary::manager {
 
 struct PassingSettings {
-  std::size_t requests_max = 8;  // under way at a time; half of them may be reads, which need no token
+  std::size_t requests_max = 8;  // most requests under way; at most half of them are reads, which need no token
   std::chrono::milliseconds connect_limit{1000};
   std::chrono::milliseconds request_limit{10'000};
 };
 
-/// Names the address from which a request came first, under a seal that only managers with this signing key make.
+/// Makes and reads the header with the address of a request's first sender. Only managers with this signing key can
+/// seal it.
 class Forwarder {
  public:
   explicit Forwarder(const SigningKey& key);
@@ -42,11 +43,11 @@ class Passing {
  public:
   Passing(PassingSettings settings, Forwarder forwarder);
   ~Passing();
-  /// Returns the leader's answer. `read`: strangers may ask this. nullopt: the leader cannot be reached, too many
-  /// requests are under way, or cancel() was called meanwhile. Then nobody knows whether it has done what was asked.
+  /// Returns the leader's answer. `read`: strangers may send the request. nullopt: the leader is not reached, too many
+  /// requests are under way, or cancel() was called meanwhile. Then the leader may or may not have done the request.
   [[nodiscard]] std::optional<service::HttpReply> pass(const std::string& leader, const service::HttpHead& head,
                                                        const std::string& body, bool read);
-  /// Gives up the requests that are under way: the manager to which they go leads no more.
+  /// Gives up the requests under way, because the manager that gets them does not lead any more.
   void cancel() noexcept;
 
  private:
@@ -56,10 +57,10 @@ class Passing {
 
   const PassingSettings settings_;
   const Forwarder forwarder_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<std::shared_ptr<service::HttpClient>> idle_, busy_;
   std::size_t reads_ = 0;    // number of reads that busy clients run
-  bool complained_ = false;  // about this leader, in the log
+  bool complained_ = false;  // the log has a complaint about this leader
 };
 
 }  // namespace tributary::manager

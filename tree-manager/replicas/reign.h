@@ -1,5 +1,5 @@
 #pragma once
-// One leadership of this manager: the store that writes under it, and the cluster that it steers.
+// One leadership of this manager: its cluster, and the store that writes under the leadership's number.
 #include <functional>
 #include <memory>
 
@@ -9,7 +9,7 @@
 namespace tributary::manager {
 
 struct Reign {
-  std::unique_ptr<Store> store;  // before the cluster, which writes to it until its end
+  std::unique_ptr<Store> store;  // declared before the cluster, which writes to it until its end
   std::unique_ptr<Cluster> cluster;
   std::function<bool()> lost;  // true: the store refuses every write from now on
 };

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kCopyFresh{5000};
 constexpr milliseconds kLookEvery{500};
 
-/// A lease's parts: a member of etcd that hangs costs one attempt, and a call tries the others within its limit, early
+/// Parts of a lease. A member of etcd that hangs costs one attempt, and a call tries all others within its limit, early
 /// enough before the lease ends.
 EtcdSettings with_limits(EtcdSettings etcd, milliseconds lease) {
   etcd.attempt_limit = lease / 5;
@@ -95,7 +95,7 @@ Status Replica::assemble(ApiSettings api) {
 }
 
 void Replica::start(const std::string& url) {
-  url_ = url;  // before this manager can lead, and so before anybody reads it
+  url_ = url;  // set before this manager can lead, so before any thread reads it
   election_->reach_at(url);
   member_->start();
 }
@@ -125,7 +125,7 @@ Status Replica::begin(Cluster& cluster) {
   return api_->authenticator().use_revocations(cluster.kept(kRevokedTokensKey));
 }
 
-/// Followers ask again and again, instead of watching: a question needs no history, which etcd compacts.
+/// Followers ask etcd again and again in place of a watch, because a watch needs the history, which etcd compacts.
 void Replica::follow() {
   const auto sealed = followed_->value(kSharedSecretsKey);
   if (sealed) {

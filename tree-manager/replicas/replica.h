@@ -1,5 +1,5 @@
 #pragma once
-// One manager of several that share an etcd: puts the parts of this folder together.
+// One of several managers that share an etcd: combines the parts of this folder.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@ namespace tributary::manager {
 
 struct ReplicaSettings {
   EtcdSettings etcd;
-  std::chrono::milliseconds lease{5000};  // how long a leader may be silent
+  std::chrono::milliseconds lease{5000};  // time for which a leader may be silent
   ClusterSettings cluster{};
   PassingSettings passing{};
   SecretFiles files;
@@ -25,7 +25,7 @@ struct ReplicaSettings {
 /// Any thread.
 class Replica {
  public:
-  /// Takes over the secrets that the store has, if etcd answers. Errc::denied: its managers have another signing key.
+  /// Takes over the store's secrets, if etcd answers. Errc::denied: the store's managers have another signing key.
   /// Key and clock must outlive the replica.
   [[nodiscard]] static Result<std::unique_ptr<Replica>> open(ReplicaSettings settings, const SigningKey& key,
                                                              const Clock& clock, ApiSettings api);
@@ -35,12 +35,12 @@ class Replica {
 
   [[nodiscard]] service::HttpHandler& handler() { return *front_; }
   [[nodiscard]] Api& api() { return *api_; }
-  /// Takes part in the election from now on. Others reach this manager at `url`.
+  /// Takes part in the election from now on. Other managers reach this manager at `url`.
   void start(const std::string& url);
   void stop();
-  /// Ends leases that have run out, if this manager leads. Call a few times a second.
+  /// Ends leases whose time is over, if this manager leads. Must be called a few times a second.
   void tick();
-  /// Reads the topology and the secrets anew from their files, after they have changed.
+  /// Reads the topology and the secrets from their files again, after the files have changed.
   void reload();
 
  private:
@@ -51,7 +51,7 @@ class Replica {
   void follow();
 
   const ReplicaSettings settings_;
-  std::string url_;  // where others reach this manager; set by start()
+  std::string url_;  // URL at which other managers reach this manager; set by start()
   const SigningKey& key_;
   const Clock& clock_;
   SecretKeeper secrets_;

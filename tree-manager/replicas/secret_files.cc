@@ -27,8 +27,8 @@ Status SecretKeeper::show(const SharedSecrets& secrets, Api& api) {
   return {};
 }
 
-/// Keeps identity keys that the store does not have beside the file. A file that cannot be written is complained about:
-/// it may be mounted to be read alone.
+/// Writes the secrets to the files, and saves identity keys that the store does not have beside the file. A failure goes
+/// to the log only, because a file may be mounted read-only.
 void SecretKeeper::write_files(const SharedSecrets& secrets) const {
   const auto now = of_files();
   const auto write = [](const std::string& path, const std::string& text) {
@@ -79,7 +79,7 @@ Status SecretKeeper::publish(Cluster& cluster, Api& api) {
   const auto secrets = of_files();
   if (!secrets) return std::unexpected(secrets.error());
   if (*secrets == known_ && !sealed_.empty()) return {};
-  // Other managers learn of new keys from the store, so it has them before anybody signs with them.
+  // Other managers read new keys from the store, so the store gets them before this manager signs with them.
   if (auto ok = put(cluster, *secrets); !ok) return ok;
   return show(*secrets, api);
 }

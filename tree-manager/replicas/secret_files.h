@@ -1,6 +1,6 @@
 #pragma once
-// Keeps the shared secrets of this manager's files, of its REST interface and of the store equal. The store's word
-// counts: whoever wants others changes the files of the manager that leads, and sends that one SIGHUP.
+// Keeps the shared secrets in this manager's files, in its REST interface and in the store equal. The store decides:
+// to change the secrets, change the files of the leader, and send SIGHUP to the leader.
 #include <mutex>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace tributary::manager {
 
 struct SecretFiles {
   SecretPaths paths;
-  std::string identity_keys;  // path
+  std::string identity_keys;  // path of the file
 };
 
 /// Any thread.
@@ -21,14 +21,14 @@ class SecretKeeper {
   /// The key must outlive it.
   SecretKeeper(SecretFiles files, const SigningKey& key) : files_(std::move(files)), key_(key) {}
 
-  /// Takes over what the store has; without a text there, `sealed` is empty and nothing happens. Errc::denied: the
+  /// Takes over the store's secrets. If the store has none, `sealed` is empty and nothing changes. Errc::denied: the
   /// store's managers have another signing key.
   [[nodiscard]] Status take_over(const std::string& sealed, Api* api);
-  /// For the manager that leads: takes over what the store has, or puts the files' secrets there.
+  /// On the leader: takes over the store's secrets; if the store has none, puts the files' secrets there.
   [[nodiscard]] Status begin(Cluster& cluster, Api& api);
-  /// For the manager that leads: puts the files' secrets into the store, if they are others.
+  /// On the leader: puts the files' secrets into the store, if they differ from the store's secrets.
   [[nodiscard]] Status publish(Cluster& cluster, Api& api);
-  /// Says whether the files hold other secrets than the store.
+  /// Returns whether the files' secrets differ from the store's secrets.
   [[nodiscard]] bool files_differ();
 
  private:
@@ -39,7 +39,7 @@ class SecretKeeper {
 
   const SecretFiles files_;
   const SigningKey& key_;
-  std::mutex mutex_;    // guards what follows
+  std::mutex mutex_;    // guards the members below
   std::string sealed_;  // the sealed record that the store has
   SharedSecrets known_;
 };

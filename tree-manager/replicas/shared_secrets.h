@@ -1,7 +1,7 @@
 #pragma once
-// The secrets that all managers of one store must have in common: the aggregator token, the job token and the keys of
-// identity tokens. They lie in the store, sealed by a key that follows from the signing key. So the signing key is the
-// one file that a person copies from manager to manager, and whoever reads the store learns no secret.
+// The secrets that all managers of one store share: the aggregator token, the job token and the keys of identity
+// tokens. They are in the store, sealed with a key that is derived from the signing key. So the administrator copies
+// only the signing key to each manager, and a reader of the store learns no secret.
 #include <string>
 #include <string_view>
 
@@ -10,7 +10,7 @@
 
 namespace tributary::manager {
 
-/// The name under which the store keeps them.
+/// The key of these secrets in the store.
 inline constexpr const char* kSharedSecretsKey = "shared_secrets";
 
 struct SharedSecrets {
@@ -20,9 +20,9 @@ struct SharedSecrets {
   friend bool operator==(const SharedSecrets&, const SharedSecrets&) = default;
 };
 
-/// Seals with AES-256-GCM, in base64. Two calls give different texts.
+/// Seals the secrets with AES-256-GCM. Returns base64; two calls return different texts.
 [[nodiscard]] Result<std::string> seal_secrets(const SigningKey& key, const SharedSecrets& secrets);
-/// Errc::denied: they were sealed under another signing key. Errc::corrupt: the text was never sealed.
+/// Opens a sealed text. Errc::denied: another signing key has sealed it. Errc::corrupt: it is no sealed text.
 [[nodiscard]] Result<SharedSecrets> open_secrets(const SigningKey& key, std::string_view sealed);
 
 }  // namespace tributary::manager

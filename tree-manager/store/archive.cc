@@ -28,7 +28,7 @@ std::unexpected<Error> no_archive(const std::string& why) {
   return fail(Errc::corrupt, "this is no whole archive of a manager: " + why);
 }
 
-/// Takes over one record. Unknown kinds are of a newer manager.
+/// Takes over one record. A record of an unknown kind comes from a newer manager.
 Status read_record(const json& line, Archive& into) {
   if (const auto it = line.find("aggregator"); it != line.end() && it->is_string()) {
     auto record = aggregator_from_text(it->get<std::string>());
@@ -68,7 +68,7 @@ Status read_head(const json& head, Archive& into) {
   return {};
 }
 
-/// Removes all that the store has.
+/// Removes all records of the store.
 Status clear(Store& store, const Snapshot& has, const std::function<Status()>& between) {
   for (const AggregatorRecord& record : has.aggregators) {
     if (auto ok = store.remove_aggregator(record.name); !ok) return ok;
@@ -97,7 +97,7 @@ Status put_all(Store& store, const Archive& archive, const std::function<Status(
     if (auto ok = between(); !ok) return ok;
   }
   for (const GroupRecord& record : archive.records.groups) {
-    if (ended.contains(record.id)) continue;  // it was given back while the archive was made
+    if (ended.contains(record.id)) continue;  // the group was given back while the archive was made
     if (auto ok = store.put(record); !ok) return ok;
     if (auto ok = between(); !ok) return ok;
   }

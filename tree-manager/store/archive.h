@@ -1,6 +1,6 @@
 #pragma once
-// All records of a store as one text: for backups, and to move from one kind of store to another. Lines of JSON: a head,
-// a line for each record, and an end that counts them and has their digest.
+// All records of a store as one text, for backups and for moves between kinds of stores. The text has lines of JSON: a
+// head, a line for each record, and an end with the number of the records and their digest.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,19 +17,19 @@ inline constexpr const char* kRestoringKey = "restoring";
 struct Archive {
   Snapshot records;
   std::vector<EndedGroup> ended;
-  std::uint64_t fence = 0;   // no leadership of the store had a higher number
+  std::uint64_t fence = 0;   // the highest number of a leadership that the store has had
   std::int64_t made_at = 0;  // seconds since 1970-01-01 UTC
 };
 
 [[nodiscard]] std::string to_text(const Archive& archive);
-/// Errc::corrupt: the text is no archive, is not whole, or has been changed.
+/// Reads an archive. Errc::corrupt: the text is no archive, is not whole, or was changed.
 [[nodiscard]] Result<Archive> archive_from_text(std::string_view text);
 
-/// Reads all that the store has.
+/// Reads all records of the store.
 [[nodiscard]] Result<Archive> read_archive(Store& store, std::int64_t now_s);
-/// Makes the store's records those of the archive, and its fence higher than the archive's. `replace`: removes what the
-/// store has; without it, Errc::mismatch says that the store is not empty. `between` is called between two writes: its
-/// error ends the work. After an error the store is one that no manager opens, until a restore with `replace` succeeds.
+/// Writes the archive's records to the store, and makes its fence higher than the archive's. `replace`: first removes
+/// the store's records; if it is false, Errc::mismatch says that the store is not empty. Calls `between` between two
+/// writes: its error ends the work. After an error no manager opens the store until a restore with `replace` succeeds.
 [[nodiscard]] Status restore(Store& store, const Archive& archive, bool replace,
                              const std::function<Status()>& between);
 

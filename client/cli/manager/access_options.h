@@ -17,7 +17,7 @@ void add_output_form(CLI::App& sub, ManagerOptions& options);
 /// Adds --watch to a command that shows a state.
 void add_watch(CLI::App& sub, ManagerOptions& options);
 
-/// Adds all of them but --watch.
+/// Adds all these options except --watch.
 [[nodiscard]] std::shared_ptr<ManagerOptions> add_manager_options(CLI::App& sub);
 
 }  // namespace tributary::cli
