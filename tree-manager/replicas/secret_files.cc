@@ -27,8 +27,8 @@ Status SecretKeeper::show(const SharedSecrets& secrets, Api& api) {
   return {};
 }
 
-/// Writes the secrets to the files, and saves identity keys that the store does not have beside the file. Logs failures,
-/// but goes on: a file may be mounted read-only.
+/// Writes the secrets to the files, and saves identity keys that the store does not have beside the file. Failures are
+/// only logged, because a file may be mounted read-only.
 void SecretKeeper::write_files(const SharedSecrets& secrets) const {
   const auto now = of_files();
   const auto write = [](const std::string& path, const std::string& text) {
