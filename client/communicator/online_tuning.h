@@ -18,8 +18,8 @@ class OnlineTuning {
 
   /// Notes that trees are in use from now on, with this policy, which was made from these figures.
   void begin(const tuning::Figures& figures, const tuning::Policy& policy);
-  /// Notes that the model has other choices for these trees from now on. Each class of sizes that is in use begins with
-  /// its own; the ranks change over by amendments.
+  /// Notes that the model has other choices for these trees from now on. Each class of sizes in use begins again with
+  /// the model's choice for it; the ranks change to this choice by amendments.
   void begin_again(const tuning::Figures& figures, tuning::Policy policy) {
     if (adaptation_) adaptation_->begin_again(figures, std::move(policy));
   }

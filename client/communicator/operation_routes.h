@@ -34,8 +34,8 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   [[nodiscard]] const tuning::Policy& policy() const noexcept { return policy_; }
   /// On rank 0, when trees are in use: begins to correct their policy, which was made from these figures.
   void tune_online(const tuning::Figures& figures);
-  /// On rank 0: takes the model's policy for the trees in use, whose rates have changed. The ranks keep their own until
-  /// they have agreed on amendments.
+  /// On rank 0: takes the model's policy for the trees in use, whose rates have changed. The ranks keep their present
+  /// policy until they have agreed on amendments.
   void tune_again(const tuning::Figures& figures, tuning::Policy policy) {
     online_tuning_.begin_again(figures, std::move(policy));
   }

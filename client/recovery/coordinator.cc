@@ -23,7 +23,7 @@ std::string rank_name(const CoordinatorSettings& settings, std::uint32_t rank) {
   return "rank " + std::to_string(name) + " on host " + settings.hosts[rank];
 }
 
-/// Says whether the manager tells rates of the trees of this epoch that are not near the last ones.
+/// Returns whether the answer has rates for the trees of this epoch, and these rates differ much from `last`.
 bool tells_other_rates(const GroupLease& lease, std::uint32_t epoch, const PathRates& last) {
   return lease.epoch == epoch && lease.rates != PathRates{} && tuning::differ(last, lease.rates);
 }

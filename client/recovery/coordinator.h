@@ -51,7 +51,7 @@ struct CoordinatorSettings {
   /// Returns the text of the policy for the time in which these trees are in use. An empty text, or no function: the
   /// welcome's policy holds.
   std::function<std::string(const GroupDescriptor&)> tuning_of{};
-  /// Takes the new rates of the trees in use, because other groups have come or gone; no function: nobody takes them.
+  /// Gets the new rates of the trees in use when other groups have come or gone; no function: rates are ignored.
   std::function<void(const PathRates&)> rates_changed{};
   /// Returns the counts of the group's traffic, for the manager's listings; no function: all counts are zero.
   std::function<GroupTraffic()> traffic{};
@@ -167,7 +167,7 @@ class Coordinator {
   std::uint32_t lease_seconds_ = 0;
   struct Terms {
     std::string tuning{};  // the policy's text for the trees that are forming
-    PathRates rates{};     // the last rates of the trees that the manager told
+    PathRates rates{};     // the trees' rates in the manager's last answer that had rates
   };
   Terms terms_;
   LostAggregators lost_;

@@ -14,8 +14,8 @@
 // A trial that is clearly slower ends after one or two operations. After a round of trials the class rests: first for
 // 10 s, then twice as long each time, up to 10 minutes. A path has another trial only when its trials cost at most 1 %
 // of the time. If operations become a quarter slower than when the choice was made, the rest ends. If the trees of a
-// split suddenly take much longer than its ranks, its share moves after one operation. If the manager tells other rates,
-// because other groups have come to the links or gone, each class begins again with the model's choice for these rates.
+// split suddenly take much longer than its ranks, its share moves after one operation. If the manager reports new rates,
+// because other groups have begun or ended, each class begins again with the model's choice for these rates.
 // An amendment stops all ranks for a round trip to rank 0, so the next amendment comes after 10 times this time at the
 // earliest. A class in which the job spends very little time gets no amendment.
 //
@@ -85,12 +85,12 @@ class Adaptation {
 
   Figures figures_;
   const std::uint32_t ranks_;
-  Policy policy_;  // the ranks'
-  Policy wanted_;  // the model's, from figures_
+  Policy policy_;  // the ranks' policy
+  Policy wanted_;  // the model's policy from figures_
   std::vector<std::unique_ptr<SizeClass>> classes_;
   double spent_us_ = 0;  // time of the operations of all classes
   std::optional<Amendment> pending_;
-  bool begins_again_ = false;  // once the ranks have agreed on pending_
+  bool begins_again_ = false;  // classes begin again when the ranks have agreed on pending_
   std::optional<Amendment> news_;
   SizeClass* pending_class_ = nullptr;
   TimePoint asked_at_{};

@@ -66,7 +66,7 @@ struct Amendment {
 /// Returns the policy by the table's rules for this group and, where no rule holds, by the cost model with the table's
 /// figures.
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape);
-/// Returns whether one of the rates differs so much that the policy for `a` does not suit `b`.
+/// Returns whether a rate of `a` and the same rate of `b` differ so much that the policy for `a` does not suit `b`.
 [[nodiscard]] bool differ(const PathRates& a, const PathRates& b) noexcept;
 /// Returns the policy by the built-in figures, for this group on hosts with this many cores.
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores);

@@ -62,8 +62,8 @@ using Decision = std::optional<Choice>;
 
 class Adaptation::SizeClass {
  public:
-  /// `size` is any size of the class, `in_use` the ranks' step for that size, and `wanted` the model's: where they
-  /// differ, the first decision asks for `wanted`.
+  /// `size` is any size of the class, `in_use` the ranks' step for this size, and `wanted` the model's step. If the two
+  /// steps differ, the first decision asks for `wanted`.
   SizeClass(Collective collective, std::uint64_t size, const Step& in_use, const Step& wanted);
 
   [[nodiscard]] bool holds(Collective collective, std::uint64_t size) const noexcept {

@@ -71,8 +71,8 @@ struct PlanRequest {
 struct TreesInUse {
   std::span<const LaneTree> lanes;
   std::span<const std::string> hosts;                               // by rank
-  std::uint64_t link_rate_bits_per_second = 0;                      // as in PlanRequest
-  std::function<std::uint64_t(const std::string&)> line_rate_of{};  // of an aggregator; 0: that of its host's links
+  std::uint64_t link_rate_bits_per_second = 0;                      // see PlanRequest
+  std::function<std::uint64_t(const std::string&)> line_rate_of{};  // an aggregator's rate; 0: that of its host's links
 };
 
 struct Plan {
@@ -99,7 +99,7 @@ class Fabric {
       std::span<const PlanAggregator> aggregators) const = 0;
   /// Makes the same plan for the same input. Any thread may call it.
   [[nodiscard]] virtual Plan plan(const PlanRequest& request, const FabricLoad& load) const = 0;
-  /// Returns the rates of these trees beside all else in `load`, which includes their own load; zeros: not known.
+  /// Returns the rates of these trees beside all other load in `load`, which includes their own load; zeros: not known.
   [[nodiscard]] virtual PathRates rates(const TreesInUse& trees, const FabricLoad& load) const = 0;
   /// Adds the load of these trees on links, hosts and aggregators.
   virtual void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const = 0;

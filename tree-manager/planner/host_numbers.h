@@ -14,15 +14,15 @@ namespace tributary::manager {
 class HostNumbers {
  public:
   struct Host {
-    const std::string* name = nullptr;  // lives as long as the trees and the list of ranks
-    std::uint32_t number = 0;           // as DomainTree numbers it
+    const std::string* name = nullptr;  // points into the trees or the list of ranks
+    std::uint32_t number = 0;           // number in DomainTree
     std::uint32_t first = 0;            // number of its first interface here
     std::uint32_t interfaces = 1;
   };
 
   explicit HostNumbers(const DomainTree& domains) : domains_(domains) {}
 
-  /// Returns the host's number here.
+  /// Returns the host's number in this object.
   std::uint32_t add(const std::string& name) {
     const auto [it, added] = known_.emplace(name, static_cast<std::uint32_t>(hosts_.size()));
     if (added) {
@@ -33,13 +33,13 @@ class HostNumbers {
     }
     return it->second;
   }
-  /// Returns the interface that lanes of this route take; kNoInterface: the host is not on that rail.
+  /// Returns the host's interface for lanes of this route; kNoInterface: the host is not on this route's rail.
   [[nodiscard]] std::uint32_t interface_of(const Host& host, std::uint32_t route) const {
     return host.number == kUnknownHost ? 0 : domains_.interface_of(host.number, route);
   }
 
   [[nodiscard]] const std::vector<Host>& hosts() const noexcept { return hosts_; }
-  /// Returns the number of interfaces of all hosts here.
+  /// Returns the number of interfaces of all hosts in this object.
   [[nodiscard]] std::uint32_t interfaces() const noexcept { return interfaces_; }
 
  private:

@@ -68,7 +68,7 @@ class Tally {
   FabricLoad& load_;
   const LoadChange change_;
   HostNumbers numbers_;
-  std::vector<std::uint64_t> flows_;  // by interface, as numbers_ has them
+  std::vector<std::uint64_t> flows_;  // by the interface's number in numbers_
 };
 
 }  // namespace

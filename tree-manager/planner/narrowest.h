@@ -15,7 +15,7 @@ class Narrowest {
     if (bits_per_second == 0) known_ = false;
     seconds_ = std::max(seconds_, seconds_per_byte(load, bits_per_second));
   }
-  /// Returns bits per second; 0 where nothing is used, or where the rate of something used is not known.
+  /// Returns bits per second; 0 if no resource is used, or the rate of a used resource is not known.
   [[nodiscard]] std::uint64_t rate() const {
     if (!known_ || seconds_ <= 0) return 0;
     return static_cast<std::uint64_t>(std::llround(std::min(8 / seconds_, static_cast<double>(kPathRateMax))));

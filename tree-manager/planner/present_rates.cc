@@ -9,7 +9,7 @@
 namespace tributary::manager {
 namespace {
 
-/// Counts what one group's trees and the ring of its ranks put on each link, beside what the load has there in all.
+/// Counts the load of one group's trees and of the ring of its ranks on each link, beside the link's whole load.
 class PresentRates {
  public:
   PresentRates(const DomainTree& domains, const FabricLoad& load, const TreesInUse& trees)
@@ -28,10 +28,10 @@ class PresentRates {
 
  private:
   struct Link {
-    std::uint64_t own = 0;    // of all edges of the trees, in kFullRate units
-    std::uint64_t out = 0;    // of the ranks' edges to aggregators elsewhere
-    std::uint64_t share = 0;  // of one rank's vector, the part that lanes take by this link
-    std::uint64_t ring = 0;   // edges of the ring that leave by it
+    std::uint64_t own = 0;    // load of all edges of the trees, in kFullRate units
+    std::uint64_t out = 0;    // load of the ranks' edges to aggregators on other hosts
+    std::uint64_t share = 0;  // part of one rank's vector that lanes carry over this link
+    std::uint64_t ring = 0;   // number of the ring's edges that leave by this link
     std::uint32_t ranks = 0;
     bool has_aggregator = false;
   };
@@ -53,7 +53,7 @@ class PresentRates {
     }
   }
 
-  /// Returns the place by which a host takes part in a route; none: the topology has changed since.
+  /// Returns the place of a host in a route; none: the topology has changed meanwhile.
   [[nodiscard]] HostPlace place(std::uint32_t host, std::uint32_t route) const {
     const HostNumbers::Host& at = numbers_.hosts()[host];
     const std::uint32_t interface = numbers_.interface_of(at, route);
@@ -124,7 +124,7 @@ class PresentRates {
     }
   }
 
-  /// Returns nothing for a host of which only its aggregator's rate is known, which counts by itself.
+  /// Returns nothing for a host if only its aggregator's rate is known: this rate is counted separately.
   [[nodiscard]] std::optional<std::uint64_t> rate_of(const HostNumbers::Host& host, std::uint32_t interface) const {
     if (trees_.link_rate_bits_per_second == 0) return domains_.place(host.number, interface).rate_bits_per_second;
     if (links_[host.first].ranks == 0) return std::nullopt;
@@ -184,8 +184,8 @@ class PresentRates {
   const TreesInUse& trees_;
   HostNumbers numbers_;
   std::vector<std::uint32_t> host_of_rank_;
-  std::uint32_t members_ = 0;               // hosts of ranks: the first of numbers_
-  std::vector<Link> links_;                 // by interface, as numbers_ has them
+  std::uint32_t members_ = 0;               // number of the ranks' hosts, which come first in numbers_
+  std::vector<Link> links_;                 // by the interface's number in numbers_
   std::vector<std::uint64_t> own_uplinks_;  // by domain, in kFullRate units
   std::vector<std::uint64_t> in_ring_;      // by domain: edges in both directions, which are equal
 };

@@ -4,8 +4,8 @@
 
 namespace tributary::manager {
 
-/// Returns the rates of these trees beside everything else in `load`, which includes their own. Zeros where a host has
-/// no place any more. Takes time by ranks and lanes.
+/// Returns the rates of these trees beside all other load in `load`, which includes their own. Zeros if a host has no
+/// place any more. The time grows with the numbers of ranks and lanes.
 [[nodiscard]] PathRates present_rates(const DomainTree& domains, const FabricLoad& load, const TreesInUse& trees);
 
 }  // namespace tributary::manager

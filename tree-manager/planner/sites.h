@@ -126,7 +126,7 @@ enum class Reach : std::uint8_t {
 [[nodiscard]] std::uint32_t children_possible(const PlanAggregator& aggregator, std::uint64_t memory_free_bytes,
                                               const PlanRequest& request) noexcept;
 
-/// Returns the rate of all links of a host together, for an aggregator that has given none; 0: a rate is not known.
+/// Returns the rate of all links of a host together, for an aggregator that has reported none; 0: a rate is not known.
 [[nodiscard]] std::uint64_t host_rate(const DomainTree& domains, std::uint32_t host);
 
 /// Returns the name under which FabricLoad keeps an interface's load.

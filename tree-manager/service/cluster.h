@@ -133,7 +133,7 @@ struct GroupLeaseView {
   std::uint32_t epoch = 0;
   bool rebuild_advised = false;
   std::string reason;
-  PathRates rates{};  // of the group's trees beside all groups that there are now; zeros: not known
+  PathRates rates{};  // rates of the group's trees beside all present groups; zeros: not known
 };
 
 struct GroupView {
@@ -271,8 +271,8 @@ class Cluster {
     Clock::TimePoint lease_end;
     std::uint64_t planned_at_generation = 0;
     std::optional<GroupTraffic> traffic{};
-    PathRates rates{};                  // the rates of its trees beside the load after a change
-    std::uint64_t rates_at_change = 0;  // the number of this change
+    PathRates rates{};                  // the rates of its trees, computed after a change of the load
+    std::uint64_t rates_at_change = 0;  // the number of that change
     [[nodiscard]] GroupView view(const Clock& clock) const;
   };
 

@@ -545,7 +545,7 @@ GroupLeaseView Cluster::renewed(Group& group) {
   group.lease_end = clock_.now() + settings_.group_lease;
   std::string reason = why_rebuild(group);
   const bool advised = !reason.empty();
-  // A group of many ranks takes long, so its rates are kept until some group comes or goes.
+  // The rates of a group of many ranks take long to compute, so they are kept until another group begins or ends.
   if (std::exchange(group.rates_at_change, allotments_.changes()) != allotments_.changes()) {
     group.rates = present_rates(*fabric_, allotments_.load(), *group.record, [this](const std::string& name) {
       const auto known = aggregators_.find(name);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every program says each kind of mistake in its configuration in one form.
+"""Every program reports each kind of mistake in its configuration in one form.
 
     WHERE: KEY: 'VALUE': WHY (allowed: ALLOWED)
 
@@ -18,7 +18,7 @@ MANAGER, AGGREGATOR, TRIBUTARY, NCCL_CHECK = sys.argv[1:5]
 TIME_LIMIT_S = 20
 CONFIGURATION, USAGE = 78, 64
 
-# A file with its line, a program with its command, or nothing; a key; a value; the reason; what is allowed.
+# A file with its line, a program with its command, or nothing; a key; a value; the reason; the allowed values.
 FORM = re.compile(r"(?:(?P<where>[^:']+(?::\d+)?): )?(?P<key>[\w.-]+): (?:'(?P<value>[^']*)': )?(?P<why>[^()]+(?:\([^()]*\))?[^()]*) \(allowed: (?P<allowed>.+)\)")
 
 

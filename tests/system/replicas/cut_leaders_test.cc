@@ -1,5 +1,5 @@
-// Leaders that stand still, or are cut off from etcd, while another takes over: the old leader changes nothing and signs
-// nothing any more.
+// Leaders that stand still or are cut off from etcd while another manager takes over: the old leader changes no records
+// and signs no tokens any more.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ class CutLeaders : public ::testing::TestWithParam<ManagerFleet::Members> {
     old_fence_ = fence_of(old_);
     ASSERT_GT(old_fence_, 0U);
   }
-  /// own: etcd's member stands still, and the manager that asks it alone serves its clients. all: the manager itself.
+  /// own: the manager's only member of etcd stands still, and the manager goes on. all: the manager stands still.
   void cut() {
     GetParam() == ManagerFleet::Members::own ? etcd_->signal(old_, SIGSTOP) : managers_->at(old_).signal(SIGSTOP);
   }
@@ -74,7 +74,7 @@ TEST_P(CutLeaders, ChangeNothingAndSignNothing) {
   const std::uint64_t next_fence = fence_of(next);
   EXPECT_GT(next_fence, old_fence_);
 
-  // Clients that know the old leader alone: their requests lie there, and it does them as soon as it runs.
+  // Clients that know only the old leader: their requests wait there, and it handles them as soon as it runs.
   std::vector<std::unique_ptr<Connection>> clients;
   const std::string group = R"({"job":"late","ranks":["x","y"]})";
   const std::string id = std::to_string(before.descriptor.group);

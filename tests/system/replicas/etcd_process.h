@@ -8,7 +8,7 @@
 
 namespace tributary::manager {
 
-/// Says whether the program is on this machine.
+/// Returns whether etcd is installed on this machine.
 [[nodiscard]] bool has_etcd();
 
 class EtcdProcesses {

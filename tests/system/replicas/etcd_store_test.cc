@@ -1,4 +1,4 @@
-// The store on a real etcd keeps the promises of all stores, and a leadership that has ended writes nothing.
+// The store on a real etcd keeps the promises of all stores, and refuses writes after the end of a leadership.
 #include <gtest/gtest.h>
 
 #include "tests/system/replicas/etcd_process.h"

@@ -1,4 +1,4 @@
-// Managers over an etcd that has troubles of its own: a member that dies, a history that is compacted, no room, users and
+// Managers over an etcd with problems: a member dies, the history is compacted, there is no room, users need
 // passwords.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class EtcdTroubles : public ::testing::Test {
   const Folder folder_;
 };
 
-/// One call of etcd's, which the test makes itself.
+/// One call that the test makes directly to etcd.
 json etcd_call(const EtcdProcesses& etcd, const std::string& path, const json& body) {
   const auto client = EtcdClient::create({.endpoints = etcd.endpoints()});
   const auto answer = (*client)->call(path, body, 10s);

@@ -1,5 +1,5 @@
-// The leader of three managers is killed again and again, while groups are asked for, rebuilt and given back: no group
-// that was acknowledged is lost, and no epoch is given twice.
+// The test kills the leader of three managers again and again, while clients make, rebuild and give back groups: no
+// acknowledged group is lost, and no epoch is given twice.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -24,16 +24,16 @@ constexpr int kThreads = 2;
 constexpr const char* kConfig =
     "group_lease: 1h\naggregator_lease: 10s\nleader_lease: 3s\nthreads: 4\nlog_level: warn\n";
 
-/// The number of kills: the environment may ask for another.
+/// Returns the number of kills, which the environment may change.
 int kills_wanted() {
   const char* const text = std::getenv("TRIBUTARY_TEST_LEADER_KILLS");
   return text == nullptr ? 8 : std::atoi(text);
 }
 
-/// The groups that clients know of, and what is wrong with answers.
+/// The groups that clients know, and the faults of answers.
 struct Ledger {
   std::mutex mutex;
-  std::map<std::uint64_t, std::uint32_t> epochs;  // of groups that are not given back
+  std::map<std::uint64_t, std::uint32_t> epochs;  // by group, for groups that are not given back
   std::set<std::uint64_t> ended;
   std::vector<std::string> wrong;
   std::atomic<bool> stop{false};
@@ -44,8 +44,8 @@ struct Ledger {
   }
 };
 
-/// Repeats one request until it is answered well. Returns nullopt once the test stops; what became of the request is
-/// then not known.
+/// Repeats one request until it has succeeded. Returns nullopt if the test stops: the result of the request is then
+/// not known.
 template <class Call>
 auto until_answered(Ledger& ledger, const char* what, const Call& call) -> std::optional<decltype(call())> {
   while (!ledger.stop) {
@@ -76,7 +76,7 @@ void live_one_group(Ledger& ledger, manager_client::ManagerClient& jobs, const s
   const auto rebuilt = until_answered(ledger, "a rebuild", [&] { return jobs.rebuild_group(id, epoch, {}); });
   {
     const std::lock_guard lock(ledger.mutex);
-    if (!rebuilt) ledger.epochs.erase(id);  // in doubt
+    if (!rebuilt) ledger.epochs.erase(id);  // the request's result is not known
     if (rebuilt && (*rebuilt)->descriptor.epoch != epoch + 1) {
       ledger.wrong.push_back("epoch " + std::to_string((*rebuilt)->descriptor.epoch) + " follows epoch " +
                              std::to_string(epoch));

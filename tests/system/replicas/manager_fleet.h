@@ -13,8 +13,8 @@ namespace tributary::manager {
 
 class ManagerFleet {
  public:
-  /// own: manager i asks member i of etcd alone. To stop that member cuts the manager off from etcd, and from nobody
-  /// else.
+  /// own: manager i asks only member i of etcd. So a stop of this member cuts the manager off from etcd, but not from
+  /// clients.
   enum class Members { all, own };
 
   /// Starts the managers one after another, and waits until one leads and all have its secrets.
@@ -23,22 +23,22 @@ class ManagerFleet {
   [[nodiscard]] std::size_t size() const { return managers_.size(); }
   [[nodiscard]] ManagerProcess& at(std::size_t which) { return *managers_.at(which); }
   [[nodiscard]] std::string state_of(std::size_t which) const { return folder_.file("state-" + std::to_string(which)); }
-  /// The URLs of all, as clients take them.
+  /// Returns the URLs of all managers, in the form that clients read.
   [[nodiscard]] std::string urls() const;
-  /// Returns the manager that says that it leads; nullopt: none says so. A manager that stands still says nothing.
+  /// Returns the manager that says that it leads; nullopt: none says so. A manager that stands still does not answer.
   [[nodiscard]] std::optional<std::size_t> leader() const;
-  /// Waits until one leads, other than `not_this`; throws after half a minute.
+  /// Waits until a manager other than `not_this` leads; throws after half a minute.
   [[nodiscard]] std::size_t wait_leader(std::optional<std::size_t> not_this = std::nullopt) const;
   /// Sends SIGKILL, and waits until the process is gone.
   void kill(std::size_t which);
-  /// Starts a manager anew that was killed, at its old address.
+  /// Starts a killed manager again, at its old address.
   void restart(std::size_t which);
 
-  /// Return clients of all managers, or of one.
+  /// Return a client of all managers, or of one manager.
   [[nodiscard]] manager_client::ManagerClient for_jobs() const { return client(urls(), "job.token"); }
   [[nodiscard]] manager_client::ManagerClient for_aggregators() const { return client(urls(), "aggregator.token"); }
   [[nodiscard]] manager_client::ManagerClient client(const std::string& urls, const std::string& token) const;
-  /// Returns the answer of one manager to GET; null: it does not answer.
+  /// Returns one manager's answer to a GET; null: it does not answer.
   [[nodiscard]] nlohmann::json ask(std::size_t which, const std::string& path) const;
 
  private:

@@ -1,4 +1,4 @@
-// Archives of a store: what is read from one store is in the other, and nothing that is damaged is taken.
+// Archives of a store: all records of one store get into another store, and a damaged archive is refused.
 #include "tree-manager/store/archive.h"
 
 #include <gmock/gmock.h>

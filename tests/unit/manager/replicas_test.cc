@@ -1,5 +1,5 @@
-// Managers that share a store: who answers what, whatever becomes of their leadership. Time and the store are the
-// test's; where one manager asks another, it does so over loopback.
+// Managers that share a store: which manager answers which request, also when the leadership changes. The test has its
+// own clock and store; managers ask each other over loopback.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kLease{4000};
 constexpr const char* kJob = "job-token-of-the-test";
 constexpr const char* kFleet = "aggregator-token-of-the-test";
 
-/// The place where all managers of one test meet.
+/// The state that all managers of one test share.
 struct Shared {
   ManualClock clock;
   SigningKey key = std::move(*SigningKey::generate());
@@ -72,7 +72,7 @@ class TestElection final : public Election {
   Shared& shared_;
 };
 
-/// One manager, whose threads are the test's.
+/// One manager without threads: the test calls its work.
 class Manager {
  public:
   explicit Manager(Shared& shared, AuditLog* audit = nullptr, PassingSettings passing = {})
@@ -94,7 +94,7 @@ class Manager {
     election_.url = "http://" + to_string(server_->local());
   }
 
-  /// Takes one turn in the election, and does the work that follows from it.
+  /// Takes one turn in the election, and does the keeper's work that is then due.
   void turn() {
     static_cast<void>(member_->turn());
     static_cast<void>(member_->keep());

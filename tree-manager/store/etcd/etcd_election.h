@@ -14,11 +14,11 @@ inline constexpr std::string_view kFenceBaseKey = "fence_base";
 /// One thread calls it, except for cancel().
 class EtcdElection final : public Election {
  public:
-  /// `url`: the URL of this manager for other managers. Each candidate must have a `name` that no other has ever had.
+  /// `url`: the URL of this manager for other managers. Each candidate needs a `name` that no candidate had before.
   [[nodiscard]] static Result<std::unique_ptr<EtcdElection>> create(const EtcdSettings& settings,
                                                                     const std::string& url, const std::string& name,
                                                                     std::chrono::milliseconds call_limit);
-  /// Names another place where others reach this manager. To be called before the first stand().
+  /// Changes the URL at which other managers reach this manager. Must be called before the first stand().
   void reach_at(const std::string& url);
   [[nodiscard]] Result<LeaseId> make_lease(std::chrono::milliseconds life) override;
   [[nodiscard]] Result<std::optional<Term>> stand(LeaseId lease) override;

@@ -48,7 +48,7 @@ class Keeper final : public EtcdStore {
  public:
   Keeper(std::unique_ptr<EtcdClient> client, EtcdStoreSettings settings, Term term)
       : client_(std::move(client)), settings_(settings), term_(std::move(term)), fence_(term_.fence()) {}
-  /// Without a leadership.
+  /// Opens the store without a leadership.
   Keeper(std::unique_ptr<EtcdClient> client, EtcdStoreSettings settings)
       : client_(std::move(client)), settings_(settings), fence_(0), lost_(true) {}
 
@@ -74,7 +74,7 @@ class Keeper final : public EtcdStore {
     return raise_base(next - term_.revision);
   }
 
-  /// Reads all pages as of one revision, so that what the leader writes meanwhile does not tear the records apart.
+  /// Reads all pages as of one revision, so that all records belong together even if the leader writes meanwhile.
   Result<Snapshot> load() override {
     const json body = {
         {"key", client_->key("value/")}, {"count_only", true}, {"serializable", settings_.reads_one_member}};

@@ -16,8 +16,8 @@ struct EtcdStoreSettings {
   std::chrono::milliseconds write_limit{3000};
   std::chrono::milliseconds read_limit{10'000};
   std::uint64_t fence_base_min = 0;  // least base of the first leadership; milliseconds since 1970-01-01 UTC
-  /// For a store without a leadership: load() asks one member for what it knows, which works without a quorum, too, and
-  /// may be old.
+  /// For a store without a leadership: load() reads the records that one member of etcd has. This also works without a
+  /// quorum, and the records may be old.
   bool reads_one_member = false;
 };
 
@@ -30,8 +30,8 @@ class EtcdStore : public Store {
   [[nodiscard]] virtual Result<std::string> value(const std::string& key) = 0;
 };
 
-/// Reads without a leadership; every write is refused. After load(), the fence is one that no leadership was above when
-/// the records were read.
+/// Reads without a leadership, and refuses every write. After load(), the fence is at least as high as that of every
+/// leadership before the read.
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> open_etcd_to_read(const EtcdSettings& etcd,
                                                                    const EtcdStoreSettings& settings);
 /// Begins a leadership: makes sure that it has a fence.

@@ -52,7 +52,7 @@ struct PathRates {
 };
 
 [[nodiscard]] nlohmann::json to_json(const PathRates& rates);
-/// Errc::corrupt names the member that is missing or out of bounds.
+/// Reads rates. Errc::corrupt names the member that is missing or out of bounds.
 [[nodiscard]] Result<PathRates> path_rates_from_json(const nlohmann::json& json);
 
 /// The descriptor. Without lanes it means: use the fallback; `reason` gives the reason in a sentence.

@@ -108,7 +108,7 @@ struct GroupLease {
   bool rebuild_advised = false;  // a tree, or a better one, is possible: call rebuild_group when convenient
   std::string reason;            // reason of rebuild_advised
   std::string record{};          // a fresh record, if the caller wanted one
-  PathRates rates{};             // of the group's trees at `epoch`, beside other groups; zeros: not known
+  PathRates rates{};             // rates of the group's trees at `epoch`, beside other groups; zeros: not known
 };
 
 /// The manager, or several managers of which one leads. Every call makes one connection and blocks until the answer has
