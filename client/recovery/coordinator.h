@@ -13,9 +13,9 @@
 // says from which operation on the change holds: 2^64-1 (never) if some rank does not use the trees yet. If the trees
 // are lost before `amended`, the policy does not change.
 //
-// In state in_network, rank 0 learns with each renewal of the lease the rates of its trees beside other groups, and says
-// so if they have changed. It asks for better trees when the manager has some (an aggregator is back), and uses the
-// present trees until it gets them. It pauses between two moves. A move gives up the present trees on purpose:
+// In state in_network, each renewal of the lease tells rank 0 the rates of its trees beside other groups. Rank 0 calls
+// rates_changed if they have changed. It asks for better trees when the manager has some (an aggregator is back), and
+// uses the present trees until it gets them. It pauses between two moves. A move gives up the present trees on purpose:
 // freezing, recover, and then joining at once. If a rank says that it cannot join any tree again, rank 0 stays in state
 // resting.
 #include <cstdint>

@@ -14,8 +14,8 @@
 // A trial that is clearly slower ends after one or two operations. After a round of trials the class rests: first for
 // 10 s, then twice as long each time, up to 10 minutes. A path has another trial only when its trials cost at most 1 %
 // of the time. If operations become a quarter slower than when the choice was made, the rest ends. If the trees of a
-// split suddenly take much longer than its ranks, its share moves after one operation. If the manager reports new rates,
-// because other groups have begun or ended, each class begins again with the model's choice for these rates.
+// split suddenly take much longer than its ranks, its share moves after one operation. If the manager reports new
+// rates, because other groups have begun or ended, each class begins again with the model's choice for these rates.
 // An amendment stops all ranks for a round trip to rank 0, so the next amendment comes after 10 times this time at the
 // earliest. A class in which the job spends very little time gets no amendment.
 //

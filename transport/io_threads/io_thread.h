@@ -66,8 +66,8 @@ class IoThread {
   HandOver<Command> commands_;
   HandOver<Event> events_;
   turn::Alarm alarm_;                         // rung after commands were put
-  bool dirty_ = false;                        // of the user's thread: commands were put since the last kick()
-  std::uint64_t tickets_ = 0;                 // of the user's thread: number of the last close
+  bool dirty_ = false;                        // used by the user's thread: commands were put since the last kick()
+  std::uint64_t tickets_ = 0;                 // used by the user's thread: number of the last close
   std::atomic<std::uint64_t> confirmed_ = 0;  // number of the last close that was carried out
   std::atomic<bool> stopping_ = false;
 

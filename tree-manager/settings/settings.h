@@ -16,7 +16,7 @@ struct Settings {
   Endpoint listen{"0.0.0.0", 7470};
   std::string state_directory = "/var/lib/tributary-manager";
   std::string store;                  // "etcd://..."; empty: SQLite in the state directory
-  std::string store_user;             // of etcd; empty: it asks for none
+  std::string store_user;             // user of etcd; empty: etcd asks for none
   std::string store_password_file;    // path; empty: none
   std::string advertise;              // URL where other managers reach this one; empty: by `listen`
   std::string topology;               // path; empty: the topology that was put over the API, or a flat one

@@ -24,7 +24,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kLineLimit{2000};
 constexpr std::size_t kGuestsMax = 256;
-constexpr int kAcceptedAtOnce = 64;  // so many, before the earlier guests are read again
+constexpr int kAcceptedAtOnce = 64;  // most accepted guests before the earlier guests are read again
 
 std::int64_t nanoseconds(steady_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
