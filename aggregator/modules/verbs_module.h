@@ -15,7 +15,7 @@ struct VerbsModule : service::ModuleTable {
   Status (*available)();
   std::vector<transport::Rail> (*rails)();
   Status (*address_lives)(const std::string& host);
-  /// Makes a VerbsTransport. The functions below call its functions of the same names. They must get no other
+  /// Makes a VerbsTransport. The functions below call its functions of the same names: pass them no other
   /// transport.
   Result<std::unique_ptr<transport::Transport>> (*make)(const transport::VerbsSettings& settings);
   Result<std::unique_ptr<transport::Listener>> (*listen_for)(transport::Transport& transport, const Endpoint& at,

@@ -9,8 +9,8 @@ namespace tributary::transport {
 
 class ShmAcceptor final : public Pollable {
  public:
-  /// `host` is the address that accepted connections get as their peer's: a caller is on the same host, and over TCP
-  /// the listener would see it at the address that it calls.
+  /// `host` is the peer's address of accepted connections. A caller on the same host has, over TCP, the address that it
+  /// calls.
   ShmAcceptor(const std::shared_ptr<SocketCore>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
               std::string host, Acceptor& acceptor);
   /// Returns 0, or errno.

@@ -70,7 +70,7 @@ class Reader {
     nodes_.each(links, "links", [&](const YAML::Node& node, const std::string& path) { read_link(node, path); });
   }
 
-  /// Reads places, the outer before the inner ones. Each place becomes a switch, and its uplink a link.
+  /// Reads places, outer places before inner places. Each place becomes a switch, and its uplink a link.
   void read_nested() {
     nodes_.each(root_.require("places", "the list of places, the outermost first, each with name, in and uplink"),
                 "places", [&](const YAML::Node& node, const std::string& path) { read_place(node, path); });

@@ -96,7 +96,7 @@ class YamlWriter {
     for (const Link& link : topology_.links) {
       below[{{link.from_kind, link.rate_bits_per_second, link.interface}, link.to}].push_back(from_name(link));
     }
-    using Uppers = std::pair<std::uint32_t, std::vector<std::string>>;  // number of the first one, and all names
+    using Uppers = std::pair<std::uint32_t, std::vector<std::string>>;  // number of the first upper end, and all names
     std::map<std::pair<Kind, std::vector<std::string>>, Uppers> lines;
     std::vector<const decltype(lines)::value_type*> order;
     for (auto& [upper, names] : below) {

@@ -53,7 +53,7 @@ class Levels {
     while (!queue.empty()) {
       const auto [was, i] = queue.top();
       queue.pop();
-      if (nodes_[i].level != 1 || was != gain(i)) continue;  // outdated: a newer entry, if any, is right
+      if (nodes_[i].level != 1 || was != gain(i)) continue;  // this entry is outdated; a newer entry may follow
       nodes_[i].level = 0;
       ++lifted;
       for (const std::uint32_t n : neighbours_[i]) {
@@ -85,7 +85,7 @@ class Levels {
 
   std::vector<FoundNode>& nodes_;
   std::vector<std::uint32_t> hosts_;   // index: switch; number of its hosts
-  std::vector<std::uint32_t> equals_;  // index: switch of level 1; number of its neighbours there
+  std::vector<std::uint32_t> equals_;  // index: switch of level 1; number of its neighbours on level 1
   std::vector<std::vector<std::uint32_t>> neighbours_;
 };
 
