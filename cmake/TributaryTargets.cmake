@@ -14,6 +14,13 @@ endif()
 
 target_include_directories(tributary_warnings INTERFACE ${PROJECT_SOURCE_DIR})
 
+# Code that runs once for each command or start takes this target in place of tributary::warnings: it compiles at -O1, in
+# two thirds of the time.
+add_library(tributary_cold INTERFACE)
+add_library(tributary::cold ALIAS tributary_cold)
+target_link_libraries(tributary_cold INTERFACE tributary_warnings)
+target_compile_options(tributary_cold INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:C,CXX>>:-O1>)
+
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
