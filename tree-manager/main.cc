@@ -54,6 +54,10 @@ void describe(CLI::App& app, Options& options) {
   set("--ready-file", "ready_file", "FILE");
   set("--log-level", "log_level", "WORD");
   set("--log-format", "log_format", "WORD");
+  app.add_flag_callback(
+      "--allow-plain-http",
+      [&options] { options.overrides.push_back({"allow_plain_http", "true", "--allow-plain-http"}); },
+      "Serve plain HTTP also at addresses that other hosts reach, as allow_plain_http: true");
   app.add_flag("--check", options.check, "Check the configuration and what it names on this host, and exit");
   app.add_flag("--print-config", options.print_config,
                "Print the effective configuration, with what each setting means, and exit");

@@ -335,6 +335,8 @@ Status Daemon::open_front_door() {
 }
 
 Status Daemon::open_http() {
+  const auto tls = status_tls(settings_);
+  if (!tls) return std::unexpected(tls.error());
   auto server = service::HttpServer::start({.listen = settings_.http_listen,
                                             .server_name = "tributary-aggregator",
                                             .thread_name = "http",
@@ -343,7 +345,8 @@ Status Daemon::open_http() {
                                             .request_limit = std::chrono::seconds(5),
                                             .write_limit = std::chrono::seconds(10),
                                             .header_bytes_max = 8U << 10,
-                                            .stranger_bytes_max = 16U << 20},
+                                            .stranger_bytes_max = 16U << 20,
+                                            .tls = *tls},
                                            pages_);
   if (!server) {
     return fail(Errc::io, server.error().message +
@@ -361,6 +364,7 @@ void Daemon::start_manager_link() {
   const ManagerLinkSettings link{
       .url = settings_.manager,
       .token_file = settings_.token_file,
+      .tls = settings_.tls,
       .state_file = settings_.state_file,
       .registration = {.name = settings_.name,
                        .host = settings_.host_id,

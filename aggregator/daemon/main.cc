@@ -66,9 +66,11 @@ Status check_usable(const Settings& settings) {
                             .value = "",
                             .why = "no manager is set, and without one nobody can show a token; set it in the "
                                    "configuration, or by --manager",
-                            .allowed = "http://host:port"});
+                            .allowed = "http://host:port or https://host:port"});
   }
   if (auto token = read_token(settings.token_file); !token) return std::unexpected(token.error());
+  if (auto tls = status_tls(settings); !tls) return std::unexpected(tls.error());
+  if (auto tls = manager_client::tls_for(settings.manager, settings.tls); !tls) return std::unexpected(tls.error());
   if (auto identity = read_identity(settings.state_file); !identity) return std::unexpected(identity.error());
   return {};
 }
@@ -93,7 +95,8 @@ Exit complain(const Error& error) {
   return error.code == Errc::bad_config ? Exit::configuration : Exit::failed;
 }
 
-void reload(const CommandLine& line) {
+void reload(const CommandLine& line, Daemon& daemon) {
+  daemon.reload_tls();
   const auto settings = load_settings(line.config, line.overrides);
   if (!settings)
     return spdlog::error("SIGHUP: the configuration is wrong, and nothing was changed: {}", settings.error().message);
@@ -136,7 +139,7 @@ Exit serve(Daemon& daemon, const CommandLine& line, const sigset_t& signals) {
   while (!daemon.shut_down()) {
     watchdog.turn(daemon);
     const int signal = wait_for_signal(signals, kTurn);
-    if (signal == SIGHUP) reload(line);
+    if (signal == SIGHUP) reload(line, daemon);
     if (signal != SIGTERM && signal != SIGINT) continue;
     if (std::exchange(ending, true)) end_at_once();
     spdlog::info("{}: draining; once more ends at once", signal == SIGTERM ? "SIGTERM" : "SIGINT");

@@ -89,11 +89,14 @@ ManagerLink::Milliseconds ManagerLink::step() {
 Result<std::shared_ptr<ManagerClient>> ManagerLink::connect(Milliseconds request_limit) const {
   auto token = read_token(settings_.token_file);
   if (!token) return std::unexpected(token.error());
+  auto tls = manager_client::tls_for(settings_.url, settings_.tls);
+  if (!tls) return std::unexpected(tls.error());
   auto client = ManagerClient::create({.url = settings_.url,
                                        .token = std::move(*token),
                                        .connect_limit = std::min(settings_.connect_limit, request_limit),
                                        .request_limit = request_limit,
-                                       .answer_bytes_max = 1U << 20});
+                                       .answer_bytes_max = 1U << 20,
+                                       .tls = std::move(*tls)});
   if (!client) return std::unexpected(client.error());
   client->note_fence(keys_.fence());
   return std::make_shared<ManagerClient>(std::move(*client));

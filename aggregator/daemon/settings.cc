@@ -61,6 +61,12 @@ Result<Settings> load_settings(const std::string& path, const std::vector<Overri
   return read_settings(*text, path, overrides);
 }
 
+Result<std::shared_ptr<service::TlsContext>> status_tls(const Settings& settings) {
+  const service::TlsFiles& tls = settings.tls;
+  if (tls.cert.empty() && tls.key.empty()) return nullptr;
+  return service::TlsContext::open(service::TlsContext::Side::server, tls);
+}
+
 void resolve_host_defaults(Settings& settings) {
   if (settings.name.empty()) settings.name = own_host_name();
   if (settings.host_id.empty()) settings.host_id = own_host_name();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "service-kit/settings_table.h"
+#include "service-kit/tls/tls_context.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/rdma_path.h"
@@ -24,6 +25,7 @@ struct Settings {
   std::string host_id;  // empty: the host's name
   std::string manager;  // URL; the only setting without a usable default
   std::string token_file;
+  service::TlsFiles tls;  // `ca` for a manager of https; with `cert` and `key`, metrics are served over HTTPS
   std::string state_file;
   std::string ready_file;
   std::string transport = "tcp";
@@ -93,6 +95,9 @@ using service::Override;
 /// Reads the file at `path` as read_settings() does; an empty path means no file. Errc::bad_config has advice if the
 /// file cannot be read.
 [[nodiscard]] Result<Settings> load_settings(const std::string& path, const std::vector<Override>& overrides);
+
+/// Opens the files by which http_listen is served; nullptr for plain HTTP. Errors as those of TlsContext::open().
+[[nodiscard]] Result<std::shared_ptr<service::TlsContext>> status_tls(const Settings& settings);
 
 /// Fills in the settings with a default that depends on the host: name, host_id, workers, state_file.
 void resolve_host_defaults(Settings& settings);

@@ -33,8 +33,8 @@ Status check_path(std::string_view path) {
 }
 Status check_url(std::string_view url) {
   if (url.empty() || (url.starts_with("http://") && url.size() > 7)) return {};
-  return wrong(url.starts_with("https://") ? "https is not spoken; put a proxy on this host"
-                                           : "it does not begin with http://");
+  if (url.starts_with("https://") && url.size() > 8) return {};
+  return wrong("it does not begin with http:// or https://, and a host");
 }
 Status check_packet_security(std::string_view security) {
   if (auto ok = parse_packet_security(security); !ok) return wrong(ok.error().message);
@@ -60,6 +60,19 @@ Field name(std::string_view key, std::string Settings::* member, std::string_vie
 }
 Field path(std::string_view key, std::string Settings::* member, std::string_view help) {
   return service::field::text(key, member, "a path; or empty", help, check_path);
+}
+
+/// A path of TLS's files, which lie in a struct of their own.
+Field tls_path(std::string_view key, std::string service::TlsFiles::* member, std::string_view help) {
+  return {.key = key,
+          .allowed = "a path; or empty",
+          .help = help,
+          .read = [member](Settings& settings, std::string_view written) -> Status {
+            if (auto ok = check_path(written); !ok) return ok;
+            settings.tls.*member = std::string(written);
+            return {};
+          },
+          .write = [member](const Settings& settings) { return settings.tls.*member; }};
 }
 
 /// Returns the error of one entry, with the entry's number if there are several.
@@ -178,12 +191,21 @@ std::vector<Field> make_fields() {
   std::vector<Field> fields{
       name("name", &S::name, "This aggregator's name: tokens are made out to it. Empty: the host's name."),
       name("host_id", &S::host_id, "The name of this host in the manager's topology. Empty: the host's name."),
-      text("manager", &S::manager, "http://host:port", "The manager. It need not be up: the aggregator keeps trying.",
-           check_url),
+      text("manager", &S::manager, "http://host:port or https://host:port",
+           "The manager. It need not be up: the aggregator keeps trying.", check_url),
       path(
           "token_file", &S::token_file,
           "Holds the secret that the manager asks of aggregators (it makes one at its first start); mode 0600 or 0640. "
           "Empty: none."),
+      tls_path("tls_ca", &service::TlsFiles::ca,
+               "The CAs of the manager's certificate, for a manager of https, and of those who read the metrics with a "
+               "certificate (PEM)."),
+      tls_path(
+          "tls_cert", &service::TlsFiles::cert,
+          "This aggregator's certificate (PEM). With it http_listen speaks HTTPS alone, and the aggregator shows it "
+          "to a manager of https. A file of TLS that changes is read anew."),
+      tls_path("tls_key", &service::TlsFiles::key, "The private key of tls_cert (PEM), which not everybody may read."),
+      tls_path("tls_crl", &service::TlsFiles::crl, "Revocation lists of those CAs (PEM). Empty: none."),
       path("state_file", &S::state_file,
            "Keeps the manager's public key, so that an aggregator that starts while the manager is down can verify "
            "tokens. Empty: manager-key in systemd's StateDirectory, or none."),

@@ -103,6 +103,7 @@ class Service:
         address, ready = self._place.address(self._hosts[0]), self._folder / "manager-ready"
         settings = [
             f"listen: {address}:0",
+            "allow_plain_http: true",
             f"state_directory: {self._folder}/manager",
             f"ready_file: {ready}",
             *self._manager_settings,

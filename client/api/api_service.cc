@@ -21,8 +21,13 @@ Status ask_manager(const ClientSettings& settings) {
     return fail(Errc::unsupported, "the path is set to fallback: no tree may be used");
   }
   if (settings.manager.empty()) return fail(Errc::unreachable, "no manager is configured: set TRIBUTARY_MANAGER");
-  auto client = manager_client::ManagerClient::create(
-      {.url = settings.manager, .token = {}, .connect_limit = kConnectLimit, .request_limit = kAnswerLimit});
+  auto tls = manager_client::tls_for(settings.manager, settings.tls);
+  if (!tls) return std::unexpected(tls.error());
+  auto client = manager_client::ManagerClient::create({.url = settings.manager,
+                                                       .token = {},
+                                                       .connect_limit = kConnectLimit,
+                                                       .request_limit = kAnswerLimit,
+                                                       .tls = std::move(*tls)});
   if (!client) return std::unexpected(client.error());
   // Send no token: this page needs none. The manager checks this rank's token when the rank asks for a group.
   const auto answer = client->get("/v1/version");

@@ -67,7 +67,8 @@ Status add_root_parts(ProgressParts& parts, const ClientSettings& settings, cons
   }
   parts.settings.link_keys = parts.meeting->keys();
   if (wants_manager(settings, parts.settings.nranks)) {
-    auto service = HttpGroupService::create({settings.manager, std::move(token)}, parts.meeting->transport());
+    auto service =
+        HttpGroupService::create({settings.manager, std::move(token), settings.tls}, parts.meeting->transport());
     if (!service) return std::unexpected(service.error());
     parts.service = std::move(*service);
   }

@@ -23,11 +23,14 @@ constexpr std::chrono::milliseconds kConnectLimit{2000};
 constexpr std::chrono::milliseconds kRequestLimit{10000};
 constexpr std::chrono::milliseconds kReleaseLimit{1500};
 
-ManagerClient make_client(const HttpGroupServiceSettings& settings, std::chrono::milliseconds limit) {
+using Tls = std::shared_ptr<service::TlsContext>;
+
+ManagerClient make_client(const HttpGroupServiceSettings& settings, const Tls& tls, std::chrono::milliseconds limit) {
   auto client = ManagerClient::create({.url = settings.url,
                                        .token = settings.token,
                                        .connect_limit = std::min(kConnectLimit, limit),
-                                       .request_limit = limit});
+                                       .request_limit = limit,
+                                       .tls = tls});
   return std::move(client).value();  // create() has checked this URL
 }
 
@@ -101,11 +104,12 @@ class KeptRecord {
 struct HttpGroupService::Impl {
   using Task = std::move_only_function<void(ManagerClient&)>;
 
-  Impl(HttpGroupServiceSettings with, transport::Transport& answers_on)
+  Impl(HttpGroupServiceSettings with, Tls files, transport::Transport& answers_on)
       : settings(std::move(with)),
+        tls(std::move(files)),
         request_name(make_request_name()),
         transport(answers_on),
-        client(make_client(settings, kRequestLimit)) {
+        client(make_client(settings, tls, kRequestLimit)) {
     const transport::BlockedSignals blocked;
     thread = std::thread([this] { run(); });
   }
@@ -148,11 +152,12 @@ struct HttpGroupService::Impl {
   void give_back() {
     if (released.empty()) return;
     ManagerClient last =
-        make_client(settings, kReleaseLimit / static_cast<int>(std::min<std::size_t>(released.size(), 4)));
+        make_client(settings, tls, kReleaseLimit / static_cast<int>(std::min<std::size_t>(released.size(), 4)));
     for (std::size_t i = 0; i < released.size() && i < 4; ++i) static_cast<void>(last.delete_group(released[i]));
   }
 
   const HttpGroupServiceSettings settings;
+  const Tls tls;                   // null: the manager is none of https
   const std::string request_name;  // empty: the system has no random bytes, and requests have no names
   transport::Transport& transport;
   ManagerClient client;
@@ -168,11 +173,13 @@ struct HttpGroupService::Impl {
 
 Result<std::unique_ptr<HttpGroupService>> HttpGroupService::create(HttpGroupServiceSettings settings,
                                                                    transport::Transport& transport) {
-  if (auto client = ManagerClient::create({.url = settings.url, .token = settings.token}); !client) {
+  auto tls = manager_client::tls_for(settings.url, settings.tls);
+  if (!tls) return std::unexpected(tls.error());
+  if (auto client = ManagerClient::create({.url = settings.url, .token = settings.token, .tls = *tls}); !client) {
     return fail(Errc::bad_config, "TRIBUTARY_MANAGER: '" + settings.url + "': " + client.error().message);
   }
   return std::unique_ptr<HttpGroupService>(
-      new HttpGroupService(std::make_unique<Impl>(std::move(settings), transport)));
+      new HttpGroupService(std::make_unique<Impl>(std::move(settings), std::move(*tls), transport)));
 }
 
 HttpGroupService::HttpGroupService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

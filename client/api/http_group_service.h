@@ -5,13 +5,15 @@
 #include <string>
 
 #include "client/recovery/group_service.h"
+#include "service-kit/tls/tls_context.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
 
 struct HttpGroupServiceSettings {
-  std::string url;    // URL such as "http://host:7470"
+  std::string url;    // URL such as "http://host:7470" or "https://host:7470"
   std::string token;  // the job's token; may be empty
+  service::TlsFiles tls{};
 };
 
 /// The service. The communicator's thread calls it, and gets the answers through Transport::post; only this class knows
@@ -19,7 +21,7 @@ struct HttpGroupServiceSettings {
 /// and ends within about two seconds even if the manager does not answer.
 class HttpGroupService final : public GroupService {
  public:
-  /// Makes the service. Errc::bad_config: the text is no URL.
+  /// Makes the service. Errc::bad_config: the text is no URL, or a file of TLS is wrong.
   [[nodiscard]] static Result<std::unique_ptr<HttpGroupService>> create(HttpGroupServiceSettings settings,
                                                                         transport::Transport& transport);
   ~HttpGroupService() override;

@@ -109,8 +109,9 @@ Status set_duration(Duration& to, std::string_view value, std::uint32_t low, std
 
 Status set_manager(ClientSettings& s, std::string_view value) {
   s.manager = value;
-  if (!value.starts_with("http://")) return wrong("it does not begin with http://");
-  if (value.size() == std::strlen("http://")) return wrong("it names no host");
+  const bool secure = value.starts_with("https://");
+  if (!secure && !value.starts_with("http://")) return wrong("it does not begin with http:// or https://");
+  if (value.size() == std::strlen(secure ? "https://" : "http://")) return wrong("it names no host");
   return check_printable(value);
 }
 
@@ -223,11 +224,26 @@ Status set_format(ClientSettings& s, std::string_view value) {
   return {};
 }
 
+Setting tls_file(std::string_view key, std::string_view variable, std::string service::TlsFiles::* member,
+                 std::string_view help) {
+  return {{key, variable, "none", "the path of a file", help},
+          [member](ClientSettings& s, std::string_view value) { return set_file(s.tls.*member, value); }};
+}
+
 std::vector<Setting> make_settings() {
   std::vector<Setting> all{
-      {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
+      {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT] or https://HOST[:PORT]",
         "The manager that rank 0 asks for aggregation trees. Without one, collectives run between the ranks."},
        set_manager},
+      tls_file(
+          "tls_ca", "TRIBUTARY_TLS_CA", &service::TlsFiles::ca,
+          "For a manager of https: the CAs of its certificate (PEM). No others are believed. Rank 0 alone reads it."),
+      tls_file("tls_cert", "TRIBUTARY_TLS_CERT", &service::TlsFiles::cert,
+               "For a manager of https: the certificate by which rank 0 proves who it is (PEM), in place of a token."),
+      tls_file("tls_key", "TRIBUTARY_TLS_KEY", &service::TlsFiles::key,
+               "The private key of that certificate (PEM), which not everybody may read."),
+      tls_file("tls_crl", "TRIBUTARY_TLS_CRL", &service::TlsFiles::crl,
+               "For a manager of https: revocation lists of the CAs (PEM)."),
       {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
         "auto uses trees if there are any; in-network and fallback allow only that path."},
        set_path},

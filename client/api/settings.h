@@ -14,6 +14,7 @@
 #include "client/api/udp_rank.h"
 #include "client/communicator/communicator.h"
 #include "client/gpu/path_choice.h"
+#include "service-kit/tls/tls_context.h"
 #include "tributary/transport/rdma_path.h"
 #include "tributary/tributary.h"
 
@@ -21,6 +22,7 @@ namespace tributary::client {
 
 struct ClientSettings {
   std::string manager;                                     // the manager's URL; empty: no service, only the fallback
+  service::TlsFiles tls;                                   // for a manager of https
   PathMode path = PathMode::automatic;                     // the path that operations may take
   bool require_in_network = false;                         // end the communicator with an error if it has no trees
   TuningMode tuning = TuningMode::automatic;               // the way to choose between trees and fallback

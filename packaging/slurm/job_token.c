@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,6 +92,11 @@ static void tenant_of(uid_t user, char* name, size_t bytes) {
   }
 }
 
+/* Tells the command which CA a manager of https must come from. */
+static void believe(const struct TributarySettings* settings) {
+  if (settings->tls_ca[0] != '\0') (void)setenv("TRIBUTARY_TLS_CA", settings->tls_ca, 1);
+}
+
 int tributary_issue_job_token(const struct TributarySettings* settings, uint32_t job, uid_t user, char* sentence) {
   char path[kPathBytesMax];
   char draft[kPathBytesMax + 8];
@@ -120,6 +126,7 @@ int tributary_issue_job_token(const struct TributarySettings* settings, uint32_t
                                "--output-file",
                                draft,
                                NULL};
+  believe(settings);
   if (tributary_run_command(words, NULL, sentence) != 0) {
     (void)unlink(draft);
     return -1;
@@ -135,6 +142,7 @@ int tributary_revoke_job_token(const struct TributarySettings* settings, uint32_
   const char* const words[] = {
       settings->command, "token", "revoke", "--manager", settings->manager, "--token-file", settings->token_file,
       "--time-limit",    "2",     "-",      NULL};
+  believe(settings);
   return tributary_run_command(words, path, sentence);
 }
 

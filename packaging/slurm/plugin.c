@@ -101,6 +101,7 @@ int slurm_spank_task_init(spank_t spank, int argument_count, char** arguments) {
   }
   if (settings.manager[0] == '\0') return 0;
   set_unless_given(spank, "TRIBUTARY_MANAGER", settings.manager, "");
+  if (settings.tls_ca[0] != '\0') set_unless_given(spank, "TRIBUTARY_TLS_CA", settings.tls_ca, "");
   set_host(spank);
   if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS) {
     char name[sizeof kJobPrefix + 16];

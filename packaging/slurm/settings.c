@@ -25,6 +25,7 @@ static int is_time(const char* text) {
 
 static char* value_of(struct TributarySettings* settings, const char* key) {
   if (strcmp(key, "manager") == 0) return settings->manager;
+  if (strcmp(key, "tls_ca") == 0) return settings->tls_ca;
   if (strcmp(key, "token_file") == 0) return settings->token_file;
   if (strcmp(key, "job_directory") == 0) return settings->job_directory;
   if (strcmp(key, "job_token_life") == 0) return settings->job_token_life;
@@ -40,12 +41,14 @@ static const char* read_line(char* line, struct TributarySettings* settings) {
   *equals = '\0';
   char* place = value_of(settings, trimmed(line));
   const char* value = trimmed(equals + 1);
-  if (place == NULL) return "unknown key; the keys are manager, token_file, job_directory, job_token_life and command";
+  if (place == NULL)
+    return "unknown key; the keys are manager, tls_ca, token_file, job_directory, job_token_life and command";
   if (strlen(value) >= kSettingBytesMax) return "the value is longer than 255 bytes";
   const int is_path = place != settings->manager && place != settings->job_token_life;
   if (is_path && value[0] != '/') return "the value must be a whole path, which begins with /";
-  if (place == settings->manager && *value != '\0' && strncmp(value, "http://", 7) != 0)
-    return "the value must be a URL, as http://manager:7470";
+  if (place == settings->manager && *value != '\0' && strncmp(value, "http://", 7) != 0 &&
+      strncmp(value, "https://", 8) != 0)
+    return "the value must be a URL, as http://manager:7470 or https://manager:7470";
   if (place == settings->job_token_life && *value != '\0' && !is_time(value))
     return "the value must be a time, as 7d, 12h, 90min or 300s";
   (void)snprintf(place, kSettingBytesMax, "%s", value);
@@ -54,6 +57,7 @@ static const char* read_line(char* line, struct TributarySettings* settings) {
 
 int tributary_read_settings(const char* path, struct TributarySettings* settings, char* sentence) {
   *settings = (struct TributarySettings){.manager = "",
+                                         .tls_ca = "",
                                          .token_file = "/etc/tributary/job.token",
                                          .job_directory = "/run/tributary-jobs",
                                          .job_token_life = "",

@@ -10,6 +10,7 @@ enum { kSettingBytesMax = 256 };
 
 struct TributarySettings {
   char manager[kSettingBytesMax];        /* empty: no variables or tokens for jobs */
+  char tls_ca[kSettingBytesMax];         /* the CA of a manager of https; empty: none */
   char token_file[kSettingBytesMax];     /* has the job token, or an operator's token that makes tokens */
   char job_directory[kSettingBytesMax];  /* folder of each job's own token */
   char job_token_life[kSettingBytesMax]; /* such as 7d: each job gets its own token; empty: a copy of token_file */

@@ -1,11 +1,17 @@
 #include "service-kit/http/http_client.h"
 
+#include <openssl/ssl.h>
+
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
 #include <charconv>
 #include <memory>
+
+#include "service-kit/http/http_stream.h"
+#include "service-kit/tls/tls_words.h"
 
 namespace tributary::service {
 namespace {
@@ -17,8 +23,9 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::string_view kScheme = "http://";
+constexpr std::string_view kSecureScheme = "https://";
 
-enum class Phase { resolving, connecting, sending, waiting, done };
+enum class Phase { resolving, connecting, securing, sending, waiting, done };
 
 std::string_view doing(Phase phase) {
   switch (phase) {
@@ -26,6 +33,8 @@ std::string_view doing(Phase phase) {
       return "looking up its name";
     case Phase::connecting:
       return "connecting";
+    case Phase::securing:
+      return "agreeing on TLS";
     case Phase::sending:
       return "sending the request";
     case Phase::waiting:
@@ -41,7 +50,7 @@ http::request<http::string_body> make_request(const HttpUrl& url, const HttpRequ
   message.version(11);
   message.method_string(from.method);
   message.target(url.path_prefix + from.target);
-  message.set(http::field::host, url.text.substr(kScheme.size()));
+  message.set(http::field::host, url.text.substr((url.secure ? kSecureScheme : kScheme).size()));
   message.set(http::field::user_agent, "tributary");
   message.set(http::field::accept, "application/json");
   if (!from.authorization.empty()) message.set(http::field::authorization, from.authorization);
@@ -53,13 +62,38 @@ http::request<http::string_body> make_request(const HttpUrl& url, const HttpRequ
   return message;
 }
 
+/// The session that a server's last connection has left: with it, the next handshake takes no signatures.
+class KeptSession {
+ public:
+  /// Gives it to a new connection, if the connection is of the same context.
+  void use_for(SSL& connection) {
+    if (session_ && context_ == SSL_get_SSL_CTX(&connection)) (void)SSL_set_session(&connection, session_.get());
+  }
+  void take_from(SSL& connection) {
+    session_.reset(SSL_get1_session(&connection));
+    context_ = SSL_get_SSL_CTX(&connection);
+    if (session_ && SSL_SESSION_is_resumable(session_.get()) != 1) session_.reset();
+  }
+  void forget() noexcept { session_.reset(); }
+
+ private:
+  struct Free {
+    void operator()(SSL_SESSION* session) const noexcept { SSL_SESSION_free(session); }
+  };
+  std::unique_ptr<SSL_SESSION, Free> session_;
+  const SSL_CTX* context_ = nullptr;  // to compare, not to use
+};
+
 /// One request and its answer. It lives as long as a handler refers to it, so a stopped exchange leaves no dangling
 /// reference.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(asio::io_context& io, const HttpUrl& url, const HttpRequest& request)
+  Exchange(asio::io_context& io, const HttpUrl& url, const HttpRequest& request, const TlsContext* tls,
+           KeptSession& session)
       : resolver_(io),
-        stream_(std::make_unique<beast::tcp_stream>(io)),
+        stream_(std::make_unique<HttpStream>(io)),
+        tls_(tls),
+        session_(session),
         keep_alive_(request.keep_alive),
         url_(url),
         request_(make_request(url, request)),
@@ -76,7 +110,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   /// Starts the exchange on a connection that an earlier exchange has left open.
-  void start_on(std::unique_ptr<beast::tcp_stream> stream) {
+  void start_on(std::unique_ptr<HttpStream> stream) {
     stream_ = std::move(stream);
     send();
   }
@@ -84,15 +118,21 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   /// Ends the exchange, because it has taken too long or was cancelled.
   void give_up() {
     resolver_.cancel();
-    stream_->close();
+    stream_->tcp().close();
   }
   /// Returns the connection if it can serve another exchange, else nullptr.
-  [[nodiscard]] std::unique_ptr<beast::tcp_stream> take_stream() { return std::move(left_); }
+  [[nodiscard]] std::unique_ptr<HttpStream> take_stream() { return std::move(left_); }
   /// True if the server closed the connection before it answered a byte.
   [[nodiscard]] bool found_closed() const {
-    return ended_ && phase_ != Phase::connecting && !parser_.got_some() &&
+    return ended_ && phase_ >= Phase::sending && !parser_.got_some() &&
            (error_ == http::error::end_of_stream || error_ == asio::error::connection_reset ||
-            error_ == asio::error::broken_pipe);
+            error_ == asio::error::broken_pipe || error_ == asio::ssl::error::stream_truncated);
+  }
+  /// Says why TLS failed; empty if it did not.
+  [[nodiscard]] std::string why_not_secure() const {
+    if (!error_ || tls_ == nullptr || !stream_->secure()) return {};
+    if (stream_->fault().code == 0 && error_.category() != asio::error::get_ssl_category()) return {};
+    return failure_words(stream_->fault(), error_.value(), error_.message(), url_.host, tls_->files());
   }
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] error_code error() const { return error_; }
@@ -106,8 +146,21 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
  private:
   void connect(const tcp::resolver::results_type& endpoints) {
     phase_ = Phase::connecting;
-    stream_->expires_after(connect_limit_);
-    stream_->async_connect(endpoints, [self = shared_from_this()](error_code error, const tcp::endpoint&) {
+    stream_->tcp().expires_after(connect_limit_);
+    stream_->tcp().async_connect(endpoints, [self = shared_from_this()](error_code error, const tcp::endpoint&) {
+      if (error) return self->finish(error);
+      error_code ignored;
+      self->stream_->tcp().socket().set_option(tcp::no_delay(true), ignored);
+      self->url_.secure ? self->shake_hands() : self->send();
+    });
+  }
+
+  void shake_hands() {
+    phase_ = Phase::securing;
+    stream_->tcp().expires_at(deadline_);
+    if (!stream_->secure_as_client(*tls_, url_.host)) return finish(asio::error::no_memory);
+    session_.use_for(*stream_->tls());
+    stream_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](error_code error) {
       if (error) return self->finish(error);
       self->send();
     });
@@ -115,7 +168,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   void send() {
     phase_ = Phase::sending;
-    stream_->expires_at(deadline_);
+    stream_->tcp().expires_at(deadline_);
     http::async_write(*stream_, request_, [self = shared_from_this()](error_code error, std::size_t) {
       // Read the answer even if the write failed: a server that refuses early may close before it has read the request.
       if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
@@ -136,19 +189,22 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void finish(error_code error) {
     error_ = error;
     ended_ = true;
+    if (stream_->secure()) error ? session_.forget() : session_.take_from(*stream_->tls());
     if (!error && keep_alive_ && parser_.get().keep_alive() && buffer_.size() == 0) {
-      stream_->expires_never();
+      stream_->tcp().expires_never();
       left_ = std::move(stream_);
       return;
     }
     error_code ignored;
-    stream_->socket().shutdown(tcp::socket::shutdown_both, ignored);
-    stream_->close();
+    stream_->tcp().socket().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_->tcp().close();
   }
 
   tcp::resolver resolver_;
-  std::unique_ptr<beast::tcp_stream> stream_;
-  std::unique_ptr<beast::tcp_stream> left_;
+  std::unique_ptr<HttpStream> stream_;
+  std::unique_ptr<HttpStream> left_;
+  const TlsContext* const tls_;  // null: the URL is none of https
+  KeptSession& session_;
   const bool keep_alive_;
   beast::flat_buffer buffer_;
   HttpUrl url_;
@@ -163,6 +219,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
 Error unreachable(const HttpServerWords& words, const HttpUrl& url, const Exchange& exchange,
                   std::chrono::milliseconds limit) {
+  if (const std::string why = exchange.why_not_secure(); !why.empty()) {
+    return {Errc::unreachable, std::string(words.name) + " at " + url.text + " cannot be reached by TLS: " + why};
+  }
   const bool late = !exchange.ended() || exchange.error() == beast::error::timeout;
   std::string why = late ? "no end within " + std::to_string(limit.count()) + " ms" : exchange.error().message();
   return {Errc::unreachable, std::string(words.name) + " at " + url.text + " cannot be reached (" +
@@ -191,11 +250,13 @@ class HttpClient::Running {
 
 struct HttpClient::Kept {
   asio::io_context io{1};
-  std::unique_ptr<beast::tcp_stream> stream;
+  std::unique_ptr<HttpStream> stream;
   std::string server;
+  KeptSession session;
 };
 
-HttpClient::HttpClient(HttpServerWords words) : words_(words), kept_(std::make_unique<Kept>()) {}
+HttpClient::HttpClient(HttpServerWords words, std::shared_ptr<TlsContext> tls)
+    : words_(words), tls_(std::move(tls)), kept_(std::make_unique<Kept>()) {}
 HttpClient::~HttpClient() = default;
 
 Status HttpClient::cancelled(const HttpUrl& url) {
@@ -206,12 +267,19 @@ Status HttpClient::cancelled(const HttpUrl& url) {
 
 Result<HttpAnswer> HttpClient::run(const HttpUrl& url, const HttpRequest& request) {
   const std::lock_guard one_at_a_time(serial_);
+  if (url.secure && !tls_) {
+    return fail(Errc::bad_config, "no CA is known by which to believe " + std::string(words_.name) + " at " + url.text +
+                                      "; name its file in TRIBUTARY_TLS_CA");
+  }
+  if (url.secure) find_new_files();
+  if (kept_->server != url.text) kept_->session.forget();
   auto stream = kept_->server == url.text && request.keep_alive ? std::move(kept_->stream) : nullptr;
   kept_->stream.reset();
   kept_->server = url.text;
   while (true) {
     const bool reused = stream != nullptr;
-    const auto exchange = std::make_shared<Exchange>(kept_->io, url, request);
+    const auto exchange =
+        std::make_shared<Exchange>(kept_->io, url, request, url.secure ? tls_.get() : nullptr, kept_->session);
     {
       kept_->io.restart();
       const Running running(*this, kept_->io);
@@ -233,6 +301,14 @@ Result<HttpAnswer> HttpClient::run(const HttpUrl& url, const HttpRequest& reques
   }
 }
 
+/// Files that are wrong leave the old ones in use: they may be half written.
+void HttpClient::find_new_files() {
+  const auto changed = tls_->refresh();
+  if (!changed || !*changed) return;
+  kept_->stream.reset();
+  kept_->session.forget();
+}
+
 bool HttpClient::wait(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   return !changed_.wait_for(lock, time, [this] { return cancelled_; });
@@ -248,10 +324,13 @@ void HttpClient::cancel() noexcept {
 Result<HttpUrl> parse_url(std::string_view url, const HttpServerWords& words) {
   const auto bad = [&](std::string_view why) {
     return fail(Errc::bad_argument, "'" + std::string(url) + "' is no " + std::string(words.kind) + ": " +
-                                        std::string(why) + "; write http://host:" + std::string(words.default_port));
+                                        std::string(why) + "; write http://host:" + std::string(words.default_port) +
+                                        ", or https://");
   };
-  if (!url.starts_with(kScheme)) return bad("it does not begin with http://");
-  std::string_view rest = url.substr(kScheme.size());
+  const bool secure = url.starts_with(kSecureScheme);
+  const std::string_view scheme = secure ? kSecureScheme : kScheme;
+  if (!url.starts_with(scheme)) return bad("it does not begin with http:// or https://");
+  std::string_view rest = url.substr(scheme.size());
   for (const char c : rest) {
     if (c <= ' ' || c == '@' || c == '?' || c == '#' || c == 127)
       return bad("it holds a character that has no place there");
@@ -276,7 +355,7 @@ Result<HttpUrl> parse_url(std::string_view url, const HttpServerWords& words) {
     return bad("the port is not a number from 1 to 65535");
   }
   const bool v6 = host.contains(':');
-  HttpUrl parsed{std::string(host), std::string(port), std::string(prefix), std::string(kScheme)};
+  HttpUrl parsed{std::string(host), std::string(port), std::string(prefix), std::string(scheme), secure};
   parsed.text += (v6 ? "[" + parsed.host + "]" : parsed.host) + ":" + parsed.port;
   return parsed;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// An HTTP/1.1 client: it runs one request at a time, and blocks. Only the .cc file uses types of Asio and Beast.
+// An HTTP/1.1 client, with or without TLS: it runs one request at a time, and blocks. Only the .cc file uses types of
+// Asio and Beast.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "service-kit/tls/tls_context.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::service {
@@ -17,7 +19,8 @@ struct HttpUrl {
   std::string host;
   std::string port;
   std::string path_prefix;  // path without a slash at its end
-  std::string text;         // "http://host:port", for messages
+  std::string text;         // "http://host:port" or "https://host:port", for messages
+  bool secure = false;      // true: https
 };
 /// The words of messages about one kind of server.
 struct HttpServerWords {
@@ -26,7 +29,7 @@ struct HttpServerWords {
   std::string_view kind;          // name of its URL, such as "manager URL"
   std::string_view default_port;  // port such as "7470"
 };
-/// Reads "http://host[:port][/prefix]".
+/// Reads "http://host[:port][/prefix]", and the same with https.
 [[nodiscard]] Result<HttpUrl> parse_url(std::string_view url, const HttpServerWords& words);
 
 struct HttpRequest {
@@ -53,7 +56,8 @@ struct HttpAnswer {
 /// unreachable, corrupt (the answer is too long), aborted (cancel() was called).
 class HttpClient {
  public:
-  explicit HttpClient(HttpServerWords words);
+  /// `tls`: the files by which servers of https:// are believed; null: no such server is.
+  explicit HttpClient(HttpServerWords words, std::shared_ptr<TlsContext> tls = nullptr);
   ~HttpClient();
   [[nodiscard]] Result<HttpAnswer> run(const HttpUrl& url, const HttpRequest& request);
   /// Waits for this time and returns true; returns false at once when the client is cancelled.
@@ -64,8 +68,10 @@ class HttpClient {
   class Running;  // publishes the way to stop the exchange in progress
   struct Kept;    // the connection that the last request has left open
   [[nodiscard]] Status cancelled(const HttpUrl& url);
+  void find_new_files();
 
   const HttpServerWords words_;
+  const std::shared_ptr<TlsContext> tls_;
   std::mutex serial_;
   std::unique_ptr<Kept> kept_;  // guarded by serial_
   std::mutex mutex_;

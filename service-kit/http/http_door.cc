@@ -5,10 +5,11 @@
 namespace tributary::service {
 
 // Makes rooms without a limit of time: each stream has its own deadline, which ends a silent connection.
-HttpDoor::HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max)
+HttpDoor::HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max, std::uint64_t handshakes_per_second_max)
     : stranger_bytes_max_(stranger_bytes_max),
       strangers_(places, WaitingRoom::kNoLimit),
-      known_(places, WaitingRoom::kNoLimit) {}
+      known_(places, WaitingRoom::kNoLimit),
+      handshakes_(handshakes_per_second_max) {}
 
 /// Removes a connection. The caller holds the lock, and releases the returned reference after the lock: this may end
 /// the connection.
@@ -99,6 +100,15 @@ bool HttpDoor::take(std::uint64_t bytes) noexcept {
   return false;
 }
 
+bool HttpDoor::may_shake_hands(Source from) {
+  return handshakes_.take(std::to_string(from.network), std::chrono::steady_clock::now());
+}
+
+bool HttpDoor::count_failed_handshake() {
+  failed_.fetch_add(1, std::memory_order_relaxed);
+  return complaints_.take({}, std::chrono::steady_clock::now());
+}
+
 std::size_t HttpDoor::count() const {
   const std::lock_guard lock(mutex_);
   return entries_.size();
@@ -113,6 +123,9 @@ HttpDoorCounts HttpDoor::counts() const {
   const std::lock_guard lock(mutex_);
   HttpDoorCounts counts = counts_;
   counts.busy = busy_.load(std::memory_order_relaxed);
+  counts.handshakes_failed = failed_.load(std::memory_order_relaxed);
+  counts.handshakes_resumed = resumed_.load(std::memory_order_relaxed);
+  counts.handshakes_delayed = delayed_.load(std::memory_order_relaxed);
   return counts;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "service-kit/rate_limit.h"
 #include "tributary/protocol/waiting_room.h"
 
 namespace tributary::service {
@@ -24,8 +25,11 @@ class HttpConnection {
 /// The door's counts since the start.
 struct HttpDoorCounts {
   std::uint64_t accepted = 0;
-  std::uint64_t displaced = 0;  // strangers that the door closed because newer connections came
-  std::uint64_t busy = 0;       // answers that strangers did not get, because too many answers were under way
+  std::uint64_t displaced = 0;           // strangers that the door closed because newer connections came
+  std::uint64_t busy = 0;                // answers that strangers did not get, because too many answers were under way
+  std::uint64_t handshakes_failed = 0;   // handshakes of TLS that failed
+  std::uint64_t handshakes_delayed = 0;  // handshakes that waited, because too many came from one address
+  std::uint64_t handshakes_resumed = 0;  // handshakes that took the session of an earlier one, without a signature
 };
 
 /// The door. Any thread may use it. It never closes or destroys a connection while it holds its lock: it may have the
@@ -36,7 +40,8 @@ class HttpDoor {
 
   /// `places`: the most strangers, and also the most connections that have shown a token.
   /// `stranger_bytes_max`: the most bytes of answers to strangers that may be under way.
-  HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max);
+  /// `handshakes_per_second_max`: of TLS, from one address; 0: no limit.
+  HttpDoor(std::size_t places, std::uint64_t stranger_bytes_max, std::uint64_t handshakes_per_second_max = 0);
 
   /// Adds a connection. Returns its number for the calls below; 0 if the server is closing. Ends another connection if
   /// there is no free place.
@@ -52,6 +57,14 @@ class HttpDoor {
   /// True if an answer of this many bytes may go to a stranger now; the caller must call give_back() after the answer.
   [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  /// True if a handshake of TLS with this address may begin now, and false if it must wait. A handshake costs the server
+  /// far more than the other side: no address may take the time of the others.
+  [[nodiscard]] bool may_shake_hands(Source from);
+  void count_resumed_handshake() noexcept { resumed_.fetch_add(1, std::memory_order_relaxed); }
+  void count_delayed_handshake() noexcept { delayed_.fetch_add(1, std::memory_order_relaxed); }
+  /// Returns true if a log line may tell of this one: at most one a second may.
+  [[nodiscard]] bool count_failed_handshake();
 
   [[nodiscard]] std::size_t count() const;
   [[nodiscard]] std::size_t strangers() const;
@@ -75,6 +88,8 @@ class HttpDoor {
   HttpDoorCounts counts_;
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::uint64_t> busy_{0};
+  std::atomic<std::uint64_t> failed_{0}, delayed_{0}, resumed_{0};  // handshakes
+  RateLimit handshakes_, complaints_{1};
   std::atomic<bool> closing_{false};
 };
 

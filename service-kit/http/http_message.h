@@ -1,10 +1,13 @@
 #pragma once
 // The types of HTTP messages for handlers, without types of any library.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "service-kit/tls/certificate.h"
 
 namespace tributary::service {
 
@@ -16,6 +19,7 @@ struct HttpHead {
   std::string authorization;
   std::string remote_address;
   std::string passed_on{};  // the header Tributary-Passed-On: another manager has passed the request on; empty: none
+  std::shared_ptr<const Certificate> certificate{};  // shown over TLS, of a CA that is believed; null: none
 };
 
 struct HttpReply {
@@ -29,7 +33,7 @@ struct HttpReply {
 struct Admission {
   std::optional<HttpReply> refusal;
   std::uint64_t body_bytes_max = 0;
-  bool proved = false;  // the other side has shown a valid token: strangers cannot displace its connection
+  bool proved = false;  // the other side has proved who it is: strangers cannot displace its connection
 };
 
 /// The handler of requests. All threads of the server may call it at once.

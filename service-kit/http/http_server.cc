@@ -21,6 +21,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptBackOff{100};
+constexpr std::chrono::milliseconds kFilesPeriod{1000};
 
 Result<tcp::endpoint> resolve(asio::io_context& io, const Endpoint& listen) {
   error_code error;
@@ -33,13 +34,22 @@ Result<tcp::endpoint> resolve(asio::io_context& io, const Endpoint& listen) {
   return found.begin()->endpoint();
 }
 
+void refresh(TlsContext& tls, bool in_any_case) {
+  const auto changed = tls.refresh(in_any_case);
+  if (!changed) {
+    spdlog::error("the files of TLS were not reloaded, and the old ones stay in use: {}", changed.error().message);
+  } else if (*changed) {
+    spdlog::info("the files of TLS were reloaded; the certificate expires on {}", utc_text(tls.expires_at()));
+  }
+}
+
 }  // namespace
 
 struct HttpServer::Impl {
   Impl(const HttpServerSettings& with, HttpHandler& to)
       : settings(with),
         handler(to),
-        door(with.connections_max, with.stranger_bytes_max),
+        door(with.connections_max, with.stranger_bytes_max, with.handshakes_per_second_max),
         io(static_cast<int>(with.threads)),
         acceptor(asio::make_strand(io)),
         back_off(io) {}
@@ -120,7 +130,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerSettings& 
       raw->io.run();
     });
   }
-  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+  std::unique_ptr<HttpServer> server(new HttpServer(std::move(impl)));
+  if (settings.tls) server->every(kFilesPeriod, [tls = settings.tls] { refresh(*tls, false); });
+  return server;
 }
 
 Endpoint HttpServer::local() const {
@@ -138,6 +150,10 @@ void HttpServer::every(std::chrono::milliseconds period, std::function<void()> c
     raw->repeated.push_back(std::make_unique<Impl::Repeated>(raw->io, period, std::move(call)));
     raw->repeated.back()->arm();
   });
+}
+
+void HttpServer::reload_tls() {
+  if (impl_->settings.tls) refresh(*impl_->settings.tls, true);
 }
 
 void HttpServer::stop(std::chrono::milliseconds limit) {

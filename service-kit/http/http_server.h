@@ -7,6 +7,7 @@
 
 #include "service-kit/http/http_door.h"
 #include "service-kit/http/http_message.h"
+#include "service-kit/tls/tls_context.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 
@@ -26,9 +27,12 @@ struct HttpServerSettings {
   std::chrono::milliseconds idle_limit{60'000};     // time between two requests of a connection with a token
   std::uint32_t header_bytes_max = 16U << 10;
   std::uint64_t stranger_bytes_max = 64U << 20;  // the most bytes of answers to strangers under way
+  std::shared_ptr<TlsContext> tls{};             // the server speaks HTTPS alone; null: HTTP alone
+  std::uint64_t handshakes_per_second_max =
+      500;  // the most handshakes from one address; more of them wait; 0: no limit
 };
 
-/// A server for HTTP/1.1 over TCP, with threads of its own. The handler must outlive the server.
+/// A server for HTTP/1.1 over TCP or TLS, with threads of its own. The handler must outlive the server.
 class HttpServer {
  public:
   /// Starts to listen and to serve. Errc::io names the address and the reason: in use, no permission, no such address.
@@ -42,6 +46,9 @@ class HttpServer {
   [[nodiscard]] const HttpDoor& door() const noexcept;
   /// Runs `call` on one of the threads once in every `period`, until stop(); never two calls at once.
   void every(std::chrono::milliseconds period, std::function<void()> call);
+  /// Reads the files of TLS anew, and logs what came of it; the server does so by itself when a file has changed.
+  /// Connections that there are go on. Does nothing without TLS.
+  void reload_tls();
   /// Accepts no more connections, answers the requests in progress within `limit`, and then closes all connections.
   void stop(std::chrono::milliseconds limit);
 

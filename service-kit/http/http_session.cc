@@ -1,12 +1,17 @@
 #include "service-kit/http/http_session.h"
 
 #include <malloc.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/write.hpp>
 
+#include "service-kit/tls/tls_words.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::service {
@@ -21,6 +26,12 @@ constexpr std::chrono::milliseconds kDrainLimit{1000};
 constexpr std::size_t kDrainBytesMax = 64U << 20;
 constexpr std::uint64_t kShortAnswer = 4096;
 constexpr std::size_t kLongRequest = 1U << 20;
+constexpr std::chrono::milliseconds kHandshakePause{100};
+constexpr std::string_view kPlainAnswer =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 92\r\n\r\n"
+    R"({"error":{"code":"bad_request","message":"this address takes HTTPS alone: write https://"}})"
+    "\n";
+static_assert(kPlainAnswer.size() - kPlainAnswer.find("\r\n\r\n") - 4 == 92);
 
 Source source_of_address(const asio::ip::address& address) {
   const auto v6 = address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()) : address.to_v6();
@@ -59,12 +70,12 @@ std::optional<std::string> decode_path(std::string_view text) {
 HttpSession::HttpSession(Tcp::socket socket, const HttpServerSettings& settings, HttpHandler& handler, HttpDoor& door)
     : stream_(std::move(socket)), settings_(settings), handler_(handler), door_(door) {
   error_code error;
-  const auto remote = stream_.socket().remote_endpoint(error);
+  const auto remote = stream_.tcp().socket().remote_endpoint(error);
   if (!error) {
     remote_address_ = remote.address().to_string();
     source_ = source_of_address(remote.address());
   }
-  stream_.socket().set_option(Tcp::no_delay(true), error);
+  stream_.tcp().socket().set_option(Tcp::no_delay(true), error);
 }
 
 HttpSession::~HttpSession() {
@@ -75,7 +86,56 @@ HttpSession::~HttpSession() {
 void HttpSession::start() {
   id_ = door_.enter(shared_from_this(), source_);
   if (id_ == 0) return;
-  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_head(self->settings_.head_limit); });
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+    if (!self->settings_.tls) return self->read_head(self->settings_.head_limit);
+    self->handshake_limit_ = std::chrono::steady_clock::now() + self->settings_.head_limit;
+    self->shake_hands();
+  });
+}
+
+void HttpSession::shake_hands() {
+  if (!door_.may_shake_hands(source_)) return wait_for_handshake();
+  if (!stream_.secure_as_server(*settings_.tls)) return end();
+  stream_.tcp().expires_at(handshake_limit_);
+  stream_.async_handshake(asio::ssl::stream_base::server,
+                          [self = shared_from_this()](error_code error) { self->on_handshake(error); });
+}
+
+void HttpSession::wait_for_handshake() {
+  if (std::chrono::steady_clock::now() >= handshake_limit_) return end();
+  if (!pause_) door_.count_delayed_handshake();
+  pause_.emplace(stream_.get_executor(), kHandshakePause);
+  pause_->async_wait([self = shared_from_this()](error_code stopped) {
+    if (!stopped && self->stream_.tcp().socket().is_open()) self->shake_hands();
+  });
+}
+
+void HttpSession::on_handshake(error_code error) {
+  if (!error) {
+    certificate_ = shown_certificate(*stream_.tls());
+    if (SSL_session_reused(stream_.tls()) == 1) door_.count_resumed_handshake();
+    return read_head(settings_.head_limit);
+  }
+  const bool of_tls = error.category() == asio::error::get_ssl_category();
+  if (of_tls && is_plain_http(error.value())) return answer_plain_http();
+  if (door_.count_failed_handshake() && of_tls) {
+    spdlog::warn("no TLS with {}: {}", remote_address_,
+                 failure_words(stream_.fault(), error.value(), error.message(), "", settings_.tls->files()));
+  }
+  discard();  // the other side may still have to read why
+}
+
+void HttpSession::answer_plain_http() {
+  asio::async_write(stream_.tcp(), asio::buffer(kPlainAnswer),
+                    [self = shared_from_this()](error_code, std::size_t) { self->discard(); });
+}
+
+/// A certificate may expire or be revoked while its connection lives.
+bool HttpSession::still_believed() const {
+  if (!certificate_) return true;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  if (std::chrono::duration_cast<std::chrono::seconds>(now).count() > certificate_->not_after) return false;
+  return stream_.context() == settings_.tls->current() || settings_.tls->still_believes(*stream_.tls());
 }
 
 void HttpSession::make_room() {
@@ -117,7 +177,7 @@ void HttpSession::read_head(std::chrono::milliseconds limit) {
   parser_.emplace();
   parser_->header_limit(settings_.header_bytes_max);
   parser_->body_limit(boost::none);  // the handler decides after the head
-  stream_.expires_after(limit);
+  stream_.tcp().expires_after(limit);
   http::async_read_header(stream_, buffer_, *parser_,
                           [self = shared_from_this()](error_code error, std::size_t) { self->on_head(error); });
 }
@@ -125,6 +185,7 @@ void HttpSession::read_head(std::chrono::milliseconds limit) {
 void HttpSession::on_head(error_code error) {
   idle_ = false;
   if (error) return on_error(error);
+  if (!still_believed()) return end();
   const auto& message = parser_->get();
   const std::string_view target(message.target().data(), message.target().size());
   const std::size_t question = std::min(target.find('?'), target.size());
@@ -135,7 +196,8 @@ void HttpSession::on_head(error_code error) {
            .query = std::string(target.substr(std::min(question + 1, target.size()))),
            .authorization = std::string(message[http::field::authorization]),
            .remote_address = remote_address_,
-           .passed_on = std::string(message["Tributary-Passed-On"])};
+           .passed_on = std::string(message["Tributary-Passed-On"]),
+           .certificate = certificate_};
   if (head_.method == "HEAD") head_.method = "GET";
   Admission admission = handler_.admit(head_);
   if (admission.proved && !proved_) {
@@ -159,7 +221,7 @@ void HttpSession::on_head(error_code error) {
 }
 
 void HttpSession::read_body() {
-  stream_.expires_after(settings_.request_limit);
+  stream_.tcp().expires_after(settings_.request_limit);
   http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](error_code error, std::size_t) { self->on_body(error); });
 }
@@ -188,7 +250,7 @@ void HttpSession::answer(HttpReply reply, bool keep_alive) {
   if (!head_only) reply_.body() = std::move(reply.body);
   reply_.prepare_payload();
   if (head_only) reply_.content_length(length);
-  stream_.expires_after(settings_.write_limit);
+  stream_.tcp().expires_after(settings_.write_limit);
   http::async_write(stream_, reply_, [self = shared_from_this(), keep_alive](error_code error, std::size_t) {
     if (error) return self->end();
     if (!keep_alive) return self->drain();
@@ -213,26 +275,34 @@ void HttpSession::on_error(error_code error) {
   answer(handler_.reject(400, "this is no HTTP/1.1 request: " + error.message()), false);
 }
 
+void HttpSession::drain() {
+  if (!stream_.secure()) return discard();
+  stream_.tcp().expires_after(kDrainLimit);
+  stream_.async_say_end([self = shared_from_this()](error_code) { self->discard(); });
+}
+
 /// Reads on for a short time before it closes: a close with unread bytes would reset the connection, and the other side
 /// could lose the answer that names its mistake.
-void HttpSession::drain() {
+void HttpSession::discard() {
   error_code ignored;
   if (drained_ == 0) {
-    stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
-    stream_.expires_after(kDrainLimit);
+    stream_.tcp().socket().shutdown(Tcp::socket::shutdown_send, ignored);
+    stream_.tcp().expires_after(kDrainLimit);
   }
-  stream_.async_read_some(asio::buffer(discard_), [self = shared_from_this()](error_code error, std::size_t bytes) {
-    self->drained_ += bytes;
-    if (error || self->drained_ > kDrainBytesMax) return self->end();
-    self->drain();
-  });
+  stream_.tcp().async_read_some(asio::buffer(discard_),
+                                [self = shared_from_this()](error_code error, std::size_t bytes) {
+                                  self->drained_ += bytes;
+                                  if (error || self->drained_ > kDrainBytesMax) return self->end();
+                                  self->discard();
+                                });
 }
 
 void HttpSession::end() {
   door_.leave(id_);
+  if (pause_) pause_->cancel();
   error_code ignored;
-  stream_.socket().shutdown(Tcp::socket::shutdown_both, ignored);
-  stream_.close();
+  stream_.tcp().socket().shutdown(Tcp::socket::shutdown_both, ignored);
+  stream_.tcp().close();
 }
 
 }  // namespace tributary::service

@@ -1,12 +1,14 @@
 #pragma once
 // One connection of the HTTP server.
 #include <array>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <memory>
 #include <optional>
 
 #include "service-kit/http/http_server.h"
+#include "service-kit/http/http_stream.h"
 
 namespace tributary::service {
 
@@ -24,6 +26,11 @@ class HttpSession final : public HttpConnection, public std::enable_shared_from_
  private:
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
+  void shake_hands();
+  void wait_for_handshake();
+  void on_handshake(boost::system::error_code error);
+  void answer_plain_http();
+  [[nodiscard]] bool still_believed() const;
   void read_head(std::chrono::milliseconds limit);
   void on_head(boost::system::error_code error);
   void read_body();
@@ -31,18 +38,22 @@ class HttpSession final : public HttpConnection, public std::enable_shared_from_
   void answer(HttpReply reply, bool keep_alive);
   void on_error(boost::system::error_code error);
   void drain();
+  void discard();
   void end();
   void give_back() noexcept;
   void forget_request();
   [[nodiscard]] bool may_send(std::uint64_t bytes);
 
-  boost::beast::tcp_stream stream_;
+  HttpStream stream_;
   const HttpServerSettings& settings_;
   HttpHandler& handler_;
   HttpDoor& door_;
   HttpDoor::Id id_ = 0;
   std::string remote_address_;
   Source source_;
+  std::shared_ptr<const Certificate> certificate_;  // shown over TLS; null: none
+  std::chrono::steady_clock::time_point handshake_limit_;
+  std::optional<boost::asio::steady_timer> pause_;  // before a handshake
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   HttpHead head_;

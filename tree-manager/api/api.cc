@@ -11,7 +11,6 @@
 #include "tree-manager/api/audit_log.h"
 #include "tree-manager/api/embedded.h"
 #include "tree-manager/api/metrics.h"
-#include "tree-manager/api/rate_limit.h"
 #include "tree-manager/api/replies.h"
 #include "tree-manager/api/token_routes.h"
 #include "tributary/protocol/assert.h"
@@ -75,6 +74,16 @@ std::optional<std::uint64_t> number_in(const std::string& text) {
   return id;
 }
 
+/// A token counts where there is one, and a wrong token is not made good by a certificate. The certificate of a manager
+/// that passes a request on is not the caller's.
+Proof caller_of(const HttpHead& head, Authenticator& authenticator, const LiveCertificates* certificates,
+                std::int64_t now_s) {
+  const bool by_certificate = head.certificate != nullptr && head.authorization.empty() && head.passed_on.empty();
+  if (certificates == nullptr || !by_certificate)
+    return authenticator.look(head.authorization, head.remote_address, now_s);
+  return certificates->look(*head.certificate);
+}
+
 HttpReply page() {
   HttpReply reply{.content_type = "text/html; charset=utf-8", .body = std::string(kIndexHtml), .headers = {}};
   reply.headers.emplace_back(
@@ -125,7 +134,7 @@ Api::Api(FindCluster cluster, ApiSettings settings)
                        return now ? now->keep(kRevokedTokensKey, text)
                                   : fail(Errc::retry, "this manager does not lead");
                      }),
-      rate_limit_(std::make_unique<RateLimit>(settings_.requests_per_second_max)),
+      rate_limit_(settings_.requests_per_second_max),
       metrics_(std::make_unique<ApiMetrics>()) {
   add_routes();
   add_token_routes();
@@ -224,11 +233,12 @@ std::optional<HttpReply> Api::refuse_access(const Route& route, const Proof& cal
     const std::string why = why_denied(row, *caller.identity);
     return why.empty() ? std::nullopt : std::optional(error_reply(403, why));
   }
-  HttpReply reply = error_reply(401, (caller.why.empty() ? "no token was given" : caller.why) + ": " + route.method +
-                                         " " + route.pattern + " takes the role " + to_string(row.roles, " or ") +
-                                         "; " + where_from(row) + " a token of `tributary token make`, or " +
-                                         (row.roles.has(Role::tenant) ? "job.token" : "aggregator.token") +
-                                         " of the manager's state directory");
+  HttpReply reply =
+      error_reply(401, (caller.why.empty() ? "no token was given" : caller.why) + ": " + route.method + " " +
+                           route.pattern + " takes the role " + to_string(row.roles, " or ") + "; " + where_from(row) +
+                           " a token of `tributary token make`, or " +
+                           (row.roles.has(Role::tenant) ? "job.token" : "aggregator.token") +
+                           " of the manager's state directory, or show a client certificate of certificate_file");
   reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"tributary-manager\"");
   return reply;
 }
@@ -280,7 +290,7 @@ std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller, co
 /// Holders of a shared secret have no bucket, because one of them could empty it for all.
 std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
   if (!caller.identity || caller.identity->old_secret) return std::nullopt;
-  if (rate_limit_->take(caller.identity->name, std::chrono::steady_clock::now())) return std::nullopt;
+  if (rate_limit_.take(caller.identity->name, std::chrono::steady_clock::now())) return std::nullopt;
   HttpReply reply = error_reply(429, "'" + caller.identity->name + "' sends more than " +
                                          std::to_string(settings_.requests_per_second_max) + " requests a second");
   reply.headers.emplace_back("Retry-After", "1");
@@ -303,7 +313,7 @@ void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& rep
 
 Admission Api::admit(const HttpHead& head) {
   const Match found = match(head);
-  const Proof caller = authenticator_.look(head.authorization, head.remote_address, settings_.unix_seconds());
+  const Proof caller = caller_of(head, authenticator_, settings_.certificates.get(), settings_.unix_seconds());
   const bool proved = caller.identity.has_value();
   std::optional<HttpReply> refusal = refuse_haste(caller);
   if (!refusal) refusal = refuse(found, caller, cluster_().get());
@@ -327,7 +337,7 @@ HttpReply Api::handle(const HttpHead& head, const std::string& body, const std::
   const Match found = match(head);
   TRIBUTARY_ASSERT(found.route != nullptr, "admit() let in a request for {} without a route",
                    std::string_view(head.path));
-  const Proof caller = authenticator_.look(head.authorization, head.remote_address, settings_.unix_seconds());
+  const Proof caller = caller_of(head, authenticator_, settings_.certificates.get(), settings_.unix_seconds());
   std::optional<HttpReply> refusal = refuse(found, caller, cluster.get());
   if (!refusal && cluster == nullptr && !found.route->access->own) refusal = no_leader_reply();
   HttpReply reply;

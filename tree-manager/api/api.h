@@ -10,7 +10,9 @@
 
 #include "service-kit/http/http_door.h"
 #include "service-kit/http/http_message.h"
+#include "service-kit/rate_limit.h"
 #include "tree-manager/api/access_table.h"
+#include "tree-manager/api/certificate_identities.h"
 #include "tree-manager/api/standing.h"
 #include "tree-manager/identity/authenticator.h"
 #include "tree-manager/service/cluster.h"
@@ -24,18 +26,18 @@ using service::HttpReply;
 
 class ApiMetrics;
 class AuditLog;
-class RateLimit;
 
 struct ApiSettings {
-  std::string aggregator_token;                  // empty: no request is accepted with it
-  std::string job_token;                         // empty: no request is accepted with it
-  bool reads_need_token = false;                 // reads need a token
-  bool tenants_read_all = false;                 // if reads need a token: tenants may read other tenants' groups, too
-  IdentityKeys identity_keys{};                  // keys of identity tokens
-  std::uint64_t requests_per_second_max = 0;     // limit of each holder of an identity token; 0: no limit
-  AuditLog* audit = nullptr;                     // nullptr: no log; must outlive the Api
-  std::function<Standing()> standing{};          // empty: the manager is alone, and leads
-  std::function<std::int64_t()> unix_seconds{};  // empty: the system's clock
+  std::string aggregator_token;   // empty: no request is accepted with it
+  std::string job_token;          // empty: no request is accepted with it
+  bool reads_need_token = false;  // reads need a token
+  bool tenants_read_all = false;  // if reads need a token: tenants may read other tenants' groups, too
+  IdentityKeys identity_keys{};   // keys of identity tokens
+  std::shared_ptr<const LiveCertificates> certificates{};  // nullptr: client certificates prove nothing
+  std::uint64_t requests_per_second_max = 0;               // limit of each holder of an identity token; 0: no limit
+  AuditLog* audit = nullptr;                               // nullptr: no log; must outlive the Api
+  std::function<Standing()> standing{};                    // empty: the manager is alone, and leads
+  std::function<std::int64_t()> unix_seconds{};            // empty: the system's clock
 };
 
 class Api final : public HttpHandler {
@@ -124,7 +126,7 @@ class Api final : public HttpHandler {
   const ApiSettings settings_;
   Authenticator authenticator_;
   std::vector<Route> routes_;
-  std::unique_ptr<RateLimit> rate_limit_;
+  service::RateLimit rate_limit_;
   std::unique_ptr<ApiMetrics> metrics_;
 };
 

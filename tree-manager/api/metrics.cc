@@ -67,6 +67,10 @@ void add_door(MetricPage& page, const service::HttpDoor& door) {
   page.counter("answers_refused_total",
                "Answers that requests without a token did not get, because too many were still being sent.",
                counts.busy);
+  page.counter("tls_handshakes_failed_total", "Handshakes of TLS that failed.", counts.handshakes_failed);
+  page.counter("tls_handshakes_delayed_total",
+               "Connections that waited for their handshake of TLS, because too many came from their address.",
+               counts.handshakes_delayed);
 }
 
 }  // namespace

@@ -59,6 +59,13 @@ Status check_secret_folders(const Settings& settings) {
   return {};
 }
 
+/// Returns nullptr for plain HTTP.
+Result<std::shared_ptr<service::TlsContext>> tls_of(const Settings& settings) {
+  if (auto ok = check_http(settings); !ok) return std::unexpected(ok.error());
+  if (settings.tls.cert.empty()) return nullptr;
+  return service::TlsContext::open(service::TlsContext::Side::server, settings.tls);
+}
+
 }  // namespace
 
 Result<std::optional<Topology>> topology_of(const Settings& settings) {
@@ -84,7 +91,14 @@ ClusterSettings cluster_settings(const Settings& from) {
           .ranks_max = static_cast<std::uint32_t>(from.ranks_max)};
 }
 
-service::HttpServerSettings server_settings(const Settings& from) {
+Result<std::shared_ptr<service::TlsContext>> tls_between_managers(const Settings& settings) {
+  if (settings.tls.cert.empty()) return nullptr;
+  // This manager shows no certificate of its own: what it passes on counts for the first caller alone.
+  return service::TlsContext::open(service::TlsContext::Side::client,
+                                   {.ca = settings.tls.ca, .cert = "", .key = "", .crl = settings.tls.crl});
+}
+
+service::HttpServerSettings server_settings(const Settings& from, std::shared_ptr<service::TlsContext> tls) {
   return {.listen = from.listen,
           .server_name = "tributary-manager",
           .thread_name = "http",
@@ -92,7 +106,9 @@ service::HttpServerSettings server_settings(const Settings& from) {
           .connections_max = static_cast<std::uint32_t>(from.connections_max),
           .request_limit = from.request_limit,
           .head_limit = std::min(from.request_limit, service::HttpServerSettings{}.head_limit),
-          .idle_limit = from.idle_limit};
+          .idle_limit = from.idle_limit,
+          .tls = std::move(tls),
+          .handshakes_per_second_max = from.tls_handshakes_per_second_max};
 }
 
 SecretPaths secret_paths(const Settings& settings) {
@@ -118,19 +134,28 @@ std::string advertised_url(const Settings& settings, const Endpoint& local) {
     std::array<char, 256> name{};
     if (::gethostname(name.data(), name.size() - 1) == 0) at.host = name.data();
   }
-  return "http://" + to_string(at);
+  return (settings.tls.cert.empty() ? "http://" : "https://") + to_string(at);
 }
 
 Result<Parts> read_parts(const Settings& settings) {
   auto topology = topology_of(settings);
   if (!topology) return std::unexpected(topology.error());
+  auto tls = tls_of(settings);
+  if (!tls) return std::unexpected(tls.error());
+  auto certificates = CertificateIdentities::load(settings.certificate_file);
+  if (!certificates) return std::unexpected(certificates.error());
   auto secrets = load_or_make_secrets(secret_paths(settings));
   if (!secrets) return std::unexpected(secrets.error());
   auto keys = identity_keys(settings);
   if (!keys) return std::unexpected(keys.error());
   auto audit = audit_log(settings);
   if (!audit) return std::unexpected(audit.error());
-  return Parts{std::move(*topology), std::move(*secrets), std::move(*keys), std::move(*audit)};
+  return Parts{std::move(*topology),
+               std::move(*secrets),
+               std::move(*keys),
+               std::move(*audit),
+               std::make_shared<LiveCertificates>(std::move(*certificates)),
+               std::move(*tls)};
 }
 
 Status claim_directory(const std::string& path) {
@@ -170,6 +195,9 @@ Status check_start(const Settings& settings) {
   }
   if (auto ok = service::check_writable_file("audit_file", settings.audit_file); !ok) return ok;
   if (auto ok = check_secret_folders(settings); !ok) return ok;
+  if (const auto tls = tls_of(settings); !tls) return std::unexpected(tls.error());
+  if (const auto file = CertificateIdentities::load(settings.certificate_file); !file)
+    return std::unexpected(file.error());
   if (::access(settings.identity_key_file.c_str(), F_OK) == 0) {
     if (const auto keys = load_identity_keys(settings.identity_key_file); !keys) return std::unexpected(keys.error());
   }

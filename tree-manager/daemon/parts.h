@@ -6,6 +6,7 @@
 
 #include "service-kit/http/http_server.h"
 #include "tree-manager/api/audit_log.h"
+#include "tree-manager/api/certificate_identities.h"
 #include "tree-manager/identity/identity_token.h"
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/service/secrets.h"
@@ -19,13 +20,18 @@ struct Parts {
   Secrets secrets;
   IdentityKeys identity_keys;
   std::unique_ptr<AuditLog> audit;  // nullptr: there is no audit log
+  std::shared_ptr<LiveCertificates> certificates;
+  std::shared_ptr<service::TlsContext> tls;  // nullptr: plain HTTP
 };
 /// Reads the files, and makes secrets that do not exist.
 [[nodiscard]] Result<Parts> read_parts(const Settings& settings);
 [[nodiscard]] Result<std::optional<Topology>> topology_of(const Settings& settings);
 
 [[nodiscard]] ClusterSettings cluster_settings(const Settings& from);
-[[nodiscard]] service::HttpServerSettings server_settings(const Settings& from);
+[[nodiscard]] service::HttpServerSettings server_settings(const Settings& from,
+                                                          std::shared_ptr<service::TlsContext> tls);
+/// Opens the files of TLS by which other managers are believed; nullptr: managers talk to each other in plain HTTP.
+[[nodiscard]] Result<std::shared_ptr<service::TlsContext>> tls_between_managers(const Settings& settings);
 [[nodiscard]] SecretPaths secret_paths(const Settings& settings);
 /// Also reads the password. Errc::bad_config: `store` names no etcd, or other users can read the password.
 [[nodiscard]] Result<EtcdSettings> etcd_settings(const Settings& settings);

@@ -64,6 +64,13 @@ void reload_keys(const Settings& settings, Api& api) {
   spdlog::info("identity tokens of {} {} are good now", count, count == 1 ? "key" : "keys");
 }
 
+void reload_certificates(const Settings& settings, LiveCertificates& live) {
+  auto certificates = CertificateIdentities::load(settings.certificate_file);
+  if (certificates) return live.use(std::move(*certificates));
+  spdlog::error("the identities of certificates were not reloaded, and the old ones stay in use: {}",
+                certificates.error().message);
+}
+
 /// The changes that SIGHUP makes, except the changes to the log and the audit log.
 using Reload = std::function<void(const Settings&)>;
 
@@ -124,6 +131,7 @@ ApiSettings api_settings(const Settings& settings, const Parts& parts) {
           .reads_need_token = settings.reads_need_token,
           .tenants_read_all = settings.tenants_read == "all",
           .identity_keys = parts.identity_keys,
+          .certificates = parts.certificates,
           .requests_per_second_max = settings.requests_per_second_max,
           .audit = parts.audit.get()};
 }
@@ -139,7 +147,7 @@ Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& re
       Cluster::open(cluster_settings(settings), **store, parts.secrets.key, clock, std::move(parts.topology));
   if (!cluster) return std::unexpected(cluster.error());
   Api api(**cluster, api_settings(settings, parts));
-  auto server = service::HttpServer::start(server_settings(settings), api);
+  auto server = service::HttpServer::start(server_settings(settings, parts.tls), api);
   if (!server) return std::unexpected(server.error());
   api.show_door((*server)->door());
   (*server)->every(kTickPeriod, [&cluster] { (*cluster)->tick(); });
@@ -148,6 +156,8 @@ Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& re
   serve_until_stopped(read_again, parts.audit.get(), [&](const Settings& again) {
     reload_topology(again, **cluster);
     reload_keys(again, api);
+    reload_certificates(again, *parts.certificates);
+    (*server)->reload_tls();
   });
   spdlog::info("stopping: running groups go on without the manager");
   (*server)->stop(kStopLimit);
@@ -159,7 +169,9 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
   const SystemClock clock;
   auto etcd = etcd_settings(settings);
   if (!etcd) return std::unexpected(etcd.error());
-  const PassingSettings passing{.request_limit = settings.request_limit};
+  auto between = tls_between_managers(settings);
+  if (!between) return std::unexpected(between.error());
+  const PassingSettings passing{.request_limit = settings.request_limit, .tls = std::move(*between)};
   auto replica = Replica::open({.etcd = std::move(*etcd),
                                 .lease = settings.leader_lease,
                                 .cluster = cluster_settings(settings),
@@ -173,7 +185,7 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
                                parts.secrets.key, clock, api_settings(settings, parts));
   if (!replica) return std::unexpected(replica.error());
   // Requests that wait for the leader have threads of their own, so this manager keeps threads for its own answers.
-  service::HttpServerSettings limits = server_settings(settings);
+  service::HttpServerSettings limits = server_settings(settings, parts.tls);
   limits.threads += static_cast<std::uint32_t>(passing.requests_max);
   auto server = service::HttpServer::start(limits, (*replica)->handler());
   if (!server) return std::unexpected(server.error());
@@ -184,7 +196,11 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
   spdlog::info("serving on {}, for other managers at {}; records in {}", to_string((*server)->local()), url,
                settings.store);
   if (auto ok = announce(settings, (*server)->local()); !ok) return ok;
-  serve_until_stopped(read_again, parts.audit.get(), [&](const Settings&) { (*replica)->reload(); });
+  serve_until_stopped(read_again, parts.audit.get(), [&](const Settings& again) {
+    (*replica)->reload();
+    reload_certificates(again, *parts.certificates);
+    (*server)->reload_tls();
+  });
   spdlog::info("stopping: another manager may lead at once");
   (*replica)->stop();
   (*server)->stop(kStopLimit);

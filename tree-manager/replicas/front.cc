@@ -43,6 +43,8 @@ HttpReply Front::handle(const HttpHead& head, const std::string& body) {
 }
 
 std::optional<HttpReply> Front::pass(const AccessRow& row, const HttpHead& head, const std::string& body) {
+  // A certificate cannot be passed on: its holder learns that this manager does not lead, and asks the next.
+  if (head.certificate != nullptr && head.authorization.empty()) return std::nullopt;
   const auto leader = member_.leader();
   if (!leader || leader->url.empty()) return std::nullopt;
   auto reply = passing_.pass(leader->url, head, body, row.read || row.open);

@@ -56,7 +56,8 @@ std::shared_ptr<service::HttpClient> Passing::take(bool read) {
   const std::lock_guard lock(mutex_);
   if (busy_.size() >= settings_.requests_max || (read && reads_ >= settings_.requests_max / 2)) return nullptr;
   if (read) ++reads_;
-  auto client = idle_.empty() ? std::make_shared<service::HttpClient>(kLeaderWords) : std::move(idle_.back());
+  auto client =
+      idle_.empty() ? std::make_shared<service::HttpClient>(kLeaderWords, settings_.tls) : std::move(idle_.back());
   if (!idle_.empty()) idle_.pop_back();
   busy_.push_back(client);
   return client;

@@ -1,5 +1,8 @@
 #include "tree-manager/settings/settings.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "service-kit/settings_table.h"
 #include "tree-manager/store/etcd/etcd_url.h"
 #include "tributary/protocol/frame.h"
@@ -37,6 +40,48 @@ Field segment_bytes() {
       return wrong("it is below " + service::bytes_text(kSegmentBytesMin));
     return {};
   });
+}
+
+/// A path of TLS's files. Not text(): the member lies in a struct of its own.
+Field tls_path(std::string_view key, std::string service::TlsFiles::* member, std::string_view help) {
+  return {.key = key,
+          .allowed = "a path, or empty",
+          .help = help,
+          .read = [member](Settings& settings, std::string_view written) -> Status {
+            settings.tls.*member = std::string(written);
+            return {};
+          },
+          .write = [member](const Settings& settings) { return settings.tls.*member; }};
+}
+
+std::vector<Field> tls_fields() {
+  using service::TlsFiles;
+  return {
+      tls_path(
+          "tls_cert", &TlsFiles::cert,
+          "The manager's certificate, and those of the CAs below the root (PEM). With it, the manager speaks HTTPS "
+          "alone. A file of TLS that changes is read anew."),
+      tls_path("tls_key", &TlsFiles::key, "The private key of tls_cert (PEM), which not everybody may read."),
+      tls_path("tls_ca", &TlsFiles::ca,
+               "The CAs of client certificates (PEM). Empty: the manager asks callers for none."),
+      tls_path("tls_crl", &TlsFiles::crl,
+               "Revocation lists of those CAs (PEM). With it, each CA that issues client certificates needs a list."),
+      path("certificate_file", &Settings::certificate_file, "a path, or empty",
+           "The identities that client certificates stand for (YAML). SIGHUP reads it anew."),
+      flag("allow_plain_http", &Settings::allow_plain_http, "true", "false",
+           "true: without tls_cert, the manager also listens at addresses that other hosts reach."),
+      count("tls_handshakes_per_second_max", &Settings::tls_handshakes_per_second_max, 0, 1'000'000,
+            "The most handshakes of TLS a second with one address, and twice as many at once; more of them wait. 0: no "
+            "limit."),
+  };
+}
+
+bool is_loopback(const std::string& host) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24U == 127;
+  if (::inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
+  return host == "localhost";
 }
 
 std::vector<Field> network_fields() {
@@ -145,7 +190,7 @@ std::vector<Field> cluster_fields() {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> list = network_fields();
-    for (auto&& more : {state_fields(), replica_fields(), cluster_fields()})
+    for (auto&& more : {tls_fields(), state_fields(), replica_fields(), cluster_fields()})
       list.insert(list.end(), more.begin(), more.end());
     return list;
   }();
@@ -180,6 +225,22 @@ Result<Settings> load_settings(const std::string& path, const std::vector<servic
   const auto text = service::read_file(path, service::kSettingsFileBytesMax);
   if (!text) return service::refuse(service::unreadable("--config", path, text.error().message));
   return parse_settings(*text, path, overrides);
+}
+
+Status check_http(const Settings& settings) {
+  const service::TlsFiles& tls = settings.tls;
+  if (tls.cert.empty() && !tls.empty())
+    return fail(Errc::bad_config,
+                "tls_cert is missing, while other files of TLS are set; name the manager's certificate");
+  if (!settings.certificate_file.empty() && tls.ca.empty())
+    return fail(Errc::bad_config,
+                "certificate_file needs tls_ca: the manager asks callers for no certificate without it");
+  if (!tls.cert.empty() || settings.allow_plain_http || is_loopback(settings.listen.host)) return {};
+  return fail(
+      Errc::bad_config,
+      "listen: " + to_string(settings.listen) +
+          " can be reached from other hosts, and tokens would pass in clear; set tls_cert and tls_key, or listen "
+          "on 127.0.0.1, or set allow_plain_http: true (--allow-plain-http)");
 }
 
 std::string print(const Settings& settings) {

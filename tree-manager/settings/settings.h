@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "service-kit/settings_table.h"
+#include "service-kit/tls/tls_context.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 
@@ -24,7 +25,11 @@ struct Settings {
   std::string job_token_file;         // empty: <state_directory>/job.token
   std::string identity_key_file;      // empty: <state_directory>/identity.keys
   std::string audit_file;             // empty: none
-  std::string ready_file;             // empty: none
+  service::TlsFiles tls;              // without `cert`: plain HTTP
+  std::string certificate_file;       // empty: client certificates prove nothing
+  bool allow_plain_http = false;      // plain HTTP also at addresses that other hosts reach
+  std::uint64_t tls_handshakes_per_second_max = 500;  // handshakes from one address; 0: no limit
+  std::string ready_file;                             // empty: none
   std::string log_level = "info";
   std::string log_format = "text";
   bool reads_need_token = false;
@@ -61,6 +66,9 @@ struct Settings {
 /// Reads the file at `path`; an empty path means no file.
 [[nodiscard]] Result<Settings> load_settings(const std::string& path,
                                              const std::vector<service::Override>& overrides = {});
+/// Refuses plain HTTP at an address that other hosts reach, unless a setting allows it; and files of TLS without a
+/// certificate.
+[[nodiscard]] Status check_http(const Settings& settings);
 /// Writes YAML that load_settings() can read. Each field has its meaning, unit, range and default.
 [[nodiscard]] std::string print(const Settings& settings);
 

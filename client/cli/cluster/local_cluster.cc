@@ -177,7 +177,8 @@ Status LocalCluster::prepare_manager() {
   if (auto ok = write_file(folder + "/manager.yaml",
                            "listen: \"" + listen + "\"\nstate_directory: " + folder +
                                "/manager-state\ntopology: " + folder + "/topology.yaml\nready_file: " + folder +
-                               "/manager.ready\nlog_level: " + settings_.log_level + "\n" + settings_.manager_settings);
+                               "/manager.ready\nallow_plain_http: true\nlog_level: " + settings_.log_level + "\n" +
+                               settings_.manager_settings);
       !ok) {
     return ok;
   }

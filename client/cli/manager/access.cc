@@ -35,6 +35,13 @@ Result<std::string> read_token(const std::string& file) {
                                     "token of `tributary token make`, or job.token or aggregator.token of the manager");
 }
 
+service::TlsFiles tls_files() {
+  return {.ca = or_variable({}, "TRIBUTARY_TLS_CA"),
+          .cert = or_variable({}, "TRIBUTARY_TLS_CERT"),
+          .key = or_variable({}, "TRIBUTARY_TLS_KEY"),
+          .crl = or_variable({}, "TRIBUTARY_TLS_CRL")};
+}
+
 bool on_terminal() {
   return isatty(STDOUT_FILENO) == 1;
 }
@@ -77,15 +84,19 @@ Result<std::string> shown_token(const ManagerOptions& options) {
 Result<ManagerClient> connect(const ManagerOptions& options) {
   const std::string url = manager_url(options);
   if (url.empty()) {
-    return fail(Errc::bad_config, "no manager is given: use --manager http://HOST:7470, or set TRIBUTARY_MANAGER");
+    return fail(Errc::bad_config,
+                "no manager is given: use --manager http://HOST:7470 (or https://), or set TRIBUTARY_MANAGER");
   }
   auto token = shown_token(options);
   if (!token) return std::unexpected(token.error());
   const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds_max * 1000));
+  auto tls = manager_client::tls_for(url, tls_files());
+  if (!tls) return std::unexpected(tls.error());
   auto client = ManagerClient::create({.url = url,
                                        .token = std::move(*token),
                                        .connect_limit = std::min(limit, std::chrono::milliseconds(2000)),
-                                       .request_limit = limit});
+                                       .request_limit = limit,
+                                       .tls = std::move(*tls)});
   if (!client) return fail(Errc::bad_config, client.error().message);
   return client;
 }

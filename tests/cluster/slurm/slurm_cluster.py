@@ -148,7 +148,7 @@ class Cluster:
 
     def start_manager(self) -> None:
         """Starts the manager with a long lease, so that only the epilog frees the groups of a job that was killed."""
-        (self.work / "manager.yaml").write_text("group_lease: 10min\n")
+        (self.work / "manager.yaml").write_text("group_lease: 10min\nallow_plain_http: true\n")
         self.spawn("manager", self.build / "tree-manager/tributary-manager", "--config", self.work / "manager.yaml", "--listen", f"{ADDRESS}:7470", "--state-dir", self.work / "manager-state")
         until(20, "the manager answers", lambda: self.run(self.tributary, "status", "--manager", MANAGER).returncode in (0, 1))
 

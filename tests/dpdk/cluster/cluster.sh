@@ -103,6 +103,7 @@ workers=${TRIBUTARY_TEST_WORKERS:-1}
 ((workers > 1)) && queues=",qpairs=$((workers + 1))" || queues=
 cat >"$folder/manager.yaml" <<EOF
 listen: "0.0.0.0:7470"
+allow_plain_http: true
 state_directory: $folder/state
 ready_file: $folder/manager.ready
 failed_exclusion: 3s  # the cluster has no other aggregator, and the ranks must not wait longer for an aggregator that

@@ -117,11 +117,16 @@ TEST(Program, NamesEveryMistakeOfConfigurationAndUsage) {
       {{"--log-level", "loud", "--check"}, kConfiguration, "allowed: trace, debug, info, warn or error"},
       {{"--colour"}, kUsage, "--colour"},
       {{"stray"}, kUsage, "stray"},
-      {{"--state-dir", good + "/below-a-file"}, kConfiguration, "cannot be made"},
+      {{"--state-dir", good + "/below-a-file", "--listen", "127.0.0.1:0"}, kConfiguration, "cannot be made"},
       {{"--state-dir", good + "/below-a-file", "--check"}, kConfiguration, "it is not there, and this user cannot"},
       {{"--config", no_folder, "--check"}, kConfiguration, "job_token_file: '" + folder.file("none") + "/job.token'"},
       {{"--state-dir", damaged.path(), "--check"}, kConfiguration, "manager.db is no SQLite database"},
-      {{"--config", good, "--check"}, 0, ""},
+      {{"--config", good, "--check"}, kConfiguration, "listen: 0.0.0.0:7470 can be reached from other hosts"},
+      {{"--config", good, "--listen", "127.0.0.1:0", "--check"}, 0, ""},
+      {{"--config", good, "--allow-plain-http", "--check"}, 0, ""},
+      {{"--config", folder.write("tls.yaml", "tls_cert: /nowhere.pem\ntls_key: /nowhere.key\n"), "--check"},
+       kConfiguration,
+       "/nowhere.pem: the file cannot be read"},
   };
   for (const Case& it : cases) {
     const Ended ended = run_manager(it.arguments);

@@ -96,7 +96,7 @@ TEST(Settings, NamesAddressesUrlsAndLevelsAreChecked) {
   EXPECT_THAT(mistakes_in("listen: here:99999\n"), HasSubstr("not a number from 0 to 65535"));
   EXPECT_THAT(mistakes_in("listen: '::1:7471'\n"), HasSubstr("needs brackets"));
   EXPECT_THAT(mistakes_in("manager: m:7470\n"), HasSubstr("does not begin with http://"));
-  EXPECT_THAT(mistakes_in("manager: https://m\n"), HasSubstr("https is not spoken"));
+  EXPECT_THAT(mistakes_in("manager: https://\n"), HasSubstr("does not begin with http:// or https://"));
   EXPECT_THAT(mistakes_in("advertise: 'a b'\n"), HasSubstr("no host name or address"));
   EXPECT_THAT(mistakes_in("log_level: loud\n"), HasSubstr("(allowed: trace, debug, info, warn or error)"));
 }

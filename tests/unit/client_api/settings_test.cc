@@ -157,7 +157,7 @@ TEST(Settings, AnEmptyVariableCountsAsNotSet) {
 TEST(Settings, EveryBadVariableIsNamedWithItsValueAndWhatIsAllowed) {
   const std::string long_name(64, 'x');
   const std::vector<std::array<std::string, 3>> bad{{"TRIBUTARY_MANAGER", "manager:7470", "http://HOST"},
-                                                    {"TRIBUTARY_MANAGER", "https://manager:7470", "http://HOST"},
+                                                    {"TRIBUTARY_MANAGER", "https://", "http://HOST"},
                                                     {"TRIBUTARY_MANAGER", "http://", "http://HOST"},
                                                     {"TRIBUTARY_MANAGER", "http://a b", "http://HOST"},
                                                     {"TRIBUTARY_PATH", "innetwork", "in-network"},

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "service-kit/rate_limit.h"
 #include "tests/unit/manager/api_fixture.h"
 #include "tests/unit/manager/openapi_check.h"
 #include "tests/unit/manager/temporary_folder.h"
 #include "tree-manager/api/audit_log.h"
-#include "tree-manager/api/rate_limit.h"
 
 namespace tributary::manager {
 namespace {
@@ -83,6 +83,15 @@ class AccessTest : public ApiFixture {
     if (admission.refusal) return *admission.refusal;
     return api_->handle(head, body.is_null() ? "" : body.dump());
   }
+  /// Calls without a token, over TLS.
+  HttpReply call_with(const std::string& operation, service::Certificate certificate, const std::string& token = "") {
+    const std::size_t space = operation.find(' ');
+    HttpHead head = head_of(operation.substr(0, space), operation.substr(space + 1), token);
+    head.certificate = std::make_shared<const service::Certificate>(std::move(certificate));
+    const Admission admission = api_->admit(head);
+    if (admission.refusal) return *admission.refusal;
+    return api_->handle(head, "");
+  }
   static json answer(const HttpReply& reply) { return json::parse(reply.body); }
   static std::string message(const HttpReply& reply) { return answer(reply)["error"]["message"]; }
   json group_of(const std::string& token, const std::string& request = "") {
@@ -127,6 +136,73 @@ TEST_F(AccessTest, EachRoleMayCallWhatTheTableSaysAndNothingElse) {
     }
   }
   EXPECT_THAT(api_->routes(), SizeIs(allowed().size()));
+}
+
+TEST_F(AccessTest, EachRoleMayCallTheSameWithACertificate) {
+  std::string yaml;
+  for (const Role role : kRoles) {
+    const std::string name(to_string(role));
+    yaml += "- {subject: CN=" + name + ", role: " + name + (role == Role::tenant ? ", tenant: physics" : "") + "}\n";
+  }
+  auto certificates = CertificateIdentities::parse(yaml, "c.yaml");
+  ASSERT_TRUE(certificates.has_value()) << certificates.error().message;
+  const auto live = std::make_shared<LiveCertificates>(std::move(*certificates));
+  use({.reads_need_token = true, .certificates = live});
+  for (const std::string& operation : api_->routes()) {
+    const std::string& roles = allowed().at(operation);
+    const bool open = roles == ".";
+    EXPECT_EQ(call_with(filled(operation), {.subject = "CN=nobody"}).status == 401U, !open) << operation;
+    EXPECT_EQ(call_with(filled(operation), {.subject = "CN=administrator"}, "wrong").status == 401U, !open)
+        << operation << ": a certificate does not make a wrong token good";
+    for (const Role role : kRoles) {
+      const HttpReply reply = call_with(filled(operation), {.subject = "CN=" + std::string(to_string(role))});
+      const bool may = open || roles.contains(letter_of(role));
+      EXPECT_EQ(reply.status == 403U, !may) << operation << " as " << to_string(role) << ": " << reply.body;
+      EXPECT_NE(reply.status, 401U) << operation << " as " << to_string(role);
+    }
+  }
+  EXPECT_THAT(message(call_with("POST /v1/groups", {.subject = "CN=nobody"})),
+              HasSubstr("the certificate 'CN=nobody' stands for nobody"));
+  live->use({});
+  EXPECT_EQ(call_with("GET /v1/topology", {.subject = "CN=reader"}).status, 401U);
+}
+
+TEST(CertificateIdentities, NameTheHoldersOfCertificates) {
+  const auto read = CertificateIdentities::parse(
+      "- {subject: 'CN=leaf-a,O=x', role: aggregator}\n"
+      "- {san: 'URI:spiffe://x/alice', role: tenant, tenant: physics, job: train, name: alice, scopes: [read]}\n"
+      "- {san: 'DNS:*.Leafs.example', role: aggregator}\n",
+      "c.yaml");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->look({.subject = "CN=leaf-a,O=x"}).identity->name, "leaf-a");
+  const auto alice = read->look({.subject = "CN=z", .names = {"DNS:z", "URI:spiffe://x/alice"}}).identity;
+  ASSERT_TRUE(alice);
+  EXPECT_EQ(alice->name + alice->tenant + alice->job, "alicephysicstrain");
+  EXPECT_EQ(alice->scopes, Scopes(Scope::read));
+  EXPECT_EQ(read->look({.subject = "", .names = {"DNS:A.leafs.Example"}}).identity->name, "a.leafs.example");
+  for (const char* name :
+       {"DNS:leafs.example", "DNS:a.b.leafs.example", "DNS:*.leafs.example.org", "URI:a.leafs.example"})
+    EXPECT_FALSE(read->look({.subject = "CN=leaf-a", .names = {name}}).identity) << name;
+}
+
+TEST(CertificateIdentities, NameTheMistakesOfTheirFile) {
+  for (const auto& [yaml, words] : std::vector<std::pair<std::string, std::string>>{
+           {"a: b\n", "a list of entries is expected"},
+           {"- {role: reader}\n", "either 'subject' or 'san' names the certificate"},
+           {"- {subject: CN=a, san: 'DNS:a', role: reader}\n", "either 'subject' or 'san'"},
+           {"- {subject: CN=a}\n", "'role' is missing"},
+           {"- {subject: CN=a, role: king}\n", "there are the roles"},
+           {"- {subject: CN=a, role: tenant}\n", "the tenant must be"},
+           {"- {subject: CN=a, role: reader, scopes: [all]}\n", "there are the scopes"},
+           {"- {subject: O=a, role: reader}\n", "the name must be"},
+           {"- {san: a, role: reader}\n", "does not begin with DNS:"},
+           {"- {san: 'DNS:a*.b', role: reader}\n", "a star stands for the first label"},
+           {"- {san: 'DNS:*.b', role: reader, name: x}\n", "has its own name"},
+           {"- {subject: CN=a, role: reader}\n- {subject: CN=a, role: operator}\n", "c.yaml:2: an earlier entry"},
+           {"- {subject: CN=a, role: reader, colour: red}\n", "unknown key"}}) {
+    const auto read = CertificateIdentities::parse(yaml, "c.yaml");
+    EXPECT_THAT(read ? "no mistake" : read.error().message, HasSubstr(words)) << yaml;
+  }
 }
 
 TEST_F(AccessTest, ATokenWithoutTheScopeIsRefused) {
@@ -332,6 +408,8 @@ TEST_F(AccessTest, AnIdentityThatFloodsTheManagerCostsTheOthersNothing) {
   EXPECT_EQ(call("GET /v1/groups", of_tenant("chemistry")).status, 200U);
   EXPECT_EQ(call("GET /v1/groups", kJobToken).status, 200U);
 }
+
+using service::RateLimit;
 
 TEST(RateLimit, FillsUpWithTime) {
   RateLimit limit(10);

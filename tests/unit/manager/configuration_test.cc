@@ -166,6 +166,25 @@ TEST(Settings, ReadWhatTheyPrint) {
                     HasSubstr("listen: '[::1]:1234'")));
 }
 
+TEST(Settings, AllowPlainHttpOnLoopbackAloneUnlessTheySayOtherwise) {
+  const auto complaint_of = [](const std::string& yaml) {
+    const auto ok = check_http(*parse_settings(yaml, "s.yaml"));
+    return ok ? "" : ok.error().message;
+  };
+  for (const char* host : {"127.0.0.1", "127.8.9.1", "localhost", "'[::1]"}) {
+    const std::string quote = host[0] == '\'' ? "'" : "";
+    EXPECT_EQ(complaint_of("listen: " + std::string(host) + ":7470" + quote + "\n"), "") << host;
+  }
+  for (const char* host : {"0.0.0.0", "'[::]", "10.1.2.3", "manager", "'[::ffff:127.0.0.1]"}) {
+    const std::string listen = "listen: " + std::string(host) + ":7470" + (host[0] == '\'' ? "'" : "") + "\n";
+    EXPECT_THAT(complaint_of(listen), HasSubstr("allow_plain_http: true")) << host;
+    EXPECT_EQ(complaint_of(listen + "allow_plain_http: true\n"), "") << host;
+    EXPECT_EQ(complaint_of(listen + "tls_cert: /c\ntls_key: /k\n"), "") << host;
+  }
+  EXPECT_THAT(complaint_of("tls_ca: /ca\n"), HasSubstr("tls_cert is missing"));
+  EXPECT_THAT(complaint_of("tls_cert: /c\ntls_key: /k\ncertificate_file: /f\n"), HasSubstr("needs tls_ca"));
+}
+
 TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
   const auto settings = parse_settings("# nothing\n", "s.yaml");
   ASSERT_TRUE(settings.has_value());

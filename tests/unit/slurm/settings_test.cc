@@ -39,6 +39,9 @@ TEST_F(SlurmSettings, HaveDefaultsWithoutAFile) {
 }
 
 TEST_F(SlurmSettings, TakeValuesAmongCommentsAndSpaces) {
+  EXPECT_EQ(read("manager = https://m\ntls_ca = /ca.pem\n"), "");
+  EXPECT_STREQ(settings_.manager, "https://m");
+  EXPECT_STREQ(settings_.tls_ca, "/ca.pem");
   EXPECT_EQ(read("# a comment\n\n  manager =http://m:7470  # here\ntoken_file=/a b\r\n"), "");
   EXPECT_STREQ(settings_.manager, "http://m:7470");
   EXPECT_STREQ(settings_.token_file, "/a b");

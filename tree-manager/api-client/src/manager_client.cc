@@ -76,7 +76,8 @@ Result<std::vector<HttpUrl>> parse_urls(std::string_view list) {
     if (!url) return std::unexpected(url.error());
     urls.push_back(std::move(*url));
   }
-  if (urls.empty()) return fail(Errc::bad_argument, "'' is no manager URL: it is empty; write http://host:7470");
+  if (urls.empty())
+    return fail(Errc::bad_argument, "'' is no manager URL: it is empty; write http://host:7470, or https://");
   if (urls.size() <= kManagersMax) return urls;
   return fail(Errc::bad_argument, "the list of managers has " + std::to_string(urls.size()) + " URLs; at most " +
                                       std::to_string(kManagersMax) + " are possible");
@@ -200,6 +201,11 @@ Result<GroupLease> group_lease(const Result<json>& answer, bool with_record) {
 
 }  // namespace
 
+Result<std::shared_ptr<service::TlsContext>> tls_for(std::string_view urls, const service::TlsFiles& files) {
+  if (!urls.contains("https://")) return nullptr;
+  return service::TlsContext::open(service::TlsContext::Side::client, files);
+}
+
 struct ManagerClient::Impl {
   using Clock = std::chrono::steady_clock;
   using Milliseconds = std::chrono::milliseconds;
@@ -215,10 +221,13 @@ struct ManagerClient::Impl {
     Outcome last = fail(Errc::retry, "no manager was asked");
   };
 
-  ManagerSettings settings;
-  std::vector<HttpUrl> urls;
+  Impl(ManagerSettings with, std::vector<HttpUrl> at)
+      : settings(std::move(with)), urls(std::move(at)), http(kWords, settings.tls) {}
+
+  const ManagerSettings settings;
+  const std::vector<HttpUrl> urls;
   std::size_t current = 0;  // manager that answered last; only calls use it, which are serialised
-  service::HttpClient http{kWords};
+  service::HttpClient http;
   std::mutex serial;
   std::atomic<std::uint64_t> fence{0};       // the highest fence seen
   std::atomic<std::uint64_t> last_fence{0};  // fence of the last answer that had one
@@ -235,7 +244,8 @@ struct ManagerClient::Impl {
                           .body = call.body,
                           .connect_limit = std::min(settings.connect_limit, limit),
                           .request_limit = limit,
-                          .answer_bytes_max = settings.answer_bytes_max});
+                          .answer_bytes_max = settings.answer_bytes_max,
+                          .keep_alive = url.secure});
   }
 
   Outcome call(std::string_view method, std::string_view path, const json& body) {
@@ -333,10 +343,11 @@ Result<ManagerClient> ManagerClient::create(ManagerSettings settings) {
                   "the manager token holds a space or a control character; give the content of the token file alone");
     }
   }
-  auto impl = std::make_unique<Impl>();
-  impl->settings = std::move(settings);
-  impl->urls = std::move(*urls);
-  return ManagerClient(std::move(impl));
+  if (!settings.tls && std::ranges::any_of(*urls, &HttpUrl::secure)) {
+    return fail(Errc::bad_config, "no CA is given by which to believe the manager at " + settings.url +
+                                      "; name its file in TRIBUTARY_TLS_CA");
+  }
+  return ManagerClient(std::make_unique<Impl>(std::move(settings), std::move(*urls)));
 }
 
 Result<RegistrationAnswer> ManagerClient::register_aggregator(const AggregatorRegistration& registration) {

@@ -81,8 +81,9 @@ Result<std::string> etcd_text(const json& object, const char* name) {
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
 
-EtcdClient::EtcdClient(EtcdSettings settings, std::vector<service::HttpUrl> urls)
-    : settings_(std::move(settings)), urls_(std::move(urls)), http_(kWords) {}
+EtcdClient::EtcdClient(EtcdSettings settings, std::vector<service::HttpUrl> urls,
+                       std::shared_ptr<service::TlsContext> tls)
+    : settings_(std::move(settings)), urls_(std::move(urls)), http_(kWords, std::move(tls)) {}
 EtcdClient::~EtcdClient() = default;
 
 Result<std::unique_ptr<EtcdClient>> EtcdClient::create(const EtcdSettings& settings) {
@@ -93,7 +94,11 @@ Result<std::unique_ptr<EtcdClient>> EtcdClient::create(const EtcdSettings& setti
     urls.push_back(std::move(*url));
   }
   if (urls.empty()) return fail(Errc::bad_config, "etcd: at least one URL is needed");
-  return std::unique_ptr<EtcdClient>(new EtcdClient(settings, std::move(urls)));
+  if (std::ranges::none_of(urls, &service::HttpUrl::secure))
+    return std::unique_ptr<EtcdClient>(new EtcdClient(settings, std::move(urls), nullptr));
+  auto tls = service::TlsContext::open(service::TlsContext::Side::client, settings.tls);
+  if (!tls) return fail(Errc::bad_config, "etcd: " + tls.error().message);
+  return std::unique_ptr<EtcdClient>(new EtcdClient(settings, std::move(urls), std::move(*tls)));
 }
 
 std::string EtcdClient::key(std::string_view name) const {

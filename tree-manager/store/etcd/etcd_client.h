@@ -1,5 +1,5 @@
 #pragma once
-// Calls of etcd 3 over its JSON gateway: plain HTTP, with keys and values in base64.
+// Calls of etcd 3 over its JSON gateway: HTTP or HTTPS, with keys and values in base64.
 #include <chrono>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
@@ -11,17 +11,18 @@
 namespace tributary::manager {
 
 struct EtcdSettings {
-  std::vector<std::string> endpoints;  // such as "http://host:2379"; all of one etcd cluster
+  std::vector<std::string> endpoints;  // such as "http://host:2379" or "https://host:2379"; all of one etcd cluster
   std::string prefix = "/tributary/";  // prefix of all keys
   std::string user;                    // empty: etcd asks for no user
   std::string password;
   std::chrono::milliseconds attempt_limit{1000};  // limit for one call at one endpoint
+  service::TlsFiles tls{};                        // for endpoints of https
 };
 
 /// Any thread may call it. A client makes one call at a time, so each user has its own client.
 class EtcdClient {
  public:
-  /// Makes a client, but no connection yet. Errc::bad_config: an endpoint is no URL.
+  /// Makes a client, but no connection yet. Errc::bad_config: an endpoint is no URL, or a file of TLS is wrong.
   [[nodiscard]] static Result<std::unique_ptr<EtcdClient>> create(const EtcdSettings& settings);
   ~EtcdClient();
 
@@ -38,7 +39,7 @@ class EtcdClient {
   void cancel() noexcept { http_.cancel(); }
 
  private:
-  EtcdClient(EtcdSettings settings, std::vector<service::HttpUrl> urls);
+  EtcdClient(EtcdSettings settings, std::vector<service::HttpUrl> urls, std::shared_ptr<service::TlsContext> tls);
   [[nodiscard]] Result<nlohmann::json> ask(const std::string& path, const std::string& body,
                                            std::chrono::milliseconds limit);
   [[nodiscard]] Status log_in(std::chrono::milliseconds limit);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "service-kit/tls/tls_context.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
@@ -18,14 +19,20 @@
 namespace tributary::manager_client {
 
 struct ManagerSettings {
-  // "http://host:7470"; the port may be left out, an IPv6 address is written in brackets. Several managers of one
+  // "http://host:7470", or the same with https; the port may be left out, an IPv6 address is written in brackets. Several managers of one
   // cluster are separated by commas.
   std::string url;
   std::string token;                               // the job token or the aggregator token; may be empty for reads
   std::chrono::milliseconds connect_limit{2000};   // for the name look-up and connecting to all addresses of the name
   std::chrono::milliseconds request_limit{10000};  // for the whole request, connecting included
   std::uint64_t answer_bytes_max = 256U << 20;
+  std::shared_ptr<service::TlsContext> tls{};  // for URLs of https; see tls_for()
 };
+
+/// Opens the files by which managers of https are believed; nullptr if no URL of the list is one. Errors as those of
+/// TlsContext::open().
+[[nodiscard]] Result<std::shared_ptr<service::TlsContext>> tls_for(std::string_view urls,
+                                                                   const service::TlsFiles& files);
 
 struct AggregatorRegistration {
   std::string name;  // at most 63 bytes; empty: the manager makes a name from host and port
@@ -111,8 +118,8 @@ struct GroupLease {
   PathRates rates{};             // rates of the group's trees at `epoch`, beside other groups; zeros: not known
 };
 
-/// The manager, or several managers of which one leads. Every call makes one connection and blocks until the answer has
-/// come or a limit has passed. Calls on one client are serialised; different clients are independent.
+/// The manager, or several managers of which one leads. Every call makes one connection, or over https uses the
+/// connection of the last call, and blocks until the answer has come or a limit has passed. Calls on one client are serialised; different clients are independent.
 ///
 /// With several managers, a call goes to the manager that answered last. If this manager cannot be reached, does not
 /// know the leader, or shows a lower fence than another manager has shown, the call goes to the next one. So two
@@ -125,7 +132,8 @@ struct GroupLease {
 /// the manager's store), retry (the manager is busy), corrupt (the answer makes no sense), aborted (cancel was called).
 class ManagerClient {
  public:
-  /// Makes a client, but no connection yet. Errc::bad_argument: `url` is no URL.
+  /// Makes a client, but no connection yet. Errc::bad_argument: `url` is no URL. Errc::bad_config: it is a URL of https,
+  /// and there is no `tls`.
   [[nodiscard]] static Result<ManagerClient> create(ManagerSettings settings);
   ManagerClient(ManagerClient&&) noexcept;
   ManagerClient& operator=(ManagerClient&&) noexcept;

@@ -1,8 +1,8 @@
-#include "tree-manager/api/rate_limit.h"
+#include "service-kit/rate_limit.h"
 
 #include <algorithm>
 
-namespace tributary::manager {
+namespace tributary::service {
 
 double RateLimit::left_at(const Bucket& bucket, TimePoint now) const {
   const double seconds = std::chrono::duration<double>(now - bucket.at).count();
@@ -25,4 +25,4 @@ bool RateLimit::take(const std::string& name, TimePoint now) {
   return true;
 }
 
-}  // namespace tributary::manager
+}  // namespace tributary::service

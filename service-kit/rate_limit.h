@@ -1,13 +1,13 @@
 #pragma once
-// A bucket for each identity: it allows `per_second` requests a second, and twice as many at once. So no identity takes
-// the manager's time from other identities.
+// A bucket for each name, as of an identity or of an address: it allows `per_second` requests a second, and twice as
+// many at once. So no name takes a server's time from the other names.
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 
-namespace tributary::manager {
+namespace tributary::service {
 
 /// Any thread may call it.
 class RateLimit {
@@ -32,4 +32,4 @@ class RateLimit {
   std::map<std::string, Bucket> buckets_;
 };
 
-}  // namespace tributary::manager
+}  // namespace tributary::service
