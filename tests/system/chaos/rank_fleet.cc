@@ -71,7 +71,7 @@ Status RankFleet::start_rank(std::uint32_t index, std::uint16_t port) {
   environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(settings_.ranks);
   environment["MASTER_ADDR"] = "127.0.0.1";
   environment["MASTER_PORT"] = std::to_string(port);
-  environment.erase("TRIBUTARY_MANAGER");
+  if (!settings_.environment.contains("TRIBUTARY_MANAGER")) environment.erase("TRIBUTARY_MANAGER");
   if (settings_.cluster != nullptr) settings_.cluster->add_to(environment, index);
   if (index < settings_.host_ids.size()) environment["TRIBUTARY_HOST_ID"] = settings_.host_ids[index];
   std::array<int, 2> ends{};

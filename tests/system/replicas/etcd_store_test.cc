@@ -1,6 +1,8 @@
 // The store on a real etcd keeps the promises of all stores, and refuses writes after the end of a leadership.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/system/replicas/etcd_process.h"
 #include "tests/unit/manager/store_conformance.h"
 #include "tests/unit/manager/store_records.h"
@@ -36,6 +38,12 @@ class EtcdWorld final : public StoreWorld {
     if (lease_ != 0) election_->resign(std::exchange(lease_, 0));
   }
   [[nodiscard]] EtcdElection& election() { return *election_; }
+  /// Deletes the leader's key, although its lease lives.
+  void take_key_away() const {
+    const auto client = EtcdClient::create(settings_);
+    const nlohmann::json key = {{"key", (*client)->key(kLeaderKey)}};
+    EXPECT_TRUE((*client)->call("/v3/kv/deleterange", key, 5s).has_value());
+  }
 
  private:
   inline static int worlds = 0;
@@ -67,6 +75,18 @@ TEST_F(EtcdStoreTest, WritesNothingWhenAnotherLeadershipHasBegun) {
   ASSERT_TRUE(snapshot.has_value()) << snapshot.error().message;
   EXPECT_EQ(snapshot->values.at("k"), "old");
   EXPECT_TRUE(snapshot->groups.empty());
+}
+
+/// The old lease lives, and so does not refuse the write: the leader's key alone does.
+TEST_F(EtcdStoreTest, WritesNothingUnderAKeyThatAnotherHasMade) {
+  const auto old = world_->begin();
+  world_->take_key_away();
+  const auto lease = world_->election().make_lease(60s);
+  ASSERT_TRUE(lease.has_value());
+  ASSERT_TRUE(world_->election().stand(*lease)->has_value());
+  EXPECT_EQ(old->put_value("k", "too late").error().code, Errc::retry);
+  EXPECT_TRUE(old->lost());
+  world_->election().resign(*lease);
 }
 
 TEST_F(EtcdStoreTest, WritesNothingWhenItsLeaseHasEnded) {
