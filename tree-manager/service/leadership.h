@@ -57,8 +57,8 @@ class Leadership {
   std::optional<Term> term_;  // set while it leads
   Clock::TimePoint renew_at_{};
   Clock::TimePoint complain_at_{};  // not before, about a store that does not answer
-  Clock::TimePoint stand_at_{};   // not before, because the last leadership failed
-  std::optional<LeaseId> spare_;  // a lease with which it stood without success, or nobody knows with which
+  Clock::TimePoint stand_at_{};     // not before, because the last leadership failed
+  std::optional<LeaseId> spare_;    // a lease with which it stood without success, or nobody knows with which
   Clock::TimePoint spare_until_{};
   std::atomic<Clock::TimePoint::rep> leads_until_{0};
 };
