@@ -59,9 +59,9 @@ class HelpLayout : public CLI::Formatter {
   }
 };
 
-const CLI::App& innermost(const CLI::App& app) {
-  const auto given = app.get_subcommands();
-  return given.empty() ? app : innermost(*given.back());
+const CLI::App* innermost(const CLI::App* app) {
+  const auto given = app->get_subcommands();
+  return given.empty() ? app : innermost(given.back());
 }
 
 std::string words_of(const CLI::App& app, const std::string& program) {
@@ -76,6 +76,18 @@ std::string between(const std::string& sentence, std::string_view before, std::s
   const std::size_t from = before.empty() ? 0 : sentence.find(before) + before.size();
   const std::size_t to = after.empty() ? sentence.size() : sentence.find(after, from);
   return sentence.substr(from, to - from);
+}
+
+/// Returns the argument to name from the words that CLI11 did not expect, which it lists last word first: the first
+/// option, because the words after an unknown option are probably its values, or else the first word.
+std::string first_unexpected(const std::string& listed) {
+  std::istringstream words(listed);
+  std::string first;
+  std::string first_option;
+  for (std::string word; words >> word; first = word) {
+    if (word.starts_with('-')) first_option = word;
+  }
+  return first_option.empty() ? first : first_option;
 }
 
 template <class Kind>
@@ -145,8 +157,7 @@ Mistake mistake_of(const CLI::ParseError& error, const CLI::App& app, const std:
     return mistake;
   }
   if (is<CLI::ExtrasError>(error)) {
-    const std::string extras = between(sentence, "expected: ", "");
-    Mistake mistake = unknown_argument(innermost(app), extras.substr(0, extras.find(' ')));
+    Mistake mistake = unknown_argument(*innermost(&app), first_unexpected(between(sentence, "expected: ", "")));
     mistake.where = where;
     return mistake;
   }

@@ -37,7 +37,7 @@ class Reader {
     const auto text = text_of(*found, name, value);
     if (!text) return;
     const auto ok = set_(static_cast<std::size_t>(found - keys_.begin()), *text, place_of(value));
-    if (!ok) complain(value, {.key = key, .value = *text, .why = ok.error().message, .allowed = allowed});
+    if (!ok) complain(value, {.key = key, .value = text, .why = ok.error().message, .allowed = allowed});
   }
   std::optional<std::string> text_of(const SettingKey& key, const YAML::Node& name, const YAML::Node& value) {
     if (value.IsScalar()) return value.Scalar();

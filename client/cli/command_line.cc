@@ -348,7 +348,7 @@ void describe_listing_of(CLI::App& app, const char* name, const char* help, cons
   add_watch(*sub, *options);
   const auto which = std::make_shared<std::string>();
   add_text(*sub, one, *which,
-           {.value = std::string(one).starts_with("-") ? "N" : "NAME", .help = one_help, .standard = "all"});
+           {.value = std::string(one).starts_with('-') ? "N" : "NAME", .help = one_help, .standard = "all"});
   sub->callback([=, &action] { action = [=] { return list(*options, *which); }; });
 }
 
@@ -361,7 +361,7 @@ void describe_groups(CLI::App& app, const char* name, const char* help, const ch
   const auto which = std::make_shared<std::string>();
   const auto filter = std::make_shared<GroupFilter>();
   add_text(*sub, one, *which,
-           {.value = std::string(one).starts_with("-") ? "N" : "NAME", .help = one_help, .standard = "all"});
+           {.value = std::string(one).starts_with('-') ? "N" : "NAME", .help = one_help, .standard = "all"});
   add_text(*sub, "--job", filter->job, {.value = "NAME", .help = "Only the groups of this job", .standard = "all"});
   if (std::string_view(name) == "groups")
     add_text(*sub, "--user", filter->user,

@@ -4,8 +4,10 @@
 
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <concepts>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "service-kit/tls/tls_context.h"
@@ -18,6 +20,7 @@ class HttpStream {
   using executor_type = boost::beast::tcp_stream::executor_type;
 
   template <class Place>
+    requires(!std::same_as<std::remove_cvref_t<Place>, HttpStream>)
   explicit HttpStream(Place&& place) : tcp_(std::forward<Place>(place)) {}
   /// OpenSSL would forget the session of a connection that ends without a farewell.
   ~HttpStream() {

@@ -5,6 +5,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -37,9 +38,9 @@ Status refused(const std::string& path, const std::string& why) {
 
 Status check_readable(const std::string& path, bool secret) {
   struct stat status{};
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  if (!file) return refused(path, std::string("the file cannot be read: ") + std::strerror(errno));
-  if (::fstat(::fileno(file.get()), &status) != 0 || !S_ISREG(status.st_mode)) return refused(path, "it is no file");
+  if (::access(path.c_str(), R_OK) != 0 || ::stat(path.c_str(), &status) != 0)
+    return refused(path, std::string("the file cannot be read: ") + std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return refused(path, "it is no file");
   if (secret && (status.st_mode & kOthers) != 0)
     return refused(path, "everybody on this host may read the private key; `chmod o= " + path + "`");
   return {};

@@ -81,6 +81,8 @@ class Run {
  public:
   Run(const RunOptions& options, const SignalQueue& signals, const Guardian& guardian, std::string folder)
       : options_(options), signals_(signals), guardian_(guardian), folder_(std::move(folder)) {}
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
   int run() {
     if (options_.hosts) {

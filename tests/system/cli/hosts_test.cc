@@ -209,7 +209,7 @@ TEST_F(RunHosts, RefusesOptionsThatDoNotFit) {
   EXPECT_THAT(refused({"--hosts", "2", "--link", "1bit", "--", "true"}), HasSubstr("1Mbit/s to 1Tbit/s"));
   EXPECT_THAT(refused({"--hosts", "2", "--ranks", "2", "--link", "1Gbit", "--", "true"}), HasSubstr("--ranks"));
   EXPECT_THAT(refused({"--ranks", "2", "--link", "1Gbit", "--", "true"}), HasSubstr("--hosts"));
-  EXPECT_THAT(refused({"--hosts", "2", "--link", "1Gbit", "--aggregators", "0"}), HasSubstr("at least one"));
+  EXPECT_THAT(refused({"--hosts", "2", "--link", "1Gbit", "--aggregators", "0"}), HasSubstr("at least 1"));
   EXPECT_THAT(refused({"--hosts", "2", "--link", "1Gbit", "--bytes", "5"}), HasSubstr("multiple of 4"));
   EXPECT_THAT(refused({"--hosts", "2", "--link", "1Gbit", "--bytes", "4K", "--", "true"}),
               HasSubstr("without a command"));

@@ -159,7 +159,7 @@ class Measure(unittest.TestCase):
         """Starts the manager on host 1 and an aggregator on each of these hosts."""
         main = self.network.host(1)
         state = self.folder / "state"
-        self.daemon(main, self.manager, "--listen", "10.77.0.1:7470", "--state-dir", str(state))
+        self.daemon(main, self.manager, "--listen", "10.77.0.1:7470", "--allow-plain-http", "--state-dir", str(state))
         for name, host in hosts.items():
             config = self.folder / f"{name}.yaml"
             address = run("ip", "-n", host, "-4", "-br", "address", "show", "eth0").split()[2].split("/")[0]
