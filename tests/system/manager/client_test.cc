@@ -205,7 +205,7 @@ TEST(Client, BelievesNothingThatMakesNoSense) {
 }
 
 TEST(Client, RefusesWhatIsNoUrl) {
-  for (const char* url : {"", "localhost:7470", "https://x", "http://", "http://:7470", "http://x:0", "http://x:99999",
+  for (const char* url : {"", "localhost:7470", "https://", "http://", "http://:7470", "http://x:0", "http://x:99999",
                           "http://x:y", "http://a b", "http://u@x", "ftp://x"}) {
     const auto made = ManagerClient::create({.url = url});
     ASSERT_FALSE(made.has_value()) << url;
