@@ -49,7 +49,7 @@ std::optional<std::string> Forwarder::first_address(const HttpHead& head) const 
 }
 
 Passing::Passing(PassingSettings settings, Forwarder forwarder)
-    : settings_(settings), forwarder_(std::move(forwarder)) {}
+    : settings_(std::move(settings)), forwarder_(std::move(forwarder)) {}
 Passing::~Passing() = default;
 
 std::shared_ptr<service::HttpClient> Passing::take(bool read) {
