@@ -73,7 +73,7 @@ void log(LogLevel level, std::string_view line) noexcept {
   try {
     logger().log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
   } catch (const std::exception&) {
-    // Lose the line, as log.h says.
+    // The line is lost, as log.h says.
   }
 }
 
