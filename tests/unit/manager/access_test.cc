@@ -364,7 +364,7 @@ TEST_F(AccessTest, ATokenIsRenewedUntilItsLastEnd) {
   clock_.advance(std::chrono::seconds(40));
   EXPECT_EQ(call("GET /v1/groups", token).status, 200U);
   token = answer(call("POST /v1/tokens/renew", token))["token"];
-  EXPECT_EQ(read_identity_token(token)->id, answer(made)["id"]);
+  EXPECT_EQ(read_identity_token(token)->id, answer(made)["id"].get<std::string>());
   clock_.advance(std::chrono::seconds(1));
   EXPECT_EQ(call("POST /v1/tokens/renew", token).status, 401U) << "100 s are over";
   EXPECT_EQ(call("POST /v1/tokens/renew", kJobToken).status, 400U);
