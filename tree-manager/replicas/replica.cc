@@ -146,9 +146,8 @@ void Replica::reload() {
     if (!secrets_.files_differ()) return;
     const auto leader = member_->leader();
     spdlog::error(
-        "the tokens or identity keys in this manager's files are others than the store's, and count for nothing: "
-        "change "
-        "the files of the manager that leads{}, and send that one SIGHUP",
+        "the tokens or identity keys in this manager's files differ from the store's, and no manager uses them: change "
+        "the files of the manager that leads{}, and send SIGHUP to that manager",
         leader ? " (" + leader->url + ")" : "");
     return;
   }

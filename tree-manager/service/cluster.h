@@ -180,6 +180,8 @@ struct ClusterStats {
 
 /// The error about a number that no group has. Callers that may not know of a group get the same error.
 [[nodiscard]] std::unexpected<Error> no_group(std::uint64_t id);
+/// The words for errors that name the epoch of a group.
+[[nodiscard]] std::string epoch_text(std::uint64_t id, std::uint32_t epoch);
 /// A key that differs between requests of different owners. Neither part contains blanks.
 [[nodiscard]] std::string request_name(const std::string& owner, const std::string& request_id);
 

@@ -17,10 +17,6 @@ constexpr std::uint64_t kIdsPerMillisecond = 1024;
 // The greatest number of a group: JavaScript, and so the web page and jq, cannot hold numbers above 2^53 exactly.
 constexpr std::uint64_t kGroupIdMax = (1ULL << 53) - 1;
 
-std::string epoch_text(std::uint64_t id, std::uint32_t epoch) {
-  return "group " + std::to_string(id) + " is at epoch " + std::to_string(epoch);
-}
-
 Status check_label(const std::string& what, const std::string& label) {
   if (label.size() > kNameBytesMax) return fail(Errc::bad_argument, what + " is longer than 63 bytes");
   for (const char c : label) {
@@ -104,6 +100,10 @@ PathRates present_rates(const Fabric& fabric, const FabricLoad& load, const Grou
 
 std::string request_name(const std::string& owner, const std::string& request_id) {
   return owner + ' ' + request_id;
+}
+
+std::string epoch_text(std::uint64_t id, std::uint32_t epoch) {
+  return "group " + std::to_string(id) + " is at epoch " + std::to_string(epoch);
 }
 
 std::unexpected<Error> no_group(std::uint64_t id) {
@@ -236,72 +236,6 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
   const GroupRecord record = record_of(spec);
   return PlanView{.plan = plan_for(record, spec.aggregator), .segment_bytes = record.segment_bytes};
-}
-
-/// Holds the lock only to read the aggregators' keys, because the agreement on each secret takes some 50 us.
-Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group, const RankRange& ranks) const {
-  if (group.exchange_key.empty()) return {};
-  std::map<std::string, std::string> keys;
-  {
-    const auto names = aggregators_above(group, ranks);
-    const std::lock_guard lock(mutex_);
-    for (const std::string& name : names) {
-      const auto known = aggregators_.find(name);
-      if (known != aggregators_.end()) keys[name] = known->second.record.exchange_key;
-    }
-  }
-  const auto of_ranks = agree_with(exchange_, group.exchange_key);
-  if (!of_ranks) return std::unexpected(of_ranks.error());
-  terms.exchange_key = exchange_.public_key();
-  terms.of_ranks = *of_ranks;
-  for (const auto& [name, key] : keys) {
-    if (const auto secret = agree_with(exchange_, key)) terms.of_aggregators[name] = *secret;
-  }
-  return {};
-}
-
-Result<IssueTerms> Cluster::terms_for(const GroupRecord& group, const RankRange& ranks) const {
-  IssueTerms terms{.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
-                   .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count()),
-                   .fence = store_.fence()};
-  if (auto ok = add_secrets(terms, group, ranks); !ok) return std::unexpected(ok.error());
-  return terms;
-}
-
-Result<GroupGrant> Cluster::grant(const std::shared_ptr<const GroupRecord>& group) const {
-  const auto ranks = static_cast<std::uint32_t>(group->hosts.size());
-  const RankRange told{0, ranks <= kPlacesInDescriptorMax && !group->lanes.empty() ? ranks : 0};
-  const auto terms = terms_for(*group, told);
-  if (!terms) return std::unexpected(terms.error());
-  GroupGrant grant{.descriptor = describe(*group, *terms),
-                   .record = seal_.seal(*group, clock_.unix_seconds(), store_.fence())};
-  if (grant.descriptor.empty()) grant.retry_after_seconds = static_cast<std::uint32_t>(settings_.retry_after.count());
-  auto page = issue_places(key_, *group, *terms, told);
-  if (!page) return std::unexpected(page.error());
-  for (std::size_t lane = 0; lane < page->lanes.size(); ++lane) {
-    grant.descriptor.lanes[lane].entries = std::move(page->lanes[lane]);
-  }
-  return grant;
-}
-
-Result<TokenPage> Cluster::places(std::uint64_t id, std::uint32_t epoch, std::uint32_t first,
-                                  std::uint32_t count) const {
-  const auto view = group(id);
-  if (!view) return std::unexpected(view.error());
-  const GroupRecord& record = *view->record;
-  if (record.epoch != epoch || record.lanes.empty()) {
-    return fail(Errc::mismatch, epoch_text(id, record.epoch) + (record.lanes.empty() ? ", without trees" : "") +
-                                    "; there are no places of epoch " + std::to_string(epoch));
-  }
-  if (count == 0 || count > kTokenPageRanksMax || first >= record.hosts.size() || count > record.hosts.size() - first) {
-    return fail(Errc::bad_argument, "group " + std::to_string(id) + " has " + std::to_string(record.hosts.size()) +
-                                        " ranks: 'from' and 'count' name 1 to " + std::to_string(kTokenPageRanksMax) +
-                                        " of them");
-  }
-  const RankRange ranks{first, count};
-  const auto terms = terms_for(record, ranks);
-  if (!terms) return std::unexpected(terms.error());
-  return issue_places(key_, record, *terms, ranks);
 }
 
 /// Returns the group that an earlier request with the same request_id made, or nullptr. So a caller that has lost the

@@ -128,7 +128,7 @@ std::vector<Field> state_fields() {
       path("audit_file", &Settings::audit_file, "a path, or empty for none",
            "The audit log, lines of JSON: who asked for which change, and what came of it. SIGHUP opens it anew."),
       flag("old_secrets", &Settings::old_secrets, "true", "false",
-           "false: the aggregator token and the job token, which all their holders share, are good for nothing."),
+           "false: the manager refuses the aggregator token and the job token, which all their holders share."),
       bytes("database_bytes_max", &Settings::database_bytes_max, 0, 1ULL << 40,
             "The most bytes of the database; 0B: as many as the disk has."),
   };
@@ -139,8 +139,7 @@ std::vector<Field> replica_fields() {
   return {
       text("store", &Settings::store, "etcd://host:2379,host:2379,host:2379[/prefix], or empty",
            "The store of the records. Empty: SQLite in the state directory, for one manager. etcd: for several "
-           "managers, "
-           "of which one leads.",
+           "managers, of which one leads.",
            [](std::string_view url) -> Status {
              if (url.empty()) return {};
              const auto etcd = parse_etcd_url(url);
@@ -149,7 +148,7 @@ std::vector<Field> replica_fields() {
       path("store_user", &Settings::store_user, "a name, or empty", "The user of etcd. Empty: etcd asks for none."),
       path("store_password_file", &Settings::store_password_file, "a path, or empty",
            "The file with the password of store_user; nobody else may read it."),
-      path("advertise", &Settings::advertise, "http://host:port, or empty",
+      path("advertise", &Settings::advertise, "http://host:port, https://host:port, or empty",
            "The URL where the other managers of this store reach this one. Empty: by the address of listen, or by the "
            "host's name where that is every address."),
       seconds("leader_lease", &Settings::leader_lease, 2s, 1min,

@@ -1,6 +1,5 @@
 // Measures the way to each aggregator: asks the manager for a group of one rank over it, and acts as this rank.
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 
 #include "client/cli/doctor/measurement.h"
 #include "client/cli/meter/lane_meter.h"
+#include "client/cli/meter/own_host.h"
 #include "client/cli/meter/reach.h"
 #include "client/cli/meter/way.h"
 #include "tributary/transport/link_rate.h"
@@ -21,20 +21,9 @@ namespace {
 using manager_client::ManagerClient;
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t kWindow = 64;
-constexpr std::uint32_t kSegmentBytes = 64U << 10;
-constexpr milliseconds kConnectLimit{2000};
-constexpr milliseconds kStreamTime{600};
 constexpr milliseconds kFlushLimit{1000};
 // Lengths of frames, in bytes, to try on a way where longer frames do not pass.
 constexpr std::array<std::uint32_t, 2> kSmallFrames{1500, 1280};
-
-std::string own_host() {
-  const char* const given = std::getenv("TRIBUTARY_HOST_ID");
-  if (given != nullptr && *given != '\0') return given;
-  std::array<char, 64> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 bool is_over_udp() {
   const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
@@ -53,7 +42,7 @@ meter::LaneShape shape_of(const GroupDescriptor& group, std::size_t lane) {
 Status run_streams(meter::LaneMeter& meter, meter::Way& way) {
   for (const bool both : {false, true}) {
     if (way.stalled) break;
-    const auto stream = meter::best_stream(meter, both, kStreamTime);
+    const auto stream = meter::best_stream(meter, both, meter::kStreamTime);
     if (!stream) return std::unexpected(stream.error());
     way.processor = std::max(way.processor, stream->processor);
     way.stalled = stream->stalled;
@@ -71,7 +60,7 @@ void leave(transport::Transport& transport, meter::LaneMeter& meter) {
 }
 
 Status over_tcp(const LaneEntry& entry, const meter::LaneShape& shape, std::uint32_t frame_max, MeasuredWay& into) {
-  const auto socket = meter::connect_to(entry.aggregator, kConnectLimit, frame_max);
+  const auto socket = meter::connect_to(entry.aggregator, meter::kConnectLimit, frame_max);
   if (!socket) return std::unexpected(socket.error());
   into.interface = meter::interface_of(*socket);
   into.mtu_here = meter::path_facts(*socket).mtu_here;
@@ -80,7 +69,7 @@ Status over_tcp(const LaneEntry& entry, const meter::LaneShape& shape, std::uint
   transport::TcpTransport transport({.spin_max = {}});
   meter::LaneMeter meter(transport, shape);
   meter.attach(transport.adopt(copy, meter));
-  Status measured = meter.join(encode_join(entry.tokens, {}), kConnectLimit);
+  Status measured = meter.join(encode_join(entry.tokens, {}), meter::kConnectLimit);
   if (measured) measured = meter::measure_messages(meter, into.way);
   const meter::PathFacts quiet = meter::path_facts(*socket);
   if (measured) measured = run_streams(meter, into.way);
@@ -92,8 +81,8 @@ Status over_tcp(const LaneEntry& entry, const meter::LaneShape& shape, std::uint
 Status over_udp(const LaneEntry& entry, const meter::LaneShape& shape, MeasuredWay& into) {
   transport::UdpTransport transport(transport::UdpSettings{.spin_max = {}});
   meter::LaneMeter meter(transport, shape);
-  meter.attach(transport.connect(entry.aggregator, meter, kConnectLimit));
-  Status measured = meter.join(encode_join(entry.tokens, {}), kConnectLimit);
+  meter.attach(transport.connect(entry.aggregator, meter, meter::kConnectLimit));
+  Status measured = meter.join(encode_join(entry.tokens, {}), meter::kConnectLimit);
   if (measured) measured = meter::measure_messages(meter, into.way);
   const transport::UdpStatistics quiet = transport.statistics();
   if (measured) measured = run_streams(meter, into.way);
@@ -155,10 +144,10 @@ std::vector<MeasuredWay> measure_group(const GroupDescriptor& group, const Servi
 std::vector<MeasuredWay> measure_once(ManagerClient& client, const ServiceReport::Aggregator& a,
                                       std::uint32_t frame_max) {
   const auto group = client.request_group({.job = "tributary-doctor",
-                                           .hosts = {own_host()},
+                                           .hosts = {meter::own_host()},
                                            .lanes = 0,
-                                           .window = kWindow,
-                                           .segment_bytes = kSegmentBytes,
+                                           .window = meter::kWindow,
+                                           .segment_bytes = meter::kSegmentBytes,
                                            .aggregator = a.name});
   if (!group) return failed(a, group.error());
   const auto ways = group->descriptor.empty() ? failed(a, {Errc::exhausted, group->descriptor.reason})

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 
 #include "client/cli/fabric/rounds.h"
 #include "client/cli/meter/echo.h"
+#include "client/cli/meter/own_host.h"
 #include "client/cli/meter/way.h"
 #include "client/cli/perf/bench.h"
 #include "tributary/transport/link_rate.h"
@@ -24,10 +24,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t kWindow = 64;
-constexpr std::uint32_t kSegmentBytes = 64U << 10;
-constexpr milliseconds kConnectLimit{2000};
-constexpr milliseconds kStreamTime{600};
 constexpr milliseconds kArrivalLimit{3000};
 constexpr milliseconds kServeLimit{15'000};
 
@@ -49,13 +45,6 @@ void put(std::array<char, N>& into, const std::string& text) {
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string() : value;
-}
-
-std::string host_name() {
-  std::string given = variable("TRIBUTARY_HOST_ID");
-  if (!given.empty()) return given;
-  std::array<char, 64> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 /// Returns this host's numeric address on the way to rank 0's host.
@@ -86,7 +75,7 @@ std::string own_address(const Launch& launch) {
 class Member {
  public:
   Member(const Launch& launch, OwnedComm comm)
-      : launch_(launch), comm_(std::move(comm)), echo_(transport_, kSegmentBytes) {}
+      : launch_(launch), comm_(std::move(comm)), echo_(transport_, meter::kSegmentBytes) {}
 
   Result<std::optional<FabricReport>> run() {
     if (auto ok = tell_place(); !ok) return std::unexpected(ok.error());
@@ -115,7 +104,7 @@ class Member {
   Status tell_place() {
     Place own;
     const std::string address = own_address(launch_);
-    put(own.host, host_name());
+    put(own.host, meter::own_host());
     put(own.address, address);
     if (launch_.rank == 0 && !random_bytes(own.secret)) return fail(Errc::io, "the system has no random bytes");
     if (auto listener = transport_.listen({address, 0}, echo_); listener && !address.empty()) {
@@ -159,20 +148,20 @@ class Member {
   Status measure(std::uint32_t partner, std::uint32_t round, PairRecord& record) {
     if (place(partner).port == 0) return fail(Errc::unreachable, "it has no address to listen at: TRIBUTARY_IFNAME");
     const auto socket = meter::connect_to(
-        {place(partner).address.data(), static_cast<std::uint16_t>(place(partner).port)}, kConnectLimit);
+        {place(partner).address.data(), static_cast<std::uint16_t>(place(partner).port)}, meter::kConnectLimit);
     if (!socket) return std::unexpected(socket.error());
     record.mtu_here = meter::path_facts(*socket).mtu_here;
     interface_ = meter::interface_of(*socket);
     const int copy = fcntl(socket->get(), F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return fail(Errc::io, "this process has no descriptor left");
     transport::TcpTransport transport({.spin_max = {}});
-    meter::LaneMeter meter(transport, {.window = kWindow, .segment_bytes = kSegmentBytes});
+    meter::LaneMeter meter(transport, {.window = meter::kWindow, .segment_bytes = meter::kSegmentBytes});
     meter.attach(transport.adopt(copy, meter));
-    if (auto ok = meter.join(proof(record.from, partner, round), kConnectLimit); !ok) return ok;
+    if (auto ok = meter.join(proof(record.from, partner, round), meter::kConnectLimit); !ok) return ok;
     if (auto ok = meter::measure_messages(meter, record.way); !ok) return ok;
     const meter::PathFacts quiet = meter::path_facts(*socket);
     if (!record.way.stalled) {
-      const auto stream = meter::best_stream(meter, false, kStreamTime);
+      const auto stream = meter::best_stream(meter, false, meter::kStreamTime);
       if (!stream) return std::unexpected(stream.error());
       record.way.processor = stream->processor;
       record.way.stalled = stream->stalled;

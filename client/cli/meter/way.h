@@ -1,10 +1,19 @@
 #pragma once
 // The two measurements of every way: messages that are sent one by one, and the kernel's counts.
+#include <chrono>
+#include <cstdint>
+
 #include "client/cli/meter/figures.h"
 #include "client/cli/meter/lane_meter.h"
 #include "client/cli/meter/reach.h"
 
 namespace tributary::cli::meter {
+
+// Sizes and times of every measurement.
+inline constexpr std::uint32_t kWindow = 64;                     // segments that a lane may have under way
+inline constexpr std::uint32_t kSegmentBytes = 64U << 10;        // bytes of a segment
+inline constexpr std::chrono::milliseconds kConnectLimit{2000};  // for a connection, and for the answer to a join
+inline constexpr std::chrono::milliseconds kStreamTime{600};     // time of all streams of one direction together
 
 /// Measures round trips with small messages. Then sends messages of several frames, one by one: losses that the kernel
 /// counts meanwhile have no full queue as their cause. Way::stalled: only the small messages come back.

@@ -175,7 +175,7 @@ int revoke_token(const ManagerOptions& options, const std::string& token) {
   if (!client) return complain_of(client.error());
   const auto done = client->request("POST", "/v1/tokens/revoke", body);
   if (!done) return complain_of(done.error());
-  std::printf("token %s is good for nothing now, nor is one that it was renewed to\n", id.c_str());
+  std::printf("token %s and all its renewals are revoked\n", id.c_str());
   return kExitGood;
 }
 

@@ -96,7 +96,7 @@ void describe_renew(CLI::App& app, Action& action) {
 }
 
 void describe_revoke(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("revoke", "Make a token, and all its renewals, good for nothing");
+  auto* sub = app.add_subcommand("revoke", "Revoke a token, and all its renewals");
   const auto options = add_manager_access(*sub);
   const auto token = std::make_shared<std::string>();
   add_text(*sub, "token", *token, {.value = "TOKEN", .help = "The token, or its id; -: a line of standard input"})

@@ -49,15 +49,25 @@ TEST(Doctor, AManagerThatDoesNotAnswerIsBad) {
   EXPECT_THAT(service[0].at("found").get<std::string>(), HasSubstr("127.0.0.1"));
 }
 
-TEST(Doctor, ReachesTheManagerAndEachAggregator) {
-  const std::string folder = cli::make_private_folder().value();
-  cli::Guardian guardian = cli::Guardian::start(folder).value();
-  auto cluster =
-      cli::LocalCluster::start({.shape = {.ranks = 2, .aggregators = 2, .levels = 1}, .folder = folder}, &guardian);
-  ASSERT_TRUE(cluster) << cluster.error().message;
-  Workplace work;
-  work.variables["TRIBUTARY_MANAGER"] = (*cluster)->manager_url();
-  const json service = findings_of(work.tributary({"doctor", "--json"}), "service");
+/// A manager with two aggregators, and a command that knows this manager.
+class DoctorOfACluster : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto started =
+        cli::LocalCluster::start({.shape = {.ranks = 2, .aggregators = 2, .levels = 1}, .folder = folder_}, &guardian_);
+    ASSERT_TRUE(started) << started.error().message;
+    cluster_ = std::move(*started);
+    work_.variables["TRIBUTARY_MANAGER"] = cluster_->manager_url();
+  }
+
+  const std::string folder_ = cli::make_private_folder().value();
+  cli::Guardian guardian_ = cli::Guardian::start(folder_).value();
+  std::unique_ptr<cli::LocalCluster> cluster_;
+  Workplace work_;
+};
+
+TEST_F(DoctorOfACluster, ReachesTheManagerAndEachAggregator) {
+  const json service = findings_of(work_.tributary({"doctor", "--json"}), "service");
   ASSERT_EQ(service.size(), 6U) << service.dump(2);  // manager, clock, and for each aggregator itself and its MTU
   for (const json& one : service) EXPECT_EQ(one.at("level"), "good") << one.dump(2);
   EXPECT_THAT(service[1].at("found").get<std::string>(), HasSubstr("the manager's is 0.0"));
@@ -65,28 +75,21 @@ TEST(Doctor, ReachesTheManagerAndEachAggregator) {
   EXPECT_EQ(service[3].at("what"), "path MTU to " + service[2].at("what").get<std::string>().substr(11));
 }
 
-TEST(Doctor, MeasuresEachAggregatorAndLeavesNoGroup) {
-  const std::string folder = cli::make_private_folder().value();
-  cli::Guardian guardian = cli::Guardian::start(folder).value();
-  auto cluster =
-      cli::LocalCluster::start({.shape = {.ranks = 2, .aggregators = 2, .levels = 1}, .folder = folder}, &guardian);
-  ASSERT_TRUE(cluster) << cluster.error().message;
-  Workplace work;
-  work.variables["TRIBUTARY_MANAGER"] = (*cluster)->manager_url();
-  const json denied = findings_of(work.tributary({"doctor", "--json", "--measure"}), "measured");
+TEST_F(DoctorOfACluster, MeasuresEachAggregatorAndLeavesNoGroup) {
+  const json denied = findings_of(work_.tributary({"doctor", "--json", "--measure"}), "measured");
   ASSERT_EQ(denied.size(), 2U) << denied.dump(2);
   EXPECT_EQ(denied[0].at("level"), "unknown");
   EXPECT_THAT(denied[0].at("mend").get<std::string>(), HasSubstr("--token-file FILE"));
-  work.variables["TRIBUTARY_TOKEN_FILE"] = (*cluster)->job_token_file();
-  const json measured = findings_of(work.tributary({"doctor", "--json", "--measure"}), "measured");
+  work_.variables["TRIBUTARY_TOKEN_FILE"] = cluster_->job_token_file();
+  const json measured = findings_of(work_.tributary({"doctor", "--json", "--measure"}), "measured");
   ASSERT_EQ(measured.size(), 8U) << measured.dump(2);
   for (const json& one : measured) EXPECT_NE(one.at("level"), "bad") << one.dump(2);
   EXPECT_THAT(measured[0].at("found").get<std::string>(), HasSubstr("both ways at once"));
-  const json one = findings_of(work.tributary({"doctor", "--json", "--measure", "aggregator-1,nobody"}), "measured");
+  const json one = findings_of(work_.tributary({"doctor", "--json", "--measure", "aggregator-1,nobody"}), "measured");
   ASSERT_EQ(one.size(), 5U) << one.dump(2);
   EXPECT_EQ(one[0].at("what"), "rate to aggregator-1");
   EXPECT_THAT(one[4].at("found").get<std::string>(), HasSubstr("no aggregator of this name"));
-  EXPECT_THAT(work.tributary({"groups", "-o", "json"}).output, HasSubstr("\"groups\": []"));
+  EXPECT_THAT(work_.tributary({"groups", "-o", "json"}).output, HasSubstr("\"groups\": []"));
 }
 
 }  // namespace

@@ -23,14 +23,7 @@ class CutLeaders : public ::testing::TestWithParam<ManagerFleet::Members> {
     if (!has_etcd()) GTEST_SKIP() << "no etcd here: scripts/setup --etcd";
     etcd_ = std::make_unique<EtcdProcesses>(3);
     managers_ = std::make_unique<ManagerFleet>(*etcd_, 3, kConfig, GetParam());
-    ASSERT_TRUE(managers_->for_aggregators()
-                    .register_aggregator({.name = "only",
-                                          .host = "h",
-                                          .data = {"10.0.0.1", 7471},
-                                          .http = {"10.0.0.1", 7472},
-                                          .memory_bytes = 1ULL << 40,
-                                          .version = "test"})
-                    .has_value());
+    ASSERT_TRUE(managers_->register_only_aggregator());
     old_ = managers_->wait_leader();
     old_fence_ = fence_of(old_);
     ASSERT_GT(old_fence_, 0U);

@@ -96,14 +96,7 @@ class KilledLeaders : public ::testing::Test {
     if (!has_etcd()) GTEST_SKIP() << "no etcd here: scripts/setup --etcd";
     etcd_ = std::make_unique<EtcdProcesses>(3);
     managers_ = std::make_unique<ManagerFleet>(*etcd_, 3, kConfig);
-    ASSERT_TRUE(managers_->for_aggregators()
-                    .register_aggregator({.name = "only",
-                                          .host = "h",
-                                          .data = {"10.0.0.1", 7471},
-                                          .http = {"10.0.0.1", 7472},
-                                          .memory_bytes = 1ULL << 48,
-                                          .version = "test"})
-                    .has_value());
+    ASSERT_TRUE(managers_->register_only_aggregator());
   }
   /// Kills the leader, and returns how long it takes until a new group is made.
   std::chrono::milliseconds kill_and_ask(int number) {

@@ -98,4 +98,15 @@ void ManagerFleet::restart(std::size_t which) {
   managers_.at(which) = start(which, urls_.at(which).substr(std::string("http://").size()));
 }
 
+bool ManagerFleet::register_only_aggregator() const {
+  return for_aggregators()
+      .register_aggregator({.name = "only",
+                            .host = "h",
+                            .data = {"10.0.0.1", 7471},
+                            .http = {"10.0.0.1", 7472},
+                            .memory_bytes = 1ULL << 48,
+                            .version = "test"})
+      .has_value();
+}
+
 }  // namespace tributary::manager

@@ -38,6 +38,8 @@ class ManagerFleet {
   [[nodiscard]] manager_client::ManagerClient for_jobs() const { return client(urls(), "job.token"); }
   [[nodiscard]] manager_client::ManagerClient for_aggregators() const { return client(urls(), "aggregator.token"); }
   [[nodiscard]] manager_client::ManagerClient client(const std::string& urls, const std::string& token) const;
+  /// Registers an aggregator that has memory for all groups. No process is behind it. False: the managers refuse it.
+  [[nodiscard]] bool register_only_aggregator() const;
   /// Returns one manager's answer to a GET; null: it does not answer.
   [[nodiscard]] nlohmann::json ask(std::size_t which, const std::string& path) const;
 
