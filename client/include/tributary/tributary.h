@@ -100,8 +100,8 @@ typedef enum tributary_dtype {
  *     fits but a partial sum does not, the order of the ranks in the tree decides whether the result is infinite.
  * (2) The integer sum wraps; it is then divided and truncated toward zero.
  * (3) The average of finite values is finite, and not above the largest value of the type: partial averages travel
- *     scaled by a power of two. If the values include one infinity, the average is that infinity; if they include
- *     both, NaN. Values below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits. */
+ *     scaled by a power of two. If the values include one infinity, the average is that infinity; both infinities give
+ *     NaN. Values below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits. */
 typedef enum tributary_op {
   TRIBUTARY_SUM = 0,
   TRIBUTARY_PROD = 1,
@@ -165,7 +165,7 @@ typedef struct tributary_info {
   uint64_t longest_pause_us;
   char reason[256]; /* the reason for this path */
   uint64_t bytes_local;
-  /* Number of hosts, if the ranks of each host first reduce in its memory; `path` then runs between hosts. Else 0. */
+  /* Number of hosts, if the ranks of each host first reduce in its memory; `path` then runs between hosts; else 0. */
   uint32_t hosts;
   /* Collectives in shared memory (with hosts: pieces of them) that moved data straight from buffers to buffers: in
    * registered memory, or by cross-memory attach. */
