@@ -1,5 +1,5 @@
 #pragma once
-// A bucket for each name, as of an identity or of an address: it allows `per_second` requests a second, and twice as
+// A bucket for each name, such as an identity or an address: it allows `per_second` requests a second, and twice as
 // many at once. So no name takes a server's time from the other names.
 #include <chrono>
 #include <cstdint>

@@ -38,7 +38,7 @@ struct Override {
   std::string what;  // name such as "--workers"
 };
 
-/// The settings that somebody set, by key: where, under which name, and to what.
+/// The settings that somebody set, by key: the place, the name used there, and the value.
 using Written = std::map<std::string, Mistake, std::less<>>;
 
 /// Returns the mistake in `key`: with its place and its value if somebody set it.

@@ -45,7 +45,7 @@ class Daemon {
   [[nodiscard]] std::vector<ListenPlace> data_places() const;
   [[nodiscard]] Endpoint http_endpoint() const { return http_->local(); }
   [[nodiscard]] std::string ready_json() const;
-  /// Reads the files of TLS anew; those that have changed are read without this call, too.
+  /// Reads the files of TLS anew. The daemon also reads changed files without this call.
   void reload_tls() { http_->reload_tls(); }
 
   /// Starts the end and returns at once: another thread tells the manager, fails every lane, so that the groups go on

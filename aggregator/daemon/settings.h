@@ -96,7 +96,7 @@ using service::Override;
 /// file cannot be read.
 [[nodiscard]] Result<Settings> load_settings(const std::string& path, const std::vector<Override>& overrides);
 
-/// Opens the files by which http_listen is served; nullptr for plain HTTP. Errors as those of TlsContext::open().
+/// Opens the files of TLS for http_listen; nullptr for plain HTTP. Errors as those of TlsContext::open().
 [[nodiscard]] Result<std::shared_ptr<service::TlsContext>> status_tls(const Settings& settings);
 
 /// Fills in the settings with a default that depends on the host: name, host_id, workers, state_file.

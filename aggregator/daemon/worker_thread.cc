@@ -108,7 +108,7 @@ void WorkerThread::run(const std::stop_token& stop) {
 }
 
 void WorkerThread::take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
-  // Closes if the call never runs. Shared, because a posted call can be copied.
+  // Closes the connection if the call never runs. It is shared, because a posted call can be copied.
   auto handed = std::make_shared<std::unique_ptr<transport::HandedOver>>(std::move(connection));
   transport_->post([this, handed, join = std::move(join)] {
     worker_.take(join, [&](transport::ChannelHandler& handler) { return near_->adopt(std::move(*handed), handler); });

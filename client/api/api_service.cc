@@ -29,7 +29,7 @@ Status ask_manager(const ClientSettings& settings) {
                                                        .request_limit = kAnswerLimit,
                                                        .tls = std::move(*tls)});
   if (!client) return std::unexpected(client.error());
-  // Send no token: this page needs none. The manager checks this rank's token when the rank asks for a group.
+  // Send no token: this request needs none. The manager checks this rank's token when the rank asks for a group.
   const auto answer = client->get("/v1/version");
   if (!answer) return std::unexpected(answer.error());
   return {};

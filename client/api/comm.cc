@@ -213,8 +213,8 @@ bool Comm::of_this_process() const noexcept {
 
 namespace {
 
-/// Checks the limit of file descriptors. Over TCP every connection is a descriptor, and also over RDMA, whose star is
-/// TCP. Rank 0 has a connection to each other rank, and every rank has at most one connection of each PeerClass to each
+/// Checks the limit of file descriptors. Over TCP every connection is a descriptor; over RDMA the star uses TCP, too.
+/// Rank 0 has a connection to each other rank, and every rank has at most one connection of each PeerClass to each
 /// other rank. Over packets all connections share one descriptor.
 Status have_descriptors(std::uint32_t nranks, std::uint32_t rank, const std::string& transport) {
   constexpr std::uint64_t kOthers = 64;  // descriptors of listeners, lanes, shared memory, the manager, the job

@@ -5,7 +5,7 @@
 
 namespace tributary::client {
 
-/// Returns a number that differs between a process and its forked children. Cheap: no system call.
+/// Returns a number that differs between a process and its forked children. It makes no system call.
 [[nodiscard]] std::uint64_t fork_generation() noexcept;
 
 }  // namespace tributary::client

@@ -25,9 +25,9 @@ struct RdmaWish {
 };
 /// Parameters of the transport "tcp".
 struct TcpWish {
-  bool shared_memory = true;  // it connects to processes of this host through memory
+  bool shared_memory = true;  // connects to processes of this host through memory
   std::uint32_t io_threads =
-      1;  // 1: the thread that drives it reads and writes itself; more: this number of threads does
+      1;  // number of threads that read and write; 1: only the thread that drives the transport does
 };
 /// Makes the transport with this name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names.
 /// It listens at the numeric address `own_address`. Over UDP this is also the source of its connections; over RDMA it

@@ -81,8 +81,8 @@ HostLevel::~HostLevel() {
   *alive_ = false;
 }
 
-// Returns the settings of the leaders' communicator. It never decides that a rank is late: the outer communicator knows
-// all ranks, and names the late rank. But it notices a hanging tree as soon as a communicator without hosts would.
+// Returns the settings of the leaders' communicator. They leave it to the outer communicator, which knows all ranks, to
+// name a late rank. But the leaders notice a hanging tree as soon as a communicator without hosts would.
 CommunicatorSettings HostLevel::settings_between() const {
   CommunicatorSettings s = parts_.settings;
   const std::uint32_t host = parts_.map.host_of(s.rank);

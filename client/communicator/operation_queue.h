@@ -69,7 +69,7 @@ class OperationQueue {
   /// the order of the operations; `rest` may be empty.
   void leave_tree(Operation& operation, std::vector<Piece> rest);
   void run_remainders();
-  /// Notes that `operation` has ended, which ran between the ranks as a whole or with its remaining pieces.
+  /// Notes the end of `operation`, which ran between the ranks as a whole or with its remaining pieces.
   void fallback_ended(Operation& operation);
   /// Notes that the trees' part of `operation` has ended; this part may be the whole operation.
   void trees_part_ended(Operation& operation) { part_ended(operation); }

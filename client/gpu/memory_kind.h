@@ -7,8 +7,8 @@
 namespace tributary::client::gpu {
 
 /// Returns the GPU in whose memory `pointer` lies; nullopt if the processor can read the memory, also pinned and
-/// managed memory. Cheap if the process has not loaded a CUDA driver. Errc::unsupported: the driver is too old to
-/// answer.
+/// managed memory. The call is cheap if the process has not loaded a CUDA driver. Errc::unsupported: the driver is too
+/// old to answer.
 [[nodiscard]] Result<std::optional<int>> device_of(const void* pointer);
 
 }  // namespace tributary::client::gpu

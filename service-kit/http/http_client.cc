@@ -65,7 +65,7 @@ http::request<http::string_body> make_request(const HttpUrl& url, const HttpRequ
 /// The session that a server's last connection has left: with it, the next handshake takes no signatures.
 class KeptSession {
  public:
-  /// Gives it to a new connection, if the connection is of the same context.
+  /// Gives the session to a new connection of the same context.
   void use_for(SSL& connection) {
     if (session_ && context_ == SSL_get_SSL_CTX(&connection)) (void)SSL_set_session(&connection, session_.get());
   }
@@ -301,7 +301,7 @@ Result<HttpAnswer> HttpClient::run(const HttpUrl& url, const HttpRequest& reques
   }
 }
 
-/// Files that are wrong leave the old ones in use: they may be half written.
+/// If the files are wrong, perhaps because they are half written, the old files stay in use.
 void HttpClient::find_new_files() {
   const auto changed = tls_->refresh();
   if (!changed || !*changed) return;

@@ -94,7 +94,7 @@ void HttpDoor::close_all() {
 
 bool HttpDoor::take(std::uint64_t bytes) noexcept {
   const std::uint64_t before = bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  if (before == 0 || before + bytes <= stranger_bytes_max_) return true;  // an answer alone may be longer
+  if (before == 0 || before + bytes <= stranger_bytes_max_) return true;  // a single answer may be longer
   give_back(bytes);
   busy_.fetch_add(1, std::memory_order_relaxed);
   return false;

@@ -29,7 +29,7 @@ struct HttpDoorCounts {
   std::uint64_t busy = 0;                // answers that strangers did not get, because too many answers were under way
   std::uint64_t handshakes_failed = 0;   // handshakes of TLS that failed
   std::uint64_t handshakes_delayed = 0;  // handshakes that waited, because too many came from one address
-  std::uint64_t handshakes_resumed = 0;  // handshakes that took the session of an earlier one, without a signature
+  std::uint64_t handshakes_resumed = 0;  // handshakes that resumed an earlier session, without a signature
 };
 
 /// The door. Any thread may use it. It never closes or destroys a connection while it holds its lock: it may have the
@@ -58,12 +58,12 @@ class HttpDoor {
   [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  /// True if a handshake of TLS with this address may begin now, and false if it must wait. A handshake costs the server
-  /// far more than the other side: no address may take the time of the others.
+  /// True if a handshake of TLS with this address may begin now; false if it must wait. A handshake costs the server
+  /// far more than the other side, so no address may use up the time of all others.
   [[nodiscard]] bool may_shake_hands(Source from);
   void count_resumed_handshake() noexcept { resumed_.fetch_add(1, std::memory_order_relaxed); }
   void count_delayed_handshake() noexcept { delayed_.fetch_add(1, std::memory_order_relaxed); }
-  /// Returns true if a log line may tell of this one: at most one a second may.
+  /// Returns true if the log may have a line about this handshake: it has at most one such line a second.
   [[nodiscard]] bool count_failed_handshake();
 
   [[nodiscard]] std::size_t count() const;

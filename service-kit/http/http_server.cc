@@ -105,7 +105,7 @@ struct HttpServer::Impl {
 
   HttpServerSettings settings;
   HttpHandler& handler;
-  HttpDoor door;  // declared before io: io's handlers own sessions, which call it at their end
+  HttpDoor door;  // declared before io: io's handlers own sessions, which call the door at their end
   asio::io_context io;
   tcp::acceptor acceptor;
   asio::steady_timer back_off;

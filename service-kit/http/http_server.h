@@ -29,7 +29,7 @@ struct HttpServerSettings {
   std::uint64_t stranger_bytes_max = 64U << 20;  // the most bytes of answers to strangers under way
   std::shared_ptr<TlsContext> tls{};             // the server speaks HTTPS alone; null: HTTP alone
   std::uint64_t handshakes_per_second_max =
-      500;  // the most handshakes from one address; more of them wait; 0: no limit
+      500;  // the most handshakes a second from one address; further ones wait; 0: no limit
 };
 
 /// A server for HTTP/1.1 over TCP or TLS, with threads of its own. The handler must outlive the server.
@@ -46,8 +46,8 @@ class HttpServer {
   [[nodiscard]] const HttpDoor& door() const noexcept;
   /// Runs `call` on one of the threads once in every `period`, until stop(); never two calls at once.
   void every(std::chrono::milliseconds period, std::function<void()> call);
-  /// Reads the files of TLS anew, and logs what came of it; the server does so by itself when a file has changed.
-  /// Connections that there are go on. Does nothing without TLS.
+  /// Reads the files of TLS anew, and logs the outcome; the server does so by itself when a file has changed. Existing
+  /// connections go on. Does nothing without TLS.
   void reload_tls();
   /// Accepts no more connections, answers the requests in progress within `limit`, and then closes all connections.
   void stop(std::chrono::milliseconds limit);

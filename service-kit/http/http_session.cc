@@ -122,7 +122,7 @@ void HttpSession::on_handshake(error_code error) {
     spdlog::warn("no TLS with {}: {}", remote_address_,
                  failure_words(stream_.fault(), error.value(), error.message(), "", settings_.tls->files()));
   }
-  discard();  // the other side may still have to read why
+  discard();  // the other side may still be reading the reason
 }
 
 void HttpSession::answer_plain_http() {

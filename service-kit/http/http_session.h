@@ -51,9 +51,9 @@ class HttpSession final : public HttpConnection, public std::enable_shared_from_
   HttpDoor::Id id_ = 0;
   std::string remote_address_;
   Source source_;
-  std::shared_ptr<const Certificate> certificate_;  // shown over TLS; null: none
+  std::shared_ptr<const Certificate> certificate_;  // certificate of the other side; null: none
   std::chrono::steady_clock::time_point handshake_limit_;
-  std::optional<boost::asio::steady_timer> pause_;  // before a handshake
+  std::optional<boost::asio::steady_timer> pause_;  // the wait before a handshake
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   HttpHead head_;

@@ -29,7 +29,7 @@ class HttpStream {
   HttpStream(const HttpStream&) = delete;
   HttpStream& operator=(const HttpStream&) = delete;
 
-  /// From now on bytes travel by TLS, once the handshake is done. False: no memory is left.
+  /// From now on bytes travel by TLS, once the handshake is done. Returns false if no memory is left.
   [[nodiscard]] bool secure_as_server(const TlsContext& files) {
     context_ = files.current();
     return take(TlsContext::accept_with(*context_, *fault_));

@@ -99,7 +99,7 @@ Status believe(SSL_CTX& context, const TlsFiles& files) {
   if (SSL_CTX_load_verify_file(&context, files.ca.c_str()) != 1)
     return refused(files.ca, "it holds no certificate of a CA in PEM form (" + take_reason() + ")");
   X509_STORE* const store = SSL_CTX_get_cert_store(&context);
-  // A CA below a root may be believed alone.
+  // Believes a CA of the file even if the file lacks the CAs above it.
   unsigned long flags = X509_V_FLAG_PARTIAL_CHAIN;
   if (!files.crl.empty()) {
     if (auto ok = check_readable(files.crl, false); !ok) return ok;
@@ -113,7 +113,7 @@ Status believe(SSL_CTX& context, const TlsFiles& files) {
   return {};
 }
 
-/// Sets what does not depend on the files.
+/// Sets the options that do not depend on the files.
 bool set_rules(SSL_CTX& context) {
   SSL_CTX_set_default_passwd_cb(&context, no_password);
   SSL_CTX_set_max_cert_list(&context, kCertificateBytesMax);
@@ -202,7 +202,7 @@ Result<TlsContext::Loaded> TlsContext::load() const {
   }
   if (!files_.ca.empty()) {
     if (auto ok = believe(*context, files_); !ok) return std::unexpected(ok.error());
-    // A server believes callers without a certificate nothing, and serves them: they may have a token.
+    // A server also serves callers without a certificate: they may have a token.
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, note_fault);
   }
   if (side_ == Side::server && !files_.ca.empty())
@@ -228,7 +228,7 @@ ssl_st* TlsContext::accept_with(ssl_ctx_st& context, TlsFault& fault) {
 ssl_st* TlsContext::connect_with(ssl_ctx_st& context, TlsFault& fault, const std::string& host) {
   SSL* const end = new_end(context, fault);
   if (end == nullptr) return nullptr;
-  // The subject's common name is no name of a host.
+  // The common name in the subject does not count as the host's name.
   X509_VERIFY_PARAM* const wanted = SSL_get0_param(end);
   X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   const bool address = is_address(host);

@@ -16,9 +16,9 @@ struct ssl_st;
 
 namespace tributary::service {
 
-/// Paths of PEM files; an empty one means that there is none.
+/// Paths of PEM files; an empty path means that there is no such file.
 struct TlsFiles {
-  std::string ca;    // CAs that are believed, and no others: the system's are not asked
+  std::string ca;    // the only CAs that are believed: the system's CAs do not count
   std::string cert;  // the own certificate, then those of the CAs between it and the root
   std::string key;   // the private key of `cert`; nobody but its owner and group may read the file
   std::string crl;   // revocation lists of the CAs
@@ -34,7 +34,7 @@ struct TlsFault {
   Certificate certificate;
 };
 
-/// Any thread.
+/// Any thread may call it.
 class TlsContext {
  public:
   enum class Side : std::uint8_t { server, client };
@@ -44,8 +44,8 @@ class TlsContext {
   /// certificate has expired; the sentence names the file.
   [[nodiscard]] static Result<std::shared_ptr<TlsContext>> open(Side side, TlsFiles files);
 
-  /// Reads the files again if one of them has changed, or `in_any_case`. Returns true if the new ones are in use now.
-  /// An error names what is wrong with the new files, once for each change: the old ones stay in use.
+  /// Reads the files again if one of them has changed, or `in_any_case`. Returns true if the new files are in use now.
+  /// An error names the mistake in the new files, once for each change: the old files stay in use.
   [[nodiscard]] Result<bool> refresh(bool in_any_case = false);
 
   [[nodiscard]] std::shared_ptr<ssl_ctx_st> current() const;
@@ -59,7 +59,7 @@ class TlsContext {
   /// `host`: the name or address that the server's certificate must have.
   [[nodiscard]] static ssl_st* connect_with(ssl_ctx_st& context, TlsFault& fault, const std::string& host);
   /// Says whether the certificate that the other side of this connection has shown is still good by the current files:
-  /// they may have come after the handshake. True if it has shown none.
+  /// they may have come after the handshake. True if that side has shown none.
   [[nodiscard]] bool still_believes(const ssl_st& connection) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Sentences about TLS that failed: which certificate, what is wrong with it, and what to do.
+// Sentences about failures of TLS: they name the certificate, the mistake and the remedy.
 #include <string>
 #include <string_view>
 
@@ -8,7 +8,7 @@
 namespace tributary::service {
 
 /// Says what is wrong with the certificate that the other side has shown. `host`: the name or address that it must
-/// have; empty where any will do.
+/// have; empty: any name is accepted.
 [[nodiscard]] std::string fault_words(const TlsFault& fault, const std::string& host, const TlsFiles& files);
 
 /// Says why a connection failed, by the fault if there is one, else by OpenSSL's code. `code`: the value of an error of

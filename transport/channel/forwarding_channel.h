@@ -65,7 +65,7 @@ class ForwardingChannel : public Channel, public Besides... {
   }
 
  private:
-  // Destroyed after the connection, which gives back to the core its socket's place, its memory and its counts.
+  // The core is destroyed after the connection, which gives its socket's place, memory and counts back to the core.
   std::shared_ptr<Core> core_;
   std::shared_ptr<Connection> connection_;
 };

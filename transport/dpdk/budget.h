@@ -33,9 +33,9 @@ struct Descriptors {
   sum += sharers * kReceiveBurst;               // shown to the protocol until the next receive()
   sum += sharers * 2 * kTransmitBurst;          // taken by send(), not yet handed over; two buffers for each packet
   sum += sharers * (kSharedPayloads + 1);       // shared payloads, and the buffer for the next one
-  sum += sharers * kBlank;                      //
+  sum += sharers * kBlank;                      // blank buffers for the next packets
   sum += ports * kKept;                         // packets that came here for other ports may stay with them
-  sum += sharers * kWaiting;                    //
+  sum += sharers * kWaiting;                    // packets that wait for a neighbour's answer
   sum += sharers * kAnswers;                    //
   sum += others * (kHandOver + kReceiveBurst);  // packets that came here for other ports
   sum += ports * (kCache + kCache / 2);         // DPDK flushes a thread's cache at one and a half times its size

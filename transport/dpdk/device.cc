@@ -198,8 +198,8 @@ Status Device::configure(const rte_eth_dev_info& info) {
   constexpr std::uint64_t kReceive = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
   rte_eth_conf conf{};
   conf.rxmode.mtu = mtu_;
-  // A driver of a virtual device that names no MTU takes frames of any length that fits its buffers. The MTU asked of
-  // it must not exceed the length of a packet that it names.
+  // A virtual device's driver that names no greatest MTU takes every frame that fits its buffers. But it names a
+  // greatest length of a packet, and the MTU set here must not exceed this length.
   constexpr std::uint32_t kAround = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
   if (info.max_mtu == UINT16_MAX && info.max_rx_pktlen < mtu_ + kAround) conf.rxmode.mtu = info.max_rx_pktlen - kAround;
   conf.rxmode.offloads = info.rx_offload_capa & kReceive;

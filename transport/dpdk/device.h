@@ -97,7 +97,7 @@ class Device {
   static constexpr std::uint8_t kNobody = 0xFF;
   static constexpr std::uint16_t kPortsMax = 64;
 
-  /// Returns true to one caller among all threads when the neighbours' questions and times must be handled.
+  /// Returns true to one of the threads that call it when the host must ask or forget neighbours now.
   [[nodiscard]] bool claim_turn(ethernet::TimePoint now) noexcept;
   /// Returns true to one caller when the host must announce itself, because the link came up.
   [[nodiscard]] bool claim_announcement(ethernet::TimePoint now) noexcept;

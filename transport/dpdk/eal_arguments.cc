@@ -27,8 +27,8 @@ std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pa
     arguments.emplace_back(huge_pages ? "--in-memory" : "--no-shconf");
   } else {
     arguments.insert(arguments.end(), {"--file-prefix", settings.file_prefix});
-    // DPDK cannot do both. The files stay after the end of this process; the next process with this prefix removes
-    // them.
+    // DPDK cannot combine --huge-unlink with one file. That file outlives this process; the next process with this
+    // prefix removes it.
     if (!settings.one_file) arguments.emplace_back("--huge-unlink=always");
   }
   if (settings.one_file) arguments.emplace_back("--single-file-segments");

@@ -13,9 +13,9 @@ namespace tributary::transport::dpdk {
   return device.starts_with("net_memif") && device.contains(",zero-copy=yes");
 }
 
-/// Packets that such a client may get in one call, unless each packet has one buffer. In DPDK 22.11 the client takes
-/// packets by fours, and checks the ring's room only before each four. If packets have several buffers, the ring may
-/// become full within the four, and the client then overwrites packets that are under way.
+/// The most packets with several buffers each that such a client may get in one call. In DPDK 22.11 the client takes
+/// packets in groups of four, and checks the ring's room only before each group. The ring may become full within a
+/// group, and the client then overwrites packets that are under way.
 inline constexpr std::uint16_t kLentAtOnce = 4;
 
 }  // namespace tributary::transport::dpdk

@@ -32,7 +32,7 @@ class PacketPool {
   [[nodiscard]] static std::size_t bytes_of(const PoolSettings& settings) noexcept {
     return std::size_t{settings.mbufs} * settings.data_room;
   }
-  /// All packets must be back in the pool before.
+  /// All packets must be back in the pool before it is destroyed.
   ~PacketPool();
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;

@@ -101,7 +101,7 @@ void DpdkPort::give_back(void* buffer) noexcept {
   TRIBUTARY_ASSERT(kept_count_ > 0, "a buffer is given back, and none is kept, with {} returned", returned_count_);
   --kept_count_;
   auto* const mbuf = static_cast<rte_mbuf*>(buffer);
-  if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // others keep it, too
+  if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // others keep the buffer, too
   TRIBUTARY_ASSERT(returned_count_ < returned_.size(), "{} buffers are returned, of at most {}", returned_count_ + 1,
                    returned_.size());
   returned_[returned_count_++] = mbuf;
@@ -133,7 +133,7 @@ void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
   ::rte_pktmbuf_free(mbuf);
 }
 
-/// Notes that a packet is shown. It stays so until it is given back or receive() is called again. The packet remembers
+/// Notes that a packet is shown, until it is given back or receive() is called again. The packet remembers
 /// its entry for keep().
 void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
   TRIBUTARY_ASSERT(shown_count_ < shown_.size(), "{} packets are shown, of at most {}", shown_count_ + 1,

@@ -20,8 +20,8 @@ namespace tributary::transport::dpdk {
 
 class SharedPayloads {
  public:
-  /// `sums`: the device computes no checksums. `offered`: the device takes packets in several buffers, which may be
-  /// shared.
+  /// `sums`: true if the device computes no checksums. `offered`: true if the device takes packets in several buffers,
+  /// which may be shared.
   SharedPayloads(rte_mempool* pool, bool sums, bool offered) : pool_(pool), sums_(sums), offered_(offered) {}
   ~SharedPayloads();
   SharedPayloads(const SharedPayloads&) = delete;
@@ -53,7 +53,7 @@ class SharedPayloads {
   const bool sums_;
   const bool offered_;
   rte_mbuf* next_ = nullptr;  // buffer for the next payload, already being prefetched for writing
-  bool wanted_ = false;       // most recent payloads went to several destinations
+  bool wanted_ = false;       // true while most recent payloads go to several destinations
   std::uint32_t first_ = 0;   // new payloads that were found since the last forget()
   std::uint32_t again_ = 0;   // known payloads that were found since the last forget()
   std::array<std::uint8_t, kSharedPayloads> used_{};

@@ -1,8 +1,8 @@
 #pragma once
 // The control frames of a well-behaved host on an Ethernet: it answers ARP, neighbour solicitations and pings, finds
 // its neighbours, and ignores all other frames. Routers' messages about path MTUs are left to the port, which knows the
-// packets that were sent. No I/O: the caller passes received frames to answer(), and says where frames to send are
-// written.
+// packets that were sent. It does no I/O: the caller passes received frames to answer(), and says where frames to send
+// are written.
 //
 // Any thread may call next_hop(), find() and has(), which take no lock; the other functions are called rarely, and take
 // one.

@@ -72,7 +72,7 @@ bool NeighbourTable::find(const IpAddress& ip, MacAddress& mac) const noexcept {
       continue;
     }
     const std::uint64_t word = place.mac.load(std::memory_order_acquire);
-    if (before % 2 != 0 || place.sequence.load(std::memory_order_relaxed) != before) return false;  // half written
+    if (before % 2 != 0 || place.sequence.load(std::memory_order_relaxed) != before) return false;  // being written
     if ((word & kUsable) == 0) return false;
     std::memcpy(mac.bytes.data(), &word, mac.bytes.size());
     if (!place.used.load(std::memory_order_relaxed)) place.used.store(true, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ NeighbourTable::Place* NeighbourTable::place_of(const IpAddress& ip) const noexc
   return nullptr;
 }
 
-/// Returns a free place, else the place of a neighbour that this host does not use, else the one used longest ago.
+/// Returns a free place, else the place of a neighbour that this host does not use, or used longest ago.
 NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto free = std::ranges::find(bucket, State::none, &Place::state);

@@ -19,8 +19,8 @@ class PathMtu {
   static constexpr std::uint32_t kIpv4Least = 1260;
   static constexpr std::uint32_t kIpv6Least = 1280;
 
-  /// Takes a router's message that packets to `ip` may have at most `bytes`, IP header included. Returns false if it is
-  /// not believed.
+  /// Takes a router's message that packets to `ip` may have at most `bytes`, IP header included. Returns false if the
+  /// table does not believe it.
   bool told(const IpAddress& ip, std::uint32_t bytes, TimePoint now);
   /// Bytes of the longest packet to `ip`; at most `link`, the MTU of the link.
   [[nodiscard]] std::uint32_t get(const IpAddress& ip, std::uint32_t link, TimePoint now) const;

@@ -30,7 +30,7 @@ class HandOver {
     if (kept_.empty() && has_room()) return write(std::move(item));
     kept_.push_back(std::move(item));
   }
-  /// Puts the items into the ring that found no room before.
+  /// Puts into the ring the items that found no room before.
   void flush() {
     while (!kept_.empty() && has_room()) {
       write(std::move(kept_.front()));

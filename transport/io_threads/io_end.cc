@@ -42,7 +42,7 @@ void IoEnd::carry_out(Command& command) {
     case Command::Kind::connect:
     case Command::Kind::adopt:
     case Command::Kind::destroy:
-      break;  // the I/O thread carries these out itself
+      break;  // the I/O thread carries out these commands itself
   }
   TRIBUTARY_ASSERT(false, "a command of kind {} reaches a channel", static_cast<int>(command.kind));
 }

@@ -38,7 +38,7 @@ class UserEnd final : public std::enable_shared_from_this<UserEnd> {
   // ---- Calls of the core
   [[nodiscard]] Key key() const noexcept { return key_; }
   void on_event(Event& event);
-  /// Shows the header again for which the handler has answered NotYet.
+  /// Shows again the header for which the handler has answered NotYet.
   void turn();
   /// Closes without a callback, because the transport ends.
   void shut_down() noexcept;

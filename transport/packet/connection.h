@@ -70,8 +70,8 @@ class PacketConnection final : public StreamReader,
   void ask_route();
   /// Answers an open that came again because its answer was lost.
   void repeat_accept(const PacketAddress& from);
-  /// Gives the place of this half open or departing connection to another one; the other side is told when it sends
-  /// again.
+  /// Gives the place of this half open or departing connection to another connection; the other side is told when it
+  /// sends again.
   void make_place() noexcept { end(); }
   void turn();
   /// Sends the packets that flow and window allow now.

@@ -104,7 +104,7 @@ bool PacketConnection::keep(const FrameHeader& header, const std::byte* payload)
 }
 
 void PacketConnection::give_back(std::span<const std::byte> payload) {
-  std::size_t at = 0;  // mostly it is the first entry
+  std::size_t at = 0;  // the entry is mostly the first one
   while (at < kept_.size() && kept_[at].payload != payload.data()) ++at;
   if (at == kept_.size()) return;
   core_.port().give_back(kept_[at].buffer);

@@ -50,7 +50,7 @@ class ConnectionTable {
     const std::uint32_t place = place_of(id);
     return id != 0 && place < places_.size() && places_[place].id == id ? places_[place].connection.get() : nullptr;
   }
-  /// The connection of this use of the place; nullptr: another use has begun, or none.
+  /// The connection of this use of the place; nullptr: the place has a later use, or none.
   [[nodiscard]] std::shared_ptr<Connection> at(std::uint32_t place, std::uint32_t generation) const noexcept {
     if (place >= places_.size() || generation == 0 || generation_of(places_[place].id) != generation) return nullptr;
     return places_[place].connection;

@@ -239,7 +239,7 @@ void PacketCore::run_expired() {
     const turn::DeadlineHeap::Entry entry = deadlines_.pop();
     const ConnectionPtr connection = connections_.at(entry.place, entry.generation);
     if (!connection) continue;
-    if (connection->asked_for != entry.at) continue;  // outdated: it has asked for an earlier time, and had its turn
+    if (connection->asked_for != entry.at) continue;  // outdated: the connection had an earlier turn
     connection->asked_for = TimePoint::max();
     connection->on_time();
   }

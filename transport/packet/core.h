@@ -169,7 +169,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   HalfOpen departing_;
   turn::DeadlineHeap deadlines_;
   turn::DueList<ConnectionPtr, &TurnMarks::due> due_;
-  turn::DueList<PacketConnection*, &TurnMarks::dirty> dirty_;  // departing ones stay until the turn has sent
+  turn::DueList<PacketConnection*, &TurnMarks::dirty> dirty_;  // departing connections stay until the turn has sent
   std::vector<ReceivedPacket> burst_;
   SealedRoom sealed_;
   const ReceivedPacket* being_read_ = nullptr;

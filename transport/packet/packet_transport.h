@@ -13,7 +13,7 @@ namespace tributary::transport::packet {
 
 class PacketCore;
 
-/// The purpose of a connection, taken from the first frame that was queued on it.
+/// The group and lane of a connection, taken from the first frame that was queued on it.
 struct Claim {
   std::uint64_t group = 0;
   std::uint32_t lane = 0;
@@ -29,8 +29,8 @@ class PacketTransport final : public Transport {
   using Time = std::function<TimePoint()>;
 
   PacketTransport(OpenPort open, const PacketSettings& settings, Time time = &Clock::now);
-  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
-  /// May wait for a name look-up that is under way.
+  /// Must not run inside a callback of this transport. Closes its channels without a callback; the user may destroy
+  /// them later. May wait for a name look-up that is under way.
   ~PacketTransport() override;
   PacketTransport(const PacketTransport&) = delete;
   PacketTransport& operator=(const PacketTransport&) = delete;

@@ -66,10 +66,10 @@ struct FrameDatagram {
   std::size_t payload_place = 0;       // payload_place(payload.data())
 };
 
-/// The port's own counts of datagrams. A port may have no counts, such as a device, whose counters are elsewhere.
+/// The port's own counts of datagrams. A port may have no such counts: a device's counters are elsewhere.
 struct PortCounts {
   // Counts of datagrams that send() took, but that were never sent:
-  std::uint64_t unsent_full = 0;      // the system took no more at that time
+  std::uint64_t unsent_full = 0;      // the system took no more datagrams at that time
   std::uint64_t unsent_too_long = 0;  // too long for the first link of the path
   std::uint64_t unsent_no_way = 0;    // no route to the address, or no address of its family
   std::uint64_t unsent_other = 0;

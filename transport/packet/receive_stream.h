@@ -36,8 +36,8 @@ class ChunkPool {
 class StreamReader {
  public:
   virtual ~StreamReader() = default;
-  /// Takes the next bytes. Returns the number of bytes taken. If it takes fewer than all, it wants no more until
-  /// read_on() is called.
+  /// Takes the next bytes. Returns the number of bytes taken. A reader that takes fewer than all bytes wants no more
+  /// bytes until read_on() is called.
   virtual std::size_t take(std::span<const std::byte> bytes) = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 // Remembers which of the latest kNumbers packet numbers were accepted. A sealed packet is accepted once, and a packet
-// with a number older than these is never accepted. RFC 4303, section 3.4.3, describes this; kNumbers is larger here,
+// with an older number than these is never accepted. RFC 4303, section 3.4.3, describes this; kNumbers is larger here,
 // because packets of fast links overtake each other by hundreds.
 #include <array>
 #include <cstdint>

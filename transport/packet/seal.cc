@@ -22,7 +22,7 @@ const unsigned char* bytes_of(const std::byte* p) noexcept {
   return reinterpret_cast<const unsigned char*>(p);
 }
 
-/// Fetches the cipher once; otherwise OpenSSL would fetch it for each key.
+/// Fetches the cipher only once; otherwise OpenSSL would fetch it again for each key.
 const EVP_CIPHER* cipher() {
   static const EVP_CIPHER* const one = EVP_CIPHER_fetch(nullptr, "AES-128-GCM", nullptr);
   if (one == nullptr) throw std::runtime_error("OpenSSL has no AES-128-GCM: its default provider is not loaded");

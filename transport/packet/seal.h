@@ -52,8 +52,8 @@ class Seal {
   [[nodiscard]] bool seal(std::uint64_t number, std::span<std::byte> head, std::span<const std::byte> rest,
                           std::span<std::byte> sealed_rest) noexcept;
   enum class Verdict : std::uint8_t { authentic, forged, repeated };
-  /// Opens a whole datagram with this number. If it is authentic, its payload can be read where it lies; otherwise no
-  /// byte of it may be used.
+  /// Opens a whole datagram with this number. If the datagram is authentic, its payload can be read where it lies;
+  /// otherwise no byte of it may be used.
   [[nodiscard]] Verdict open(std::uint64_t number, std::span<std::byte> datagram) noexcept;
   /// The authenticator of an accept or a close that this side (`ours`) or the other side sends.
   [[nodiscard]] SealTag control_tag(bool ours, std::span<const std::byte> header,

@@ -55,9 +55,9 @@ struct SentPacket {
     under_way,  // counts in bytes_under_way()
     given_up,   // counts as lost; its range is sent again or was sent again
   };
-  std::uint64_t offset = 0;  // beginning of the range of the stream that it carried
+  std::uint64_t offset = 0;  // beginning of the range of the stream that the packet carried
   std::uint32_t bytes = 0;   // length of that range
-  bool fin = false;          // it carried the end of the stream, too
+  bool fin = false;          // the packet carried the end of the stream, too
   State state = State::gone;
   TimePoint at{};
   [[nodiscard]] std::uint64_t end() const noexcept { return offset + bytes + (fin ? 1 : 0); }

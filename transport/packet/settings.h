@@ -23,7 +23,7 @@ struct PacketSettings {
   std::uint32_t connections_max = 16384;       // open connections; others are refused, and the peer falls back
   std::uint32_t half_open_max = 1024;          // open connections whose first packet is still awaited: see half_open.h
   std::size_t window_bytes = 1U << 20;         // bytes that a connection's peer may send before we read
-  std::size_t window_bytes_total = 64U << 20;  // bytes of all connections' windows together: with many, each gets less
+  std::size_t window_bytes_total = 64U << 20;  // bytes of all connections' windows together
   std::size_t kept_bytes_max = 64U << 20;      // bytes of memory for data that came early or is not wanted yet
   std::size_t datagram_bytes_max = 16384;      // most bytes of a sent datagram, even if the path carries more
   Duration acknowledge_within = std::chrono::microseconds(250);  // time in which a lone packet is acknowledged: an

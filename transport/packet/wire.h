@@ -24,10 +24,10 @@ enum class PacketType : std::uint8_t {
   challenge = 2,  // listener: asks for a proof of the client's address, and keeps no state
   accept = 3,     // listener: the connection is made
   redirect = 4,   // listener: names the port that the client must ask instead
-  refuse = 5,     // listener: gives no connection: no listener, or all places are taken
+  refuse = 5,     // listener: gives no connection; reason: RefuseReason
   data = 6,       // either side: a part of the stream, an acknowledgement, both or neither
   close = 7,      // either side: the connection ends at once
-  reset = 8,      // either side: the other's packet is for a connection that does not exist
+  reset = 8,      // either side: it got a packet for a connection that does not exist
 };
 
 namespace packet_flags {
@@ -55,7 +55,7 @@ struct PacketHeader {
   std::uint32_t ack_delay_us = 0;  // time since that packet came
   std::uint32_t marked = 0;        // total number of packets that have come with the congestion mark
   std::uint32_t reason = 0;        // refuse: RefuseReason; otherwise 0
-  std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload; 0 in sealed data
+  std::uint32_t checksum = 0;      // CRC32C over all earlier bytes and the payload; 0 in sealed data
 };
 inline constexpr std::size_t kSealTagBytes = 16;
 static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);
@@ -143,7 +143,7 @@ class DataHeader {
     std::memcpy(static_cast<void*>(&header), words_.data(), sizeof header);
     return header;
   }
-  /// Writes the header with the checksum over it and the payload, which is `copied` and the bytes of which `behind` was
+  /// Writes the header with the checksum over it and the payload: `copied`, then the bytes from which `behind` was
   /// made.
   void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
              const Crc32cSuffix& behind, std::size_t payload_bytes) const noexcept;

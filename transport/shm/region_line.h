@@ -4,12 +4,12 @@
 //
 //   told       a descriptor is in the socket: map `bytes` bytes of it from `offset` on, under this place and
 //              generation
-//   mapped     the answer: payloads may now be named instead of written
+//   mapped     the answer: the sender may now name payloads instead of writing them
 //   refused    the other answer: go on copying
 //   withdrawn  no more payloads of this range will be named
 //   payload    the next line has a frame's header, and the frame's payload lies in this place at this offset
 //
-// A generation is used once in a connection, so a late line is never taken for one about the place's present range.
+// A generation is used once in a connection, so no late line is taken for a line about the place's present range.
 #include <cstdint>
 #include <cstring>
 #include <optional>

@@ -40,7 +40,7 @@ struct alignas(kLineBytes) Side {
   std::atomic<std::uint32_t> finished;       // 1: this side has written its last frame, so its end is no failure
   std::atomic<std::uint64_t> payloads_read;  // payloads that this side has read where they are
                                              // (region_line.h)
-  std::atomic<std::uint32_t> withdrawn;      // 1: this side may change its named payloads; later reads of them are void
+  std::atomic<std::uint32_t> withdrawn;      // 1: this side may change its named payloads: later reads are void
 };
 static_assert(sizeof(Side) == kLineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);

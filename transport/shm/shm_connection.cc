@@ -68,7 +68,7 @@ void ShmConnection::drain_bells() noexcept {
   std::array<std::byte, 1024> scratch;
   OwnedDescriptor passed;
   (void)receive_message(socket_.get(), scratch, &passed);
-  if (passed.is_open()) regions_.passed = std::move(passed);  // a peer that passes two at once harms only itself
+  if (passed.is_open()) regions_.passed = std::move(passed);  // two descriptors at once harm only their sender
 }
 
 bool ShmConnection::memory_changed() const noexcept {

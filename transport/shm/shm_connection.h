@@ -64,7 +64,7 @@ class ShmConnection final : public Connection {
   /// greeting.
   [[nodiscard]] Status greet(OwnedDescriptor socket, ShmAcceptor& acceptor, Duration limit);
   void open(ShmHandOver&& taken);
-  /// Closes silently, so that another connection can take its place. May be called only before it is open.
+  /// Closes silently, so that another connection can take its place. May be called only before the connection is open.
   [[nodiscard]] Beginning hand_on();
   [[nodiscard]] Result<ShmHandOver> release();
 
@@ -182,7 +182,7 @@ class ShmConnection final : public Connection {
     const std::byte* payload;
     bool given_back;
   };
-  std::vector<Kept> kept_;          // the oldest is first, and is not given back: it holds back the writer
+  std::vector<Kept> kept_;          // the oldest first; the first is not given back, and holds back the writer
   std::uint64_t read_ = 0;          // position up to which this side has read; the shared memory has a copy only
   std::uint64_t read_told_ = 0;     // the part of the position that was published
   std::uint64_t written_seen_ = 0;  // the other side's position at the last look, checked
@@ -207,7 +207,7 @@ class ShmConnection final : public Connection {
     bool given_back;
     RegionsMapped::Mapping keeps;
   };
-  std::vector<Taken> taken_;              // the oldest is first, and is not given back
+  std::vector<Taken> taken_;              // the oldest first; the first is not given back
   std::uint64_t payloads_read_ = 0;       // payloads before the oldest of taken_
   std::uint64_t payloads_read_told_ = 0;  // the part of this count that was published
   bool withdrawn_seen_ = false;           // the other side closed while its payload was read: on_closed is due

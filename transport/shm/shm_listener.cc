@@ -64,7 +64,7 @@ void ShmAcceptor::turn() {
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       paused_ = true;  // a new attempt now would only spin
       return core_.set_deadline(*this, kPause);
-    }  // else this connection is broken already: goes on with the next one
+    }  // else this connection is broken already: the loop goes on with the next one
   }
   core_.make_due(*this);
 }

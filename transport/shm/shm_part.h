@@ -19,7 +19,7 @@ class ShmPart {
   LentMemory lent;
 };
 
-/// Lends the range to the other sides of the part's connections (MemoryLender).
+/// Lends the range to the other sides of these connections (MemoryLender).
 [[nodiscard]] std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<SocketCore>& core,
                                                       const std::shared_ptr<ShmPart>& part, const std::byte* address,
                                                       SharedRange range);

@@ -3,7 +3,7 @@
 // ring.
 //
 // The memory still belongs to its owner. A side that closes while its payloads may be unread says `withdrawn` first,
-// and a reader checks for `withdrawn` after it has read. So it never uses bytes that changed meanwhile.
+// and a reader checks for `withdrawn` after it has read. So a reader never uses bytes that changed meanwhile.
 #include <algorithm>
 
 #include "transport/shm/peer_text.h"

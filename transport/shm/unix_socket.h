@@ -26,8 +26,8 @@ namespace tributary::transport {
 /// Sends the whole message or no byte of it. `descriptor` is sent with it; -1: none.
 [[nodiscard]] bool send_message(int socket, std::span<const std::byte> message, int descriptor = -1) noexcept;
 /// Takes the bytes that have come, at most message.size(). Returns their number; 0 at the end; -1 with errno. Puts a
-/// descriptor that comes with the bytes into `descriptor`. If several descriptors come, it closes the others; if
-/// `descriptor` is nullptr, it closes all.
+/// descriptor that comes with the bytes into `descriptor`. Closes further descriptors; if `descriptor` is nullptr,
+/// closes all.
 [[nodiscard]] ssize_t receive_message(int socket, std::span<std::byte> message,
                                       OwnedDescriptor* descriptor = nullptr) noexcept;
 

@@ -20,7 +20,7 @@
 namespace tributary::transport {
 namespace {
 
-/// Drivers of interfaces that have no wire, and report a constant rate.
+/// Drivers of interfaces without a wire: they report a constant rate.
 constexpr std::array<std::string_view, 2> kWithoutWire{"veth", "tun"};
 
 struct FreeInterfaces {

@@ -15,7 +15,7 @@ namespace tributary::transport {
 class Resolver {
  public:
   using Found = std::function<void(Result<std::vector<SocketAddress>>)>;
-  /// Brings a call to the thread that gets the answers. Any thread may call it.
+  /// A function that brings a call to the thread that gets the answers. Any thread may call it.
   using Deliver = std::function<void(std::function<void()>)>;
 
   /// The thread starts with the first look-up.

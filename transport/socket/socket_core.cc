@@ -106,8 +106,8 @@ void SocketCore::spin_on_memory() noexcept {
   }
 }
 
-/// Tells all threads and processes that could wake this thread that it sleeps. Returns false if there is work for it
-/// already.
+/// Tells all threads and processes that could wake this thread that it sleeps. Returns false if there is work for this
+/// thread already.
 bool SocketCore::fall_asleep() noexcept {
   TRIBUTARY_ASSERT(!asleep_, "a thread that sleeps falls asleep again");
   asleep_ = true;

@@ -1,11 +1,11 @@
 #pragma once
 // Finds bytes that the system has taken from a connection and keeps, although none of them are under way.
 //
-// If a queue of this host drops bytes, Linux keeps them as unsent, and tries again at the next acknowledgement. If nothing
-// was under way before these bytes, no acknowledgement comes, and Linux waits for 200 ms and more (tcp_write_xmit() and
-// tcp_check_probe_timer() in net/ipv4). All ranks would wait as long for the last segment of an operation. So a
-// connection looks a little after it has written, and pushes such bytes. A look costs two system calls, at most every
-// 5 ms; an idle connection does not look.
+// If a queue of this host drops bytes, Linux keeps them as unsent, and tries again at the next acknowledgement. If no
+// byte was under way before these bytes, no acknowledgement comes, and Linux waits for 200 ms and more
+// (tcp_write_xmit() and tcp_check_probe_timer() in net/ipv4). All ranks would wait as long for the last segment of an
+// operation. So a connection looks a little after it has written, and pushes such bytes. A look costs two system calls,
+// at most every 5 ms; an idle connection does not look.
 #include <chrono>
 #include <cstdint>
 #include <optional>

@@ -72,7 +72,7 @@ void TcpConnection::try_next_address() {
 /// Begins to connect to an address. Returns true if the connection is under way.
 bool TcpConnection::start_connecting(const SocketAddress& address) {
   if (!straight_ && core_.detour && core_.detour(*this, address)) return true;
-  readable_ = writable_ = hung_up_ = tells_no_more_ = false;  // they were about the earlier socket
+  readable_ = writable_ = hung_up_ = tells_no_more_ = false;  // these facts were about the earlier socket
   socket_.own(open_socket(address.family(), core_.settings()));
   if (!socket_.is_open()) {
     connect_error_ = errno;

@@ -30,7 +30,7 @@ class TcpConnection final : public Connection {
   /// Starts with a connected socket, or with the state of a connection that was released.
   void open(TcpHandOver taken);
   void connect(const Endpoint& to, Duration limit);
-  /// Closes silently, so that another connection can take its place. May be called only while it connects.
+  /// Closes silently, so that another connection can take its place. May be called only before the connection is open.
   [[nodiscard]] Beginning hand_on();
   /// Connects in the place of another connection, without a detour.
   void go_on(std::deque<SocketAddress> addresses, Beginning&& beginning);
@@ -113,7 +113,7 @@ class TcpConnection final : public Connection {
   std::optional<Error> fatal_;  // error with which on_closed is due
 
   // State of reading
-  bool readable_ = false;       // the system has reported it, and each later read has found bytes
+  bool readable_ = false;       // the system has reported bytes, and each later read has found some
   bool tells_no_more_ = false;  // no event will report further bytes, so reads go on: see read_short()
   bool hung_up_ = false;        // the system reports an error or a reset, which a stalled channel would not see
   bool peer_finished_ = false;
@@ -123,7 +123,7 @@ class TcpConnection final : public Connection {
   std::array<std::byte, kStagingBytes> staging_;
 
   // State of writing
-  bool writable_ = false;  // the system has reported it, and has taken all bytes of later writes
+  bool writable_ = false;  // the system has reported room, and has taken all bytes of later writes
   int write_error_ = 0;
   BytesWatch bytes_watch_;
   SendQueue queue_;

@@ -55,7 +55,7 @@ void TcpAcceptor::turn() {
       return;  // the next connection makes an event
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return pause();
-    }  // else this connection is broken already: goes on with the next one
+    }  // else this connection is broken already: the loop goes on with the next one
   }
   if (acceptor_ != nullptr) core_.make_due(*this);
 }

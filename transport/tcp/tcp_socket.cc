@@ -27,7 +27,7 @@ void set_option(int socket, int level, int name, const T& value) noexcept {
   (void)::setsockopt(socket, level, name, &value, sizeof value);  // the connection works without this option, too
 }
 
-// Linux names these from 6.15 on; Debian 12's headers do not have them.
+// Linux has these options from 6.15 on; Debian 12's headers do not name them.
 constexpr int kTcpRtoMinUs = 45;
 constexpr int kTcpDelackMaxUs = 46;
 /// If a packet is lost and no packet follows it, the system sends it again after this time and two round trips. Without
@@ -125,7 +125,7 @@ Result<int> open_listener(const Endpoint& at, const TcpSettings& settings) {
     const int socket = listen_at(address, settings);
     if (socket >= 0) return socket;
     if (error == 0 || error == EAFNOSUPPORT) error = errno;
-    if (errno == EADDRINUSE) break;  // it must not listen on the other family alone
+    if (errno == EADDRINUSE) break;  // the transport must not listen on the other family alone
   }
   const std::string why = error == EADDRINUSE ? "the address is in use" : error_text(error);
   return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why + ".");

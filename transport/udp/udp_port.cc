@@ -45,8 +45,8 @@ std::size_t receive_buffer_of(int socket) noexcept {
   return static_cast<std::size_t>(std::max(bytes, 0));
 }
 
-/// Sets the socket's options. A system that lacks one of them works without marks, or without early news of a dead
-/// process.
+/// Sets the socket's options. On a system that lacks one of them, the port works without marks, or without early news
+/// of a dead process.
 ///
 /// Packets are never sent in fragments, and may be as long as the device carries (PROBE). datagram_bytes_max() asks the
 /// system for the length that it has learned from routers, and obeys it unless the protocol needs more. With the
@@ -121,7 +121,7 @@ Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, co
       refusal = errno;
     }
     if (error == 0 || error == EAFNOSUPPORT) error = refusal;
-    if (refusal == EADDRINUSE) break;  // it must not listen on the other family alone
+    if (refusal == EADDRINUSE) break;  // the port must not listen on the other family alone
   }
   return fail(Errc::io, error == EADDRINUSE ? "the address is in use." : error_text(error) + ".");
 }

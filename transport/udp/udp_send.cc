@@ -35,7 +35,7 @@ bool may_mean_uncut(int error) noexcept {
 bool UdpPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
                    std::span<const std::byte> payload) {
   if (queued_.size() == kQueuedMax) return false;
-  if (four_ && !packet::is_ipv4(to)) {  // it cannot be sent, and counts as lost
+  if (four_ && !packet::is_ipv4(to)) {  // the datagram cannot be sent, and counts as lost
     ++counts_.unsent_no_way;
     return true;
   }

@@ -17,8 +17,8 @@ packet::PacketSettings packet_settings(const UdpSettings& settings) {
   packets.frames_queued_max = settings.frames_queued_max;
   packets.connections_max = settings.connections_max;
   packets.half_open_max = settings.half_open_max;
-  // The bytes that all peers together may send ahead must fit into the socket's buffer. There the system needs about as
-  // many bytes again for its own data about each datagram.
+  // The bytes that all peers together may send ahead must fit into the socket's buffer. In that buffer the system needs
+  // about as many bytes again for its own data about each datagram.
   packets.window_bytes_total = std::max(udp::receive_buffer_granted(settings.receive_buffer_bytes) / 2, kWindowMin);
   packets.window_bytes = std::min(settings.window_bytes, packets.window_bytes_total);
   packets.datagram_bytes_max = settings.datagram_bytes_max;

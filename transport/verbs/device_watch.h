@@ -1,6 +1,6 @@
 #pragma once
-// Asynchronous events of devices. A process has one context of each device, so a transport may read an event that is
-// about another transport. Each event goes to all transports that use the device, on their own threads.
+// Asynchronous events of devices. A process has one context of each device, so a transport may read an event that
+// concerns another transport. Each event goes to all transports that use the device, on their own threads.
 #include <memory>
 #include <mutex>
 #include <vector>

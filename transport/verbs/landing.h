@@ -67,7 +67,7 @@ class Landing {
   std::size_t cell_bytes_ = 0;
   std::uint32_t payload_bytes_ = 0;
   std::vector<char> held_;     // one flag for each cell
-  std::uint64_t written_ = 0;  // cells written since the beginning; the next cell's index is this modulo their number
+  std::uint64_t written_ = 0;  // cells written since the beginning; modulo the number of cells: the next cell
   std::uint64_t freed_ = 0;
   std::uint32_t freed_told_ = 0;
 };

@@ -38,7 +38,7 @@ Result<std::uint32_t> MemoryWindow::bind(std::span<const std::byte> memory, cons
 
 void MemoryWindow::revoke(ibv_send_wr& work) noexcept {
   TRIBUTARY_ASSERT(window_ && window_->rkey != key_, "a memory window is revoked that is not bound, with key {}", key_);
-  window_->rkey = key_;  // only now, because some devices' libraries need the old key for the bind
+  window_->rkey = key_;  // set after the bind, for which some devices' libraries need the old key
   work.opcode = IBV_WR_LOCAL_INV;
   work.invalidate_rkey = key_;
 }

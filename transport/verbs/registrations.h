@@ -35,7 +35,7 @@ struct Exposed {
   // True if registrations of this kind have keys that give rights by themselves. Such registrations cover exactly the
   // wanted memory, and end with their use.
   bool peers = false;   // sources and targets, where there are no memory windows
-  bool locals = false;  // local ones on iWARP, where the answer of a read is a remote write
+  bool locals = false;  // on iWARP, where the answer of a read is a remote write: local
   // True if the device lets a window reach the whole registration under it, despite the window's bounds. So memory
   // under windows is registered exactly; registrations of parts of kept memory are then kept, too.
   bool windows_unbounded = false;
@@ -59,7 +59,7 @@ class Registration {
   /// True for a registration on demand. It covers only the processor's memory, even if a device's memory lies at some
   /// of its addresses.
   [[nodiscard]] bool is_on_demand() const noexcept { return on_demand_; }
-  /// False if it is for a device's memory, and other memory may have got these addresses.
+  /// False if the registration is for a device's memory, and other memory may have got these addresses.
   [[nodiscard]] bool is_current() const { return owner_ == nullptr || owner_->holds(memory_); }
 
  private:

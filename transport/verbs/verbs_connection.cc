@@ -83,7 +83,7 @@ bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* fro
   return copied.has_value();
 }
 
-/// Marks the connection as broken. The first reason counts, because later reasons are its consequences.
+/// Marks the connection as broken. The first reason counts, because it causes the later ones.
 void VerbsConnection::broken(Error error) {
   if (state_ == State::closed) return;
   if (!broken_) broken_ = std::move(error);
@@ -96,8 +96,8 @@ void VerbsConnection::turn() {
   // A message may come before the connection manager reports that the connection is open.
   if (state_ == State::accepting && !inbox_.empty()) opened();
   if (state_ == State::said) return close();
-  // Serves earlier messages first, because the end may be reported before this side has taken the last
-  // completions.
+  // Serves earlier messages first, because the connection manager may report the end before this side has taken the
+  // last completions.
   if (broken_) core_.take_all_completions();
   if (running()) revoke_places();
   if (running()) serve();

@@ -30,7 +30,7 @@ Errc code_of(ibv_wc_status status) {
     case IBV_WC_WR_FLUSH_ERR:
     case IBV_WC_REM_ABORT_ERR:
     case IBV_WC_REM_ACCESS_ERR:  // a READ failed: the peer took its offer back, as a process that is killed does
-    case IBV_WC_REM_OP_ERR:      // the same, in the middle of a READ
+    case IBV_WC_REM_OP_ERR:      // the peer took its offer back in the middle of a READ
       return Errc::peer_gone;
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_LOC_LEN_ERR:

@@ -22,7 +22,7 @@ struct AccessRow {
   std::string_view method;
   std::string_view pattern;
   bool open;                   // every caller may call the route
-  bool read;                   // every caller may, unless the setting asks for a token
+  bool read;                   // every caller may call the route, unless the setting asks for a token
   std::optional<Scope> scope;  // scope that the identity must have; none: no scope is needed
   Roles roles;                 // the identity must have one of these roles
   Owned owned = Owned::nothing;

@@ -74,8 +74,8 @@ std::optional<std::uint64_t> number_in(const std::string& text) {
   return id;
 }
 
-/// A token counts where there is one, and a wrong token is not made good by a certificate. The certificate of a manager
-/// that passes a request on is not the caller's.
+/// If there is a token, only the token counts: a certificate does not make up for a wrong token. The certificate of a
+/// manager that passes a request on is not the caller's.
 Proof caller_of(const HttpHead& head, Authenticator& authenticator, const LiveCertificates* certificates,
                 std::int64_t now_s) {
   const bool by_certificate = head.certificate != nullptr && head.authorization.empty() && head.passed_on.empty();

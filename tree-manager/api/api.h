@@ -42,7 +42,7 @@ struct ApiSettings {
 
 class Api final : public HttpHandler {
  public:
-  /// Returns the cluster of a manager that leads at this moment, else nullptr. Any thread.
+  /// Returns the cluster of a manager that leads at this moment, else nullptr. Any thread may call it.
   using FindCluster = std::function<std::shared_ptr<Cluster>()>;
 
   /// Serves this cluster, which must outlive the Api.
@@ -52,7 +52,7 @@ class Api final : public HttpHandler {
 
   [[nodiscard]] Admission admit(const HttpHead& head) override;
   [[nodiscard]] HttpReply handle(const HttpHead& head, const std::string& body) override;
-  /// Answers from this cluster. nullptr: only what needs none; the rest is answered with no_leader.
+  /// Answers from this cluster. nullptr: answers only requests that need no cluster, and all others with no_leader.
   [[nodiscard]] HttpReply handle(const HttpHead& head, const std::string& body,
                                  const std::shared_ptr<Cluster>& cluster);
   [[nodiscard]] HttpReply reject(unsigned status, const std::string& message) override;

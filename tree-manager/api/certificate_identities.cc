@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kSubject = "subject:";
 constexpr std::array<std::string_view, 4> kKinds{"DNS:", "IP:", "URI:", "email:"};
 
-/// Host names are the same in capital letters.
+/// Capital letters make no difference in host names.
 std::string folded(std::string name) {
   if (!name.starts_with("DNS:")) return name;
   std::transform(name.begin() + 4, name.end(), name.begin() + 4, [](unsigned char c) { return std::tolower(c); });

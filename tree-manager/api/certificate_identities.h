@@ -27,9 +27,9 @@ class CertificateIdentities {
  public:
   static constexpr std::size_t kEntriesMax = 65536;
 
-  /// Without entries: every certificate is nobody's.
+  /// Without entries no certificate proves an identity.
   CertificateIdentities() = default;
-  /// Errc::bad_config names file, line and what is accepted.
+  /// Errc::bad_config names file, line and the accepted values.
   [[nodiscard]] static Result<CertificateIdentities> parse(const std::string& yaml, const std::string& file);
   /// Reads the file; an empty path means that there is none.
   [[nodiscard]] static Result<CertificateIdentities> load(const std::string& path);
@@ -42,7 +42,7 @@ class CertificateIdentities {
   std::map<std::string, Identity> entries_;  // by "subject:..." or by alternative name
 };
 
-/// The identities that count now, which a reload replaces. Any thread may call it.
+/// The identities in use, which a reload replaces. Any thread may call it.
 class LiveCertificates {
  public:
   explicit LiveCertificates(CertificateIdentities identities) { use(std::move(identities)); }

@@ -13,7 +13,7 @@ using service::HttpReply;
 /// Answers {"error": {"code", "message"}}.
 [[nodiscard]] HttpReply error_reply(unsigned status, const std::string& message);
 [[nodiscard]] HttpReply error_reply(const Error& error);
-/// None of the managers of this store leads, or this one does not know which does: clients ask another, or again.
+/// No manager of this store leads, or this one does not know the leader: clients ask another manager, or ask again.
 [[nodiscard]] HttpReply no_leader_reply();
 
 }  // namespace tributary::manager

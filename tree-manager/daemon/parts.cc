@@ -93,7 +93,7 @@ ClusterSettings cluster_settings(const Settings& from) {
 
 Result<std::shared_ptr<service::TlsContext>> tls_between_managers(const Settings& settings) {
   if (settings.tls.cert.empty()) return nullptr;
-  // This manager shows no certificate of its own: what it passes on counts for the first caller alone.
+  // This manager shows no certificate of its own: a request that it passes on has only the first caller's rights.
   return service::TlsContext::open(service::TlsContext::Side::client,
                                    {.ca = settings.tls.ca, .cert = "", .key = "", .crl = settings.tls.crl});
 }

@@ -30,7 +30,7 @@ struct Parts {
 [[nodiscard]] ClusterSettings cluster_settings(const Settings& from);
 [[nodiscard]] service::HttpServerSettings server_settings(const Settings& from,
                                                           std::shared_ptr<service::TlsContext> tls);
-/// Opens the files of TLS by which other managers are believed; nullptr: managers talk to each other in plain HTTP.
+/// Opens the files of TLS to believe other managers; nullptr: managers talk to each other in plain HTTP.
 [[nodiscard]] Result<std::shared_ptr<service::TlsContext>> tls_between_managers(const Settings& settings);
 [[nodiscard]] SecretPaths secret_paths(const Settings& settings);
 /// Also reads the password. Errc::bad_config: `store` names no etcd, or other users can read the password.

@@ -10,7 +10,7 @@
 
 namespace tributary::manager {
 
-/// Any thread.
+/// Any thread may call it.
 class Copy {
  public:
   struct Source {

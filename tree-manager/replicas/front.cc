@@ -43,7 +43,7 @@ HttpReply Front::handle(const HttpHead& head, const std::string& body) {
 }
 
 std::optional<HttpReply> Front::pass(const AccessRow& row, const HttpHead& head, const std::string& body) {
-  // A certificate cannot be passed on: its holder learns that this manager does not lead, and asks the next.
+  // A certificate cannot be passed on: its holder learns that this manager does not lead, and asks the next manager.
   if (head.certificate != nullptr && head.authorization.empty()) return std::nullopt;
   const auto leader = member_.leader();
   if (!leader || leader->url.empty()) return std::nullopt;

@@ -13,7 +13,7 @@
 
 namespace tributary::manager {
 
-/// Any thread. A request ends in one of these ways:
+/// Any thread may call it. A request ends in one of these ways:
 /// - the route's row has `own`: this manager answers, whether it leads or not;
 /// - this manager leads: it answers. If it does not lead any more when the answer is ready, the caller gets no_leader:
 ///   so no signature leaves a manager that has lost the lead;

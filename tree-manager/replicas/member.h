@@ -26,7 +26,7 @@ struct MemberWork {
 /// Called on the election's thread when this manager has lost the lead, or another manager has won it. Must not block.
 using LeaderChanged = std::function<void()>;
 
-/// Any thread, except turn() and keep().
+/// Any thread may call it, except turn() and keep().
 class Member final : public LeadershipUser {
  public:
   /// Election and clock must outlive it.

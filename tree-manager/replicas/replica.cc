@@ -125,7 +125,7 @@ Status Replica::begin(Cluster& cluster) {
   return api_->authenticator().use_revocations(cluster.kept(kRevokedTokensKey));
 }
 
-/// Followers ask etcd again and again in place of a watch, because a watch needs the history, which etcd compacts.
+/// Followers ask etcd again and again instead of using a watch, because a watch needs the history, which etcd compacts.
 void Replica::follow() {
   const auto sealed = followed_->value(kSharedSecretsKey);
   if (sealed) {

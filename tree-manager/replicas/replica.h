@@ -22,7 +22,7 @@ struct ReplicaSettings {
   std::function<Result<std::optional<Topology>>()> topology;  // reads the configured file; nullopt: there is none
 };
 
-/// Any thread.
+/// Any thread may call it.
 class Replica {
  public:
   /// Takes over the store's secrets, if etcd answers. Errc::denied: the store's managers have another signing key.

@@ -15,7 +15,7 @@ struct SecretFiles {
   std::string identity_keys;  // path of the file
 };
 
-/// Any thread.
+/// Any thread may call it.
 class SecretKeeper {
  public:
   /// The key must outlive it.

@@ -56,9 +56,9 @@ class Leadership {
   const LeadershipSettings settings_;
   std::optional<Term> term_;  // set while it leads
   Clock::TimePoint renew_at_{};
-  Clock::TimePoint complain_at_{};  // not before, about a store that does not answer
-  Clock::TimePoint stand_at_{};     // not before, because the last leadership failed
-  std::optional<LeaseId> spare_;    // a lease with which it stood without success, or nobody knows with which
+  Clock::TimePoint complain_at_{};  // earliest time of the next complaint about a silent store
+  Clock::TimePoint stand_at_{};     // earliest time to stand again after a leadership that failed
+  std::optional<LeaseId> spare_;    // lease of an attempt that failed, or whose outcome is not known
   Clock::TimePoint spare_until_{};
   std::atomic<Clock::TimePoint::rep> leads_until_{0};
 };

@@ -42,7 +42,7 @@ Field segment_bytes() {
   });
 }
 
-/// A path of TLS's files. Not text(): the member lies in a struct of its own.
+/// A path of TLS's files. It is not made by text(), because the member lies in a struct of its own.
 Field tls_path(std::string_view key, std::string service::TlsFiles::* member, std::string_view help) {
   return {.key = key,
           .allowed = "a path, or empty",

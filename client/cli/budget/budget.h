@@ -55,11 +55,11 @@ struct Verdict {
   double communication_seconds_max =
       0;  // time for communication in a step, hidden or not; if not above 0, computation takes all
   StepTime ring, tree, split;
-  // The least numbers that meet the wanted step; nullopt: no number does.
+  // The least numbers that meet the wanted step; nullopt: no number meets it.
   std::optional<std::uint64_t> aggregators_needed;  // aggregators of the given rate, with split; 0: the ring
                                                     // suffices
   std::optional<double> ring_rate_needed;           // rate of the ranks' links, in bits per second
-  std::optional<double> tree_rate_needed;           // the same, if aggregators carry as much as all ranks send
+  std::optional<double> tree_rate_needed;           // the same rate, if aggregators carry as much as all ranks send
 };
 
 struct Budget {

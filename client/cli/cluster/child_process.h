@@ -22,7 +22,7 @@ class Guardian;
 struct SpawnRequest {
   std::vector<std::string> arguments;  // the first is the program: a path, or a name to find in PATH
   Environment environment;             // the whole environment of the child
-  int output = -1;                     // descriptor for its standard output and error; -1: as this process
+  int output = -1;                     // descriptor for its standard output and error; -1: this process's
   int error = -1;
   // If this process dies, the guardian kills the child's group; the caller tells it to forget() a group that has ended.
   const Guardian* guardian = nullptr;

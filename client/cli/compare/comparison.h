@@ -27,7 +27,7 @@ struct Comparison {
   std::uint32_t aggregators = 0;
   std::uint64_t aggregator_link_bits = 0;  // rate of an aggregator's link; 0: as fast as this machine
   std::vector<ComparedSize> sizes;
-  std::string gloo_absent;  // the reason why Gloo was not measured; empty: it was
+  std::string gloo_absent;  // the reason why Gloo was not measured; empty: it was measured
 };
 
 /// A command that runs as one rank on each host.

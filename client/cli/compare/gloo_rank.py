@@ -44,7 +44,7 @@ def main() -> None:
     if dist.get_rank() == 0:
         with open(sys.argv[1], "w", encoding="ascii") as out:
             json.dump(microseconds, out)
-    dist.barrier()  # rank 0 holds the store, so the others must not need it any more
+    dist.barrier()  # rank 0 holds the store, so all other ranks must be done with it
     dist.destroy_process_group()
     os._exit(0)  # the interpreter's own end takes seconds on a busy machine, and nothing is left to do
 

@@ -10,7 +10,7 @@ namespace tributary::cli::doctor {
 
 enum class Level : std::uint8_t {
   good,
-  warning,  // it works, but slower than possible
+  warning,  // the part works, but slower than possible
   bad,      // a needed part does not work, or a fault costs much speed
   unknown,  // this host does not tell; `found` has the reason
 };

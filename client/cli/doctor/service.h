@@ -24,7 +24,7 @@ struct ServiceReport {
   std::optional<ClockSkew> clock;  // nullopt: the manager is of an older version
   struct Aggregator {
     std::string name, state, data;
-    std::string trouble;       // reason why this host could not connect to the aggregator; empty: it could
+    std::string trouble;       // reason why this host could not connect to the aggregator; empty: it connected
     std::vector<Endpoint> at;  // the addresses for data
     Endpoint http;
     std::string untried;                        // transport of this host's ranks, if the doctor tried no TCP connection

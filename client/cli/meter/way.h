@@ -15,8 +15,8 @@ inline constexpr std::uint32_t kSegmentBytes = 64U << 10;        // bytes of a s
 inline constexpr std::chrono::milliseconds kConnectLimit{2000};  // for a connection, and for the answer to a join
 inline constexpr std::chrono::milliseconds kStreamTime{600};     // time of all streams of one direction together
 
-/// Measures round trips with small messages. Then sends messages of several frames, one by one: losses that the kernel
-/// counts meanwhile have no full queue as their cause. Way::stalled: only the small messages come back.
+/// Measures round trips with small messages. Then sends messages of several frames, one by one: so a full queue causes
+/// none of the losses that the kernel counts meanwhile. Way::stalled: only the small messages come back.
 [[nodiscard]] Status measure_messages(LaneMeter& meter, Way& way);
 /// Returns the part of these messages that came back later by a time-out of the kernel; 0 if they are so few that the
 /// hosts may have been busy. The kernel waits for 10 ms at least, or for 200 ms before Linux 6.15.

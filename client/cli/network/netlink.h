@@ -51,7 +51,7 @@ class NetlinkMessage {
   std::vector<std::byte> bytes_;
 };
 
-/// A socket for requests. It belongs to the network namespace in which the thread was that opened it.
+/// A socket for requests. It belongs to the network namespace in which a thread has opened it.
 class NetlinkSocket {
  public:
   [[nodiscard]] static Result<NetlinkSocket> open();

@@ -33,7 +33,7 @@ struct IdMeeting {
 /// Writes the file on rank 0, as a whole or not at all. Errc::bad_config: the file exists; a killed run may have left
 /// it.
 [[nodiscard]] Status write_id_file(const IdBytes& id, const std::string& path);
-/// Reads the file when it exists. Errc::timed_out: it does not come. Errc::corrupt: it contains no id.
+/// Reads the file when it exists. Errc::timed_out: there is no file. Errc::corrupt: it contains no id.
 [[nodiscard]] Result<IdBytes> read_id_file(const std::string& path, std::chrono::milliseconds limit);
 
 }  // namespace tributary::cli

@@ -57,7 +57,7 @@ class HostRunner {
 
   /// Returns the number of the operation in which a rank of this host found a failure.
   [[nodiscard]] std::optional<std::uint64_t> disputed() const;
-  /// Returns the operation of which the leaders' operation `between` was a piece; nullopt if `between` is long past.
+  /// Returns the operation that had the leaders' operation `between` as a piece; nullopt if `between` is long past.
   [[nodiscard]] std::optional<std::uint64_t> operation_of(std::uint64_t between) const;
 
   [[nodiscard]] bool idle() const noexcept { return line_.empty(); }

@@ -7,9 +7,9 @@
 // The round trip is the least of the last 10 to 20 s: each operation begins with empty queues. The rate is the greatest
 // of the last 1 to 2 s. A rate is the number of results that came while a segment was under way, divided by that time
 // (as in BBR: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14 (2016)). While the window is
-// too small for the link, all of it comes back in one round trip, so the window grows by a half in each round trip. A
-// rank that comes early waits for other ranks: its round trip is then long and its rate low, so its measurements
-// change neither the least round trip nor the greatest rate.
+// too small for the link, its segments all come back in one round trip, so the window grows by a half in each round
+// trip. A rank that comes early waits for other ranks: its round trip is then long and its rate low, so its
+// measurements change neither the least round trip nor the greatest rate.
 //
 // Where the manager knows the links' rates, it reserves twice the window that they need for the round trip that it
 // assumes. A lane then begins with half of the reservation, and never has less. Else a lane begins with 128 KiB.

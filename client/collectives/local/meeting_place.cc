@@ -24,7 +24,7 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr std::size_t kProofBytes = 64;              // SHA-256 in hexadecimal digits
 constexpr std::size_t kDescriptorsPerMessage = 128;  // Linux allows 253
 constexpr std::uint32_t kVersion = 2;
-// Shorter than an absence: while rank 0 waits for one hello, it does not look at the clock of the whole meeting.
+// A limit shorter than an absence: while rank 0 waits for a hello, it does not look at the clock of the meeting.
 constexpr Milliseconds kHelloLimit{500};
 
 struct Hello {

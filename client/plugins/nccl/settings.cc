@@ -44,7 +44,7 @@ PluginSettings read_settings() {
   const std::string tuner = variable("TRIBUTARY_NCCL_TUNER");
   settings.tuner = tuner != "0" && tuner != "off" && tuner != "no";
   settings.tuner_file = variable("TRIBUTARY_NCCL_TUNER_FILE");
-  settings.link_rate = service::parse_rate(variable("TRIBUTARY_LINK_RATE")).value_or(0);  // a wrong value: as above
+  settings.link_rate = service::parse_rate(variable("TRIBUTARY_LINK_RATE")).value_or(0);  // ignores a wrong value
   return settings;
 }
 

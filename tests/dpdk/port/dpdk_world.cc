@@ -39,7 +39,7 @@ class FaultsHappened final : public ::testing::Environment {
   std::uint64_t sent_again = 0;
 };
 FaultsHappened& faults_happened() {
-  // gtest owns it.
+  // GoogleTest owns this object.
   static auto* const one = static_cast<FaultsHappened*>(::testing::AddGlobalTestEnvironment(new FaultsHappened));
   return *one;
 }

@@ -86,7 +86,7 @@ void show(Host& host, std::span<const std::byte> bytes, CheckedByDevice checked,
     std::size_t length = 0;
     if (frame.kind != FrameKind::udp) {
       length = host.answer(frame, bytes, now, exact);
-    } else if (host.has(frame.to)) {  // like the ports
+    } else if (host.has(frame.to)) {  // the ports ask this, too
       length = host.refuse(frame, bytes, now, exact);
     }
     if (length > room) std::abort();

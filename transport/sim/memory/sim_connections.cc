@@ -300,7 +300,7 @@ void SimCore::close_end(SimConnection& c, std::uint32_t index, unsigned side) {
   schedule(index, 1 - side);
 }
 
-/// Ends one side with on_closed.
+/// Ends one side, and calls on_closed there.
 void SimCore::end_with(std::uint32_t index, unsigned side, Error error, const Event& event) {
   SimConnection& c = connection(index);
   End& end = c.ends[side];

@@ -150,7 +150,7 @@ void SimCore::release_early(Pipe& pipe, SimFrame& frame) {
   frame.owned = true;
 }
 
-/// Moves the mark `released` past frames whose bytes the sender may now change, and has the sender told.
+/// Moves the mark `released` past frames whose bytes the sender may now change, and makes their on_sent due.
 void SimCore::advance_released(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   Pipe& pipe = c.pipes[side];
@@ -231,7 +231,7 @@ void SimCore::deliver(const Event& event) {
   if (c.ends[receiver].closed || c.ends[receiver].flushing) return swallow(event.target, event.side);
   if (!c.ends[receiver].opened) {  // a partition has just ended, and the news of the opening comes right
                                    // now
-    if (receiver == 1 && !c.accept_pending) return;  // the receiver refused it, so it never opens
+    if (receiver == 1 && !c.accept_pending) return;  // the receiver refused the connection, so it never opens
     pipe.scheduled = true;                           // the news may never come, so this event runs again later
     return push(now_ + std::max<Duration>(pipe.link.latency, std::chrono::microseconds(10)), EventKind::arrive,
                 event.target, c.generation, event.side);

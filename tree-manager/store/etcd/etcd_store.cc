@@ -2,7 +2,7 @@
 //   aggregator/NAME, group/NUMBER, value/KEY   "=" and the record's text; or, for a text that is too long for one
 //                                              request, "*", a stamp and the number of its parts
 //   part/KIND/LENGTH:NAME/STAMP/NUMBER         the parts of long texts
-//   ended/NUMBER                               until when a group that was given back is remembered
+//   ended/NUMBER                               the time until which a group that was given back is remembered
 //   leader, fence_base                         etcd_election.h
 #include "tree-manager/store/etcd/etcd_store.h"
 
@@ -169,7 +169,7 @@ class Keeper final : public EtcdStore {
         {{{"request_delete_range", {{"key", client_->key(key)}}}}, removal_of_all(parts_of(kind, name))});
   }
 
-  /// A leader's key has a revision that the store had before, so this is above every fence until now.
+  /// A leader's key has a revision that the store had before, so this value is above every fence until now.
   Status learn_fence(std::uint64_t revision) {
     const auto answer = client_->call("/v3/kv/range", {{"key", client_->key(kFenceBaseKey)}}, settings_.read_limit);
     if (!answer) return std::unexpected(answer.error());

@@ -16,7 +16,7 @@ enum class Algorithm : int {
   pat = 6
 };
 enum class Protocol : int { low_latency = 0, low_latency_128 = 1, simple = 2 };
-inline constexpr float kIgnored = -1.0F;  // a cost in the table: NCCL does not offer this pair
+inline constexpr float kIgnored = -1.0F;  // a cost in the table: NCCL does not offer this algorithm with this protocol
 
 using TunerInitOld = Result (*)(std::size_t ranks, std::size_t nodes, Logger, void** context);
 // The last two parameters point to structures that this plugin neither reads nor changes.

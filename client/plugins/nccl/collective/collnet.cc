@@ -129,8 +129,8 @@ abi::Result listen(int device, void* handle, void** listen_comm) {
     *listen_comm = nullptr;
     auto comm = std::make_unique<ListenComm>();
     comm->device = device;
-    // Never report an error here. Only this rank would have it: NCCL would leave its start on this rank, while the
-    // other ranks wait for this rank.
+    // Never report an error here. Only this rank would know of the error: NCCL would give up on this rank, while the
+    // other ranks wait for it.
     const Offer offered = offer(*comm);
     offered == Offer::group ? MeetingHandle::write(handle, comm->id) : MeetingHandle::write(handle, offered);
     *listen_comm = ListenComms::process().add(std::move(comm));

@@ -97,7 +97,7 @@ void prefer_collnet(float* costs, int algorithms, int protocols) noexcept {
   };
   float best_collnet = kNone, best_other = kNone;
   for (int i = 0; i < algorithms * protocols; ++i) {
-    if (costs[i] < 0) continue;  // NCCL does not offer this pair
+    if (costs[i] < 0) continue;  // NCCL does not offer it
     float& best = is_collnet(i / protocols) ? best_collnet : best_other;
     best = std::min(best, costs[i]);
   }

@@ -61,7 +61,7 @@ struct GroupDescriptor {
   std::uint32_t epoch = 0;
   std::string job;
   std::int64_t expires_at = 0;      // end of the tokens, in seconds since 1970-01-01 UTC
-  std::uint32_t lease_seconds = 0;  // rank 0 must renew the group within it, or the manager frees the reservation
+  std::uint32_t lease_seconds = 0;  // rank 0 must renew the group in this time, or the manager frees the reservation
   std::string reason;
   std::vector<LaneDescriptor> lanes;
   PacketSecurity security = PacketSecurity::off;  // the protection of the lanes' packets

@@ -44,7 +44,7 @@ class DeviceMemory {
   virtual void reached(const std::string& network_device, std::optional<DeviceWay> way, const std::string& others) = 0;
 };
 
-/// An interface that a transport may implement as well.
+/// An interface that a transport may implement besides Transport.
 class TakesDeviceMemory {
  public:
   virtual ~TakesDeviceMemory() = default;
@@ -54,7 +54,7 @@ class TakesDeviceMemory {
                                                                        std::shared_ptr<DeviceMemory> owner) = 0;
 };
 
-/// An interface that a channel may implement as well.
+/// An interface that a channel may implement besides Channel.
 class ReachesDeviceMemory {
  public:
   virtual ~ReachesDeviceMemory() = default;

@@ -126,12 +126,12 @@ struct DpdkSettings {
 struct DpdkStatistics : PacketFigures {
   // Counts of this transport's queue
   std::vector<std::pair<std::string_view, std::uint64_t>> frames_dropped;  // counts by reason; a count of 0 is left out
-  std::uint64_t frames_malformed = 0;    // frames dropped for lengths, checksums, options, fragments, protocols
+  std::uint64_t frames_malformed = 0;    // frames dropped for wrong lengths, checksums or protocols
   std::uint64_t frames_foreign = 0;      // frames dropped because they are for another station, address, VLAN or port
   std::uint64_t frames_control = 0;      // frames of ARP, ICMP and neighbour discovery
   std::uint64_t frames_handed_over = 0;  // packets that came here for another queue
   std::uint64_t sent_shared = 0;         // packets whose payload lies in a buffer that several packets share
-  std::uint64_t unsent = 0;              // packets without route or neighbour, or that the device did not take
+  std::uint64_t unsent = 0;              // packets without route or neighbour, or not taken by the device
   std::uint64_t unsent_no_buffer = 0;    // packets that wait because the pool was empty; they are sent later
 };
 
@@ -145,7 +145,7 @@ struct DpdkClaim {
 class DpdkTransport final : public Transport {
  public:
   DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSettings& settings = {});
-  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
+  /// Must not run inside a callback of this transport. Closes its channels without a callback; the user destroys them.
   ~DpdkTransport() override;
   DpdkTransport(const DpdkTransport&) = delete;
   DpdkTransport& operator=(const DpdkTransport&) = delete;

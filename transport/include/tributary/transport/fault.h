@@ -37,7 +37,7 @@ struct FaultRule {
   std::uint64_t nth = 0;
   std::uint32_t per_thousand = 0;
   std::optional<FrameType> type;
-  Duration delay_max = std::chrono::milliseconds(1);  // delay: random time from 0 to this one
+  Duration delay_max = std::chrono::milliseconds(1);  // delay: random time from 0 to this time
 };
 
 struct FaultPlan {

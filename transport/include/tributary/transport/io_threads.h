@@ -18,7 +18,7 @@ namespace io_threads {
 class Core;
 }
 
-/// An interface that a transport with I/O threads implements as well.
+/// An interface that a transport with I/O threads implements besides Transport.
 class HasIoThreads {
  public:
   virtual ~HasIoThreads() = default;

@@ -16,7 +16,7 @@ struct RdmaPath {
   std::uint8_t traffic_class = 0;              // DSCP (upper six bits) and ECN of RoCE packets; 0: the system's value
   std::optional<std::uint8_t> service_level;   // for InfiniBand, 0 to 15; on RoCE the priority if DSCP is ignored
   std::optional<std::uint16_t> partition_key;  // its lower 15 bits must be in the port's table
-  std::uint32_t mtu = 0;                       // bytes of payload: 256, 512, ... 4096; 0, or more: the path's
+  std::uint32_t mtu = 0;                       // bytes of payload: 256, 512, ... 4096; else the path's MTU
   std::optional<std::uint8_t> ack_timeout;     // 4.096 us x 2^n before a packet is sent again; at most 31; 0: never
   std::uint8_t retry_count = 6;                // repeats of a packet before the peer counts as gone; at most 7, which
                                                // some devices take for "for ever" (Linux's rdma_rxe)

@@ -7,8 +7,8 @@
 
 namespace tributary::transport {
 
-/// An interface that a transport may implement as well. The transport itself is the first way; the second way reaches
-/// the same hosts, more slowly and without the first way's devices.
+/// An interface that a transport may implement besides Transport. The transport itself is the first way; the second way
+/// reaches the same hosts, more slowly and without the first way's devices.
 class HasSecondWay {
  public:
   virtual ~HasSecondWay() = default;

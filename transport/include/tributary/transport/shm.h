@@ -58,7 +58,7 @@ class MemoryLender {
 class ShmTransport final : public Transport, public MemoryLender {
  public:
   explicit ShmTransport(const ShmSettings& settings = {});
-  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
+  /// Must not run inside a callback of this transport. Closes its channels without a callback; the user destroys them.
   ~ShmTransport() override;
   ShmTransport(const ShmTransport&) = delete;
   ShmTransport& operator=(const ShmTransport&) = delete;

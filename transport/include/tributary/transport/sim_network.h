@@ -36,7 +36,7 @@ class SimCore;
 struct LinkSettings {
   Duration latency = std::chrono::microseconds(5);
   Duration jitter =
-      std::chrono::microseconds(2);    // random time from 0 to this, added to latency; a channel keeps its order
+      std::chrono::microseconds(2);    // a random time from 0 to this one is added; a channel keeps its order
   std::uint64_t bytes_per_second = 0;  // rate of each channel; 0: no limit
 };
 

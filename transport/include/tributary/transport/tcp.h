@@ -32,7 +32,7 @@ struct TcpSettings {
   Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for this time and yields
                                                       // to others, if most waits end within it; 0: never
-  std::string bind_address;  // numeric: source of connect(), and place of listen() for an empty host; empty: any
+  std::string bind_address;  // numeric source of connect(), also for listen() without a host; empty: any
 };
 
 /// Counts since the start. Read on the transport's thread.
@@ -53,8 +53,8 @@ class TcpTransport final : public Transport {
   explicit TcpTransport(const TcpSettings& settings = {});
   /// Shares `core` with connections of another kind.
   explicit TcpTransport(std::shared_ptr<TcpCore> core);
-  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
-  /// May wait for a name look-up that is under way.
+  /// Must not run inside a callback of this transport. Closes its channels without a callback; the user may destroy
+  /// them later. May wait for a name look-up that is under way.
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;

@@ -40,7 +40,7 @@ struct UdpSettings {
   Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: poll() spins for this time, if most
                                                            // waits end within it
   bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
-  std::string bind_address;        // numeric: source of connect(), and place of listen() for an empty host; empty: any
+  std::string bind_address;        // numeric source of connect(), also for listen() without a host; empty: any
   std::shared_ptr<LinkKeys> keys;  // secrets that seal the connections; nullptr: no connection is sealed
   std::string faults;  // for tests: "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", per thousand of the packets
                        // sent; empty: the text of TRIBUTARY_TEST_PACKET_FAULTS
@@ -65,8 +65,8 @@ class UdpTransport final : public Transport {
  public:
   /// The first listen() or connect() makes the socket.
   explicit UdpTransport(const UdpSettings& settings = {});
-  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
-  /// May wait for a name look-up that is under way.
+  /// Must not run inside a callback of this transport. Closes its channels without a callback; the user may destroy
+  /// them later. May wait for a name look-up that is under way.
   ~UdpTransport() override;
   UdpTransport(const UdpTransport&) = delete;
   UdpTransport& operator=(const UdpTransport&) = delete;

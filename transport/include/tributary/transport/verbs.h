@@ -132,7 +132,7 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
  public:
   /// Makes a transport. Errc::unsupported, with the reason: there is no RDMA device; Errc::io: the system refuses.
   [[nodiscard]] static Result<std::unique_ptr<VerbsTransport>> create(const VerbsSettings& settings = {});
-  /// Must not run inside its own callbacks. Closes its channels without a callback; the user may destroy them later.
+  /// Must not run inside a callback of this transport. Closes its channels without a callback; the user destroys them.
   ~VerbsTransport() override;
   VerbsTransport(const VerbsTransport&) = delete;
   VerbsTransport& operator=(const VerbsTransport&) = delete;

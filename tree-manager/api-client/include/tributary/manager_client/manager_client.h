@@ -19,8 +19,8 @@
 namespace tributary::manager_client {
 
 struct ManagerSettings {
-  // "http://host:7470", or the same with https; the port may be left out, an IPv6 address is written in brackets. Several managers of one
-  // cluster are separated by commas.
+  // "http://host:7470", or the same with https; the port may be left out, an IPv6 address stands in brackets. Commas
+  // separate several managers of one cluster.
   std::string url;
   std::string token;                               // the job token or the aggregator token; may be empty for reads
   std::chrono::milliseconds connect_limit{2000};   // for the name look-up and connecting to all addresses of the name
@@ -29,8 +29,8 @@ struct ManagerSettings {
   std::shared_ptr<service::TlsContext> tls{};  // for URLs of https; see tls_for()
 };
 
-/// Opens the files by which managers of https are believed; nullptr if no URL of the list is one. Errors as those of
-/// TlsContext::open().
+/// Opens the files that decide which managers of https are believed; nullptr if the list has no such URL. Errors as
+/// those of TlsContext::open().
 [[nodiscard]] Result<std::shared_ptr<service::TlsContext>> tls_for(std::string_view urls,
                                                                    const service::TlsFiles& files);
 
@@ -48,7 +48,7 @@ struct AggregatorRegistration {
   // 16. An older manager, which knows one address only, refuses them.
   std::vector<Endpoint> data_more{};
   std::vector<std::uint32_t> data_down{};  // the indices of addresses that are down; `data` is 0
-  bool draining = false;                   // it still refuses new lanes, because of an earlier answer
+  bool draining = false;                   // the aggregator still refuses new lanes, because of an earlier answer
   std::uint64_t incarnation = 0;           // number of this process's last registration; 0: none
 };
 
@@ -140,8 +140,8 @@ class ManagerClient {
   ~ManagerClient();
 
   [[nodiscard]] Result<RegistrationAnswer> register_aggregator(const AggregatorRegistration& registration);
-  /// `draining`: true if this aggregator drains until it has the answer. The manager plans trees over it again only
-  /// after a renewal with false.
+  /// `draining`: true if this aggregator still drains when it makes this call. The manager plans trees over it again
+  /// only after a renewal with false.
   [[nodiscard]] Result<AggregatorState> renew_aggregator(std::string_view name, std::uint64_t incarnation,
                                                          const AggregatorLoad& load,
                                                          const std::vector<std::uint32_t>& data_down = {},
