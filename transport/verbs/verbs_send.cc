@@ -107,8 +107,8 @@ bool VerbsConnection::post_messages() {
     QueuePair& pair = pair_for(travel, next);
     if (pair.list.room() < 2 || pair.posted - pair.retired >= 2 * credit_.depth() + binds_max_) {
       if (pair.list.empty() && credit_.number() == sent_before)
-        return false;  // the completion of outstanding work
-                       // goes on with this
+        return false;  // posting goes on when outstanding
+                       // work is complete
       break;
     }
     ok = travel == Travel::to_place  ? add_place(*next, pair)

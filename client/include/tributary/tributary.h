@@ -167,7 +167,7 @@ typedef struct tributary_info {
   uint64_t bytes_local;
   /* Number of hosts, if the ranks of each host first reduce in its memory; `path` then runs between hosts; else 0. */
   uint32_t hosts;
-  /* Collectives in shared memory (with hosts: pieces of them) that moved data straight from buffers to buffers: in
+  /* Collectives in shared memory (if hosts > 0, their pieces) that moved data straight from buffers to buffers: in
    * registered memory, or by cross-memory attach. */
   uint64_t direct;
   uint32_t lanes_shared; /* how many of `lanes` share memory with an aggregator of this host */
@@ -294,8 +294,8 @@ TRIBUTARY_API tributary_status tributary_recv(void* recv, size_t count, tributar
  * use tag 0. If two receives could take the same message, the receive that was called first takes it.
  *
  * The peer of a receive, with any tag, may be TRIBUTARY_ANY_SOURCE: it takes the first message with its tag from any
- * rank, including this rank. While such a receive with tag 0 waits, later receives with tag 0 wait behind it. The
- * first such receive with tag 0, and the first with another tag, connects this rank to every lower rank.
+ * rank, including this rank. While a receive from any rank with tag 0 waits, later receives with tag 0 wait behind it.
+ * The first receive from any rank with tag 0, and the first with another tag, connects this rank to every lower rank.
  *
  * If source is not NULL, *source gets the rank that has sent the message, from the call that returns TRIBUTARY_OK
  * for the receive (tributary_wait, tributary_test, or this call if request is NULL); it must stay valid until then.

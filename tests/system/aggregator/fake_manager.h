@@ -22,7 +22,7 @@ class FakeManager {
   FakeManager& operator=(const FakeManager&) = delete;
 
   [[nodiscard]] std::string url() const;
-  /// The first stops listening, the second listens again on the same port.
+  /// stop() ends listening; start() listens again on the same port.
   void stop();
   void start();
 

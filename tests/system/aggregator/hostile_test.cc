@@ -303,16 +303,16 @@ TEST_F(DaemonHostile, GarbageInTheSharedMemoryAfterAValidJoinEndsThatLaneAndNoOt
       case 1:
         hostile.memory->mine().written.store((std::uint64_t{random()} << 32U) + random());
         break;
-      case 2:  // the aggregator reads it in place, and it is never complete
+      case 2:  // the aggregator reads the frame in place, and the frame never becomes complete
         hostile.write_frame(header, random_bytes(16384, random), 3);
         hostile.socket.reset();
         break;
-      case 3:  // the aggregator reads it in place and keeps it; the sender changes it, and goes
+      case 3:  // the aggregator reads the frame in place and keeps it; the sender then changes it
         hostile.write_frame(header, random_bytes(16384, random));
         settles([&] { return hostile.memory->theirs().read.load() > 0; });
         hostile.write_garbage(1, 0);
         break;
-      default:  // positions of the other side, which the aggregator does not believe; and a frame beyond the window
+      default:  // false positions, which the aggregator does not believe; and a frame beyond the window
         hostile.their_side().read.store(random());
         hostile.their_side().written.store(random());
         header.sequence = 1000;

@@ -27,8 +27,8 @@ constexpr milliseconds kSilenceMax{45'000};
 constexpr milliseconds kReturnLimit{20'000};
 // Time for the groups on a killed aggregator to lose their tree, and to report it.
 constexpr milliseconds kNoticeLimit{20'000};
-constexpr milliseconds kStrayLimit{200};  // the time for which a kill that perhaps no group notices waits for a group
-                                          // that does
+constexpr milliseconds kStrayLimit{200};  // after a kill that perhaps no group notices: longest wait for a group that
+                                          // notices it
 
 /// One run: the cluster, the ranks, and the observations.
 class ChaosRun {

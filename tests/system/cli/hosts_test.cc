@@ -38,7 +38,7 @@ std::string target_of(const std::filesystem::path& link) {
   return std::filesystem::read_symlink(link, gone).string();
 }
 
-/// Returns the network namespaces of which a process holds descriptors.
+/// Returns the network namespaces that a process holds open by descriptors.
 Namespaces held_by(const std::filesystem::path& process) {
   Namespaces found;
   std::error_code gone;

@@ -16,8 +16,8 @@ using Bytes = std::vector<std::byte>;
 /// Sums, products, and the sums for averages are exact in any order for up to five ranks.
 [[nodiscard]] Bytes reducible(DType dtype, ReduceOp op, std::size_t count, int rank);
 
-/// The first returns `count` times the largest value of a float type, the second the least element of an array of
-/// floats, where NaN is below all other values.
+/// largest_values() returns `count` times the largest value of a float type. least() returns the least element of an
+/// array of floats, where NaN is below all other values.
 [[nodiscard]] Bytes largest_values(DType dtype, std::size_t count);
 [[nodiscard]] double least(DType dtype, const Bytes& array);
 

@@ -28,7 +28,7 @@ class CutLeaders : public ::testing::TestWithParam<ManagerFleet::Members> {
     old_fence_ = fence_of(old_);
     ASSERT_GT(old_fence_, 0U);
   }
-  /// own: the manager's only member of etcd stands still, and the manager goes on. all: the manager stands still.
+  /// Members::own: the old leader knows one member of etcd; stops that member. Members::all: stops the old leader.
   void cut() {
     GetParam() == ManagerFleet::Members::own ? etcd_->signal(old_, SIGSTOP) : managers_->at(old_).signal(SIGSTOP);
   }

@@ -77,7 +77,7 @@ TEST_F(EtcdStoreTest, WritesNothingWhenAnotherLeadershipHasBegun) {
   EXPECT_TRUE(snapshot->groups.empty());
 }
 
-/// The old lease lives, and so does not refuse the write: the leader's key alone does.
+/// The old lease still lives, so only the leader's key can make etcd refuse the write.
 TEST_F(EtcdStoreTest, WritesNothingUnderAKeyThatAnotherHasMade) {
   const auto old = world_->begin();
   world_->take_key_away();

@@ -77,7 +77,7 @@ class Tls(unittest.TestCase):
         end = time.monotonic() + LIMIT_SECONDS
         while not condition():
             self.assertLess(time.monotonic(), end, what)
-            time.sleep(0.02)  # how often to look; nothing depends on it
+            time.sleep(0.02)  # how often to look; no result depends on it
 
     def start_manager(self, more: str = "") -> str:
         (self.folder / "certificates.yaml").write_text(IDENTITIES)

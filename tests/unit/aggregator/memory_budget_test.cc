@@ -1,5 +1,5 @@
-// The memory that all workers of an aggregator may promise together: lanes may get all of it, uses that work without it
-// at most half of it.
+// The memory that all workers of an aggregator may promise together: lanes may get all of it; other uses, which can do
+// without it, at most half.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-/// Letters of the roles that may call the route: administrator, operator, tenant, reader, aGgregator. A dot: everybody
-/// may, without proof.
+/// Letters of the roles that may call the route: administrator, operator, tenant, reader, aGgregator. A dot: every
+/// client may call it, without proof.
 const std::map<std::string, std::string>& allowed() {
   static const std::map<std::string, std::string> all{{"GET /", "."},
                                                       {"GET /healthz", "."},

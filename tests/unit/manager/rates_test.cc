@@ -172,7 +172,7 @@ TEST(Rates, WithoutATopologyOneRateThatIsNotKnownMakesAllUnknown) {
 
 // ---- trees in use
 
-/// `line_rate`: of every aggregator; 0: they name none.
+/// `line_rate`: the rate that every aggregator names; 0: no aggregator names a rate.
 PathRates present(const Fabric& fabric, const Plan& plan, const std::vector<std::string>& hosts, const FabricLoad& load,
                   std::uint64_t link_rate = 0, std::uint64_t line_rate = 0) {
   return fabric.rates({.lanes = plan.lanes,

@@ -1,5 +1,5 @@
 #pragma once
-// Records of which every field differs.
+// Records that differ in every field.
 #include "tree-manager/store/store.h"
 
 namespace tributary::manager {

@@ -37,7 +37,7 @@ inline std::string complaint(const std::string& text, const ImportOptions& optio
   return result ? "no complaint" : result.error().message;
 }
 
-/// The rate of the link between two names, or of all links; 0: they have no link.
+/// Returns the rate of all links between two names together; 0: no link joins them.
 inline std::uint64_t rate_between(const Topology& topology, const std::string& from, const std::string& to) {
   std::uint64_t rate = 0;
   for (const Link& link : topology.links) {
@@ -48,7 +48,7 @@ inline std::uint64_t rate_between(const Topology& topology, const std::string& f
   return rate;
 }
 
-/// 0: the topology has no such switch.
+/// Returns the level of a switch; 0: the topology has no switch of this name.
 inline std::uint32_t level_of(const Topology& topology, const std::string& name) {
   const auto found = std::ranges::find(topology.switches, name, &SwitchNode::name);
   return found == topology.switches.end() ? 0 : found->level;

@@ -49,7 +49,7 @@ std::string large_fabric() {
 TEST(Size, TwoThousandHostsAreImportedInUnderASecond) {
   const std::string text = large_fabric();
   const auto start = std::chrono::steady_clock::now();
-  const auto topology = imported(text).topology;  // written as a file, and read again
+  const auto topology = imported(text).topology;  // the test writes it as a file, and reads the file
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   std::printf("%zu hosts, %zu links, %zu bytes of ibnetdiscover: imported, written and read again in %.3f s\n",
               topology.hosts.size(), topology.links.size(), text.size(), took.count());

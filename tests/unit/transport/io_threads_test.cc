@@ -195,7 +195,7 @@ TEST(HandOver, KeepsTheOrderWhereTheRingIsFull) {
   for (int i = 0; i < 10; ++i) ring.put(i);
   EXPECT_TRUE(ring.keeps_some());
   EXPECT_EQ(ring.take(take), 4U);
-  ring.put(10);  // behind the items that found no room
+  ring.put(10);  // this item goes behind those that found no room
   while (ring.keeps_some() || !ring.empty()) {
     ring.flush();
     ring.take(take);

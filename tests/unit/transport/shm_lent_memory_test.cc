@@ -84,7 +84,7 @@ class ShmLentMemoryTest : public ShmPair {
     ASSERT_TRUE(peer_.channel->send(header_of(1000), block.bytes().first(kPayload), 1000));
     ASSERT_TRUE(
         run_until([&] { return server().frames.size() > before && server_.statistics().regions_mapped > mapped; }));
-    run_until([] { return false; }, 2ms);  // until its answer has come
+    run_until([] { return false; }, 2ms);  // in this time its answer comes
     peer_.sent.clear();
   }
 };

@@ -85,7 +85,7 @@ class End : public ChannelHandler {
   std::uint64_t told_ = 0;
   bool closed_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
-  std::unique_ptr<Channel> channel_;  // destroyed first
+  std::unique_ptr<Channel> channel_;  // the destructor destroys this member first
 };
 
 /// The objects that a process on a host owns.

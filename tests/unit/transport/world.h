@@ -11,7 +11,7 @@
 
 namespace tributary::transport::test {
 
-inline constexpr std::uint32_t kFramesQueuedMax = 64;  // for the transports of every world
+inline constexpr std::uint32_t kFramesQueuedMax = 64;  // setting of the transports of every world
 
 class World {
  public:

@@ -21,9 +21,9 @@ struct World {
   double trees_us = 1;
   double ranks_us = 1;
   double link_us = 0;  // time to send the whole vector once
-  double noise = 0;    // greatest random addition to each time, as a part of it
-  // The time that the processors need, if trees carry no share, and for each further part of the share; 0: they need
-  // none.
+  double noise = 0;    // greatest random addition to each time, as a part of that time
+  // Time that the processors need if trees carry nothing, and the further time if trees carry all; 0: no
+  // time.
   double cores_us = 0;
   double cores_by_trees_us = 0;
 

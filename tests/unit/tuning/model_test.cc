@@ -8,7 +8,7 @@
 namespace tributary::tuning {
 namespace {
 
-constexpr Figures kOneMachine{.cores = 2, .ranks_per_host = 1U << 20};  // on one host, for any number of ranks
+constexpr Figures kOneMachine{.cores = 2, .ranks_per_host = 1U << 20};  // all ranks are on one host
 constexpr Figures kLoopback{.link_gbits = 0, .cores = 2, .ranks_per_host = 1U << 20};
 
 Estimate best(const Figures& figures, Collective collective, std::uint32_t ranks, std::uint64_t bytes) {

@@ -1,5 +1,5 @@
 // Places that a peer may write to: which claims of the peer this side believes, and when the peer's right ends. The
-// device has no memory windows; this program defines the registration calls itself, like device_memory_test.cc.
+// device has no memory windows; this program defines the registration calls, as device_memory_test.cc does.
 #include "transport/verbs/places.h"
 
 #include <gtest/gtest.h>

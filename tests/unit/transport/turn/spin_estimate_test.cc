@@ -15,8 +15,8 @@ class Waiter {
  public:
   explicit Waiter(Duration spin_max = 20us) : estimate_(spin_max) {}
 
-  /// Waits for an event that comes after `length`. Each time that the thread offers its core, other threads take it for
-  /// `slice`.
+  /// Waits for an event that comes after `length`. Each time that the thread offers its core, other threads take the
+  /// core for `slice`.
   void wait(Duration length, Duration slice = 0us) {
     const TimePoint started = now_;
     const TimePoint comes = length == kNever ? TimePoint::max() : started + length;
@@ -106,7 +106,7 @@ TEST(SpinEstimate, LeavesTheCoreToOthersThatKeepIt) {
 
 TEST(SpinEstimate, TriesMoreAndMoreSeldomWhatWasInVain) {
   Waiter waiter;
-  // A sleeping thread wakes after 100 us, but a thread that offers its core loses it for 3 ms.
+  // A sleeping thread wakes after 100 us, but a thread that offers its core loses the core for 3 ms.
   const int early = waiter.trials(1000, 100us, 3ms);
   waiter.wait_often(30'000, 100us, 3ms);
   const int late = waiter.trials(10'000, 100us, 3ms);
