@@ -22,7 +22,7 @@ function(tributary_strip_installed)
     if(type STREQUAL "EXECUTABLE")
       set(folder "${CMAKE_INSTALL_BINDIR}")
     endif()
-    get_target_property(own "${target}" TRIBUTARY_INSTALL_FOLDER)  # of a target that is installed elsewhere
+    get_target_property(own "${target}" TRIBUTARY_INSTALL_FOLDER)  # set for targets that are installed elsewhere
     if(own)
       set(folder "${own}")
     endif()

@@ -1,4 +1,4 @@
-"""The cells of scripts/bench-check. A new cell is an entry in CELLS.
+"""The cells of scripts/bench-check. To add a cell, add an entry to CELLS.
 
 A cell gives one ratio in each alternation: Tributary's rate divided by the yardstick's rate, so more is better.
 Programs whose benchmarks take turns themselves (kernels_bench) print the ratio; for other programs the check runs both

@@ -87,7 +87,7 @@ class Load:
         return sum(it.ru_utime + it.ru_stime for it in used)
 
     def other_cores(self) -> float:
-        """Call it when all children have ended, because until then their time counts as time of other processes."""
+        """Call this when all children have ended, because until then their time counts as time of other processes."""
         others = processes.machine_cpu_seconds() - self._machine - (self._own_seconds() - self._own)
         return max(0.0, others / (time.monotonic() - self._began))
 

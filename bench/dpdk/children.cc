@@ -117,7 +117,7 @@ void Children::flush() {
   if (staged_count_ == 0) return;
   const std::uint16_t taken = ::rte_eth_tx_burst(device_.id(), setting_.send_queue, staged_.data(), staged_count_);
   staged_count_ = static_cast<std::uint16_t>(staged_count_ - taken);
-  std::copy_n(staged_.begin() + taken, staged_count_, staged_.begin());  // to lower places, so they may overlap
+  std::copy_n(staged_.begin() + taken, staged_count_, staged_.begin());  // the ranges may overlap
 }
 
 void Children::tell_where_we_are() {
@@ -214,7 +214,7 @@ void Children::take(const rte_mbuf* mbuf) {
   if (header.payload_bytes == 0) return;
   const std::uint64_t offset = expand(header.offset, child.received);
   if (header.payload_bytes != kFrameHeaderBytes + payload_.size() || offset != child.received) {
-    wrong_ |= offset >= child.received;  // otherwise the aggregator has sent it again without need
+    wrong_ |= offset >= child.received;  // otherwise the aggregator has sent old bytes again
     return;
   }
   child.received += header.payload_bytes;

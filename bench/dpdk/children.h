@@ -22,8 +22,8 @@ namespace tributary::bench {
 struct ChildrenSetting {
   std::uint32_t window = 0, segment_bytes = 0;
   transport::ethernet::UdpFlow flow;  // no to_mac: the children ask for it by ARP
-  std::uint16_t queue = 0;            // queue from which they receive
-  std::uint16_t send_queue = 0;       // queue by which they send
+  std::uint16_t queue = 0;            // queue from which the children receive
+  std::uint16_t send_queue = 0;       // queue by which the children send
   bool in_rows = false;               // true: sends a window of one child, then of the next; false: one packet of each
                                       // in turn
   std::uint32_t lane_children = 0;    // children of each lane; 0: all children are of one lane
@@ -50,7 +50,7 @@ class Children {
   }
   /// Contributes as far as the windows allow, and receives the results that have come.
   void turn();
-  /// Announces the children's addresses, which the peer needs for its answers, and forgets after some time.
+  /// Announces the children's addresses: the peer needs them for its answers, and forgets them after some time.
   void tell_where_we_are();
   /// Calls turn() for this long; returns the number of results that came.
   std::uint64_t exchange(Clock::duration time);

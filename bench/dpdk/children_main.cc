@@ -1,6 +1,6 @@
 // All children of one lane (children.h) over a device, against an aggregator at its other end.
 //   dpdk_children_bench DEVICE CORE SECONDS CHILDREN WINDOW SEGMENT_BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC [rows]
-// With `rows` it sends a window of one child, then of the next; else one packet of each child in turn.
+// With `rows` the program sends a window of one child, then of the next; else one packet of each child in turn.
 // Prints the number of results that came back, in millions a second, and stays for two more seconds, unless it is
 // ended. Checks the numbers of the first result.
 #include <cstdio>

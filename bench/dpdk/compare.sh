@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Compares the port with a sum on it, and a whole aggregator's data path, with testpmd, over net_memif on the same two
-# cores, by turns in one run. The same generator sends datagrams to testpmd and to the port as fast as they take them,
-# and counts the datagrams that come back. It also runs against testpmd with as many datagrams under way as the
-# aggregator's children have (`windowed`). And it runs against testpmd's `csum` engine (`testpmd_csum`), which parses
-# each frame and reads the payload for UDP's checksum, as the end of a connection must if the device does not. The
-# aggregator has eight children that speak the packet protocol. They send one contribution of each child in turn, or
-# (`in_rows`) a window of one child, then of the next.
-# Beside each rate the table has the cycles that a packet cost the serving side, without idle turns.
-# The script uses huge pages if 512 MiB of them are free.
+# Compares testpmd with the DPDK port (alone, and with a sum) and with a whole aggregator's data path, over net_memif
+# on the same two cores, by turns in one run. The same generator sends datagrams to testpmd and to the port as fast
+# as they take them, and counts the datagrams that come back. The generator also runs against testpmd with as many
+# datagrams under way as the aggregator's children have (`windowed`). And it runs against testpmd's `csum` engine
+# (`testpmd_csum`). This engine parses each frame and reads the payload for UDP's checksum, as the end of a connection
+# must if the device does not. The aggregator has eight children that speak the packet protocol. They send one
+# contribution of each child in turn, or (`in_rows`) a window of one child, then of the next. Beside each rate the table
+# has the cycles that a packet cost the serving side, without idle turns. The script uses huge pages if 512 MiB of them
+# are free.
 #   [DRIVER=net_af_packet|net_af_xdp] [MEMIF=copying|lent] [ONLY="testpmd aggregator ..."] compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
 # With DRIVER it runs over a veth pair instead, in a separate network namespace.
 # With MEMIF=lent the serving side, testpmd included, is a memif client that lends its buffers (zero-copy=yes), so the
@@ -35,7 +35,7 @@ if [[ $driver != net_memif ]]; then
   ip link set client up
   for end in server client; do ethtool -K $end tx off rx off >/dev/null; done
 fi
-device() {  # device END NAME: END is `serves` or `loads`
+device() {  # device END NAME: prints the device of an end; END is `serves` or `loads`
   if [[ $driver != net_memif ]]; then
     [[ $1 == serves ]] && echo "${driver}0,iface=server" || echo "${driver}0,iface=client"
     return
@@ -58,7 +58,7 @@ load() {  # load NAME: starts the generator
   [[ $1 != windowed ]] || more=($((children * window)))
   exec "$build/bench/dpdk/dpdk_load_bench" "$(device loads "$1")" 0 "$seconds" "$bytes" 10.9.0.1 10.9.0.2 7471 "$mac" "${more[@]}"
 }
-serve() {  # serve NAME
+serve() {  # serve NAME: starts the program that the generator loads
   local at
   at=$(device serves "$1")
   case $1 in
@@ -74,7 +74,7 @@ serve() {  # serve NAME
     *) exec "$build/bench/dpdk/dpdk_aggregator_bench" "$at" 10.9.0.2/24 7471 1 "$children" "$window" "$payload" ;;
   esac
 }
-until_there() {  # until_there SECONDS TEST...
+until_there() {  # until_there SECONDS TEST...: repeats TEST until it succeeds
   local tries
   for ((tries = $1 * 20; tries > 0; --tries)); do
     "${@:2}" && return
@@ -83,7 +83,7 @@ until_there() {  # until_there SECONDS TEST...
   return 1
 }
 told() { [[ -s $folder/load.log ]] || ! kill -0 "$generator" 2>/dev/null; }
-measure() {  # measure NAME
+measure() {  # measure NAME: runs both ends once
   # memif's server must exist before its client.
   local first=serve second=load
   [[ $memif != lent || $driver != net_memif ]] || first=load second=serve

@@ -1,7 +1,7 @@
-// Sends one datagram again and again, as fast as the device takes it, and counts the datagrams that come back. It does
-// the same for every program at the other end.
+// Sends one datagram again and again, as fast as the device takes it, and counts the datagrams that come back. The
+// program does the same for every program at the other end.
 //   dpdk_load_bench DEVICE CORE SECONDS BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC [WINDOW]
-// WINDOW is the most datagrams under way, as with children of an aggregator; without it, as many as the device takes.
+// WINDOW bounds the datagrams under way, as with children of an aggregator; without WINDOW only the device does.
 // In the first second the two ends find each other. After the measurement it prints the rate of packets that came back,
 // in millions a second, and stays for two more seconds, unless it is ended.
 #include <rte_ethdev.h>

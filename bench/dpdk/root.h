@@ -1,6 +1,6 @@
 #pragma once
-// A root's part in lanes of one shape, between a transport and the engine, as in a worker of the daemon. It deals
-// connections to lanes in the order in which they come.
+// The code of a root aggregator between a transport and the engine, as in a worker of the daemon, for lanes of one
+// shape. Connections join lanes in the order in which they come.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

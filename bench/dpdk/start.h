@@ -1,5 +1,5 @@
 #pragma once
-// The start of the programs of this folder that load a device.
+// Code that starts those programs of this folder that load a device.
 #include <rte_ether.h>
 #include <sched.h>
 
@@ -28,8 +28,8 @@ inline void stay_on(const char* core) {
   ::sched_setaffinity(0, sizeof cores, &cores);
 }
 
-/// Opens a device with one address, waits for the other end, and binds this thread to `core`. nullptr: it has failed,
-/// and printed the reason.
+/// Opens a device with one address, waits for the other end, and binds this thread to `core`. nullptr: a step failed;
+/// the function has printed the reason.
 inline std::shared_ptr<transport::dpdk::Device> open_device(const char* device, const char* address, const char* core) {
   using namespace transport;
   const auto failed = [](const char* why) {

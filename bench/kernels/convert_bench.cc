@@ -130,8 +130,8 @@ void convert_benchmark(benchmark::State& state, ConvertCase the_case) {
   const std::size_t moved = groups * 64 * (shape.read + shape.written * (shape.reads_out ? 2 : 1));
   const std::size_t calls = std::max<std::size_t>(1, (std::size_t{16} << 20) / moved);
   const PlainConvert plain = converter.plain();
-  // An accumulator must not grow without limit, so probes and plain loops write to other arrays. Each writes to its own
-  // array; otherwise its data would still be in the last cache when the next loop reads them.
+  // An accumulator must not grow without limit, so probes and plain loops write to other arrays. Each has its own
+  // array; otherwise the next loop would find the array's data in the last-level cache.
   const HugeArray probed(groups * 64 * shape.written), looped(groups * 64 * shape.written);
 
   const ConvertProbe* best = nullptr;

@@ -30,7 +30,7 @@ double median(std::vector<double> samples) {
   return samples[samples.size() / 2];
 }
 
-/// `work` moves `bytes` bytes; the yardstick copies equally many between two arrays of the device, or to the host.
+/// `work` moves `bytes` bytes; the yardstick copies equally many bytes between arrays of the device, or to the host.
 template <class Work>
 void compare(benchmark::State& state, std::size_t bytes, DeviceAddress copy_to, DeviceAddress copy_from,
              std::size_t copy_bytes, std::size_t copy_moved, Work work) {

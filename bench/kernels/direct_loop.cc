@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
-// This file is compiled for this machine, like all yardsticks, so that Highway's static target is the best that it
-// knows.
+// This file is compiled for this machine, like all yardsticks, so that Highway's static target is the best for this
+// machine.
 #define HWY_COMPILE_ONLY_STATIC
 #include "hwy/highway.h"
 
@@ -25,7 +25,7 @@ struct Same {
   static void store(Sum sum, T* to) { hn::StoreU(sum, kTag, to); }
 };
 
-/// Types of which a vector becomes two vectors of float32: one of the even elements, and one of the odd elements.
+/// For these types, each vector becomes two vectors of float32: one of the even elements, one of the odd elements.
 struct Brain {
   using Stored = std::uint16_t;
   static constexpr hn::ScalableTag<std::uint16_t> kTag{};

@@ -9,6 +9,6 @@ class MemoryCount {
   ~MemoryCount();
   MemoryCount(const MemoryCount&) = delete;
   MemoryCount& operator=(const MemoryCount&) = delete;
-  /// Returns the greatest number of bytes at a time.
+  /// Returns the greatest number of these bytes that were in use at one time.
   [[nodiscard]] std::size_t most() const;
 };

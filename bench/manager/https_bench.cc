@@ -3,8 +3,8 @@
 //
 //     https_bench [SECONDS]
 //
-// Manager and clients share this machine, so the times include those of the clients. The store is in memory: a disk would
-// hide the price. The three take turns, five times.
+// Manager and clients share this machine, so the times include the clients' work. The store is in memory: a disk would
+// hide the price. The three ways take turns, five times.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

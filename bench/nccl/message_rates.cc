@@ -2,16 +2,16 @@
 //
 //     nccl_message_rates MODE ROUNDS PLUGIN.so OTHER.so [SIZE...]
 //
-// The program uses the newest table of both libraries. Eight requests are under way, each with its own buffer of up to
-// 4 MiB, like NCCL's steps. Like NCCL's progress thread, the program calls test() for the oldest request, and yields
-// the processor if this request has not ended.
+// The program uses the newest table of functions that both libraries have. Eight requests are under way, each with its
+// own buffer of up to 4 MiB, like NCCL's steps. Like NCCL's progress thread, the program calls test() for the oldest
+// request, and yields the processor if this request has not ended.
 //
 // MODE two: two processes, one for each end; the clock measures them. On a busy machine single turns differ widely, so
 // turns are short and many, and the plugins go first alternately. The program prints the medians, and the upper tenth
 // of the turns, in which other programs hardly used the machine.
 // MODE two@NAME: the receiving process enters the network namespace NAME first (bench/nccl/shaped makes a pair).
-// MODE one: one thread drives both ends. The program measures the processor time of the whole process, helper threads
-// included, which other processes hardly change. Its inverse is the greatest rate of a busy core.
+// MODE one: one thread drives both ends. The program measures the processor time of the whole process, with helper
+// threads; other processes hardly change this time. Its inverse is the greatest rate of a busy core.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>

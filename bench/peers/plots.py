@@ -87,7 +87,7 @@ def draw(cells: list[dict], words: dict[str, str], ours: set[str], folder: Path)
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.fonttype"] = "none"  # keeps text as text
+    matplotlib.rcParams["svg.fonttype"] = "none"  # the SVG file keeps text as text
     matplotlib.rcParams["svg.hashsalt"] = "peers"  # makes the same file from the same data
     from matplotlib import pyplot
 

@@ -94,5 +94,6 @@ def table(cells: list[dict], ours: set[str]) -> str:
 
 EXPLANATION = """time: of one allreduce, the median over alternations; +-: half of the distance between the quartiles.
 algbw, busbw: GB/s. cpu s/GB: processor seconds of all ranks, and of all aggregators, for 10^9 bytes of the vector.
-of tree, of ring: the part of bytes / rate, and of 2(N-1)/N of it, that the time is at. of bound: the part of the least
-time that so many aggregators with links like the ranks' allow. peer/this: above 1 is faster than the fastest peer."""
+of tree, of ring: the least time of a tree, bytes / rate, and of a ring, 2(N-1)/N of that, divided by the measured time.
+of bound: the same for the least time with so many aggregators, whose links are like the ranks' links. peer/this: above
+1 is faster than the fastest peer."""

@@ -131,6 +131,6 @@ def row(name: str, turns: list[Turn], compute: list[Turn], link: float | None, p
 
 EXPLANATION = """step: of the slowest rank, median over alternations; +-: half of the distance between the quartiles.
 forward, backward, optimizer: means over the ranks; backward includes waiting for the gradients' sums.
-link: gradient bytes / rate in a tree, 2(N-1)/N of it among the ranks alone. step limit: computing alone's forward pass
-and optimizer, and between them the longer of its backward pass and the link. cpu s: processor seconds a step, all
-ranks' and all aggregators'."""
+link: gradient bytes / rate in a tree, 2(N-1)/N of that among the ranks alone. step limit: the forward pass of computing
+alone, then the longer of its backward pass and the link, then its optimizer. cpu s: processor seconds a step, of all
+ranks and of all aggregators."""

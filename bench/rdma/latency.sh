@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Shows the parts of the time of an 8-byte all-reduce over RDMA when processes share processors: by number of links and
-# levels, beside ib_write_lat alone and with two busy loops, and with the work of the processors during the run.
+# Shows the parts of the time of an 8-byte all-reduce over RDMA when processes share processors. It runs trees with
+# several numbers of links and levels, ib_write_lat alone, and ib_write_lat beside two busy loops. With each all-reduce
+# it prints the work of the processors.
 #   tests/rdma/rdma-vm --hosts 4 --memory 3500 -- bench/rdma/latency.sh build/release
 # On a machine with RDMA devices of its own: RDMA_HOSTS="ADDRESS ADDRESS" bench/rdma/latency.sh BUILD
 #

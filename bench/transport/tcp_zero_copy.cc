@@ -97,7 +97,7 @@ Figure send_all(int socket, std::span<const std::byte> from, std::size_t total, 
     sent += from.size();
     if (flags != 0) read_notices(socket, notices);
   }
-  while (flags != 0 && notices.done - noted < sends) read_notices(socket, notices);  // it uses the memory till then
+  while (flags != 0 && notices.done - noted < sends) read_notices(socket, notices);  // so the memory is free
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   const double gigabytes = static_cast<double>(total) / 1e9;
   return {gigabytes / seconds, (processor_seconds() - processor) / gigabytes};

@@ -19,7 +19,7 @@ if(TRIBUTARY_ARM64_SYSROOT)
   set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
   string(APPEND CMAKE_C_FLAGS_INIT " -isystem ${TRIBUTARY_ARM64_SYSROOT}/usr/include/aarch64-linux-gnu")
   string(APPEND CMAKE_CXX_FLAGS_INIT " -isystem ${TRIBUTARY_ARM64_SYSROOT}/usr/include/aarch64-linux-gnu")
-  set(OPENSSL_USE_STATIC_LIBS ON)  # the emulated programs then need only the compiler's own libraries
+  set(OPENSSL_USE_STATIC_LIBS ON)  # so the emulated programs need only the compiler's own libraries
 endif()
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 

@@ -19,7 +19,7 @@ static int failed(char* sentence, const char* what, const char* path) {
   return -1;
 }
 
-/* Returns the bytes of the token, or -1. */
+/* Returns the token's number of bytes, or -1. */
 static ssize_t read_token(const char* path, char* token, char* sentence) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return failed(sentence, "cannot open the job token", path);
@@ -92,7 +92,7 @@ static void tenant_of(uid_t user, char* name, size_t bytes) {
   }
 }
 
-/* Tells the command which CA a manager of https must come from. */
+/* Tells the command which CA must have signed the certificate of a manager that speaks HTTPS. */
 static void believe(const struct TributarySettings* settings) {
   if (settings->tls_ca[0] != '\0') (void)setenv("TRIBUTARY_TLS_CA", settings->tls_ca, 1);
 }

@@ -95,8 +95,8 @@ static void take_samples(const struct contestant* self, float* values, size_t co
   outcome->wrong_at = count;
   for (int sample = 0; sample < samples && !outcome->failed; ++sample) {
     fill(values, count, &input);
-    /* This allreduce is not timed: filling and checking take the ranks different times, and it brings
-       them together again. */
+    /* This allreduce is not timed. It brings the ranks together again, because filling and checking
+       take them different times. */
     float together = 1;
     outcome->failed = self->all_reduce(self->context, &together, 1);
     const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), begin = seconds_of(CLOCK_MONOTONIC);
@@ -104,7 +104,7 @@ static void take_samples(const struct contestant* self, float* values, size_t co
       outcome->failed = self->all_reduce(self->context, values, count);
     outcome->seconds[sample] = seconds_of(CLOCK_MONOTONIC) - begin;
     outcome->cpu_seconds += seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    /* So a rank that has finished does not check its result on a processor that other ranks still need. */
+    /* This allreduce makes a rank wait before its check: other ranks may still need the processor. */
     if (!outcome->failed) outcome->failed = self->all_reduce(self->context, &together, 1);
     if (outcome->wrong_at == count) outcome->wrong_at = first_wrong(values, count, &expected);
     if (together != (float)self->ranks * (float)self->ranks) outcome->wrong_at = 0;

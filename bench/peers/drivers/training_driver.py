@@ -59,7 +59,7 @@ class CharacterModel(nn.Module):
 def path_of(backend: str) -> str:
     if backend != "tributary":
         return backend
-    import tributary.torch  # ranks of other backends do not need it
+    import tributary.torch  # ranks of other backends do not need this package
 
     info = tributary.torch.info()
     return f"in-network-{info['levels']}" if info["path"] == "in-network" else info["path"]
