@@ -65,7 +65,7 @@ Daemon::Daemon(const Settings& settings)
 }
 
 Daemon::~Daemon() {
-  if (http_) http_->stop(std::chrono::milliseconds(0));  // only stopped: pages use it until its threads have ended
+  if (http_) http_->stop(std::chrono::milliseconds(0));  // only stops: pages use http_ until its threads have ended
   if (shutdown_.joinable()) shutdown_.join();
   if (ListenPlaces* const places = listen_places()) places->on_change(nullptr);
   manager_.reset();

@@ -57,8 +57,8 @@ class ListenPlaces {
   struct Place {
     ListenPlace shown;
     std::unique_ptr<transport::Listener> listener;
-    transport::Duration stay = kStayMin;                    // time for which it must answer to count as live
-    std::optional<transport::TimePoint> back_since, since;  // begin of its answers; time when it became live
+    transport::Duration stay = kStayMin;                    // time for which a place must answer to count as live
+    std::optional<transport::TimePoint> back_since, since;  // begin of the answers; time when the place became live
   };
   [[nodiscard]] Status listen_at(Place& place);
   void look_at(Place& place, transport::TimePoint now);
@@ -67,11 +67,11 @@ class ListenPlaces {
   void show(Place& place, bool live, const std::string& why_not);
 
   const ListenWays ways_;
-  std::vector<Place> places_;  // the door's thread writes it
+  std::vector<Place> places_;  // only the door's thread writes this list
   transport::TimePoint next_probe_{};
   bool changed_ = false;
   mutable std::mutex mutex_;  // guards `shown` of places_
-  std::mutex call_mutex_;     // guards call_, and is held while it runs
+  std::mutex call_mutex_;     // guards call_; also held while call_ runs
   std::function<void()> call_;
 };
 

@@ -20,7 +20,7 @@ namespace tributary::aggregator {
 struct ManagerLinkSettings {
   std::string url;
   std::string token_file;  // file that is read before every registration, so that a person can correct it
-  service::TlsFiles tls;   // for a manager of https; read again with token_file
+  service::TlsFiles tls;   // for a manager over HTTPS; read again with token_file
   std::string state_file;
   manager_client::AggregatorRegistration registration;
   ExchangeKey exchange;  // key whose public half is registered

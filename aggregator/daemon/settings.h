@@ -25,7 +25,7 @@ struct Settings {
   std::string host_id;  // empty: the host's name
   std::string manager;  // URL; the only setting without a usable default
   std::string token_file;
-  service::TlsFiles tls;  // `ca` for a manager of https; with `cert` and `key`, metrics are served over HTTPS
+  service::TlsFiles tls;  // `ca`: for a manager over HTTPS; `cert`, `key`: to serve metrics over HTTPS
   std::string state_file;
   std::string ready_file;
   std::string transport = "tcp";

@@ -70,7 +70,7 @@ struct WorkerMetrics {
   std::uint64_t segments_completed = 0;
   std::uint64_t frames_dropped = 0;  // duplicates, and frames of old epochs
   std::uint64_t frames_refused = 0;  // frames that broke the protocol, so that the channel was closed
-  std::uint64_t faults = 0;          // times that two ranks made different calls for one operation
+  std::uint64_t faults = 0;          // how often two ranks made different calls for one operation
   std::uint64_t asked = 0;           // questions of children that wait for results
   std::uint64_t parents_silent = 0;  // parents that did not answer
 };

@@ -49,7 +49,7 @@ struct MessageCall {
   int dtype = static_cast<int>(DType::uint8);
   int peer = 0;
   std::uint32_t tag = 0;
-  int* source = nullptr;  // the place for the sender's rank, for a receive's caller; may be nullptr
+  int* source = nullptr;  // where a receive writes the sender's rank; may be nullptr
 
   [[nodiscard]] bool from_any() const noexcept { return !sends && peer == TRIBUTARY_ANY_SOURCE; }
 };

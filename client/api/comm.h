@@ -23,7 +23,7 @@ struct RegisteredMemory {
   const void* address = nullptr;
   std::size_t bytes = 0;
   std::unique_ptr<transport::KeptMemory> kept;  // nullptr: the transport needs no registration
-  std::unique_ptr<transport::KeptMemory> lent;  // nullptr: no connection of the transport reads it in place
+  std::unique_ptr<transport::KeptMemory> lent;  // nullptr: no connection reads this memory in place
   std::vector<local::AnnouncedRange> announced{};
   std::string not_shared{};  // the reason why no rank of this host maps the memory
 };

@@ -137,7 +137,7 @@ class HandleTable {
 
   struct Place {
     mutable std::mutex mutex;
-    std::atomic<std::uint64_t> generation{1};  // the present or next use; a handle has 36 bits of it
+    std::atomic<std::uint64_t> generation{1};  // number of the present or next use; handles have 36 of its bits
     std::atomic<std::uint32_t> pins{0};
     std::atomic<bool> ended{false};  // the handle was removed; the object ends with its last pin
     std::size_t index = 0;

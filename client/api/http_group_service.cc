@@ -157,7 +157,7 @@ struct HttpGroupService::Impl {
   }
 
   const HttpGroupServiceSettings settings;
-  const Tls tls;                   // null: the manager is none of https
+  const Tls tls;                   // null: the manager does not speak HTTPS
   const std::string request_name;  // empty: the system has no random bytes, and requests have no names
   transport::Transport& transport;
   ManagerClient client;

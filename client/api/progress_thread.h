@@ -118,7 +118,7 @@ class ProgressThread {
   std::atomic<std::uint64_t> turns_{0};     // turns of all drivers
   std::atomic<bool> unfinished_{false};     // the last driver left unfinished operations
 
-  std::uint64_t turns_seen_ = 0;  // only used by the thread: turns_ when it parked
+  std::uint64_t turns_seen_ = 0;  // value of turns_ when the thread parked; only the thread uses this value
   transport::TimePoint driven_at_{};
   std::mutex park_mutex_;
   std::condition_variable park_changed_;

@@ -22,7 +22,7 @@ namespace tributary::client {
 
 struct ClientSettings {
   std::string manager;                                     // the manager's URL; empty: no service, only the fallback
-  service::TlsFiles tls;                                   // for a manager of https
+  service::TlsFiles tls;                                   // for a manager over HTTPS
   PathMode path = PathMode::automatic;                     // the path that operations may take
   bool require_in_network = false;                         // end the communicator with an error if it has no trees
   TuningMode tuning = TuningMode::automatic;               // the way to choose between trees and fallback

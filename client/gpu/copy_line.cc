@@ -55,7 +55,7 @@ CopyLine::~CopyLine() {
   if (thread_.joinable()) thread_.join();
   CudaDriver& driver = context_->driver();
   const Context::Current current(*context_);
-  if (current.result() != CudaResult::success) return;  // the context is lost, and all its events and its stream
+  if (current.result() != CudaResult::success) return;  // the context is lost, with all its events and its stream
   for (const auto event : events_) {
     if (event != nullptr) driver.event_destroy(event);
   }

@@ -31,8 +31,8 @@ class GpuMemory final : public DirectDevice,
  public:
   static constexpr std::size_t kAllocationsMax = 128;
   struct Hooks {
-    std::function<void()> arrived;                 // called by DirectDevice::wake(); any thread
-    std::function<void(const Error&)> failed;      // called if a copy fails for which other parts wait; any thread
+    std::function<void()> arrived;                 // called by DirectDevice::wake(), on any thread
+    std::function<void(const Error&)> failed;      // called, on any thread, if a copy fails that other parts need
     std::function<void(const std::string&)> tell;  // gets a line for the log
   };
   struct Counts {

@@ -27,7 +27,7 @@ Dealing::Dealing(std::span<const std::uint32_t> weights) {
     std::uint32_t deadline = UINT32_MAX;
     for (std::size_t lane = 0; lane < weights.size(); ++lane) {
       const std::uint32_t weight = weights[lane] / divisor;
-      if (dealt[lane] * sum > place * weight + weight - 1) continue;  // the time of its next place has not come
+      if (dealt[lane] * sum > place * weight + weight - 1) continue;  // the lane's next place is not due yet
       const std::uint32_t due = ((dealt[lane] + 1) * sum + weight - 1) / weight;
       if (due >= deadline) continue;
       next = lane;

@@ -188,7 +188,7 @@ class Coordinator {
   std::string stalled_text_;
   transport::TimePoint decide_at_{};
   std::vector<std::optional<Progress>> progress_;
-  std::vector<bool> silent_;     // by rank: gave no answer to the last inquiry, and none since then
+  std::vector<bool> silent_;     // by rank: true if the rank has not answered since the last inquiry
   std::shared_ptr<bool> alive_;  // false once this object is gone; late answers of the service check it
 };
 

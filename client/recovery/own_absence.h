@@ -10,7 +10,7 @@ namespace tributary::client {
 
 class OwnAbsence {
  public:
-  /// `timeout` is the time-out of operations. An absence of less than a twentieth of it harms no rank.
+  /// `timeout` is the time-out of operations. An absence of less than a twentieth of that time harms no rank.
   explicit OwnAbsence(transport::Duration timeout) noexcept
       : noticed_(timeout / 20), lasts_(std::max<transport::Duration>(timeout / 10, std::chrono::seconds(1))) {}
   /// Notes that this process was away for `absence` until now. Absences in close succession count as one.

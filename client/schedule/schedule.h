@@ -76,7 +76,7 @@ struct LocalReduce {
   std::uint32_t operands = 2;
   Slice into;
   std::uint32_t divisor = 1;      // as in kernels::Step
-  std::uint32_t first_ranks = 1;  // ranks whose inputs are in the first operand; one rank's in each other
+  std::uint32_t first_ranks = 1;  // ranks whose inputs are in the first operand; each other has one input
 };
 
 struct Send {

@@ -7,8 +7,8 @@ namespace tributary::tuning {
 /// The figures. The defaults were measured over loopback TCP on a virtual machine with 2 cores (Intel Xeon). Only the
 /// link's rate was not measured, because ranks cannot know it: it is the slowest rate for which trees are useful.
 struct Figures {
-  double message_us = 12.5;    // a message between two ranks; all of it is work, half at each rank
-  double hop_us = 18;          // a message between a rank and an aggregator, in either direction
+  double message_us = 12.5;    // time of a message between two ranks: all of this is work, half at each rank
+  double hop_us = 18;          // time of a message between a rank and an aggregator, in either direction
   double aggregator_us = 4.5;  // the aggregator's part of hop_us
   double link_gbits = 1;       // rate of each rank's link, in Gbit/s, per direction; 0: no link, the ranks share a host
   // The rate of a rank's link in a ring of all ranks: less than link_gbits if uplinks limit it, more if neighbours

@@ -49,15 +49,15 @@ inline constexpr DType kSmallFormats[kSmallFormatCount] = {DType::float16, DType
                                                            DType::float8_e5m2};
 
 struct SmallFormatKernels {
-  ConvertFunction narrow[2][2];   // from float32; indices: Overflow, then 1 if it counts
-  ConvertFunction widen[2];       // to float32; index: 1 if it counts
-  ConvertFunction accumulate[2];  // added to float32; index: 1 if it counts
+  ConvertFunction narrow[2][2];   // from float32; indices: Overflow, then 1 for the function that counts
+  ConvertFunction widen[2];       // to float32; index: 1 for the function that counts
+  ConvertFunction accumulate[2];  // added to float32; index: 1 for the function that counts
 };
 
 struct QuantizeArgs {
   const void* in;
   void* out;
-  float* scales;  // quantize writes the scales, the other kernels read them
+  float* scales;  // quantize writes the scales; the other kernels read them
   std::size_t count;
   std::size_t block;
   ConvertCounters* counters;  // may be null

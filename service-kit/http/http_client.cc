@@ -203,7 +203,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   tcp::resolver resolver_;
   std::unique_ptr<HttpStream> stream_;
   std::unique_ptr<HttpStream> left_;
-  const TlsContext* const tls_;  // null: the URL is none of https
+  const TlsContext* const tls_;  // null: the URL does not begin with https
   KeptSession& session_;
   const bool keep_alive_;
   beast::flat_buffer buffer_;

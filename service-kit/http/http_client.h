@@ -56,7 +56,7 @@ struct HttpAnswer {
 /// unreachable, corrupt (the answer is too long), aborted (cancel() was called).
 class HttpClient {
  public:
-  /// `tls`: the files that decide which servers of https:// are believed; null: none is.
+  /// `tls`: the files that decide which servers of https:// URLs this client believes; null: none.
   explicit HttpClient(HttpServerWords words, std::shared_ptr<TlsContext> tls = nullptr);
   ~HttpClient();
   [[nodiscard]] Result<HttpAnswer> run(const HttpUrl& url, const HttpRequest& request);

@@ -61,7 +61,7 @@ void HttpDoor::proved(Id id) {
 }
 
 void HttpDoor::leave(Id id) {
-  std::shared_ptr<HttpConnection> kept;  // released after the lock is
+  std::shared_ptr<HttpConnection> kept;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   kept = take_out(id);
 }

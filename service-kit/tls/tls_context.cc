@@ -18,7 +18,7 @@ namespace tributary::service {
 namespace {
 
 constexpr const char* kCiphers = "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256";
-constexpr long kCertificateBytesMax = 32L << 10;  // of the other side's certificates together
+constexpr long kCertificateBytesMax = 32L << 10;  // for all certificates of the other side together
 constexpr int kChainMax = 8;
 constexpr long kTicketSeconds = 300;
 constexpr std::string_view kSessionContext = "tributary";

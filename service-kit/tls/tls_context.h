@@ -83,7 +83,7 @@ class TlsContext {
   const TlsFiles files_;
   mutable std::mutex mutex_;  // guards everything below
   Loaded loaded_;
-  Stamps tried_;  // of the files that were read last, whether they were good or not
+  Stamps tried_;  // stamps of the files that were read last, good or not
 };
 
 /// Returns the certificate that the other side has shown and that was found good; null: it has shown none.

@@ -31,8 +31,8 @@ using ConnectionPtr = std::shared_ptr<PacketConnection>;
 /// The marks that the core keeps in each connection.
 struct TurnMarks {
   bool due = false;                        // the connection is in the core's list `due_`
-  bool touched = false;                    // it is in the core's list of this name
-  bool dirty = false;                      // it is in the core's list of this name
+  bool touched = false;                    // the connection is in the core's list `touched_`
+  bool dirty = false;                      // the connection is in the core's list `dirty_`
   TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
 };
 

@@ -53,7 +53,7 @@ class UdpPort final : public packet::PacketPort {
   static constexpr std::size_t kControlBytes = 256;
   static constexpr std::size_t kQueuedMax = 256;          // datagrams between two flushes
   static constexpr std::size_t kSegmentsMax = 64;         // datagrams of one message with UDP_SEGMENT
-  static constexpr std::size_t kSegmentBytesMax = 65000;  // bytes of such a message's datagrams together
+  static constexpr std::size_t kSegmentBytesMax = 65000;  // bytes of all datagrams of one message
   static constexpr std::size_t kRefusalsPerTurn = 4;      // refusals that receive() shows beside data
   static constexpr std::size_t kErrorsPerTurn = 16;  // messages of the error queue that one turn reads to find refusals
   static constexpr int kAnswersMax = 4;              // repeats of a call after the error of an earlier datagram

@@ -27,7 +27,7 @@ class EventWatch {
   /// Sets the flag when the descriptor is readable, once until the next rearm().
   [[nodiscard]] std::uint64_t enter(int descriptor, Flag flag);
   void rearm(std::uint64_t number, int descriptor) noexcept;
-  /// Must be called before the descriptor is closed.
+  /// Call it before you close the descriptor.
   void leave(std::uint64_t number, int descriptor) noexcept;
 
  private:

@@ -3,7 +3,7 @@
 // by record.
 //
 // With several queue pairs a message may come before a message with a lower number. Early messages wait in the entry of
-// their number; the numbers that may come lie closer together than the number of receives (credit.h).
+// their number. There is an entry for each number that may come (credit.h).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +34,8 @@ struct Arrived {
   std::uint32_t index = 0;          // number of the receive, the cell or the place
   std::uint32_t bytes = 0;          // length of the message
   std::uint32_t payload_bytes = 0;  // length of the payload in the cell, until it is served
-  std::uint32_t revoking = 0;       // MemoryWindows::revoking() when it came: it is served after
-                                    // these
+  std::uint32_t revoking = 0;       // MemoryWindows::revoking() at the arrival: serve the message
+                                    // after these revocations
 };
 
 class Inbox {

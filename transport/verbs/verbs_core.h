@@ -31,8 +31,8 @@ using ConnectionPtr = std::shared_ptr<VerbsConnection>;
 
 /// The marks that the core keeps in each connection.
 struct TurnMarks {
-  bool due = false;                       // it is in the core's list of this name
-  bool dirty = false;                     // it is in the core's list of this name
+  bool due = false;                       // the connection is in the core's list `due_`
+  bool dirty = false;                     // the connection is in the core's list `dirty_`
   TimePoint deadline = TimePoint::max();  // max: no deadline
 };
 

@@ -28,8 +28,8 @@ class ApiMetrics;
 class AuditLog;
 
 struct ApiSettings {
-  std::string aggregator_token;   // empty: no request is accepted with it
-  std::string job_token;          // empty: no request is accepted with it
+  std::string aggregator_token;   // empty: the manager accepts no request with this token
+  std::string job_token;          // empty: the manager accepts no request with this token
   bool reads_need_token = false;  // reads need a token
   bool tenants_read_all = false;  // if reads need a token: tenants may read other tenants' groups, too
   IdentityKeys identity_keys{};   // keys of identity tokens

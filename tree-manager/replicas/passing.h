@@ -21,7 +21,7 @@ struct PassingSettings {
   std::size_t requests_max = 8;  // most requests under way; at most half of them are reads, which need no token
   std::chrono::milliseconds connect_limit{1000};
   std::chrono::milliseconds request_limit{10'000};
-  std::shared_ptr<service::TlsContext> tls{};  // for a leader of https; nullptr: it asks no such leader
+  std::shared_ptr<service::TlsContext> tls{};  // for a leader over HTTPS; nullptr: asks no such leader
 };
 
 /// Makes and reads the header with the address of a request's first sender. Only managers with this signing key can

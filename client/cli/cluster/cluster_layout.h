@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kNeverNarrow = 200'000'000'000'000;  // rate in b
 struct ClusterShape {
   std::uint32_t ranks = 1;
   std::uint32_t aggregators = 1;
-  std::uint32_t levels = 0;  // 0: one, or two with at least three aggregators and four ranks
+  std::uint32_t levels = 0;  // 0: one level, or two if there are at least three aggregators and four ranks
   // The rates of links in the topology: of a rank's link and a switch's uplink, and of an aggregator's link.
   std::uint64_t rank_bits_per_second = 100'000'000'000;
   std::uint64_t aggregator_bits_per_second = kNeverNarrow;

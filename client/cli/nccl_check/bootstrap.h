@@ -36,7 +36,7 @@ class Bootstrap {
 
   const int rank_;
   const int ranks_;
-  std::vector<int> sockets_;  // on rank 0: by rank, [0] is -1; on other ranks: only the one to rank 0
+  std::vector<int> sockets_;  // on rank 0: by rank, and [0] is -1; on other ranks: only the socket to rank 0
 };
 
 }  // namespace tributary::cli::nccl_check

@@ -12,7 +12,7 @@
 
 namespace tributary::cli {
 
-inline constexpr std::uint32_t kHostsMax = 250;                   // of all kinds: their addresses start at 10.77.0.1
+inline constexpr std::uint32_t kHostsMax = 250;                   // most hosts of all kinds; the first has 10.77.0.1
 inline constexpr std::uint64_t kLinkRateMin = 1'000'000;          // bit/s
 inline constexpr std::uint64_t kLinkRateMax = 1'000'000'000'000;  // bit/s
 inline constexpr const char* kHostDevice = "eth0";                // every host's end of its link

@@ -104,7 +104,7 @@ struct Values {
   /// Returns a rank's part of an average. The parts of all ranks add up to ranks times a whole number: of two
   /// neighbours, one is above this number by as much as the other is below.
   [[nodiscard]] std::int64_t share(std::uint64_t i, std::uint32_t rank) const {
-    const std::int64_t room = whole_max<T>() / ranks / 2;  // one half is for the average, one for the distance from it
+    const std::int64_t room = whole_max<T>() / ranks / 2;  // half for the average, half for the distance from it
     const std::int64_t most = std::min<std::int64_t>(room, kSpreadMax / 2);
     if (most == 0) return 0;
     const bool has_neighbour = (rank ^ 1U) < ranks;

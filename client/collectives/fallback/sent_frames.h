@@ -20,7 +20,7 @@ struct PeerFrame {
   FrameHeader header;
   std::span<const std::byte> payload;
   std::uint64_t cookie = 0;       // the caller's cookie
-  bool told = false;              // the caller knows that it was sent: `payload` is `kept`, or the other side has it
+  bool told = false;              // on_sent was reported: `payload` is in `kept`, or the other side has it
   std::vector<std::byte> kept{};  // a copy of the payload
 };
 

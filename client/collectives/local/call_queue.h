@@ -107,7 +107,7 @@ class CallQueue {
   static constexpr std::uint64_t kPending = 1;                  // a call that has not ended
   static constexpr std::uint64_t kWaiter = 1ULL << 32;          // a thread that waits
   static constexpr std::uint64_t kDriven = 1ULL << 63;          // a thread uses the group
-  static constexpr std::uint64_t kWaiters = kDriven - kWaiter;  // the field of all waiters
+  static constexpr std::uint64_t kWaiters = kDriven - kWaiter;  // the bits that count waiters
   static constexpr std::size_t pending_in(std::uint64_t state) noexcept { return state & (kWaiter - 1); }
   [[nodiscard]] std::size_t pending() const noexcept { return pending_in(state_.load()); }
   [[nodiscard]] std::optional<Status> run_at_once(const Call& call);

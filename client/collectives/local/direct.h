@@ -29,7 +29,7 @@ namespace tributary::client::local {
 
 /// The way in which the other ranks reach a buffer.
 enum class Way : std::uint8_t {
-  none,      // they cannot reach it
+  none,      // the other ranks cannot reach the buffer
   unneeded,  // the call neither reads nor writes the buffer
   region,
   attach,
@@ -61,7 +61,7 @@ class Direct {
   /// Fills the call's note. Returns false if some other rank cannot reach this rank's buffers; the call is then not
   /// direct.
   [[nodiscard]] bool offer(const Call& call, const Movement& movement, std::byte* note) noexcept;
-  /// Call when all notes of the operation are there. Returns whether the call is direct, because every rank's
+  /// Call it when all notes of the operation are there. Returns whether the call is direct, because every rank's
   /// note allows it; the answer is the same on every rank. An error says that a note is malformed.
   [[nodiscard]] Result<bool> agree(std::uint64_t sequence) noexcept;
   /// Moves some pieces. Returns true if the ranks together have moved all pieces of the call. The caller must report an

@@ -31,7 +31,7 @@ struct GroupSettings {
   std::string host;                       // name of the host, for messages
   bool crowded = false;                   // there are more ranks than cores
   bool attach = true;                     // cross-memory attach, where the kernel allows it
-  std::vector<std::uint32_t> known_as{};  // by rank: its number in messages; empty: the rank itself
+  std::vector<std::uint32_t> known_as{};  // by rank: number of the rank in messages; empty: the rank
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
 /// True for sizes that a group may have. Call it for sizes from another process before you compute with them.
@@ -131,7 +131,7 @@ class LocalGroup {
   bool running_ = false;
   std::uint64_t sequence_ = 0;
   std::uint32_t noted_ = 0;  // number of ranks whose note has come
-  bool agreed_ = false;      // all notes have come, and are the same call
+  bool agreed_ = false;      // all notes have come, and name the same call
   std::uint64_t first_chunk_ = 0, end_chunk_ = 0;
   std::uint64_t offered_ = 0, reduced_ = 0, taken_ = 0;  // chunks since the group began, as in this rank's line
   Reach others_offered_, others_reduced_, others_taken_;

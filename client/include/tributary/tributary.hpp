@@ -26,7 +26,7 @@
 #include "tributary/tributary.h"
 
 namespace tributary {
-inline namespace v0 {  // separates these names from the library's inner names for the linker
+inline namespace v0 {  // so that the linker sees no clash with the library's inner names
 
 /// An error of a call of the C API: it has the status that the call returned instead of TRIBUTARY_OK.
 class Error : public std::runtime_error {

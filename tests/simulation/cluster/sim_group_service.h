@@ -41,7 +41,7 @@ class SimGroupService final : public client::GroupService {
   Cluster& cluster_;
   const std::uint32_t nranks_;
   std::uint32_t lanes_ = 1;
-  std::uint32_t epoch_ = 0;  // of the last trees
+  std::uint32_t epoch_ = 0;  // epoch of the last trees
   std::uint64_t renewals_ = 0;
   GroupDescriptor whole_;  // the descriptor of a group that gets its places by pages
   std::shared_ptr<bool> alive_;

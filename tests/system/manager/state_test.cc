@@ -179,7 +179,7 @@ TEST(State, GoesOnReadingWhenTheDatabaseHasReachedItsLimit) {
   EXPECT_TRUE(jobs.request_group(large_group()).has_value());
 }
 
-/// A file system of its own, as large as its options say.
+/// A separate file system, whose mount options give its size.
 class SmallDisk {
  public:
   SmallDisk(std::string path, const char* options) : path_(std::move(path)) {

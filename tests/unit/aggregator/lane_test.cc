@@ -86,8 +86,8 @@ INSTANTIATE_TEST_SUITE_P(Lane, LaneReduces,
 TEST(Lane, SumsAPrefixThatCameEarlyToTheSameBitsAsAllAtOnce) {
   constexpr std::uint32_t kChildren = 13;
   const Signature signature{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 50};
-  // Children 0 to 11 in order let the engine add in three steps. With child 12 first it can add only when all are
-  // there.
+  // Children 0 to 11 in order let the engine add in three steps. With child 12 first the engine can add only when all
+  // are there.
   LaneDriver early(root_of(kChildren)), late(root_of(kChildren));
   for (std::uint32_t child = 0; child < kChildren; ++child) {
     ASSERT_TRUE(early.contribute(child, contribution(0, signature), bytes_of(values<float>(child, 50))));

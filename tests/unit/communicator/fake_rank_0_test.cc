@@ -59,8 +59,8 @@ class Member {
   std::unique_ptr<transport::Listener> listener_;
 };
 
-/// A process that sends the frames that a test chooses to each rank that connects, and keeps all frames that it
-/// receives.
+/// A process that sends a test's frames to each rank that connects, and keeps all frames that
+/// come.
 class Fake final : public transport::Acceptor, public transport::ChannelHandler {
  public:
   explicit Fake(SimNetwork& network) : network_(network) {

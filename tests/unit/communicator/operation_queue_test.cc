@@ -77,7 +77,7 @@ TEST_F(OperationQueueTest, WhatALostTreeLeavesRunsFirstAndInOrder) {
   end(1);
   queue_.leave_tree(*queue_.find(0), {Piece{}, Piece{}});
   queue_.leave_tree(*queue_.find(2), {});
-  add();  // a call during this time
+  add();  // a call between the loss and run_remainders()
   EXPECT_EQ(ways_.begun, (Numbers{0, 1, 2}));
   queue_.run_remainders();
   ASSERT_EQ(ways_.remainders.size(), 1U) << "remainders run one after the other";

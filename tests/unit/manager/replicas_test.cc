@@ -142,7 +142,7 @@ class Manager {
   std::unique_ptr<Member> member_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<Front> front_;
-  std::unique_ptr<service::HttpServer> server_;  // ends first
+  std::unique_ptr<service::HttpServer> server_;  // declared last, because it uses the members above
 };
 
 std::string code_of(const HttpReply& reply) {

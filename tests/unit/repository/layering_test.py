@@ -59,7 +59,7 @@ LAYERS: dict[str, set[str]] = {
     # the tables that NCCL calls: it loads the plugin as NCCL does; service-kit: the options of all programs look alike
     "client/cli/nccl_check": {"client/plugins/nccl/abi", "service-kit"},
     "client/plugins": {"client/include"},
-    # transport: NCCL gets its point-to-point messages from the same plugin, and they are not collectives
+    # transport: the plugin also gives NCCL point-to-point messages, which are not collectives
     # client/control: the two ends of such messages prove themselves like two ranks (see BARRED)
     # client/tuning: the tuner asks the library's own cost model; service-kit: rates have one form everywhere
     "client/plugins/nccl": {"client/include", "client/control", "client/plugins/nccl/abi", "client/schedule", "client/tuning", "protocol", "service-kit", "transport"},

@@ -16,7 +16,7 @@ struct EtcdSettings {
   std::string user;                    // empty: etcd asks for no user
   std::string password;
   std::chrono::milliseconds attempt_limit{1000};  // limit for one call at one endpoint
-  service::TlsFiles tls{};                        // for endpoints of https
+  service::TlsFiles tls{};                        // for https endpoints
 };
 
 /// Any thread may call it. A client makes one call at a time, so each user has its own client.

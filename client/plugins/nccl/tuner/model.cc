@@ -18,7 +18,7 @@ using tuning::Call;
 constexpr std::array<std::uint64_t, 5> kRates{1'000'000'000, 10'000'000'000, 25'000'000'000, 100'000'000'000,
                                               400'000'000'000};
 constexpr std::uint64_t kChunkBytes = 32 << 10;  // NCCL gives CollNet at least this many bytes
-constexpr double kPays = 0.05;                   // CollNet must save this part; estimates are no more exact
+constexpr double kPays = 0.05;                   // least part to save: estimates are not more exact
 
 bool saves_time(std::uint64_t link_rate, std::uint64_t bytes, std::uint32_t nodes) {
   // The number of cores may differ from rank to rank, so use the model's default number of cores.

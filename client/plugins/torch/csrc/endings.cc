@@ -23,7 +23,7 @@ struct Endings::Followed {
 Endings::Endings() : state_(std::make_unique<State>()) {}
 
 Endings::~Endings() {
-  if (!made_here_) static_cast<void>(state_.release());  // a thread that this child lacks may hold its lock
+  if (!made_here_) static_cast<void>(state_.release());  // a thread that this forked child lacks may hold the lock
 }
 
 void Endings::follow(tributary_request* request, const char* title, Then then) {

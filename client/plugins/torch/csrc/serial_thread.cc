@@ -23,7 +23,7 @@ SerialThread::SerialThread() : state_(std::make_unique<State>()) {}
 
 SerialThread::~SerialThread() {
   if (!made_here_) {
-    static_cast<void>(state_.release());  // its lock may be held, and its thread cannot be joined
+    static_cast<void>(state_.release());  // a forked child: the lock may be held, and the thread cannot be joined
     return;
   }
   {

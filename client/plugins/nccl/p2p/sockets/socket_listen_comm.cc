@@ -7,7 +7,7 @@
 namespace tributary::nccl {
 namespace {
 
-// Strangers that connect and send nothing must not keep a peer out for long: the oldest stranger is closed.
+// Strangers that connect and send nothing must not keep a peer out for long: each new one may displace the oldest.
 constexpr std::size_t kStrangersMax = 64;
 constexpr std::size_t kPeersAtATime = 4;  // peers whose sockets may all come before the first socket is proved
 

@@ -26,11 +26,11 @@ struct ManagerSettings {
   std::chrono::milliseconds connect_limit{2000};   // for the name look-up and connecting to all addresses of the name
   std::chrono::milliseconds request_limit{10000};  // for the whole request, connecting included
   std::uint64_t answer_bytes_max = 256U << 20;
-  std::shared_ptr<service::TlsContext> tls{};  // for URLs of https; see tls_for()
+  std::shared_ptr<service::TlsContext> tls{};  // for https URLs; see tls_for()
 };
 
-/// Opens the files that decide which managers of https are believed; nullptr if the list has no such URL. Errors as
-/// those of TlsContext::open().
+/// Opens the files that decide which managers a client believes over HTTPS; nullptr if the list has no https URL.
+/// Errors as those of TlsContext::open().
 [[nodiscard]] Result<std::shared_ptr<service::TlsContext>> tls_for(std::string_view urls,
                                                                    const service::TlsFiles& files);
 
