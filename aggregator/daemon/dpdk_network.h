@@ -30,8 +30,8 @@ class DpdkNetwork {
   // ---- Calls of any thread
   [[nodiscard]] std::string address() const { return module_.address(*device_); }
   [[nodiscard]] transport::DpdkDeviceStatistics statistics() const { return module_.device_statistics(*device_); }
-  /// Returns the counts of the door's queue; empty without a door, or if its thread does not answer. Must be called
-  /// before the door is destroyed.
+  /// Returns the counts of the door's queue; empty without a door, or if its thread does not answer. Call it before you
+  /// destroy the door.
   [[nodiscard]] std::optional<transport::DpdkStatistics> door_statistics() const;
 
  private:

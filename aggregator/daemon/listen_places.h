@@ -1,6 +1,6 @@
 #pragma once
-// The addresses at which children connect, one for each device, and whether each of them lives. An address that dies
-// (its device is gone, its port or link is down) is reported at once. An address that comes back is reported only after
+// The addresses at which children connect, one for each device, and whether each of them lives. This class reports at
+// once an address that dies (its device is gone, its port or link is down), but an address that comes back only after
 // it has lived for a while. This time grows each time that the address goes and comes: each change may move groups, and
 // a bad cable must not move them again and again.
 #include <functional>
@@ -44,7 +44,7 @@ class ListenPlaces {
   /// Listens at all addresses. Errc::io with all reasons if it can listen at none; else tick() tries the failed ones
   /// again.
   [[nodiscard]] Status open();
-  /// Checks the addresses. Must be called often.
+  /// Checks the addresses. Call it often.
   void tick(transport::TimePoint now);
 
   // ---- Calls of any thread

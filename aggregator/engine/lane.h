@@ -79,7 +79,7 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   /// Sets the number of ranks that contribute through this child, or a greater power of two: averages travel scaled by
-  /// it. Without this call the number is 1. It must not be called while segments are in flight.
+  /// it. Without this call the number is 1. Do not call it while segments are in flight.
   void set_ranks(std::uint32_t child, std::uint32_t ranks) noexcept;
 
   /// Returns the memory into which the lane receives and from which it sends; it lives as long as the lane.
@@ -88,10 +88,10 @@ class Lane {
   /// Returns the buffer for the payload of this contribution, with `header.payload_bytes` bytes.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child,
                                                                                  const FrameHeader& header) noexcept;
-  /// True if this contribution may stay where it lies, to be summed from there. Then contribution_begins() is not
-  /// called.
+  /// True if this contribution may stay where it lies, to be summed from there. Then do not call
+  /// contribution_begins().
   [[nodiscard]] bool takes_in_place(std::uint32_t child, const FrameHeader& header) noexcept;
-  /// Must be called when the payload has landed in that buffer, or lies at `at` until give_back(). Reduces
+  /// Call it when the payload has landed in that buffer, or lies at `at` until give_back(). Reduces
   /// contributions as far as possible, and passes answers to `output`.
   [[nodiscard]] std::expected<void, Refusal> contribution_landed(std::uint32_t child, const FrameHeader& header,
                                                                  LaneOutput& output,

@@ -127,7 +127,7 @@ class Worker final : public transport::Acceptor {
   void take(const VerifiedJoin& verified,
             const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach);
 
-  /// Ends late sessions and lanes, and destroys ended ones. Must be called a few times a second, after
+  /// Ends late sessions and lanes, and destroys ended ones. Call it a few times a second, after
   /// poll().
   void tick(transport::TimePoint now);
   /// Ends every lane with `reason`; the groups go on by their fallback. Refuses joins from now on.

@@ -165,7 +165,7 @@ struct HttpGroupService::Impl {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
-  // Groups that were released, but not given back yet; under the mutex until the thread is `stopping`.
+  // Groups that were released, but not given back yet; the mutex guards them until the thread is `stopping`.
   std::vector<std::uint64_t> released;
   bool stopping = false;
   std::thread thread;

@@ -61,7 +61,7 @@ class HostLevel {
   void tick(transport::TimePoint now);
   /// Extends the limits by `absence`: this process was away, and could receive no message meanwhile.
   void excuse(transport::Duration absence) noexcept;
-  /// Returns the error because of which the level cannot go on.
+  /// Returns the error that keeps the level from going on.
   [[nodiscard]] std::optional<Error> error() const;
   /// Returns the number of the outer communicator's operation on which ranks disagree, if they do.
   [[nodiscard]] std::optional<std::uint64_t> disputed() const;

@@ -323,7 +323,7 @@ std::string Coordinator::unanswered() const {
   return names;
 }
 
-// Finds the rank because of which not all ranks have finalized. A rank may wait in an operation for the rank at fault,
+// Finds the rank that keeps the other ranks from finalizing. A rank may wait in an operation for the rank at fault,
 // so rank 0 first asks in which operation each rank waits, then about that operation. It asks a little before the
 // limit, so that it knows the silent ranks when the limit is over.
 void Coordinator::check_finalize() {

@@ -8,7 +8,7 @@
 namespace tributary::client {
 namespace {
 
-/// The fetch of all pages. The callback of the answer for which it waits owns it.
+/// The fetch of all pages. The callback of the awaited answer owns this object.
 class Fetch : public std::enable_shared_from_this<Fetch> {
  public:
   Fetch(GroupService& service, std::shared_ptr<const GroupDescriptor> descriptor, std::uint32_t nranks, PlacesUser user)

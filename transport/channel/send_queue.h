@@ -36,7 +36,7 @@ class SendQueue {
     std::size_t offset;  // bytes of header and payload that were written already
     bool borrowed;       // next_sent() will report it
   };
-  /// The frame to write next. Must not be called when empty().
+  /// The frame to write next. Do not call it when empty().
   [[nodiscard]] Next next() noexcept {
     TRIBUTARY_ASSERT(!empty(), "the next of {} frames is asked for, and all are written", tail_);
     const Frame& frame = at(written_);

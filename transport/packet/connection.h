@@ -60,7 +60,7 @@ class PacketConnection final : public StreamReader,
   /// The short way of take_data(): if the packet is the whole next frame, takes it where it lies. Otherwise returns
   /// false and changes nothing.
   [[nodiscard]] bool take_frame(const Arrival& arrival);
-  /// Must be called after every call that may have changed the flow.
+  /// Call it after every call that may have changed the flow.
   void after_packets();
   void take_close();
   /// Handles a message of the other side, or of its host, that the connection does not exist. `nobody`: no process

@@ -63,7 +63,7 @@ std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
   return nullptr;
 }
 
-/// Must be called only if can_listen() is true.
+/// Call it only if can_listen() is true.
 Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
   TRIBUTARY_ASSERT(can_listen(at), "a core listens at port {}, and listens or has another port", at.port);
   const auto refused = [&](const std::string& why) {

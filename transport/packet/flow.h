@@ -36,7 +36,7 @@ class PacketSink {
   /// Sends one packet. `head` has room for the header at its beginning. The sink uses or copies both parts before it
   /// returns. Returns false if the port is full.
   virtual bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
-  /// Sends a frame that is a packet's whole payload. May be called only if the flow's `reserved_bytes` are 0.
+  /// Sends a frame that is a packet's whole payload. Call it only if the flow's `reserved_bytes` are 0.
   virtual bool send_frame(const DataHeader& header, const WholeFrame& frame);
 };
 

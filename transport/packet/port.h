@@ -86,9 +86,9 @@ class PacketPort {
   [[nodiscard]] virtual std::size_t receive(std::span<ReceivedPacket> into) = 0;
   /// From now on leaves to the caller the check of UDP's checksum, for packets that have `udp_besides`.
   virtual void leave_checksums() noexcept {}
-  /// Keeps the bytes of a packet of the last receive() where they are. Each call needs one give_back(). May be called
-  /// only if the port's buffers can stay with the reader. Returns false if the port can spare no more buffers: the
-  /// caller then copies the bytes.
+  /// Keeps the bytes of a packet of the last receive() where they are. Each call needs one give_back(). Call it only if
+  /// the port's buffers can stay with the reader. Returns false if the port can spare no more buffers: the caller then
+  /// copies the bytes.
   [[nodiscard]] virtual bool keep(void* /*buffer*/) noexcept { return false; }
   virtual void give_back(void* /*buffer*/) noexcept {}
   /// Takes one datagram, `header` (at most kPortHeaderBytesMax) then `payload`. The header is copied now. The port may

@@ -64,7 +64,7 @@ class ShmConnection final : public Connection {
   /// greeting.
   [[nodiscard]] Status greet(OwnedDescriptor socket, ShmAcceptor& acceptor, Duration limit);
   void open(ShmHandOver&& taken);
-  /// Closes silently, so that another connection can take its place. May be called only before the connection is open.
+  /// Closes silently, so that another connection can take its place. Call it only before the connection is open.
   [[nodiscard]] Beginning hand_on();
   [[nodiscard]] Result<ShmHandOver> release();
 

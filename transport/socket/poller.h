@@ -26,7 +26,7 @@ class Poller {
 
   /// Until remove(), the socket's events from wait() have `what` as their data.ptr. Returns 0 or errno.
   [[nodiscard]] int add(int socket, std::uint32_t events, Pollable& what) const noexcept;
-  /// Must be called before the socket is closed: if a forked process holds the socket open, its events would go on.
+  /// Call it before you close the socket: if a forked process holds the socket open, its events would go on.
   void remove(int socket) const noexcept;
   /// A descriptor that is readable when wait() would not sleep, so that another epoll set can watch it.
   [[nodiscard]] int descriptor() const noexcept { return set_; }

@@ -30,7 +30,7 @@ class TcpConnection final : public Connection {
   /// Starts with a connected socket, or with the state of a connection that was released.
   void open(TcpHandOver taken);
   void connect(const Endpoint& to, Duration limit);
-  /// Closes silently, so that another connection can take its place. May be called only before the connection is open.
+  /// Closes silently, so that another connection can take its place. Call it only before the connection is open.
   [[nodiscard]] Beginning hand_on();
   /// Connects in the place of another connection, without a detour.
   void go_on(std::deque<SocketAddress> addresses, Beginning&& beginning);

@@ -15,7 +15,7 @@ namespace tributary::transport::turn {
 template <class Owner, auto At>
 class Deadlines {
  public:
-  /// Replaces the owner's time. The owner must be cleared before it is destroyed.
+  /// Replaces the owner's time. Call clear() before you destroy the owner.
   void set(Owner& owner, TimePoint at) {
     clear(owner);
     if (at == TimePoint::max()) return;

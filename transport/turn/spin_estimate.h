@@ -11,7 +11,7 @@
 
 namespace tributary::transport::turn {
 
-/// The number of short looks that find nothing after which the thread offers its core to others.
+/// After this number of short looks that find nothing, the thread offers its core to others.
 inline constexpr std::uint32_t kLooksPerOffer = 4;
 
 /// One thread's waits, one after the other. A wait spins for up to `spin_max` of its own time before it sleeps, and

@@ -103,9 +103,9 @@ class PeerPlaces {
   struct Place {
     FrameHeader header;
     RemotePayload where;
-    std::uint32_t queue_pair = 0;  // queue pair on which the peer told of it
+    std::uint32_t queue_pair = 0;  // queue pair on which the peer announced the place
   };
-  /// Adds a place of which the peer has told. Returns false if the number is out of bounds.
+  /// Adds a place that the peer has announced. Returns false if the number is out of bounds.
   [[nodiscard]] bool add(const Place& place);
   /// Returns the place for this frame's payload, once; nullptr if there is none.
   [[nodiscard]] const Place* find(const FrameHeader& header) const noexcept;

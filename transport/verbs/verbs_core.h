@@ -159,7 +159,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   int beside_descriptor_ = -1;
   verbs::EventWatch::Flag beside_waits_ = std::make_shared<std::atomic<bool>>(false);
   std::uint64_t beside_number_ = 0;      // this core's number in event_watch_
-  std::uint32_t turns_beside_left_ = 0;  // turns in which it is still polled without a report
+  std::uint32_t turns_beside_left_ = 0;  // turns in which beside_ is still polled without a report
   bool beside_armed_ = true;             // event_watch_ will set beside_waits_
   verbs::KeptRanges kept_;
   std::size_t kept_of_devices_ = 0;  // number of promises for memory of devices

@@ -76,7 +76,7 @@ std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest
   return kToldBytes;
 }
 
-/// Takes a place or room of which the peer has told.
+/// Takes a place or room that the peer has announced.
 bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& where) {
   inbox_.end_record();
   const std::uint32_t by = inbox_.first().queue_pair;

@@ -44,7 +44,7 @@ class AuditLog {
   int file_;
   std::int64_t second_ = 0;
   std::uint32_t strangers_ = 0;  // lines about callers without a name in this second
-  std::uint64_t left_out_ = 0;   // lines about callers without a name that were not written
+  std::uint64_t left_out_ = 0;   // number of unwritten lines about callers without a name
   bool complained_ = false;
 };
 

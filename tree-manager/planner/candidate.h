@@ -52,7 +52,7 @@ class CandidateBuilder {
   explicit CandidateBuilder(const Sites& sites) : sites_(sites) {}
   /// Builds a candidate. Returns false if these choices give no tree. Does not set the estimate.
   [[nodiscard]] bool build(const CandidateShape& shape, std::uint64_t weight, Candidate& out);
-  /// Must be called after a change of aggregators' loads.
+  /// Call it after a change of aggregators' loads.
   void forget_queues();
 
  private:

@@ -181,7 +181,7 @@ class Layout {
   /// An aggregator that may be used, while the best ones are chosen.
   struct Usable {
     const AggregatorIndex::Entry* entry = nullptr;
-    std::uint32_t at = 0;  // domain at which it is kept: its own, or the lowest above it with several ranks
+    std::uint32_t at = 0;  // domain that keeps the aggregator: its own, or the lowest above with several ranks
     std::uint32_t children = 0;
     double busy = 0;
     [[nodiscard]] bool near() const noexcept { return at == entry->domain; }

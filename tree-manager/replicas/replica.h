@@ -38,7 +38,7 @@ class Replica {
   /// Takes part in the election from now on. Other managers reach this manager at `url`.
   void start(const std::string& url);
   void stop();
-  /// Ends leases whose time is over, if this manager leads. Must be called a few times a second.
+  /// Ends leases whose time is over, if this manager leads. Call it a few times a second.
   void tick();
   /// Reads the topology and the secrets from their files again, after the files have changed.
   void reload();

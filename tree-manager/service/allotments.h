@@ -18,7 +18,7 @@ class Allotments {
   void add(const Fabric& fabric, const GroupRecord& group);
   void remove(const Fabric& fabric, const GroupRecord& group);
   /// Forgets all that add() has counted, because the load on links belongs to one fabric: the caller adds all groups
-  /// again, for another fabric. Lingering memory stays. The roster must be made anew.
+  /// again, for another fabric. Lingering memory stays. Make the roster anew after this call.
   void forget_groups();
 
   /// Keeps the memory of a group's trees until `until`, beside the memory that add() has reserved: while a group moves

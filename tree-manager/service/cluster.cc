@@ -146,7 +146,7 @@ Status Cluster::keep(const std::string& key, const std::string& text) {
   return {};
 }
 
-/// Takes no fence that no clock could have given: such a fence would leave no room for later leaderships.
+/// Refuses a fence that no clock could have given: such a fence would leave no room for later leaderships.
 Status Cluster::hear_fence(std::uint64_t seen) {
   const std::lock_guard lock(mutex_);
   if (seen <= store_.fence()) return {};

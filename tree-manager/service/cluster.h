@@ -36,7 +36,7 @@ struct ClusterSettings {
   std::chrono::seconds token_life{120};
   // The time for which a group avoids an aggregator that it saw fail, but that still lives.
   std::chrono::seconds failed_exclusion{300};
-  std::chrono::seconds retry_after{2};              // pause that groups without a tree are told to make
+  std::chrono::seconds retry_after{2};              // pause of groups without a tree before they ask again
   std::chrono::seconds expired_kept{3600};          // time for which aggregators stay listed after their lease
   std::chrono::seconds record_life{7 * 24 * 3600};  // the age of the oldest record from which a group can be adopted
   std::uint32_t window = 0;         // segments; 0: by the slowest of the ranks' links (planner/flight.h)
@@ -242,7 +242,7 @@ class Cluster {
   /// Takes a topology from outside and keeps it in the store; refuses it when the topology comes from a file. `caller`
   /// is the caller's name for the log. Groups keep their trees; their load counts with the new links' rates.
   [[nodiscard]] Status put_topology(const std::string& text, const std::string& caller);
-  /// Takes over the file's topology after a change of the file. Groups are affected as by put_topology().
+  /// Takes over the file's topology after a change of the file. Groups keep their trees, as with put_topology().
   void reload_topology(Topology topology);
 
   /// A text that the store keeps under this name; empty if there is none.
@@ -258,7 +258,7 @@ class Cluster {
   /// number.
   [[nodiscard]] Status hear_fence(std::uint64_t seen);
   [[nodiscard]] ClusterStats stats() const;
-  /// Ends leases whose time is over. Must be called a few times a second.
+  /// Ends leases whose time is over. Call it a few times a second.
   void tick();
 
  private:
@@ -296,7 +296,7 @@ class Cluster {
   [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
   /// Plans over the aggregator of the name `only`; empty: over all.
   [[nodiscard]] Plan plan_for(const GroupRecord& group, const std::string& only = {});
-  /// Returns the aggregators for the planner. The list must be forgotten when the state of an aggregator changes.
+  /// Returns the aggregators for the planner. A change of an aggregator's state makes the list invalid.
   [[nodiscard]] const Roster& fresh_roster();
   [[nodiscard]] std::vector<std::uint32_t> avoided_by(const GroupRecord& group) const;
   void note_failed(GroupRecord& group, const std::vector<std::string>& failed);

@@ -1,4 +1,4 @@
-// Checks whether GPUDirect Storage is ready, by which a GPU reads its data sets without the host's memory.
+// Checks whether GPUDirect Storage is ready, which lets a GPU read data sets without the host's memory.
 #include <algorithm>
 
 #include "client/cli/doctor/checks.h"

@@ -61,7 +61,7 @@ struct Case {
   [[nodiscard]] const SmallFormatKernels& kernels() const { return convert_table(target).small[format]; }
 };
 
-/// GoogleTest would otherwise print the bytes with their padding, of which valgrind complains.
+/// GoogleTest would otherwise print the bytes with their padding, and valgrind complains about padding.
 void PrintTo(const Case& c, std::ostream* out) {
   *out << std::string(to_string(c.target)) + " format " + std::to_string(c.format);
 }

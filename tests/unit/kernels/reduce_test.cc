@@ -25,7 +25,7 @@ struct Case {
   ReduceOp op;
 };
 
-/// GoogleTest would otherwise print the bytes with their padding, of which valgrind complains.
+/// GoogleTest would otherwise print the bytes with their padding, and valgrind complains about padding.
 void PrintTo(const Case& c, std::ostream* out) {
   *out << std::string(to_string(c.dtype)) + " " + std::string(to_string(c.op));
 }

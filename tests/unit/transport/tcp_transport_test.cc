@@ -576,7 +576,7 @@ TEST_F(TcpTransportTest, BringsLastWordsOfAChannelThatIsDestroyedOnceTheyAreWrit
   connect();
   const auto payload = pattern(1000, 1);
   for (std::uint64_t i = 0; i < 20; ++i) peer_.channel->send_copy(header_of(i), payload);
-  client_.poll(0ns);  // the server has unread bytes, because of which a plain close would send a reset
+  client_.poll(0ns);  // the server has unread bytes, so a plain close would send a reset
   server().channel->send_copy(header_of(0, FrameType::refuse), pattern(10, 2));
   server().channel->close_after_flush(5s);
   while (server_.statistics().frames_sent == 0) server_.poll(0ns);

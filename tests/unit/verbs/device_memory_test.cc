@@ -242,7 +242,7 @@ TEST_F(CachedRegistrations, AreNobodysWhileTheirMemoryRests) {
       EXPECT_EQ((*made)->memory().data(), part.data());
       EXPECT_EQ((*made)->bytes(), part.size());
     }
-    gpu->in_use = true;  // the memory was not freed, but only not used
+    gpu->in_use = true;  // the memory was idle, but not freed
     calls.clear();
     for (const Access access : {Access::source, Access::local}) ASSERT_TRUE(registrations.acquire(part, access));
     EXPECT_TRUE(calls.empty());

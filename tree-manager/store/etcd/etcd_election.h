@@ -18,7 +18,7 @@ class EtcdElection final : public Election {
   [[nodiscard]] static Result<std::unique_ptr<EtcdElection>> create(const EtcdSettings& settings,
                                                                     const std::string& url, const std::string& name,
                                                                     std::chrono::milliseconds call_limit);
-  /// Changes the URL at which other managers reach this manager. Must be called before the first stand().
+  /// Changes the URL at which other managers reach this manager. Call it before the first stand().
   void reach_at(const std::string& url);
   [[nodiscard]] Result<LeaseId> make_lease(std::chrono::milliseconds life) override;
   [[nodiscard]] Result<std::optional<Term>> stand(LeaseId lease) override;

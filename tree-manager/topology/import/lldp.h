@@ -9,8 +9,8 @@
 
 namespace tributary::manager {
 
-/// The answers of one machine. `lldpcli -f json show neighbors details` does not name the machine itself: the text may
-/// have the answer to `show chassis` before it; otherwise `machine` is the name.
+/// The answers of one machine. `lldpcli -f json show neighbors details` does not name the machine itself: `text` may
+/// begin with the answer to `show chassis`; otherwise `machine` is the name.
 struct LldpText {
   std::string file;
   std::string machine;

@@ -13,7 +13,7 @@
 namespace tributary::nccl {
 namespace {
 
-/// With several devices, each group uses its own device. With one device, the library's choice is at least as good.
+/// With several devices, each group uses its own device. With one device, the library itself chooses the interface.
 tributary_config config_of(int device) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   if (devices().size() > 1 || settings().interfaces.size() > 1)

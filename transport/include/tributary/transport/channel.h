@@ -47,7 +47,7 @@ using Placement = std::variant<Accept, NotYet, Reject>;
 class ChannelHandler {
  public:
   virtual ~ChannelHandler() = default;
-  /// connect() has succeeded. Frames that were queued earlier are written now. It is not called on accepted channels.
+  /// connect() has succeeded. Frames that were queued earlier are written now. Accepted channels do not get this call.
   virtual void on_open(Channel&) {}
   /// A header that passed decode() has arrived. Called once per frame, again after NotYet and resume().
   virtual Placement on_header(Channel& channel, const FrameHeader& header) = 0;
@@ -64,7 +64,7 @@ class ChannelHandler {
   /// send_copy() causes no call.
   virtual void on_sent(Channel&, std::uint64_t /*cookie*/) {}
   /// The last callback of a channel that was connected or accepted. Reasons: the other side closed (peer_gone), the
-  /// connect failed (unreachable), a frame was corrupt or rejected. It is not called after the user's own close(). The
+  /// connect failed (unreachable), a frame was corrupt or rejected. The user's own close() does not cause it. The
   /// transport no longer reads queued payloads. The place of a partly received payload stays partly written.
   virtual void on_closed(Channel& channel, const Error& error) = 0;
 };

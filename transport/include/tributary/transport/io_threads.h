@@ -23,7 +23,7 @@ class HasIoThreads {
  public:
   virtual ~HasIoThreads() = default;
   /// The transport for connections that carry much data: its connect() makes channels on the I/O threads, in turn. Its
-  /// listen() listens on the user's thread. Its poll() must not be called. It lives as long as the transport.
+  /// listen() listens on the user's thread. Do not call its poll(). It lives as long as the transport.
   [[nodiscard]] virtual Transport& io_way() noexcept = 0;
   /// Moves an open channel, which listen() has made, to an I/O thread; `handler` gets its callbacks from now on. May be
   /// called inside the channel's own callbacks. If the channel cannot be moved now, it is returned as it is.

@@ -13,7 +13,7 @@ class HasSecondWay {
  public:
   virtual ~HasSecondWay() = default;
   /// The second way, for listen() and connect(). The first way's poll() runs the callbacks of the second way, on the
-  /// same thread; the second way's own poll() must not be called. It lives as long as the first way.
+  /// same thread; do not call the second way's own poll(). It lives as long as the first way.
   [[nodiscard]] virtual Transport& second_way() noexcept = 0;
   /// On the first way, the on_sent() of a payload of up to this many bytes may come before the other side has taken it;
   /// a break then loses the payload. For a longer payload on_sent() comes only when the other side has the payload.

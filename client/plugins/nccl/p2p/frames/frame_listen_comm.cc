@@ -5,7 +5,7 @@
 namespace tributary::nccl {
 namespace {
 
-// Strangers that connect and send nothing must not keep a peer out for long: the oldest stranger is closed.
+// Strangers that connect and send nothing must not keep a peer out for long: each new one may displace the oldest.
 constexpr std::size_t kArrivedMax = 64;
 
 }  // namespace
