@@ -78,8 +78,8 @@ std::string between(const std::string& sentence, std::string_view before, std::s
   return sentence.substr(from, to - from);
 }
 
-/// Returns the argument to name from the words that CLI11 did not expect, which it lists last word first: the first
-/// option, because the words after an unknown option are probably its values, or else the first word.
+/// Returns the unexpected word that an error should name: the first option (words after an unknown option are probably
+/// its values), or else the first word. `listed` has the unexpected words, the last first, as CLI11 lists them.
 std::string first_unexpected(const std::string& listed) {
   std::istringstream words(listed);
   std::string first;

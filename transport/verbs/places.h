@@ -4,9 +4,9 @@
 // it has written them, or the frame has come in another way. Then this side revokes the right, and only later may other
 // code use the memory.
 //
-// A window gives its right to the other end of one queue pair. So a place belongs to the queue pair on which the peer
-// was told of it: its window is bound there right before that message, the peer writes through that queue pair, and the
-// window is revoked there.
+// A window gives its right to the other end of one queue pair. So a place belongs to one queue pair: there this side
+// binds the window, right before the message that tells the peer of the place, and revokes the window; the peer writes
+// through this queue pair.
 #include <array>
 #include <cstdint>
 #include <deque>

@@ -53,7 +53,7 @@ struct StepTime {
 
 struct Verdict {
   double communication_seconds_max =
-      0;  // time for communication in a step, hidden or not; if not above 0, computation takes all
+      0;  // time for communication in a step, hidden or not; 0 or less: computation needs the whole step
   StepTime ring, tree, split;
   // The least numbers that meet the wanted step; nullopt: no number meets it.
   std::optional<std::uint64_t> aggregators_needed;  // aggregators of the given rate, with split; 0: the ring

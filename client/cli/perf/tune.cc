@@ -153,7 +153,7 @@ class Tuner {
     return {};
   }
 
-  /// Counts the parties of the choice: if the ranks of a host reduce in its memory first, one rank for each host.
+  /// Counts the ranks that the choice concerns: one for each host, if each host's ranks reduce in its memory first.
   Status count_parties() {
     for (const Way& way : ways_) {
       tributary_info info{};

@@ -31,8 +31,8 @@ milliseconds patience(milliseconds usual) {
   return usual * std::max(timeout_seconds(), kTimeoutSeconds) / kTimeoutSeconds;
 }
 
-/// The hosts of the ranks: each rank has a host of its own, or two hosts have two ranks each: the leaders 0 and 2, and
-/// one more rank each.
+/// The hosts of the ranks: one host for each rank, or two hosts, each with a leader (rank 0 or 2) and one more
+/// rank.
 enum class Together : std::uint8_t { not_at_all, two_by_two };
 
 class LostRank : public testing::TestWithParam<Together> {

@@ -1,5 +1,5 @@
-// Calls whose buffers stay in GPU memory: their registrations, the lifetime of these, the order of work in the GPU, and
-// calls that leave GPU memory after they have begun. The transport records the requests.
+// Calls whose buffers stay in GPU memory: their registrations, and how long these last; the order of work in the GPU;
+// and calls that leave GPU memory after they have begun. The transport records the requests.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>

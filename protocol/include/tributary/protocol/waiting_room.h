@@ -9,8 +9,8 @@
 // places, the listener closes the oldest connection of the source with the most connections. Shares count only in a
 // full room, so a whole job behind one address may fill the room.
 //
-// So a newcomer from an address within its share can stay until `places` others have come; a newcomer from a flooding
-// address, until an eighth as many have come. A process that has proved itself leaves the room, safe from strangers.
+// So a newcomer from an address within its share can stay until `places` others have come. From a flooding address, it
+// can stay until an eighth as many have come. A process that has proved itself leaves the room, safe from strangers.
 //
 // The class uses no I/O and no clock: times are nanoseconds of the caller's clock. One thread at a time uses a room.
 #include <array>

@@ -87,8 +87,8 @@ struct GroupRequest {
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
   std::uint32_t levels = 0;  // exact number of aggregators between a rank and the result; 0: the planner chooses
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
-  // The only aggregator of the group's trees, which have a lane for each of its live addresses, for a measurement of
-  // the way to it; empty: the planner chooses. An older manager refuses this member.
+  // To measure the way to one aggregator: its name. The group's trees then use it alone, with a lane for each of its
+  // live addresses. Empty: the planner chooses. An older manager refuses this member.
   std::string aggregator{};
 };
 
@@ -118,8 +118,8 @@ struct GroupLease {
   PathRates rates{};             // rates of the group's trees at `epoch`, beside other groups; zeros: not known
 };
 
-/// The manager, or several managers of which one leads. Every call makes one connection, or over https uses the
-/// connection of the last call, and blocks until the answer has come or a limit has passed. Calls on one client are serialised; different clients are independent.
+/// The manager, or several managers of which one leads. A call makes a connection (over https it may use the last one),
+/// and blocks until the answer or a limit comes. Calls on one client are serialised; different clients are independent.
 ///
 /// With several managers, a call goes to the manager that answered last. If this manager cannot be reached, does not
 /// know the leader, or shows a lower fence than another manager has shown, the call goes to the next one. So two
@@ -132,7 +132,7 @@ struct GroupLease {
 /// the manager's store), retry (the manager is busy), corrupt (the answer makes no sense), aborted (cancel was called).
 class ManagerClient {
  public:
-  /// Makes a client, but no connection yet. Errc::bad_argument: `url` is no URL. Errc::bad_config: it is a URL of https,
+  /// Makes a client, but no connection yet. Errc::bad_argument: `url` is no URL. Errc::bad_config: `url` is an https URL,
   /// and there is no `tls`.
   [[nodiscard]] static Result<ManagerClient> create(ManagerSettings settings);
   ManagerClient(ManagerClient&&) noexcept;
