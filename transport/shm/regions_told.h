@@ -1,5 +1,5 @@
 #pragma once
-// The ranges of this process's memory about which a connection has told the other side, and the answers.
+// The ranges of this process's memory that a connection has announced to the other side, and the answers.
 #include <array>
 #include <optional>
 

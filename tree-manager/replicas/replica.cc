@@ -16,8 +16,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kCopyFresh{5000};
 constexpr milliseconds kLookEvery{500};
 
-/// Parts of a lease. A member of etcd that hangs costs one attempt, and a call tries all others within its limit, early
-/// enough before the lease ends.
+/// Derives the limits from the lease. A member of etcd that hangs costs one attempt; a call then has time for all other
+/// members long before the lease ends.
 EtcdSettings with_limits(EtcdSettings etcd, milliseconds lease) {
   etcd.attempt_limit = lease / 5;
   return etcd;

@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::uint32_t kBadPairsMin = 2;
 
-/// Numbers of the pairs of one host in one direction, without pairs that the search has explained by other hosts.
+/// The pairs of one host in one direction that no other host explains: how many, and how many bad ones.
 struct Side {
   std::uint32_t all = 0, bad = 0;
   [[nodiscard]] bool to_blame() const noexcept { return bad >= kBadPairsMin && 2 * bad > all; }
-  /// Compares the parts of the pairs that are bad, then the numbers of bad pairs.
+  /// Compares which part of each side's pairs is bad, then how many pairs are bad.
   [[nodiscard]] bool worse_than(const Side& other) const noexcept {
     const std::uint64_t mine = std::uint64_t{bad} * other.all, theirs = std::uint64_t{other.bad} * all;
     return mine != theirs ? mine > theirs : bad > other.bad;

@@ -132,8 +132,8 @@ struct GroupLease {
 /// the manager's store), retry (the manager is busy), corrupt (the answer makes no sense), aborted (cancel was called).
 class ManagerClient {
  public:
-  /// Makes a client, but no connection yet. Errc::bad_argument: `url` is no URL. Errc::bad_config: `url` is an https URL,
-  /// and there is no `tls`.
+  /// Makes a client, but no connection yet. Errc::bad_argument: `url` is no URL. Errc::bad_config: `url` is https, and
+  /// there is no `tls`.
   [[nodiscard]] static Result<ManagerClient> create(ManagerSettings settings);
   ManagerClient(ManagerClient&&) noexcept;
   ManagerClient& operator=(ManagerClient&&) noexcept;
