@@ -5,7 +5,7 @@
 //   {"time":"2026-11-23T08:40:11.123+00:00","level":"info","component":"tributary-manager","host":"node-1","pid":4242,
 //    "message":"serving on 10.0.0.1:7470"}
 //
-// The second form is one line, too. All code is in this header: the daemons link spdlog, the library compiles it in.
+// The second form is one line, too. All code is in this header: the daemons link spdlog; the library compiles it in.
 #include <spdlog/formatter.h>
 #include <spdlog/pattern_formatter.h>
 #include <unistd.h>

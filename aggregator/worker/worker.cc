@@ -99,7 +99,7 @@ Worker::Worker(transport::Transport& transport, MemoryBudget& budget, WorkerSett
 Worker::~Worker() {
   // Channels must end before the nodes from whose buffers they may be sending.
   sessions_.clear();
-  nodes_.clear();  // sessions own nodes, nodes never own sessions
+  nodes_.clear();  // sessions own nodes; nodes never own sessions
 }
 
 transport::ChannelHandler* Worker::on_accept(std::unique_ptr<transport::Channel> channel) {

@@ -42,7 +42,7 @@ struct Shared {
   Clock clock{};
   Life life{};
   CommunicatorInfo info{};
-  bool looks_for_trees = false;  // rank 0: an answer of the manager or of a rank has not come yet
+  bool looks_for_trees = false;  // rank 0 still waits for an answer of the manager or of a rank
   bool lack_told = false;        // the log has said, since the last trees, why there are no trees
   bool lack_warned = false;      // the log has warned once in this life that there are no trees
   bool use_told = false;         // the log has said that these trees have carried bytes

@@ -42,8 +42,8 @@ class Arrivals {
   /// Notes the proof. From now on only its two sides close the connection, because the other side may already rely on
   /// the connection.
   void proved(WaitingRoom::Id id);
-  /// Closes the connection, and sends `reason` over it unless it is refusing many others now. The caller gives up the
-  /// channel.
+  /// Closes the connection, and sends `reason` over it unless this rank is refusing many others now. The caller gives
+  /// up the channel.
   void refuse(WaitingRoom::Id id, const std::string& reason);
   void closed(WaitingRoom::Id id);
 

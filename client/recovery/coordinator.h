@@ -102,7 +102,7 @@ class Coordinator {
   /// Returns the ranks that have not answered rank 0 yet, for people; empty while no answer is due.
   [[nodiscard]] std::string unanswered() const;
   struct Search {
-    bool under_way = false;    // an answer of the manager or of a rank has not come yet that may bring trees
+    bool under_way = false;    // rank 0 waits for an answer that may bring trees, of the manager or of a rank
     bool hopeless = false;     // rank 0 asks for no trees: a rank can never join trees, or the manager denies them
     std::string why_not = {};  // reason in the last answer; empty if there are trees, or no answer has come
   };

@@ -3,7 +3,7 @@
 
     steady_state_test.py STEADY_STATE      the program; run under strace
 
-The device's own library hands over work requests: soft-RoCE's library writes to its device for each list, other
+The device's own library hands over work requests: soft-RoCE's library writes to its device for each list; other
 libraries write to the device's memory. So the test allows such writes, at most one for each list. To read the clock is
 a system call only on machines without a faster way (virtual machines).
 """

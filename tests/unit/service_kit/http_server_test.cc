@@ -1,4 +1,4 @@
-// The server over real sockets in one process, with many strangers, and when it ends.
+// Tests the server over real sockets in one process, with many strangers, and at its end.
 #include "service-kit/http/http_server.h"
 
 #include <arpa/inet.h>

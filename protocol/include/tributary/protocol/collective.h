@@ -30,9 +30,9 @@ enum class InPlace : std::uint8_t {
 
 /// The way of data through a tree: it says which contributions and which results carry data.
 enum class Pattern : std::uint8_t {
-  all_to_all_ranks,  // every rank contributes, every rank gets the result
-  all_to_one,        // every rank contributes, the segment's owner gets the result
-  one_to_all,        // the segment's owner contributes, every rank gets the result
+  all_to_all_ranks,  // every rank contributes; every rank gets the result
+  all_to_one,        // every rank contributes; the segment's owner gets the result
+  one_to_all,        // the segment's owner contributes; every rank gets the result
   nothing,           // the collective has no data, or a tree could not reduce them
 };
 
