@@ -1,6 +1,6 @@
 #pragma once
-// A port around another one. It loses, repeats, delays and damages packets that are sent, by a seed, for tests of whole
-// processes on networks without such faults.
+// A port that wraps another port. It loses, repeats, delays and damages packets that are sent, by a seed, for tests of
+// whole processes on networks without such faults.
 #include <cstdint>
 #include <memory>
 #include <string_view>

@@ -27,8 +27,8 @@ class Pollable : public std::enable_shared_from_this<Pollable> {
   /// True if the other side has written new bytes, so that a turn is due. It must be cheap: the core asks in every
   /// turn.
   [[nodiscard]] virtual bool memory_changed() const noexcept { return false; }
-  /// Tells the other side whether it must ring: it must while this thread sleeps, and need not when this thread is
-  /// awake again.
+  /// Tells the other side whether it must ring. It need not ring while this thread is awake, because this thread then
+  /// looks at the memory in every turn.
   virtual void set_asleep(bool /*asleep*/) noexcept {}
 
  private:

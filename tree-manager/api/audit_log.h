@@ -1,6 +1,6 @@
 #pragma once
-// The audit log: each line has the caller, the change that the caller asked for, its object, and the outcome. Lines of
-// JSON are appended to the file, which is never changed otherwise.
+// The audit log: each line has the caller, the change that the caller asked for, its object, and the outcome. The
+// manager appends lines of JSON to the file, and changes nothing else in it.
 #include <cstdint>
 #include <memory>
 #include <mutex>

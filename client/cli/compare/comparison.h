@@ -44,7 +44,7 @@ struct RanksEnd {
 };
 
 struct ComparisonSettings {
-  Comparison shape;                             // the comparison without its sizes
+  Comparison shape;                             // all facts of the comparison but its sizes
   std::vector<std::uint64_t> bytes;             // bytes of each operation; a whole number of float32
   std::string folder;                           // an existing folder for results and logs of the ranks
   std::string program;                          // path of this program

@@ -1,4 +1,4 @@
-// The effect of a rank's settings for packets over UDP on its packets.
+// Checks how a rank's settings for packets over UDP change its packets.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>

@@ -130,7 +130,7 @@ class Story {
     header.credit = random_.below(6) == 0 ? 3000 : 200'000;
     header.flags = seen_.empty() ? std::uint16_t{0} : packet_flags::kAcks;
     header.flags |= random_.below(50) == 0 ? packet_flags::kPing : std::uint16_t{0};
-    if (random_.below(3000) == 0) header.flags |= packet_flags::kFin;  // a wrong end: it sends on
+    if (random_.below(3000) == 0) header.flags |= packet_flags::kFin;  // a false end: the sender goes on
     header.largest = static_cast<std::uint32_t>(seen_.largest());
     header.bitmap = seen_.bitmap();
     late_.push_back(header);
