@@ -97,7 +97,7 @@ class Communicator final : public transport::Acceptor,
   /// Returns whether no operation and no message is queued or running.
   [[nodiscard]] bool idle() const noexcept { return operations_.empty() && traffic_.messages().idle(); }
   /// Called on every change of path, with the line for the log. `unwanted`: the ranks use no tree, although no setting
-  /// asks for that.
+  /// forbids trees.
   std::function<void(const std::string&, bool unwanted)> on_path_change;
   /// Called when connections of this rank begin to use the second way, with the line for the log. `device_gone`: all
   /// connections use it, because this rank's device of the first way is gone.

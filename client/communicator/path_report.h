@@ -1,7 +1,7 @@
 #pragma once
 // Reports on the path that collectives take, in tributary_comm_info and in the log.
 //
-// The log warns if the ranks use no tree although no setting asks for that: each time trees are lost, and once in the
+// The log warns if the ranks use no tree although no setting forbids trees: each time trees are lost, and once in the
 // communicator's life if it has no trees. The log says "in use" only after the trees have carried bytes.
 #include <string>
 

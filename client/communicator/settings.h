@@ -82,7 +82,7 @@ struct CommunicatorInfo {
   std::uint64_t last_pause_us = 0;
   std::uint64_t longest_pause_us = 0;
   std::uint64_t strangers_turned_away = 0;
-  bool lacks_tree = false;  // no tree is in use or about to be, although no setting asks for that
+  bool lacks_tree = false;  // no tree is in use or coming, although no setting forbids trees
   std::string reason;
   std::string transport;  // name of the transport between hosts; the caller sets it
 };

@@ -29,7 +29,7 @@ class Whole {
   /// Ends all operations of this rank and of all other ranks now.
   virtual void abort(const std::string& reason) = 0;
   /// Logs the line, which says that operations take another path. `unwanted`: the ranks use no tree although no setting
-  /// asks for that.
+  /// forbids trees.
   virtual void path_changed(const std::string& line, bool unwanted) = 0;
   /// Notes absences of this process. Every handler of an arriving frame calls this first.
   virtual void look_at_clock() = 0;

@@ -77,7 +77,7 @@ static FILE* connect_to_bench(int rank, const char* path) {
     return NULL;
   }
   dprintf(end, "hello %d %d %s\n", rank, (int)getpid(), path);
-  return fdopen(end, "r"); /* what is written goes to its descriptor: a stream has no two directions on a socket */
+  return fdopen(end, "r"); /* only for reading; writes use the descriptor: a FILE cannot do both on a socket */
 }
 
 struct outcome {

@@ -1,4 +1,4 @@
-// `tributary explain` and `tributary perf --tune`, and the table that the second writes and the first reads.
+// `tributary explain` and `tributary perf --tune`, and the table that `perf --tune` writes and `explain` reads.
 #include <gmock/gmock.h>
 
 #include <fstream>

@@ -11,7 +11,7 @@ class SecretsTest : public ClusterFixture {
  protected:
   SecretsTest() : aggregator_(ExchangeKey::generate().value()), ranks_(ExchangeKey::generate().value()) {}
 
-  /// Opens a fabric with one leaf for all ranks, which has a key of its own or none.
+  /// Opens a fabric with one leaf for all ranks; the leaf has its own key, or none.
   void open_with(bool key) {
     open(leaf_spine_yaml(1, 4, 1));
     auto registered = cluster_->register_aggregator({.name = "leaf-a",

@@ -1,7 +1,7 @@
 #pragma once
-// Frames over UDP by the kernel's sockets, IPv4 and IPv6: the packet protocol (docs/protocol.md) where there is no RDMA
-// and TCP is not wanted. It survives loss, repeats, reordering and damage; delay and ECN marks decide how many packets
-// are under way. One socket carries all connections of a transport. Where the system can, the kernel or the device cuts
+// Frames over UDP by the kernel's sockets, IPv4 and IPv6: the packet protocol (docs/protocol.md), in place of TCP, for
+// hosts without RDMA. It survives loss, repeats, reordering and damage; delay and ECN marks decide how many packets are
+// under way. One socket carries all connections of a transport. Where the system can, the kernel or the device cuts
 // each batch of sent packets (UDP_SEGMENT), and joins received packets (UDP_GRO).
 #include <array>
 #include <chrono>
