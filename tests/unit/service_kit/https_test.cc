@@ -1,6 +1,7 @@
 // The HTTP server and client with TLS between them, over real sockets in one process.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -52,6 +53,18 @@ class Raw {
   Raw(const Raw&) = delete;
   Raw& operator=(const Raw&) = delete;
   void send(std::string_view text) const { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  /// Shakes hands as a client of OpenSSL that speaks one version of TLS with one cipher. Returns the cipher; empty if
+  /// the server refuses.
+  [[nodiscard]] std::string shake_hands(int version, const char* cipher) const {
+    const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+    SSL_CTX_set_security_level(context.get(), 0);
+    EXPECT_EQ(SSL_CTX_set_min_proto_version(context.get(), version), 1);
+    EXPECT_EQ(SSL_CTX_set_max_proto_version(context.get(), version), 1);
+    EXPECT_TRUE(version != TLS1_3_VERSION || SSL_CTX_set_ciphersuites(context.get(), cipher) == 1);
+    const std::unique_ptr<SSL, void (*)(SSL*)> end(SSL_new(context.get()), SSL_free);
+    EXPECT_EQ(SSL_set_fd(end.get(), socket_), 1);
+    return SSL_connect(end.get()) == 1 ? SSL_get_cipher_name(end.get()) : "";
+  }
   /// Reads until the server ends the connection, or for 20 s.
   [[nodiscard]] std::string read_all() const {
     std::string all;
@@ -209,6 +222,17 @@ TEST_F(Https, PlainHttpMeetsASentence) {
   EXPECT_THAT(body_of(get(without, url())), HasSubstr("TRIBUTARY_TLS_CA"));
   serve_with({});
   EXPECT_THAT(ask({.ca = ca_.path()}), HasSubstr("the other side speaks no TLS; write http://"));
+}
+
+TEST_F(Https, SpeaksTls13AndItsThreeCiphersAlone) {
+  serve(ca_.issue("server"));
+  const auto shake_hands = [&](int version, const char* cipher) {
+    return Raw(server_->local().port).shake_hands(version, cipher);
+  };
+  for (const char* cipher : {"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"})
+    EXPECT_EQ(shake_hands(TLS1_3_VERSION, cipher), cipher);
+  EXPECT_EQ(shake_hands(TLS1_3_VERSION, "TLS_AES_128_CCM_SHA256"), "");
+  for (const int version : {TLS1_VERSION, TLS1_1_VERSION, TLS1_2_VERSION}) EXPECT_EQ(shake_hands(version, ""), "");
 }
 
 TEST_F(Https, FilesChangeUnderConnectionsThatGoOn) {
