@@ -119,7 +119,9 @@ SecretPaths secret_paths(const Settings& settings) {
 
 Result<EtcdSettings> etcd_settings(const Settings& settings) {
   auto etcd = parse_etcd_url(settings.store);
-  if (!etcd || settings.store_user.empty()) return etcd;
+  if (!etcd) return etcd;
+  etcd->tls = settings.store_tls;
+  if (settings.store_user.empty()) return etcd;
   auto password = read_secret(settings.store_password_file);
   if (!password) return std::unexpected(password.error());
   etcd->user = settings.store_user;
@@ -191,7 +193,9 @@ Status check_start(const Settings& settings) {
       return fail(Errc::bad_config, database + " is no SQLite database or is damaged; restore it from a backup");
   }
   if (!settings.store.empty()) {
-    if (const auto etcd = etcd_settings(settings); !etcd) return std::unexpected(etcd.error());
+    const auto etcd = etcd_settings(settings);
+    if (!etcd) return std::unexpected(etcd.error());
+    if (const auto client = EtcdClient::create(*etcd); !client) return std::unexpected(client.error());
   }
   if (auto ok = service::check_writable_file("audit_file", settings.audit_file); !ok) return ok;
   if (auto ok = check_secret_folders(settings); !ok) return ok;

@@ -43,28 +43,30 @@ Field segment_bytes() {
 }
 
 /// A path of TLS's files. It is not made by text(), because the member lies in a struct of its own.
-Field tls_path(std::string_view key, std::string service::TlsFiles::* member, std::string_view help) {
+Field tls_path(std::string_view key, service::TlsFiles Settings::* files, std::string service::TlsFiles::* member,
+               std::string_view help) {
   return {.key = key,
           .allowed = "a path, or empty",
           .help = help,
-          .read = [member](Settings& settings, std::string_view written) -> Status {
-            settings.tls.*member = std::string(written);
+          .read = [files, member](Settings& settings, std::string_view written) -> Status {
+            settings.*files.*member = std::string(written);
             return {};
           },
-          .write = [member](const Settings& settings) { return settings.tls.*member; }};
+          .write = [files, member](const Settings& settings) { return settings.*files.*member; }};
 }
 
 std::vector<Field> tls_fields() {
   using service::TlsFiles;
   return {
       tls_path(
-          "tls_cert", &TlsFiles::cert,
+          "tls_cert", &Settings::tls, &TlsFiles::cert,
           "The manager's certificate, and those of the CAs below the root (PEM). With it, the manager speaks HTTPS "
           "alone. A file of TLS that changes is read anew."),
-      tls_path("tls_key", &TlsFiles::key, "The private key of tls_cert (PEM), which not everybody may read."),
-      tls_path("tls_ca", &TlsFiles::ca,
+      tls_path("tls_key", &Settings::tls, &TlsFiles::key,
+               "The private key of tls_cert (PEM), which not everybody may read."),
+      tls_path("tls_ca", &Settings::tls, &TlsFiles::ca,
                "The CAs of client certificates (PEM). Empty: the manager asks callers for none."),
-      tls_path("tls_crl", &TlsFiles::crl,
+      tls_path("tls_crl", &Settings::tls, &TlsFiles::crl,
                "Revocation lists of those CAs (PEM). With it, each CA that issues client certificates needs a list."),
       path("certificate_file", &Settings::certificate_file, "a path, or empty",
            "The identities that client certificates stand for (YAML). SIGHUP reads it anew."),
@@ -137,9 +139,9 @@ std::vector<Field> state_fields() {
 std::vector<Field> replica_fields() {
   using namespace std::chrono_literals;
   return {
-      text("store", &Settings::store, "etcd://host:2379,host:2379,host:2379[/prefix], or empty",
+      text("store", &Settings::store, "etcd://host:2379,host:2379,host:2379[/prefix], etcds://..., or empty",
            "The store of the records. Empty: SQLite in the state directory, for one manager. etcd: for several "
-           "managers, of which one leads.",
+           "managers, of which one leads. etcds: the same over TLS.",
            [](std::string_view url) -> Status {
              if (url.empty()) return {};
              const auto etcd = parse_etcd_url(url);
@@ -148,6 +150,13 @@ std::vector<Field> replica_fields() {
       path("store_user", &Settings::store_user, "a name, or empty", "The user of etcd. Empty: etcd asks for none."),
       path("store_password_file", &Settings::store_password_file, "a path, or empty",
            "The file with the password of store_user; nobody else may read it."),
+      tls_path("store_tls_ca", &Settings::store_tls, &service::TlsFiles::ca,
+               "The CA's certificates by which an etcd of etcds:// is believed; nobody else is."),
+      tls_path("store_tls_cert", &Settings::store_tls, &service::TlsFiles::cert,
+               "The manager's certificate as a client of etcd, if etcd asks for one. With store_tls_key."),
+      tls_path("store_tls_key", &Settings::store_tls, &service::TlsFiles::key, "The key of store_tls_cert."),
+      tls_path("store_tls_crl", &Settings::store_tls, &service::TlsFiles::crl,
+               "The revocation list of store_tls_ca. With it every member of etcd is checked against the list."),
       path("advertise", &Settings::advertise, "http://host:port, https://host:port, or empty",
            "The URL where the other managers of this store reach this one. Empty: by the address of listen, or by the "
            "host's name where that is every address."),
@@ -200,6 +209,11 @@ namespace {
 
 /// Refuses settings that are valid alone, but not together.
 void check_together(const Settings& settings, const service::Written& written, service::Mistakes& mistakes) {
+  const bool secure = is_etcd_with_tls(settings.store);
+  if (secure && settings.store_tls.ca.empty())
+    mistakes.add(service::mistake_in(written, "store", "etcds:// needs the CA of etcd's certificates", "store_tls_ca"));
+  if (!secure && !settings.store_tls.empty())
+    mistakes.add(service::mistake_in(written, "store", "files of TLS are set for an etcd without TLS", "etcds://..."));
   if (settings.store_user.empty() == settings.store_password_file.empty()) return;
   const bool user = !settings.store_user.empty();
   const std::string set = user ? "store_user" : "store_password_file";

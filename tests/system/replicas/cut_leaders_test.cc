@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "tests/system/replicas/manager_fleet.h"
@@ -66,6 +67,9 @@ TEST_P(CutLeaders, ChangeNothingAndSignNothing) {
   const std::size_t next = managers_->wait_leader(old_);
   const std::uint64_t next_fence = fence_of(next);
   EXPECT_GT(next_fence, old_fence_);
+
+  if (const char* const text = std::getenv("TRIBUTARY_TEST_STANDSTILL_SECONDS"); text != nullptr)
+    std::this_thread::sleep_for(std::chrono::seconds(std::atoi(text)));  // many leases, and not one alone
 
   // Clients that know only the old leader: their requests wait there, and it handles them as soon as it runs.
   std::vector<std::unique_ptr<Connection>> clients;

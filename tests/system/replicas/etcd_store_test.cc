@@ -38,6 +38,24 @@ class EtcdWorld final : public StoreWorld {
     if (lease_ != 0) election_->resign(std::exchange(lease_, 0));
   }
   [[nodiscard]] EtcdElection& election() { return *election_; }
+  /// Returns the value of a key, as etcd has it.
+  [[nodiscard]] std::string raw(const std::string& name) const {
+    const auto client = EtcdClient::create(settings_);
+    const auto answer = (*client)->call("/v3/kv/range", {{"key", (*client)->key(name)}}, 5s);
+    return answer && answer->contains("kvs") ? etcd_text(answer->at("kvs")[0], "value").value_or("") : "";
+  }
+  /// Writes a key as another version of the manager might.
+  void put_raw(const std::string& name, const std::string& value) const {
+    const auto client = EtcdClient::create(settings_);
+    const nlohmann::json put = {{"key", (*client)->key(name)}, {"value", to_base64_text(value)}};
+    EXPECT_TRUE((*client)->call("/v3/kv/put", put, 5s).has_value());
+  }
+  [[nodiscard]] Result<std::unique_ptr<Store>> try_to_begin() {
+    end();
+    lease_ = election_->make_lease(60s).value();
+    return open_etcd(settings_, {.fence_base_min = 1000}, election_->stand(lease_).value().value());
+  }
+  [[nodiscard]] Result<std::unique_ptr<EtcdStore>> reader() const { return open_etcd_to_read(settings_, {}); }
   /// Deletes the leader's key, although its lease lives.
   void take_key_away() const {
     const auto client = EtcdClient::create(settings_);
@@ -112,6 +130,38 @@ TEST_F(EtcdStoreTest, ValuesAreReadOneByOne) {
   EXPECT_EQ(store->value("k").value(), "");
   ASSERT_TRUE(store->put_value("k", "=v").has_value());
   EXPECT_EQ(store->value("k").value(), "=v");
+}
+
+/// A newer manager leads for a while, and then an older one leads again.
+TEST_F(EtcdStoreTest, ReadsARecordWithAMemberThatOnlyNewerManagersKnow) {
+  const GroupRecord record = group_record(1, 1);
+  ASSERT_TRUE(world_->begin()->put(record).has_value());
+  const std::string key = "group/00000000000000000001";
+  auto newer = nlohmann::json::parse(world_->raw(key).substr(1));
+  newer["a_member_of_later"] = {{"any", 1}};
+  world_->put_raw(key, "=" + newer.dump());
+  const auto store = world_->begin();
+  const auto snapshot = store->load();
+  ASSERT_TRUE(snapshot.has_value()) << snapshot.error().message;
+  ASSERT_EQ(snapshot->groups.size(), 1U);
+  EXPECT_EQ(snapshot->groups[0], record);
+  ASSERT_TRUE(store->put(record).has_value());
+  EXPECT_FALSE(world_->raw(key).contains("a_member_of_later")) << "a write drops what this version does not know";
+}
+
+TEST_F(EtcdStoreTest, RefusesRecordsOfAFormThatOnlyNewerManagersRead) {
+  ASSERT_TRUE(world_->begin()->put(group_record(1, 1)).has_value());
+  EXPECT_EQ(world_->raw("form"), "1");
+  world_->put_raw("form", "2");
+  const auto refused = world_->try_to_begin();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::unsupported);
+  EXPECT_NE(refused.error().message.find("form 2, and this manager reads form 1 at most"), std::string::npos)
+      << refused.error().message;
+  EXPECT_EQ(world_->raw("form"), "2") << "the older manager has written nothing";
+  auto reader = world_->reader();
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_EQ((*reader)->load().error().code, Errc::unsupported) << "a follower shows no copy either";
 }
 
 std::vector<StoreKind> kinds() {

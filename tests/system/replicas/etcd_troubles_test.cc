@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "tests/system/replicas/manager_fleet.h"
+#include "tests/unit/service_kit/test_ca.h"
 #include "tree-manager/store/etcd/etcd_client.h"
 
 namespace tributary::manager {
@@ -38,11 +40,20 @@ class EtcdTroubles : public ::testing::Test {
 };
 
 /// One call that the test makes directly to etcd.
-json etcd_call(const EtcdProcesses& etcd, const std::string& path, const json& body) {
-  const auto client = EtcdClient::create({.endpoints = etcd.endpoints()});
+json etcd_call(const EtcdProcesses& etcd, const std::string& path, const json& body,
+               const service::TlsFiles& tls = {}) {
+  const auto client = EtcdClient::create({.endpoints = etcd.endpoints(), .tls = tls});
   const auto answer = (*client)->call(path, body, 10s);
   EXPECT_TRUE(answer.has_value()) << answer.error().message;
   return answer ? *answer : json::object();
+}
+
+/// etcd then asks for the user root with the password "the-password".
+void ask_for_passwords(const EtcdProcesses& etcd, const service::TlsFiles& tls) {
+  etcd_call(etcd, "/v3/auth/user/add", {{"name", "root"}, {"password", "the-password"}}, tls);
+  etcd_call(etcd, "/v3/auth/role/add", {{"name", "root"}}, tls);
+  etcd_call(etcd, "/v3/auth/user/grant", {{"user", "root"}, {"role", "root"}}, tls);
+  etcd_call(etcd, "/v3/auth/enable", json::object(), tls);
 }
 
 TEST_F(EtcdTroubles, AMemberThatDiesCostsNothing) {
@@ -80,11 +91,7 @@ TEST_F(EtcdTroubles, ACompactedHistoryHoldsNobodyUp) {
 
 TEST_F(EtcdTroubles, ManagersProveThemselvesToAnEtcdThatAsks) {
   const EtcdProcesses etcd(1);
-  const json key = {{"name", "root"}, {"password", "the-password"}};
-  etcd_call(etcd, "/v3/auth/user/add", key);
-  etcd_call(etcd, "/v3/auth/role/add", {{"name", "root"}});
-  etcd_call(etcd, "/v3/auth/user/grant", {{"user", "root"}, {"role", "root"}});
-  etcd_call(etcd, "/v3/auth/enable", json::object());
+  ask_for_passwords(etcd, {});
   const std::string password = folder_.write("password", "the-password\n");
   ::chmod(password.c_str(), 0600);
   ManagerFleet managers(etcd, 2, std::string(kConfig) + "store_user: root\nstore_password_file: " + password + "\n");
@@ -98,6 +105,126 @@ TEST_F(EtcdTroubles, ManagersProveThemselvesToAnEtcdThatAsks) {
   ::chmod(wrong.c_str(), 0600);
   const auto refused = EtcdClient::create({.endpoints = etcd.endpoints(), .user = "root", .password = "another"});
   EXPECT_EQ((*refused)->call("/v3/kv/range", {{"key", "AA=="}}, 5s).error().code, Errc::denied);
+}
+
+TEST_F(EtcdTroubles, ManagersAndAnEtcdWithTlsProveThemselvesToEachOther) {
+  const std::string files = folder_.file("tls");
+  std::filesystem::create_directories(files);
+  service::TestCa ca(files, "ca"), foreign(files, "foreign");
+  // Where etcd asks for passwords, it refuses certificates with a common name on the interface that managers use.
+  const service::TlsFiles mine = ca.issue("manager", {.common_name = "", .names = "DNS:manager"});
+  const EtcdProcesses etcd(3, {.tls = ca.issue("etcd"), .client = mine});
+  ask_for_passwords(etcd, mine);
+  const std::string password = folder_.write("password", "the-password\n");
+  ::chmod(password.c_str(), 0600);
+  const std::string config = std::string(kConfig) + "store_user: root\nstore_password_file: " + password +
+                             "\nstore_tls_ca: " + mine.ca + "\nstore_tls_cert: " + mine.cert +
+                             "\nstore_tls_key: " + mine.key + "\n";
+  ManagerFleet managers(etcd, 2, config);
+  const std::uint64_t first = make_group(managers);
+  const std::size_t old = managers.wait_leader();
+  managers.kill(old);
+  static_cast<void>(managers.wait_leader(old));
+  EXPECT_TRUE(knows(managers, first));
+  EXPECT_NE(make_group(managers), 0U);
+
+  const auto sentence = [&](const service::TlsFiles& tls) {
+    const auto client = EtcdClient::create({.endpoints = etcd.endpoints(), .tls = tls});
+    return (*client)->call("/v3/kv/range", {{"key", "AA=="}}, 3s).error().message;
+  };
+  EXPECT_THAT(sentence({.ca = ca.path()}), HasSubstr("cannot be reached by TLS")) << "etcd asks for a certificate";
+  EXPECT_THAT(sentence({.ca = foreign.path()}), HasSubstr("which is no CA in"));
+  service::TlsFiles stranger = foreign.issue("stranger");
+  stranger.ca = ca.path();
+  EXPECT_THAT(sentence(stranger), HasSubstr("the other side"));
+}
+
+/// etcd's own limit of its database: it raises its alarm, and refuses writes until somebody clears the alarm.
+TEST_F(EtcdTroubles, AnEtcdWithoutRoomRefusesWritesAndItsManagersSaySo) {
+  const EtcdProcesses etcd(1, {.more = {"--quota-backend-bytes", "1048576"}});
+  const ManagerFleet managers(etcd, 2, kConfig);
+  const std::uint64_t first = make_group(managers);
+  const auto filler = EtcdClient::create({.endpoints = etcd.endpoints(), .prefix = "/other/"});
+  Result<json> put = json::object();
+  for (int i = 0; put && i < 100; ++i) {
+    put = (*filler)->call(
+        "/v3/kv/put",
+        {{"key", (*filler)->key(std::to_string(i))}, {"value", to_base64_text(std::string(128U << 10, 'x'))}}, 10s);
+  }
+  ASSERT_FALSE(put.has_value());
+  EXPECT_EQ(put.error().code, Errc::exhausted) << put.error().message;
+  const auto refused = managers.for_jobs().request_group({.job = "j", .hosts = {"x", "y"}, .lanes = 1});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, ::testing::AnyOf(HasSubstr("space"), HasSubstr("lead")));
+  EXPECT_TRUE(knows(managers, first)) << "reads need no room";
+
+  const json range = {{"key", (*filler)->key("")}, {"range_end", (*filler)->end_of("")}};
+  etcd_call(etcd, "/v3/kv/deleterange", range);
+  const std::string revision = etcd_call(etcd, "/v3/kv/range", {{"key", "AA=="}})["header"]["revision"];
+  etcd_call(etcd, "/v3/kv/compaction", {{"revision", revision}, {"physical", true}});
+  etcd_call(etcd, "/v3/maintenance/defragment", json::object());
+  const json alarms = etcd_call(etcd, "/v3/maintenance/alarm", {{"action", "GET"}});
+  ASSERT_FALSE(alarms["alarms"].empty());
+  etcd_call(etcd, "/v3/maintenance/alarm",
+            {{"action", "DEACTIVATE"}, {"memberID", alarms["alarms"][0]["memberID"]}, {"alarm", "NOSPACE"}});
+  static_cast<void>(managers.wait_leader());
+  EXPECT_NE(make_group(managers), 0U);
+  EXPECT_TRUE(knows(managers, first));
+}
+
+/// A small file system that ends with the object.
+class SmallDisk {
+ public:
+  SmallDisk(std::string folder, const char* size) : folder_(std::move(folder)) {
+    std::filesystem::create_directories(folder_);
+    mounted_ = ::mount("none", folder_.c_str(), "tmpfs", 0, (std::string("size=") + size).c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount2(folder_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  [[nodiscard]] bool mounted() const { return mounted_; }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  /// Writes a file until no byte is left.
+  void fill() const {
+    std::ofstream file(ballast(), std::ios::binary);
+    const std::string zeros(64U << 10, '\0');
+    while (file.write(zeros.data(), static_cast<std::streamsize>(zeros.size())).flush()) {
+    }
+  }
+  void clear() const { std::filesystem::remove(ballast()); }
+
+ private:
+  [[nodiscard]] std::string ballast() const { return folder_ + "/ballast"; }
+  const std::string folder_;
+  bool mounted_ = false;
+};
+
+/// etcd ends itself when it cannot write its file. It writes nothing in part, so nothing is lost.
+TEST_F(EtcdTroubles, AnEtcdOnAFullDiskEndsAndLosesNothing) {
+  const SmallDisk disk(folder_.file("disk"), "256m");
+  if (!disk.mounted()) GTEST_SKIP() << "only root mounts a small file system";
+  EtcdProcesses etcd(1, {.data = disk.folder()});
+  ManagerFleet managers(etcd, 2, kConfig);
+  const std::uint64_t first = make_group(managers);
+  disk.fill();
+  const auto filler = EtcdClient::create({.endpoints = etcd.endpoints(), .prefix = "/other/"});
+  Result<json> put = json::object();
+  for (int i = 0; put && i < 1000; ++i) {
+    put = (*filler)->call(
+        "/v3/kv/put",
+        {{"key", (*filler)->key(std::to_string(i))}, {"value", to_base64_text(std::string(1U << 20, 'x'))}}, 5s);
+  }
+  ASSERT_FALSE(put.has_value());
+  etcd.wait_end(0);
+  const auto refused = managers.for_jobs().request_group({.job = "j", .hosts = {"x", "y"}, .lanes = 1});
+  EXPECT_FALSE(refused.has_value());
+  disk.clear();
+  etcd.restart(0);
+  static_cast<void>(managers.wait_leader());
+  EXPECT_TRUE(knows(managers, first));
+  EXPECT_NE(make_group(managers), 0U);
 }
 
 TEST_F(EtcdTroubles, AManagerWithAnotherSigningKeyDoesNotStart) {

@@ -35,10 +35,11 @@ ManagerFleet::ManagerFleet(const EtcdProcesses& etcd, int managers, const std::s
 }
 
 std::string ManagerFleet::store_of(std::size_t which) const {
-  std::string store = "etcd://";
+  const bool secure = endpoints_.at(0).starts_with("https://");
+  std::string store = secure ? "etcds://" : "etcd://";
   for (std::size_t i = 0; i < endpoints_.size(); ++i) {
     if (members_ == Members::own && i != which) continue;
-    store += (store.ends_with('/') ? "" : ",") + endpoints_[i].substr(std::string("http://").size());
+    store += (store.ends_with('/') ? "" : ",") + endpoints_[i].substr(secure ? 8 : 7);
   }
   return store;
 }

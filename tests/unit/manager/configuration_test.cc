@@ -185,6 +185,16 @@ TEST(Settings, AllowPlainHttpOnLoopbackAloneUnlessTheySayOtherwise) {
   EXPECT_THAT(complaint_of("tls_cert: /c\ntls_key: /k\ncertificate_file: /f\n"), HasSubstr("needs tls_ca"));
 }
 
+TEST(Settings, TakeFilesOfTlsForAnEtcdThatSpeaksItAlone) {
+  const auto complaint_of = [](const std::string& yaml) {
+    const auto read = parse_settings(yaml, "s.yaml");
+    return read ? "" : read.error().message;
+  };
+  EXPECT_THAT(complaint_of("store: etcds://e1\n"), HasSubstr("etcds:// needs the CA of etcd's certificates"));
+  EXPECT_THAT(complaint_of("store: etcd://e1\nstore_tls_ca: /ca\n"), HasSubstr("for an etcd without TLS"));
+  EXPECT_EQ(complaint_of("store: etcds://e1\nstore_tls_ca: /ca\nstore_tls_cert: /c\nstore_tls_key: /k\n"), "");
+}
+
 TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
   const auto settings = parse_settings("# nothing\n", "s.yaml");
   ASSERT_TRUE(settings.has_value());

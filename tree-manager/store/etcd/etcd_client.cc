@@ -86,7 +86,7 @@ EtcdClient::EtcdClient(EtcdSettings settings, std::vector<service::HttpUrl> urls
     : settings_(std::move(settings)), urls_(std::move(urls)), http_(kWords, std::move(tls)) {}
 EtcdClient::~EtcdClient() = default;
 
-Result<std::unique_ptr<EtcdClient>> EtcdClient::create(const EtcdSettings& settings) {
+Result<std::vector<service::HttpUrl>> EtcdClient::urls_of(const EtcdSettings& settings) {
   std::vector<service::HttpUrl> urls;
   for (const std::string& endpoint : settings.endpoints) {
     auto url = service::parse_url(endpoint, kWords);
@@ -94,11 +94,17 @@ Result<std::unique_ptr<EtcdClient>> EtcdClient::create(const EtcdSettings& setti
     urls.push_back(std::move(*url));
   }
   if (urls.empty()) return fail(Errc::bad_config, "etcd: at least one URL is needed");
-  if (std::ranges::none_of(urls, &service::HttpUrl::secure))
-    return std::unique_ptr<EtcdClient>(new EtcdClient(settings, std::move(urls), nullptr));
+  return urls;
+}
+
+Result<std::unique_ptr<EtcdClient>> EtcdClient::create(const EtcdSettings& settings) {
+  auto urls = urls_of(settings);
+  if (!urls) return std::unexpected(urls.error());
+  if (std::ranges::none_of(*urls, &service::HttpUrl::secure))
+    return std::unique_ptr<EtcdClient>(new EtcdClient(settings, std::move(*urls), nullptr));
   auto tls = service::TlsContext::open(service::TlsContext::Side::client, settings.tls);
   if (!tls) return fail(Errc::bad_config, "etcd: " + tls.error().message);
-  return std::unique_ptr<EtcdClient>(new EtcdClient(settings, std::move(urls), std::move(*tls)));
+  return std::unique_ptr<EtcdClient>(new EtcdClient(settings, std::move(*urls), std::move(*tls)));
 }
 
 std::string EtcdClient::key(std::string_view name) const {

@@ -24,6 +24,8 @@ class EtcdClient {
  public:
   /// Makes a client, but no connection yet. Errc::bad_config: an endpoint is no URL, or a file of TLS is wrong.
   [[nodiscard]] static Result<std::unique_ptr<EtcdClient>> create(const EtcdSettings& settings);
+  /// Reads the endpoints' URLs. Errc::bad_config: one is no URL, or there is none.
+  [[nodiscard]] static Result<std::vector<service::HttpUrl>> urls_of(const EtcdSettings& settings);
   ~EtcdClient();
 
   /// Makes one call, at each endpoint in turn until one answers or `limit` has passed. Errors: unreachable (no endpoint

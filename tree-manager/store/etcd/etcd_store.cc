@@ -4,6 +4,7 @@
 //   part/KIND/LENGTH:NAME/STAMP/NUMBER         the parts of long texts
 //   ended/NUMBER                               the time until which a group that was given back is remembered
 //   leader, fence_base                         etcd_election.h
+//   form                                       the newest form of records that a leader here has known
 #include "tree-manager/store/etcd/etcd_store.h"
 
 #include <algorithm>
@@ -27,6 +28,11 @@ constexpr std::size_t kTextInOneKeyMax = 256U << 10;
 constexpr int kPageKeys = 256;  // with kTextInOneKeyMax at most 64 MiB, and a third more in base64
 constexpr int kPageParts = 32;
 constexpr std::size_t kRemovalsAtOnce = 64;  // etcd takes 128 operations in a transaction
+
+/// Form of the records that this version writes. A new member of a record that older versions can do without is no new
+/// form: they read the record without it. Raise the number if they would read a record wrong.
+constexpr std::uint64_t kForm = 1;
+constexpr const char* kFormKey = "form";
 
 std::string number_text(std::uint64_t number) {
   char text[24];
@@ -53,8 +59,12 @@ class Keeper final : public EtcdStore {
       : client_(std::move(client)), settings_(settings), fence_(0), lost_(true) {}
 
   Status begin() {
-    if (term_.fence_base != 0) return {};
-    return raise_base(std::max<std::uint64_t>(1, settings_.fence_base_min));
+    const auto form = read_form();
+    if (!form) return std::unexpected(form.error());
+    if (term_.fence_base == 0) {
+      if (auto ok = raise_base(std::max<std::uint64_t>(1, settings_.fence_base_min)); !ok) return ok;
+    }
+    return *form == kForm ? Status{} : write(json::array({put_of(kFormKey, std::to_string(kForm))}));
   }
 
   bool lost() const noexcept override { return lost_.load(std::memory_order_relaxed); }
@@ -82,6 +92,7 @@ class Keeper final : public EtcdStore {
     if (!answer) return std::unexpected(answer.error());
     as_of_ = etcd_number(answer->value("header", json::object()), "revision");
     const std::uint64_t revision = as_of_;
+    if (const auto form = read_form(); !form) return std::unexpected(form.error());
     auto snapshot = load_all();
     as_of_ = 0;
     if (!snapshot) return snapshot;
@@ -133,6 +144,21 @@ class Keeper final : public EtcdStore {
   }
 
  private:
+  /// Returns 0 if no leader has written a form. Refuses a store on which a manager with a newer form has led.
+  Result<std::uint64_t> read_form() {
+    const json body = {{"key", client_->key(kFormKey)}, {"serializable", settings_.reads_one_member}};
+    const auto answer = client_->call("/v3/kv/range", body, settings_.read_limit);
+    if (!answer) return std::unexpected(answer.error());
+    if (!answer->contains("kvs") || answer->at("kvs").empty()) return 0;
+    const auto text = etcd_text(answer->at("kvs")[0], "value");
+    if (!text) return std::unexpected(text.error());
+    const std::uint64_t form = number_of(*text);
+    if (form <= kForm) return form;
+    return fail(Errc::unsupported, "etcd holds records of form " + *text + ", and this manager reads form " +
+                                       std::to_string(kForm) +
+                                       " at most: a newer manager has led here; upgrade this manager");
+  }
+
   Result<Snapshot> load_all() {
     Snapshot snapshot;
     const auto aggregators = read("aggregator", [&](std::string_view, const std::string& text) -> Status {
