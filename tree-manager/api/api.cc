@@ -74,11 +74,10 @@ std::optional<std::uint64_t> number_in(const std::string& text) {
   return id;
 }
 
-/// If there is a token, only the token counts: a certificate does not make up for a wrong token. The certificate of a
-/// manager that passes a request on is not the caller's.
+/// If there is a token, only the token counts: a certificate does not make up for a wrong token.
 Proof caller_of(const HttpHead& head, Authenticator& authenticator, const LiveCertificates* certificates,
                 std::int64_t now_s) {
-  const bool by_certificate = head.certificate != nullptr && head.authorization.empty() && head.passed_on.empty();
+  const bool by_certificate = head.certificate != nullptr && head.authorization.empty();
   if (certificates == nullptr || !by_certificate)
     return authenticator.look(head.authorization, head.remote_address, now_s);
   return certificates->look(*head.certificate);

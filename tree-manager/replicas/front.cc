@@ -13,15 +13,21 @@ using service::HttpHead;
 Front::Front(Api& api, const Member& member, Passing& passing, Copy& copy, Forwarder forwarder)
     : api_(api), member_(member), passing_(passing), copy_(copy), forwarder_(std::move(forwarder)) {}
 
-/// Returns the head with the address of the caller in place of the address of the manager that passed the request on.
-HttpHead Front::seen_from(const HttpHead& head) const {
+/// Returns the head with the address and the certificate of the caller in place of those of the manager that passed the
+/// request on. A certificate was stated for one body alone; nullptr: the body has not come yet.
+HttpHead Front::seen_from(const HttpHead& head, const std::string* body) const {
+  if (head.passed_on.empty()) return head;
   HttpHead seen = head;
-  if (auto address = forwarder_.first_address(head)) seen.remote_address = std::move(*address);
+  seen.certificate = nullptr;
+  const auto sender = forwarder_.first_sender(head);
+  if (!sender) return seen;
+  seen.remote_address = sender->address;
+  if (body == nullptr || forwarder_.is_body_of(*sender, *body)) seen.certificate = sender->certificate;
   return seen;
 }
 
 Admission Front::admit(const HttpHead& head) {
-  return api_.admit(seen_from(head));
+  return api_.admit(seen_from(head, nullptr));
 }
 
 HttpReply Front::reject(unsigned status, const std::string& message) {
@@ -33,7 +39,7 @@ HttpReply Front::handle(const HttpHead& head, const std::string& body) {
   TRIBUTARY_ASSERT(row != nullptr, "a request for {} was let in without a route", std::string_view(head.path));
   if (row->own) return api_.handle(head, body);
   if (const auto cluster = member_.cluster()) {
-    HttpReply reply = api_.handle(seen_from(head), body, cluster);
+    HttpReply reply = api_.handle(seen_from(head, &body), body, cluster);
     return member_.cluster() == cluster ? reply : no_leader_reply();
   }
   if (head.passed_on.empty()) {
@@ -43,8 +49,6 @@ HttpReply Front::handle(const HttpHead& head, const std::string& body) {
 }
 
 std::optional<HttpReply> Front::pass(const AccessRow& row, const HttpHead& head, const std::string& body) {
-  // A certificate cannot be passed on: its holder learns that this manager does not lead, and asks the next manager.
-  if (head.certificate != nullptr && head.authorization.empty()) return std::nullopt;
   const auto leader = member_.leader();
   if (!leader || leader->url.empty()) return std::nullopt;
   auto reply = passing_.pass(leader->url, head, body, row.read || row.open);

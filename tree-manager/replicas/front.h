@@ -31,7 +31,7 @@ class Front final : public service::HttpHandler {
   [[nodiscard]] Standing standing() const;
 
  private:
-  [[nodiscard]] service::HttpHead seen_from(const service::HttpHead& head) const;
+  [[nodiscard]] service::HttpHead seen_from(const service::HttpHead& head, const std::string* body) const;
   [[nodiscard]] std::optional<HttpReply> pass(const AccessRow& row, const service::HttpHead& head,
                                               const std::string& body);
   [[nodiscard]] HttpReply without_leader(const AccessRow& row, const service::HttpHead& head, const std::string& body);

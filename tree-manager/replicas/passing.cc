@@ -3,9 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "service-kit/http/percent.h"
+#include "service-kit/tls/certificate.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
@@ -22,30 +24,73 @@ constexpr service::HttpServerWords kLeaderWords{
 };
 constexpr std::string_view kSealPurpose = "tributary passed on 1";
 constexpr std::uint64_t kAnswerMax = 256U << 20;
+constexpr std::size_t kStatedBytesMax = 8U << 10;  // the whole head of a request has twice as many at most
+constexpr std::int64_t kStatedSecondsMax = 30;     // also between two managers' clocks
+
+bool same_text(std::string_view one, std::string_view other) {
+  return one.size() == other.size() && same_bytes(std::as_bytes(std::span(one)), std::as_bytes(std::span(other)));
+}
+
+bool is_proved_by_certificate(const HttpHead& head) {
+  return head.certificate != nullptr && head.authorization.empty();
+}
+
+/// Writes what an identity is found by. Neither subjects nor names contain line ends.
+std::string text_of(const service::Certificate& certificate) {
+  std::string lines = certificate.subject;
+  for (const std::string& name : certificate.names) lines += '\n' + name;
+  return to_base64(std::as_bytes(std::span(lines)));
+}
+
+std::shared_ptr<const service::Certificate> certificate_in(const std::string& text) {
+  const auto bytes = from_base64(text);
+  if (!bytes) return nullptr;
+  std::istringstream in(std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
+  auto certificate = std::make_shared<service::Certificate>();
+  std::getline(in, certificate->subject);
+  for (std::string name; std::getline(in, name);) certificate->names.push_back(std::move(name));
+  return certificate;
+}
 
 }  // namespace
 
-Forwarder::Forwarder(const SigningKey& key) : key_(hmac_sha256(key.seed(), std::as_bytes(std::span(kSealPurpose)))) {}
+Forwarder::Forwarder(const SigningKey& key, const Clock& clock)
+    : key_(hmac_sha256(key.seed(), std::as_bytes(std::span(kSealPurpose)))), clock_(clock) {}
 
-std::string Forwarder::seal_of(const std::string& address, const HttpHead& head) const {
-  const std::string text =
-      address + '\n' + head.method + ' ' + head.path + '?' + head.query + '\n' + head.authorization;
+std::string Forwarder::seal(std::string_view text) const {
   return to_hex(hmac_sha256(key_, std::as_bytes(std::span(text))));
 }
 
-std::string Forwarder::header_for(const HttpHead& head) const {
-  return head.remote_address + " " + seal_of(head.remote_address, head);
+std::string Forwarder::seal_of(const std::string& words, const HttpHead& head) const {
+  return seal("head\n" + words + '\n' + head.method + ' ' + head.path + '?' + head.query + '\n' + head.authorization);
 }
 
-std::optional<std::string> Forwarder::first_address(const HttpHead& head) const {
-  const std::size_t space = head.passed_on.find(' ');
+std::optional<std::string> Forwarder::header_for(const HttpHead& head, const std::string& body) const {
+  std::string words = head.remote_address + ' ' + std::to_string(clock_.unix_seconds()) + ' ' + seal("body\n" + body) +
+                      ' ' + (is_proved_by_certificate(head) ? text_of(*head.certificate) : "-");
+  if (words.size() > kStatedBytesMax) return std::nullopt;
+  return words + ' ' + seal_of(words, head);
+}
+
+std::optional<FirstSender> Forwarder::first_sender(const HttpHead& head) const {
+  const std::size_t space = head.passed_on.rfind(' ');
   if (space == std::string::npos) return std::nullopt;
-  std::string address = head.passed_on.substr(0, space);
-  const std::string seal = seal_of(address, head);
-  const std::string shown = head.passed_on.substr(space + 1);
-  const auto bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
-  if (shown.size() != seal.size() || !same_bytes(bytes(shown), bytes(seal))) return std::nullopt;
-  return address;
+  const std::string words = head.passed_on.substr(0, space);
+  if (!same_text(head.passed_on.substr(space + 1), seal_of(words, head))) return std::nullopt;
+  std::istringstream in(words);
+  FirstSender sender;
+  std::int64_t seconds = 0;
+  std::string certificate;
+  if (!(in >> sender.address >> seconds >> sender.body_seal >> certificate)) return std::nullopt;
+  if (certificate == "-") return sender;
+  sender.certificate = certificate_in(certificate);
+  const std::int64_t age = clock_.unix_seconds() - seconds;
+  if (!sender.certificate || age < -kStatedSecondsMax || age > kStatedSecondsMax) return std::nullopt;
+  return sender;
+}
+
+bool Forwarder::is_body_of(const FirstSender& sender, const std::string& body) const {
+  return same_text(sender.body_seal, seal("body\n" + body));
 }
 
 Passing::Passing(PassingSettings settings, Forwarder forwarder)
@@ -78,7 +123,10 @@ std::optional<HttpReply> Passing::pass(const std::string& leader, const HttpHead
     spdlog::error("requests cannot be passed on: {}", url.error().message);
     return std::nullopt;
   }
-  const auto client = take(read);
+  // In clear, others could send the proof of a certificate once more.
+  if (is_proved_by_certificate(head) && !url->secure) return std::nullopt;
+  const auto stated = forwarder_.header_for(head, body);
+  const auto client = stated ? take(read) : nullptr;
   if (!client) return std::nullopt;
   const auto answer = client->run(
       *url, {.method = head.method,
@@ -90,7 +138,7 @@ std::optional<HttpReply> Passing::pass(const std::string& leader, const HttpHead
              .answer_bytes_max = kAnswerMax,
              .keep_alive = true,
              .extra_name = "Tributary-Passed-On",
-             .extra_value = forwarder_.header_for(head)});
+             .extra_value = *stated});
   // A cancelled client returns no further answers.
   give_back(client, read, answer || answer.error().code != Errc::aborted);
   if (!answer) {

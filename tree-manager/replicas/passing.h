@@ -12,6 +12,7 @@
 
 #include "service-kit/http/http_client.h"
 #include "service-kit/http/http_message.h"
+#include "tree-manager/service/clock.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/link_secret.h"
 
@@ -24,19 +25,32 @@ struct PassingSettings {
   std::shared_ptr<service::TlsContext> tls{};  // for a leader over HTTPS; nullptr: asks no such leader
 };
 
-/// Makes and reads the header with the address of a request's first sender. Only managers with this signing key can
-/// seal it.
+/// The first sender of a request that a manager has passed on.
+struct FirstSender {
+  std::string address;
+  std::shared_ptr<const service::Certificate> certificate{};  // that proved the request there; null: none did
+  std::string body_seal{};                                    // of the request's body, in hexadecimal
+};
+
+/// Makes and reads the header that says who first sent a request. Only managers with this signing key can seal it. A
+/// certificate is stated for one request and its body alone, and counts for half a minute.
 class Forwarder {
  public:
-  explicit Forwarder(const SigningKey& key);
-  /// Returns the header's text for a request that came from `head.remote_address`.
-  [[nodiscard]] std::string header_for(const service::HttpHead& head) const;
-  /// Returns the address in `head.passed_on`; nullopt: no manager with this key has passed the request on.
-  [[nodiscard]] std::optional<std::string> first_address(const service::HttpHead& head) const;
+  /// The clock must outlive this object.
+  Forwarder(const SigningKey& key, const Clock& clock);
+  /// Returns the header's text for a request that came from `head.remote_address`. nullopt: its certificate has too many
+  /// names to be stated.
+  [[nodiscard]] std::optional<std::string> header_for(const service::HttpHead& head, const std::string& body) const;
+  /// Reads `head.passed_on`; nullopt: no manager with this key has passed this request on just now.
+  [[nodiscard]] std::optional<FirstSender> first_sender(const service::HttpHead& head) const;
+  /// Returns whether this is the body of the request for which the certificate was stated.
+  [[nodiscard]] bool is_body_of(const FirstSender& sender, const std::string& body) const;
 
  private:
-  [[nodiscard]] std::string seal_of(const std::string& address, const service::HttpHead& head) const;
+  [[nodiscard]] std::string seal(std::string_view text) const;
+  [[nodiscard]] std::string seal_of(const std::string& words, const service::HttpHead& head) const;
   const Digest key_;
+  const Clock& clock_;
 };
 
 /// Any thread may call it.

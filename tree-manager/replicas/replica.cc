@@ -45,7 +45,7 @@ Replica::Replica(ReplicaSettings settings, const SigningKey& key, const Clock& c
       key_(key),
       clock_(clock),
       secrets_(settings_.files, key),
-      passing_(settings_.passing, Forwarder(key)) {}
+      passing_(settings_.passing, Forwarder(key, clock)) {}
 
 Replica::~Replica() {
   stop();
@@ -84,7 +84,7 @@ Status Replica::assemble(ApiSettings api) {
     return now;
   };
   api_ = std::make_unique<Api>([this] { return member_->cluster(); }, std::move(api));
-  front_ = std::make_unique<Front>(*api_, *member_, passing_, *copy_, Forwarder(key_));
+  front_ = std::make_unique<Front>(*api_, *member_, passing_, *copy_, Forwarder(key_, clock_));
   const auto sealed = followed_->value(kSharedSecretsKey);
   if (sealed) {
     auto ok = secrets_.take_over(*sealed, api_.get());

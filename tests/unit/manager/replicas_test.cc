@@ -9,6 +9,7 @@
 #include "service-kit/http/http_server.h"
 #include "tests/unit/manager/cluster_fixture.h"
 #include "tests/unit/manager/temporary_folder.h"
+#include "tests/unit/service_kit/test_ca.h"
 #include "tree-manager/api/audit_log.h"
 #include "tree-manager/identity/key_file.h"
 #include "tree-manager/replicas/front.h"
@@ -72,11 +73,17 @@ class TestElection final : public Election {
   Shared& shared_;
 };
 
+/// Holds what a manager of https needs.
+struct OverTls {
+  std::shared_ptr<service::TlsContext> server{};
+  std::shared_ptr<LiveCertificates> certificates{};
+};
+
 /// One manager without threads: the test calls its work.
 class Manager {
  public:
-  explicit Manager(Shared& shared, AuditLog* audit = nullptr, PassingSettings passing = {})
-      : shared_(shared), election_(shared), passing_(passing, Forwarder(shared.key)) {
+  explicit Manager(Shared& shared, AuditLog* audit = nullptr, PassingSettings passing = {}, OverTls tls = {})
+      : shared_(shared), election_(shared), passing_(passing, Forwarder(shared.key, shared.clock)) {
     const auto none = [] { return Result<std::optional<Topology>>(std::nullopt); };
     copy_ = std::make_unique<Copy>(ClusterSettings{}, shared.key, shared.clock,
                                    Copy::Source{.load = [this] { return load(); }, .topology = none}, 5s);
@@ -84,14 +91,15 @@ class Manager {
         std::make_unique<Member>(election_, shared.clock, LeadershipSettings{.lease = kLease},
                                  MemberWork{.open = [this](const Term&) { return open(); }, .begin = {}, .follow = {}},
                                  [this] { passing_.cancel(); });
-    api_ = std::make_unique<Api>(
-        [this] { return member_->cluster(); },
-        ApiSettings{.aggregator_token = kFleet, .job_token = kJob, .audit = audit, .standing = [this] {
-                      return front_->standing();
-                    }});
-    front_ = std::make_unique<Front>(*api_, *member_, passing_, *copy_, Forwarder(shared.key));
-    server_ = std::move(*service::HttpServer::start({.listen = {"127.0.0.1", 0}}, *front_));
-    election_.url = "http://" + to_string(server_->local());
+    api_ = std::make_unique<Api>([this] { return member_->cluster(); },
+                                 ApiSettings{.aggregator_token = kFleet,
+                                             .job_token = kJob,
+                                             .audit = audit,
+                                             .certificates = tls.certificates,
+                                             .standing = [this] { return front_->standing(); }});
+    front_ = std::make_unique<Front>(*api_, *member_, passing_, *copy_, Forwarder(shared.key, shared.clock));
+    server_ = std::move(*service::HttpServer::start({.listen = {"127.0.0.1", 0}, .tls = tls.server}, *front_));
+    election_.url = (tls.server ? "https://" : "http://") + to_string(server_->local());
   }
 
   /// Takes one turn in the election, and does the keeper's work that is then due.
@@ -100,13 +108,15 @@ class Manager {
     static_cast<void>(member_->keep());
   }
   HttpReply call(const std::string& method, const std::string& path, const std::string& token = "",
-                 const json& body = nullptr, const std::string& passed_on = "") {
-    const HttpHead head{.method = method,
-                        .path = path,
-                        .query = {},
-                        .authorization = token.empty() ? "" : "Bearer " + token,
-                        .remote_address = "192.0.2.7",
-                        .passed_on = passed_on};
+                 const json& body = nullptr, const std::string& passed_on = "", const char* subject = nullptr) {
+    HttpHead head{.method = method,
+                  .path = path,
+                  .query = {},
+                  .authorization = token.empty() ? "" : "Bearer " + token,
+                  .remote_address = "192.0.2.7",
+                  .passed_on = passed_on};
+    if (subject != nullptr)
+      head.certificate = std::make_shared<const service::Certificate>(service::Certificate{.subject = subject});
     const auto admission = front_->admit(head);
     if (admission.refusal) return *admission.refusal;
     return front_->handle(head, body.is_null() ? "" : body.dump());
@@ -264,7 +274,7 @@ TEST(Replicas, TheAuditLogNamesTheCallerAndNotTheManagerThatPassedOn) {
   two.turn();
   ASSERT_EQ(two.ask_for_group().status, 200U);
   const HttpReply forged = one.call("POST", "/v1/groups", kJob, {{"job", "j"}, {"ranks", {"a", "b"}}},
-                                    "198.51.100.1 " + std::string(64, '0'));
+                                    "198.51.100.1 1800000000 0 - " + std::string(64, '0'));
   ASSERT_EQ(forged.status, 200U);
   std::ifstream lines(folder.file("audit"));
   std::string passed, direct;
@@ -272,6 +282,64 @@ TEST(Replicas, TheAuditLogNamesTheCallerAndNotTheManagerThatPassedOn) {
   std::getline(lines, direct);
   EXPECT_EQ(json::parse(passed)["from"], "192.0.2.7");
   EXPECT_EQ(json::parse(direct)["from"], "192.0.2.7") << "a header without the managers' seal counts for nothing";
+}
+
+TEST(Replicas, ARequestThatACertificateProvesIsPassedOnOverTlsWithItsIdentity) {
+  TemporaryFolder folder;
+  service::TestCa ca(folder.path(), "ca");
+  using enum service::TlsContext::Side;
+  const auto of_server = service::TlsContext::open(server, ca.issue("server"));
+  const auto of_client = service::TlsContext::open(client, {.ca = ca.path()});
+  ASSERT_TRUE(of_server && of_client);
+  const auto listed = std::make_shared<LiveCertificates>(
+      *CertificateIdentities::parse("- {subject: CN=alice, role: tenant, tenant: physics}\n", "c.yaml"));
+  Shared shared;
+  Manager one(shared, nullptr, {.tls = *of_client}, {.server = *of_server, .certificates = listed});
+  Manager two(shared, nullptr, {.tls = *of_client}, {.server = *of_server, .certificates = listed});
+  one.turn();
+  two.turn();
+  const json body = {{"job", "j"}, {"ranks", {"a", "b"}}};
+  const auto ask = [&](Manager& manager, const char* subject, const std::string& passed_on = "") {
+    return manager.call("POST", "/v1/groups", "", body, passed_on, subject);
+  };
+  const HttpReply made = ask(two, "CN=alice");
+  ASSERT_EQ(made.status, 200U) << made.body;
+  EXPECT_EQ(shared.records->groups.begin()->second.owner, "physics");
+  EXPECT_EQ(ask(two, "CN=mallory").status, 401U);
+  EXPECT_EQ(ask(one, "CN=alice", "192.0.2.9 1 0 - " + std::string(64, '0')).status, 401U)
+      << "the certificate of a manager that passes on is not the caller's";
+  Manager three(shared, nullptr, {.tls = *of_client}, {.certificates = listed});
+  shared.leader->url = three.election().url;  // http
+  two.turn();
+  EXPECT_EQ(code_of(ask(two, "CN=alice")), "no_leader") << "no proof passes in clear";
+}
+
+TEST(Replicas, AStatedCertificateCountsForOneRequestAndNotForLong) {
+  Shared shared;
+  const Forwarder forwarder(shared.key, shared.clock);
+  HttpHead head{
+      .method = "POST", .path = "/v1/groups", .query = {}, .authorization = {}, .remote_address = "192.0.2.7"};
+  head.certificate = std::make_shared<const service::Certificate>(
+      service::Certificate{.subject = "CN=alice,O=a b", .names = {"DNS:a", "URI:spiffe://x/y"}});
+  head.passed_on = *forwarder.header_for(head, "body");
+  const auto sender = forwarder.first_sender(head);
+  ASSERT_TRUE(sender && sender->certificate);
+  EXPECT_EQ(sender->address, "192.0.2.7");
+  EXPECT_EQ(sender->certificate->subject, "CN=alice,O=a b");
+  EXPECT_EQ(sender->certificate->names, head.certificate->names);
+  EXPECT_TRUE(forwarder.is_body_of(*sender, "body"));
+  EXPECT_FALSE(forwarder.is_body_of(*sender, "another"));
+  HttpHead other = head;
+  other.path = "/v1/plan";
+  EXPECT_FALSE(forwarder.first_sender(other));
+  const SigningKey foreign = std::move(*SigningKey::generate());
+  EXPECT_FALSE(Forwarder(foreign, shared.clock).first_sender(head));
+  shared.clock.advance(31s);
+  EXPECT_FALSE(forwarder.first_sender(head));
+  service::Certificate many;
+  many.names.assign(64, "DNS:" + std::string(200, 'a'));
+  head.certificate = std::make_shared<const service::Certificate>(many);
+  EXPECT_FALSE(forwarder.header_for(head, ""));
 }
 
 TEST(Replicas, WithoutALeaderReadsComeFromACopyAndWritesAreRefused) {
@@ -424,7 +492,9 @@ TEST(EtcdUrl, NamesMembersAndPrefix) {
   EXPECT_THAT(url->endpoints, ::testing::ElementsAre("http://a", "http://b:1234", "http://[::1]:9"));
   EXPECT_EQ(url->prefix, "/x/y/");
   EXPECT_EQ(parse_etcd_url("etcd://a")->prefix, "/tributary/");
-  for (const char* bad : {"", "a:2379", "http://a:2379", "etcd://", "etcd://a,,b", "etcd://a:0", "etcd://a/p q"})
+  EXPECT_THAT(parse_etcd_url("etcds://a,b:1")->endpoints, ::testing::ElementsAre("https://a", "https://b:1"));
+  for (const char* bad :
+       {"", "etcds://", "https://a", "a:2379", "http://a:2379", "etcd://", "etcd://a,,b", "etcd://a:0", "etcd://a/p q"})
     EXPECT_EQ(parse_etcd_url(bad).error().code, Errc::bad_config) << bad;
 }
 
