@@ -94,8 +94,8 @@ class Manager {
     api_ = std::make_unique<Api>([this] { return member_->cluster(); },
                                  ApiSettings{.aggregator_token = kFleet,
                                              .job_token = kJob,
-                                             .audit = audit,
                                              .certificates = tls.certificates,
+                                             .audit = audit,
                                              .standing = [this] { return front_->standing(); }});
     front_ = std::make_unique<Front>(*api_, *member_, passing_, *copy_, Forwarder(shared.key, shared.clock));
     server_ = std::move(*service::HttpServer::start({.listen = {"127.0.0.1", 0}, .tls = tls.server}, *front_));
