@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "service-kit/mistake.h"
+
 namespace tributary::tuning {
 namespace {
 
@@ -57,22 +59,21 @@ struct Place {
   }
   [[nodiscard]] Place operator[](std::size_t index) const { return {text + "[" + std::to_string(index) + "]"}; }
   [[nodiscard]] std::unexpected<Error> refuse(const json& value, const std::string& allowed) const {
-    std::string shown = value.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
-    return fail(Errc::bad_config, text + ": " + shown + " is not allowed; allowed is " + allowed);
+    std::string shown =
+        value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
+    return service::refuse({.key = text, .value = std::move(shown), .why = "it is not allowed", .allowed = allowed});
   }
   [[nodiscard]] std::unexpected<Error> missing(const std::string& allowed) const {
-    return fail(Errc::bad_config, text + ": the key is missing; allowed is " + allowed);
+    return service::refuse({.key = text, .why = "the key is missing", .allowed = allowed});
   }
 };
 
-template <class Names>
-Status only_keys(const json& object, const Place& place, const Names& names) {
-  std::string all;
-  for (const auto& name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+Status only_keys(const json& object, const Place& place, std::span<const std::string_view> names) {
   for (const auto& [key, value] : object.items()) {
-    if (std::ranges::find(names, std::string_view(key)) == std::end(names))
-      return fail(Errc::bad_config, (place / key).text + ": there is no such key; the keys are " + all);
+    if (std::ranges::find(names, std::string_view(key)) != names.end()) continue;
+    service::Mistake mistake = service::unknown_key({}, key, "key", names);
+    mistake.key = (place / mistake.key).text;
+    return service::refuse(mistake);
   }
   return {};
 }
@@ -291,16 +292,17 @@ Result<Table> parse_table(const std::string& text, const std::string& where) {
   } catch (const json::parse_error& error) {
     const std::size_t end = std::min(error.byte, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
-    return fail(Errc::bad_config, where + ":" + std::to_string(line) +
-                                      ": this is no valid JSON; a tuning table is made by " +
-                                      "`tributary perf COLLECTIVE --tune FILE`");
+    return service::refuse({.where = where + ":" + std::to_string(line),
+                            .why = "this is no valid JSON",
+                            .allowed = "a tuning table, as `tributary perf COLLECTIVE --tune FILE` makes it"});
   } catch (const json::out_of_range&) {  // the parser's error, which does not name the place
-    return fail(Errc::bad_config, where + ": it has a number that is too large for a double");
+    return service::refuse({.where = where, .why = "it has a number that is too large for a double"});
   }
   constexpr std::string_view keys[] = {"format", "figures", "rules", "measured"};
   if (!root.is_object())
-    return fail(Errc::bad_config,
-                where + ": a tuning table is one JSON object with the keys format, figures and rules");
+    return service::refuse({.where = where,
+                            .why = "this is no tuning table",
+                            .allowed = "one JSON object with the keys format, figures and rules"});
   if (auto ok = only_keys(root, place, keys); !ok) return std::unexpected(ok.error());
   const std::string format_allowed = "\"" + std::string(kFormat) + "\"";
   if (!root.contains("format")) return (place / "format").missing(format_allowed);
@@ -325,11 +327,13 @@ Result<Table> read_table(const std::string& file) {
     text.resize(static_cast<std::size_t>(in.gcount()));
   }
   if (in.bad() || (!in && !in.eof())) {
-    return fail(Errc::bad_config, file + ": the tuning table cannot be read (" + std::strerror(errno) +
-                                      "); allowed is auto, model, off or the path of a file");
+    return service::refuse({.key = "tuning table",
+                            .value = file,
+                            .why = std::string("it cannot be read: ") + std::strerror(errno),
+                            .allowed = "auto, model, off or the path of a file"});
   }
   if (text.size() > kFileBytesMax)
-    return fail(Errc::bad_config, file + ": the file is longer than 16 MiB, so it is no tuning table");
+    return service::refuse({.where = file, .why = "the file is longer than 16 MiB, so it is no tuning table"});
   return parse_table(text, file);
 }
 

@@ -33,26 +33,45 @@ static char* value_of(struct TributarySettings* settings, const char* key) {
   return NULL;
 }
 
-/* Returns NULL, or the mistake in `line`. */
-static const char* read_line(char* line, struct TributarySettings* settings) {
-  if (*trimmed(line) == '\0') return NULL;
+/* A mistake, in the form of service-kit/mistake.h. `why` is NULL if there is none; `key` and `value` lie in the line. */
+struct SlurmMistake {
+  const char* key;
+  const char* value;
+  const char* why;
+  const char* allowed;
+};
+
+static struct SlurmMistake read_line(char* line, struct TributarySettings* settings) {
+  const struct SlurmMistake none = {NULL, NULL, NULL, NULL};
+  if (*trimmed(line) == '\0') return none;
   char* equals = strchr(line, '=');
-  if (equals == NULL) return "this is no `key = value`";
+  if (equals == NULL) return (struct SlurmMistake){NULL, line, "this is something else", "lines `key = value`"};
   *equals = '\0';
-  char* place = value_of(settings, trimmed(line));
-  const char* value = trimmed(equals + 1);
+  const char* const key = trimmed(line);
+  char* place = value_of(settings, key);
+  const char* const value = trimmed(equals + 1);
   if (place == NULL)
-    return "unknown key; the keys are manager, tls_ca, token_file, job_directory, job_token_life and command";
-  if (strlen(value) >= kSettingBytesMax) return "the value is longer than 255 bytes";
+    return (struct SlurmMistake){key, NULL, "there is no such setting",
+                                 "manager, tls_ca, token_file, job_directory, job_token_life, command"};
+  if (strlen(value) >= kSettingBytesMax)
+    return (struct SlurmMistake){key, NULL, "the value is too long", "at most 255 bytes"};
   const int is_path = place != settings->manager && place != settings->job_token_life;
-  if (is_path && value[0] != '/') return "the value must be a whole path, which begins with /";
+  if (is_path && value[0] != '/')
+    return (struct SlurmMistake){key, value, "it is no whole path", "a path that begins with /"};
   if (place == settings->manager && *value != '\0' && strncmp(value, "http://", 7) != 0 &&
       strncmp(value, "https://", 8) != 0)
-    return "the value must be a URL, as http://manager:7470 or https://manager:7470";
+    return (struct SlurmMistake){key, value, "it is no URL", "such as http://manager:7470 or https://manager:7470"};
   if (place == settings->job_token_life && *value != '\0' && !is_time(value))
-    return "the value must be a time, as 7d, 12h, 90min or 300s";
+    return (struct SlurmMistake){key, value, "it is no time", "such as 7d, 12h, 90min or 300s"};
   (void)snprintf(place, kSettingBytesMax, "%s", value);
-  return NULL;
+  return none;
+}
+
+static void write_mistake(const char* path, int line, const struct SlurmMistake* mistake, char* sentence) {
+  const int has_key = mistake->key != NULL, has_value = mistake->value != NULL;
+  (void)snprintf(sentence, kSentenceBytesMax, "%s:%d: %s%s%s%.200s%s%s (allowed: %s)", path, line,
+                 has_key ? mistake->key : "", has_key ? ": " : "", has_value ? "'" : "",
+                 has_value ? mistake->value : "", has_value ? "': " : "", mistake->why, mistake->allowed);
 }
 
 int tributary_read_settings(const char* path, struct TributarySettings* settings, char* sentence) {
@@ -69,14 +88,18 @@ int tributary_read_settings(const char* path, struct TributarySettings* settings
     return -1;
   }
   char line[1024];
-  const char* mistake = NULL;
+  struct SlurmMistake mistake = {NULL, NULL, NULL, NULL};
   int number = 0;
-  while (mistake == NULL && fgets(line, sizeof line, file) != NULL) {
+  while (mistake.why == NULL && fgets(line, sizeof line, file) != NULL) {
     ++number;
-    mistake = strlen(line) == sizeof line - 1 ? "the line is longer than 1022 bytes" : read_line(line, settings);
+    if (strlen(line) == sizeof line - 1) {
+      mistake = (struct SlurmMistake){NULL, NULL, "the line is too long", "at most 1022 bytes"};
+    } else {
+      mistake = read_line(line, settings);
+    }
   }
   (void)fclose(file);
-  if (mistake == NULL) return 0;
-  (void)snprintf(sentence, kSentenceBytesMax, "%s:%d: %s", path, number, mistake);
+  if (mistake.why == NULL) return 0;
+  write_mistake(path, number, &mistake, sentence);
   return -1;
 }

@@ -25,7 +25,9 @@ class NamedNodes {
   template <class Visit>
   void each(const YAML::Node& list, const std::string& path, const Visit& visit) {
     if (!list.IsDefined()) return;
-    if (!list.IsSequence()) return errors_.add(list, path, "a list (lines that begin with '-') is expected here");
+    if (!list.IsSequence())
+      return errors_.add(
+          list, {.key = path, .why = "this is something else", .allowed = "a list, lines that begin with '-'"});
     std::size_t i = 0;
     for (const YAML::Node& node : list) {
       if (errors_.any()) return;

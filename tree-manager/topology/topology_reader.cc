@@ -16,16 +16,20 @@ constexpr std::size_t kLinksMax = 1U << 23;
 constexpr std::uint32_t kSpineLevel = 2;  // level of the spines of a dragonfly+
 
 Result<FabricKind> parse_fabric(std::string_view text) {
-  std::string accepted;
   for (const FabricKind kind : kFabricKinds) {
     if (to_string(kind) == text) return kind;
-    accepted += (accepted.empty() ? "" : ", ") + std::string(to_string(kind));
   }
-  return fail(Errc::bad_config, "'" + std::string(text) + "' is no fabric known here; accepted: " + accepted);
+  return fail(Errc::bad_config, "there is no such fabric");
+}
+
+std::string fabric_names() {
+  std::string names;
+  for (const FabricKind kind : kFabricKinds) names += (names.empty() ? "" : ", ") + std::string(to_string(kind));
+  return names;
 }
 
 Result<std::uint64_t> parse_positive_rate(std::string_view text) {
-  auto rate = service::naming(text, service::parse_rate(text));
+  auto rate = service::parse_rate(text);
   if (rate && *rate == 0) return fail(Errc::bad_config, "a rate of 0 carries nothing; leave the link out");
   return rate;
 }
@@ -36,7 +40,7 @@ class Reader {
   Reader(const YAML::Node& root, const std::string& file) : errors_(file), root_(root, "", errors_) {}
 
   Result<Topology> read() {
-    out_.fabric = root_.parsed<FabricKind>("fabric", FabricKind::fat_tree, parse_fabric);
+    out_.fabric = root_.parsed<FabricKind>("fabric", FabricKind::fat_tree, parse_fabric, fabric_names());
     if (out_.fabric == FabricKind::flat) {
       out_.assumed_rate_bits_per_second =
           root_.parsed<std::uint64_t>("assumed_rate", kAssumedRateDefault, parse_positive_rate);
@@ -103,7 +107,9 @@ class Reader {
                                             : YAML::Node(YAML::NodeType::Undefined);
     map.finish();
     if (rails && level == 1 && !rail.IsDefined())
-      errors_.add(node, path, "'rail' is missing: the name of the rail that this switch of level 1 carries");
+      errors_.add(node, {.key = path + ".rail",
+                         .why = "the key is missing",
+                         .allowed = "the name of the rail that this switch of level 1 carries"});
     if (errors_.any()) return;
     std::vector<std::string> names = nodes_.expand(name_node, path + ".name");
     const auto rail_numbers = numbers(rail, path + ".rail", rails_, names.size());
@@ -119,7 +125,10 @@ class Reader {
     const std::uint64_t most = out_.fabric == FabricKind::dragonfly_plus ? kSpineLevel : kSwitchLevelsMax;
     const auto level =
         map.parsed<std::uint64_t>("level", 0, [&](std::string_view text) { return parse_whole_number(text, 1, most); });
-    if (level == 0) errors_.add(node, path, "'level' is missing: 1 where worker hosts attach, 2 above that, and so on");
+    if (level == 0)
+      errors_.add(node, {.key = path + ".level",
+                         .why = "the key is missing",
+                         .allowed = "1 where worker hosts attach, 2 above that, and so on"});
     return static_cast<std::uint32_t>(level);
   }
 
@@ -151,7 +160,10 @@ class Reader {
     map.finish();
     const auto from_nodes = nodes_.known(from, path + (mesh.IsDefined() ? ".mesh" : ".from"));
     const auto to_nodes = nodes_.known(to, path + (mesh.IsDefined() ? ".mesh" : ".to"));
-    if (!errors_.any() && rate == 0) errors_.add(node, path, "'rate' is missing: for example 100Gbit/s");
+    if (!errors_.any() && rate == 0)
+      errors_.add(
+          node,
+          {.key = path + ".rate", .why = "the key is missing", .allowed = "a rate with a unit, for example 100Gbit/s"});
     for (std::size_t i = 0; i < from_nodes.size(); ++i) {
       for (std::size_t j = mesh.IsDefined() ? i + 1 : 0; j < to_nodes.size() && !errors_.any(); ++j)
         add_link(node, path, from_nodes[i], to_nodes[j], rate, interface);
@@ -249,7 +261,10 @@ class Reader {
     const auto in = nodes_.known(map.require("in", "the place that the host is in"), path + ".in");
     const auto rate = map.parsed<std::uint64_t>("rate", 0, parse_positive_rate);
     map.finish();
-    if (!errors_.any() && rate == 0) errors_.add(node, path, "'rate' is missing: for example 100Gbit/s");
+    if (!errors_.any() && rate == 0)
+      errors_.add(
+          node,
+          {.key = path + ".rate", .why = "the key is missing", .allowed = "a rate with a unit, for example 100Gbit/s"});
     if (!errors_.any() && (in.size() != 1 || in[0].kind == Link::End::host))
       map.complain("in", "a host is in one place");
     if (errors_.any()) return;

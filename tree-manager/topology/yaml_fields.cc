@@ -15,10 +15,10 @@ constexpr std::size_t kTextBytesMax = std::size_t{256} << 20;  // large, because
 
 }  // namespace
 
-void YamlErrors::add(const YAML::Node& at, const std::string& path, const std::string& why) {
+void YamlErrors::add(const YAML::Node& at, service::Mistake mistake) {
   if (first_) return;
-  first_ =
-      Error{Errc::bad_config, service::place_of(file_, at.Mark()) + ": " + (path.empty() ? "" : path + ": ") + why};
+  mistake.where = service::place_of(file_, at.Mark());
+  first_ = Error{Errc::bad_config, service::to_string(mistake)};
 }
 
 Status YamlErrors::status() const {
@@ -35,7 +35,7 @@ Result<std::string> read_text_file(const std::string& path, std::string_view wha
 YamlMap::YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors)
     : node_(node), path_(std::move(path)), errors_(errors) {
   if (!node_.IsMap()) {
-    errors_.add(node_, path_, "a mapping (key: value) is expected here");
+    errors_.add(node_, {.key = path_, .why = "this is something else", .allowed = "a mapping, lines 'key: value'"});
     node_ = YAML::Node(YAML::NodeType::Map);
   }
 }
@@ -50,7 +50,8 @@ YAML::Node YamlMap::take(std::string_view key) {
 
 YAML::Node YamlMap::require(std::string_view key, std::string_view what) {
   YAML::Node node = take(key);
-  if (!node.IsDefined()) errors_.add(node_, path_, "'" + std::string(key) + "' is missing: " + std::string(what));
+  if (!node.IsDefined())
+    errors_.add(node_, {.key = path_of(key), .why = "the key is missing", .allowed = std::string(what)});
   return node;
 }
 
@@ -62,13 +63,14 @@ std::string YamlMap::text(std::string_view key, std::string_view what) {
 
 void YamlMap::finish() {
   std::set<std::string> seen;
+  const std::vector<std::string_view> names(known_.begin(), known_.end());
   for (const auto& entry : node_) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a plain key)";
     if (!seen.insert(key).second) errors_.add(entry.first, path_of(key), "this key stands here twice");
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    std::string accepted;
-    for (const std::string& name : known_) accepted += (accepted.empty() ? "" : ", ") + name;
-    errors_.add(entry.first, path_of(key), "unknown key; known here: " + accepted);
+    service::Mistake mistake = service::unknown_key({}, key, "key", names);
+    mistake.key = path_of(mistake.key);
+    errors_.add(entry.first, std::move(mistake));
   }
 }
 
@@ -85,7 +87,7 @@ void YamlMap::complain(std::string_view key, const std::string& why) {
 
 std::optional<std::string> scalar(const YAML::Node& node, const std::string& path, YamlErrors& errors) {
   if (node.IsScalar()) return node.Scalar();
-  errors.add(node, path, "a single value is expected here");
+  errors.add(node, path, "a single value is needed");
   return std::nullopt;
 }
 
@@ -93,8 +95,7 @@ Result<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t lo
   TRIBUTARY_ASSERT(low <= high, "a number is to lie between {} and {}", low, high);
   const auto value = service::parse_number<std::uint64_t>(text);
   if (!value || *value < low || *value > high) {
-    return fail(Errc::bad_config, "'" + std::string(text) + "' is not a whole number from " + std::to_string(low) +
-                                      " to " + std::to_string(high));
+    return fail(Errc::bad_config, "it is no whole number from " + std::to_string(low) + " to " + std::to_string(high));
   }
   return *value;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "service-kit/mistake.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::manager {
@@ -18,7 +19,11 @@ class YamlErrors {
  public:
   explicit YamlErrors(std::string file) : file_(std::move(file)) {}
   /// `path` has the form "links[3].rate".
-  void add(const YAML::Node& at, const std::string& path, const std::string& why);
+  void add(const YAML::Node& at, const std::string& path, const std::string& why) {
+    add(at, service::Mistake{.key = path, .why = why});
+  }
+  /// Adds the file and the line of `at` to the mistake.
+  void add(const YAML::Node& at, service::Mistake mistake);
   [[nodiscard]] bool any() const noexcept { return first_.has_value(); }
   [[nodiscard]] Status status() const;
 
@@ -40,9 +45,11 @@ class YamlMap {
   /// Does the same as take(), and notes a missing key as an error; `what` names the expected value.
   [[nodiscard]] YAML::Node require(std::string_view key, std::string_view what);
   [[nodiscard]] std::string text(std::string_view key, std::string_view what);
-  /// Reads the value by `parse`, such as a function of units.h; returns `fallback` if the key is absent.
+  /// Reads the value by `parse`, such as a function of units.h; returns `fallback` if the key is absent. The errors of
+  /// `parse` do not name the value; `allowed` lists the accepted values.
   template <class T>
-  [[nodiscard]] T parsed(std::string_view key, T fallback, const std::function<Result<T>(std::string_view)>& parse);
+  [[nodiscard]] T parsed(std::string_view key, T fallback, const std::function<Result<T>(std::string_view)>& parse,
+                         const std::string& allowed = {});
   void finish();
 
   [[nodiscard]] std::string path_of(std::string_view key) const;
@@ -61,14 +68,15 @@ class YamlMap {
 [[nodiscard]] Result<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t low, std::uint64_t high);
 
 template <class T>
-T YamlMap::parsed(std::string_view key, T fallback, const std::function<Result<T>(std::string_view)>& parse) {
+T YamlMap::parsed(std::string_view key, T fallback, const std::function<Result<T>(std::string_view)>& parse,
+                  const std::string& allowed) {
   const YAML::Node node = take(key);
   if (!node.IsDefined()) return fallback;
   const auto value = scalar(node, path_of(key), errors_);
   if (!value) return fallback;
   auto result = parse(*value);
   if (!result) {
-    errors_.add(node, path_of(key), result.error().message);
+    errors_.add(node, {.key = path_of(key), .value = value, .why = result.error().message, .allowed = allowed});
     return fallback;
   }
   return *result;

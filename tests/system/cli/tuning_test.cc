@@ -128,7 +128,7 @@ TEST_F(Tuning, ABadTableIsNamedWithKeyAndWhatIsAllowed) {
   std::ofstream(file) << R"({"format": "tributary-tuning-1", "figures": {"hop_us": "fast"}})";
   const Outcome explained = work_.tributary({"explain", "barrier", "--bytes", "0", "--ranks", "2", "--tuning", file});
   EXPECT_EQ(explained.code, 78);
-  EXPECT_THAT(explained.error, HasSubstr(file + ": figures.hop_us: \"fast\" is not allowed; allowed is a number from"));
+  EXPECT_THAT(explained.error, HasSubstr(file + ": figures.hop_us: 'fast': it is not allowed (allowed: a number from"));
   work_.variables["TRIBUTARY_TUNING"] = file;
   const Outcome run = work_.tributary(
       {"run", "--ranks", "2", "--aggregators", "0", "--", TRIBUTARY_PROGRAM, "perf", "barrier", "-n", "1"});

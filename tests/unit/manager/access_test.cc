@@ -199,7 +199,7 @@ TEST(CertificateIdentities, NameTheMistakesOfTheirFile) {
            {"- {san: 'DNS:a*.b', role: reader}\n", "a star stands for the first label"},
            {"- {san: 'DNS:*.b', role: reader, name: x}\n", "has its own name"},
            {"- {subject: CN=a, role: reader}\n- {subject: CN=a, role: operator}\n", "c.yaml:2: an earlier entry"},
-           {"- {subject: CN=a, role: reader, colour: red}\n", "unknown key"}}) {
+           {"- {subject: CN=a, role: reader, colour: red}\n", "there is no such key"}}) {
     const auto read = CertificateIdentities::parse(yaml, "c.yaml");
     EXPECT_THAT(read ? "no mistake" : read.error().message, HasSubstr(words)) << yaml;
   }

@@ -132,7 +132,7 @@ TEST(FabricKinds, NameFileLineKeyAndWhatIsAccepted) {
   const std::string nested = "fabric: nested\nplaces: [{name: all}, {name: rack, in: all, uplink: 1Gbit/s}]\n";
   const std::pair<std::string, const char*> cases[] = {
       {"fabric: rail-optimised\nswitches: [{name: s, level: 1}]\nhosts: []\nlinks: []\n",
-       "t.yaml:2: switches[0]: 'rail' is missing"},
+       "t.yaml:2: switches[0].rail: the key is missing"},
       {"fabric: rail-optimised\nswitches: [{name: \"s-[1-3]\", level: 1, rail: \"r[1-2]\"}]\nhosts: []\nlinks: []\n",
        "t.yaml:2: switches[0].rail: 2 names for 3 switches; write one for all, or a range with one for each"},
       {"fabric: rail-optimised\nswitches: [{name: a, level: 1, rail: r1}, {name: b, level: 2, rail: r2}]\nhosts: []\n"
@@ -149,15 +149,17 @@ TEST(FabricKinds, NameFileLineKeyAndWhatIsAccepted) {
       {"switches: [{name: s, level: 1}, {name: t, level: 2}]\nhosts: []\nlinks: [{from: s, to: t, rate: 1Gbit/s, "
        "interface: x}]\n",
        "t.yaml:3: links[0]: 'interface' is for links of hosts"},
-      {"switches: [{name: s, level: 1, rail: r}]\nhosts: []\nlinks: []\n", "unknown key; known here: name, level"},
-      {"fabric: dragonfly\nswitches: [{name: s}]\nhosts: []\nlinks: []\n", "t.yaml:2: switches[0]: 'group' is missing"},
+      {"switches: [{name: s, level: 1, rail: r}]\nhosts: []\nlinks: []\n",
+       "switches[0].rail: there is no such key (allowed: name, level"},
+      {"fabric: dragonfly\nswitches: [{name: s}]\nhosts: []\nlinks: []\n",
+       "t.yaml:2: switches[0].group: the key is missing"},
       {fly + "links: [{from: a-1, to: a-1, rate: 1Gbit/s}]\n", "a link from switch 'a-1' to itself"},
-      {fly + "links: [{mesh: \"a-[1-2]\", from: a-1, rate: 1Gbit/s}]\n", "links[0].from: unknown key"},
+      {fly + "links: [{mesh: \"a-[1-2]\", from: a-1, rate: 1Gbit/s}]\n", "links[0].from: there is no such key"},
       {fly + "links: []\n", "t.yaml:4: links: switch 'a-2' is not connected with switch 'a-1' by any links"},
       {plus + "links: [{from: l, to: s, rate: 1Gbit/s}]\n",
        "a link between groups; only switches of level 2 have such links"},
       {"fabric: dragonfly+\nswitches: [{name: s, level: 3, group: a}]\nhosts: []\nlinks: []\n",
-       "'3' is not a whole number from 1 to 2"},
+       "'3': it is no whole number from 1 to 2"},
       {"fabric: nested\nplaces: [{name: all, uplink: 1Gbit/s}]\nhosts: []\n", "the first place is the outermost"},
       {"fabric: nested\nplaces: [{name: all}, {name: rack, uplink: 1Gbit/s}]\nhosts: []\n",
        "t.yaml:2: places[1]: a place has 'in'"},
@@ -168,7 +170,7 @@ TEST(FabricKinds, NameFileLineKeyAndWhatIsAccepted) {
        "{name: p7, in: p6, uplink: 1Gbit/s}]\nhosts: []\n",
        "t.yaml:2: places: more than 6 places within one another"},
       {nested + "hosts: [{name: a, in: [rack, all], rate: 1Gbit/s}]\n", "hosts[0].in: a host is in one place"},
-      {nested + "hosts: [{name: a, in: rack}]\n", "t.yaml:3: hosts[0]: 'rate' is missing"},
+      {nested + "hosts: [{name: a, in: rack}]\n", "t.yaml:3: hosts[0].rate: the key is missing"},
   };
   for (const auto& [text, complaint] : cases) EXPECT_THAT(complaint_about(text), HasSubstr(complaint)) << text;
 }

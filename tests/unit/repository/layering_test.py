@@ -42,7 +42,8 @@ LAYERS: dict[str, set[str]] = {
     "client/include": set(),
     "client/operation": {"protocol", "transport", "client/schedule"},
     "client/schedule": PROTOCOL,
-    "client/tuning": {*PROTOCOL, "client/schedule"},
+    # service-kit: mistakes in a file have one form everywhere
+    "client/tuning": {*PROTOCOL, "client/schedule", "service-kit"},
     "client/control": {"protocol", "transport"},
     "client/collectives/in_network": CLIENT_CORE,
     "client/collectives/fallback": CLIENT_CORE,

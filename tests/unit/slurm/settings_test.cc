@@ -48,17 +48,21 @@ TEST_F(SlurmSettings, TakeValuesAmongCommentsAndSpaces) {
 }
 
 TEST_F(SlurmSettings, NameFileAndLineOfAMistake) {
-  EXPECT_THAT(read("\nmanagers = http://m:7470\n"), HasSubstr(":2: unknown key"));
-  EXPECT_THAT(read("manager\n"), HasSubstr(":1: this is no `key = value`"));
-  EXPECT_THAT(read("manager = m:7470\n"), HasSubstr("must be a URL"));
-  EXPECT_THAT(read("token_file = job.token\n"), HasSubstr("must be a whole path"));
-  EXPECT_THAT(read("command = tributary\n"), HasSubstr("must be a whole path"));
+  EXPECT_THAT(read("\nmanagers = http://m:7470\n"),
+              HasSubstr(":2: managers: there is no such setting (allowed: manager, tls_ca, "));
+  EXPECT_THAT(read("manager\n"), HasSubstr(":1: 'manager': this is something else (allowed: lines `key = value`)"));
+  EXPECT_THAT(read("manager = m:7470\n"), HasSubstr(":1: manager: 'm:7470': it is no URL (allowed: such as "));
+  EXPECT_THAT(read("token_file = job.token\n"), HasSubstr("it is no whole path (allowed: a path that begins with /)"));
+  EXPECT_THAT(read("command = tributary\n"), HasSubstr("it is no whole path (allowed: a path that begins with /)"));
   for (const char* life : {"7", "d", "0d", "7 d", "7days", "-1d"})
-    EXPECT_THAT(read("job_token_life = " + std::string(life) + "\n"), HasSubstr("must be a time")) << life;
+    EXPECT_THAT(read("job_token_life = " + std::string(life) + "\n"), HasSubstr("it is no time (allowed: such as 7d,"))
+        << life;
   for (const char* life : {"7d", "12h", "90min", "300s", ""})
     EXPECT_EQ(read("job_token_life = " + std::string(life) + "\n"), "") << life;
-  EXPECT_THAT(read("token_file = /" + std::string(300, 'x') + "\n"), HasSubstr("longer than 255 bytes"));
-  EXPECT_THAT(read("#" + std::string(3000, 'x') + "\n"), HasSubstr("longer than 1022 bytes"));
+  EXPECT_THAT(read("token_file = /" + std::string(300, 'x') + "\n"),
+              HasSubstr("token_file: the value is too long (allowed: at most 255 bytes)"));
+  EXPECT_THAT(read("#" + std::string(3000, 'x') + "\n"),
+              HasSubstr("the line is too long (allowed: at most 1022 bytes)"));
 }
 
 }  // namespace

@@ -53,21 +53,21 @@ TEST(Table, NamesFileKeyAndWhatIsAllowedWhenItIsWrong) {
            Wrong{"", "t.json:1: this is no valid JSON", "perf COLLECTIVE --tune FILE"},
            Wrong{"{\n\n\"format\": }", "t.json:3: this is no valid JSON", "--tune"},
            Wrong{R"({"format": 1e999})", "t.json: it has a number", "too large for a double"},
-           Wrong{"[]", "t.json: a tuning table", "format, figures and rules"},
+           Wrong{"[]", "t.json: this is no tuning table", "format, figures and rules"},
            Wrong{"{}", "t.json: format", "\"tributary-tuning-1\""},
-           Wrong{R"({"format": "tributary-tuning-2"})", "t.json: format: \"tributary-tuning-2\"", "tributary-tuning-1"},
+           Wrong{R"({"format": "tributary-tuning-2"})", "t.json: format: 'tributary-tuning-2'", "tributary-tuning-1"},
            Wrong{R"({"format": "tributary-tuning-1", "rule": []})", "t.json: rule: there is no such key",
                  "format, figures, rules, measured"},
            Wrong{figure(R"("hop": 5)"), "t.json: figures.hop: there is no such key", "message_us, hop_us"},
-           Wrong{figure(R"("hop_us": -1)"), "t.json: figures.hop_us: -1", "a number from 0.001 to"},
-           Wrong{figure(R"("hop_us": "5")"), "t.json: figures.hop_us: \"5\"", "a number from"},
-           Wrong{figure(R"("cores": 1.5)"), "t.json: figures.cores: 1.5", "a whole number from 1"},
-           Wrong{with("all_reduce", "allreduce"), "t.json: rules[1].collective: \"allreduce\"", "all_reduce, reduce"},
-           Wrong{with("[4,4]", "4"), "t.json: rules[1].ranks: 4", "[LEAST, MOST]"},
-           Wrong{with("[4,4]", "[5,4]"), "t.json: rules[1].ranks: [5,4]", "[LEAST, MOST]"},
-           Wrong{with("4096", "-1"), "t.json: rules[1].bytes_max: -1", "null for no limit"},
-           Wrong{with("\"ranks\",\"alg", "\"loop\",\"alg"), "t.json: rules[1].path: \"loop\"", "tree or ranks"},
-           Wrong{with("\"ring\"", "\"bruck\""), "t.json: rules[1].algorithm: \"bruck\"",
+           Wrong{figure(R"("hop_us": -1)"), "t.json: figures.hop_us: '-1'", "a number from 0.001 to"},
+           Wrong{figure(R"("hop_us": "5")"), "t.json: figures.hop_us: '5'", "a number from"},
+           Wrong{figure(R"("cores": 1.5)"), "t.json: figures.cores: '1.5'", "a whole number from 1"},
+           Wrong{with("all_reduce", "allreduce"), "t.json: rules[1].collective: 'allreduce'", "all_reduce, reduce"},
+           Wrong{with("[4,4]", "4"), "t.json: rules[1].ranks: '4'", "[LEAST, MOST]"},
+           Wrong{with("[4,4]", "[5,4]"), "t.json: rules[1].ranks: '[5,4]'", "[LEAST, MOST]"},
+           Wrong{with("4096", "-1"), "t.json: rules[1].bytes_max: '-1'", "null for no limit"},
+           Wrong{with("\"ranks\",\"alg", "\"loop\",\"alg"), "t.json: rules[1].path: 'loop'", "tree or ranks"},
+           Wrong{with("\"ring\"", "\"bruck\""), "t.json: rules[1].algorithm: 'bruck'",
                  "for all_reduce ring, recursive-doubling, halving-doubling"},
            Wrong{with("\"bytes_max\":4096,", ""), "t.json: rules[1].bytes_max: the key is missing", "null"},
            Wrong{with("\"path\"", "\"paths\""), "t.json: rules[1].paths: there is no such key", "collective, ranks"},
@@ -85,7 +85,7 @@ TEST(Table, LetsNoTreeCarryWhatItCannot) {
       R"({"format": "tributary-tuning-1", "rules": [{"collective":"gather","ranks":[1,9],"bytes_max":null,"path":"tree","algorithm":"linear"}]})",
       "t.json");
   ASSERT_FALSE(table);
-  EXPECT_THAT(table.error().message, HasSubstr("rules[0].path: \"tree\" is not allowed; allowed is ranks"));
+  EXPECT_THAT(table.error().message, HasSubstr("rules[0].path: 'tree': it is not allowed (allowed: ranks)"));
 }
 
 TEST(Table, SaysThatAFileCannotBeRead) {
