@@ -1,0 +1,50 @@
+#pragma once
+// Calls of collectives, in the form in which libtributary starts them.
+#include <tributary/tributary.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "client/plugins/mpi/communicator.h"
+
+namespace tributary::mpi {
+
+/// A call that libtributary may carry out. `start` gives its request; `finish` then moves the result to its place, and
+/// returns MPI's code. All pointers in them stay valid until the call has ended.
+struct Call {
+  Collective collective{};
+  std::size_t bytes = 0;  // equal on all ranks
+  std::function<tributary_status(tributary_comm*, tributary_request**)> start{};
+  std::function<int()> finish{};  // may be empty
+};
+
+/// Returns true if a call of this size may go by Tributary. This costs a few instructions: most calls are small.
+[[nodiscard]] bool may_take(std::size_t bytes) noexcept;
+
+// Each function returns the call, or nullopt if its arguments have no form in libtributary. Whether they have one
+// follows from arguments that MPI wants to be equal on all ranks.
+[[nodiscard]] std::optional<Call> all_reduce_call(const void* send, void* recv, int count, MPI_Datatype type,
+                                                  MPI_Op op);
+[[nodiscard]] std::optional<Call> reduce_call(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
+                                              int root, const Communicator& communicator);
+[[nodiscard]] std::optional<Call> broadcast_call(void* buffer, int count, MPI_Datatype type, int root,
+                                                 const Communicator& communicator);
+[[nodiscard]] std::optional<Call> barrier_call();
+[[nodiscard]] std::optional<Call> reduce_scatter_call(const void* send, void* recv, int recvcount, MPI_Datatype type,
+                                                      MPI_Op op, const Communicator& communicator);
+struct GatherArguments {
+  const void* send;
+  int sendcount;
+  MPI_Datatype sendtype;
+  void* recv;
+  int recvcount;
+  MPI_Datatype recvtype;
+};
+[[nodiscard]] std::optional<Call> all_gather_call(const GatherArguments& arguments, const Communicator& communicator);
+
+/// Carries out a call by libtributary; returns MPI's code, which the error handler has got.
+[[nodiscard]] int carry_out(const Call& call, const Communicator& communicator, MPI_Comm comm);
+
+}  // namespace tributary::mpi

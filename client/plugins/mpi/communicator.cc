@@ -1,0 +1,199 @@
+#include "client/plugins/mpi/communicator.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "client/plugins/mpi/job.h"
+#include "client/plugins/mpi/progress.h"
+
+namespace tributary::mpi {
+namespace {
+
+// A process has at most this many communicators of libtributary: each one has a thread and connections.
+constexpr std::size_t kCommunicatorsMax = 64;
+
+int key = MPI_KEYVAL_INVALID;
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<Communicator*> all;  // in the order in which libtributary's communicators were made
+};
+
+Registry& registry() {
+  static Registry one;
+  return one;
+}
+
+/// Returns true if the number is not 0 on any rank of the communicator. Collective.
+bool holds_everywhere(bool here, MPI_Comm comm) {
+  int number = here ? 1 : 0;
+  return PMPI_Allreduce(MPI_IN_PLACE, &number, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && number != 0;
+}
+
+int turn_mpi_and_go_on(void* /*context*/) {
+  turn_mpi();
+  return 1;
+}
+
+}  // namespace
+
+bool Communicator::prepare() {
+  return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &Communicator::deleted, &key, nullptr) == MPI_SUCCESS;
+}
+
+Communicator* Communicator::of(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL || comm == MPI_COMM_SELF) return nullptr;
+  void* attribute = nullptr;
+  int found = 0;
+  if (PMPI_Comm_get_attr(comm, key, static_cast<void*>(&attribute), &found) != MPI_SUCCESS) return nullptr;
+  if (found == 0) {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    PMPI_Comm_get_attr(comm, key, static_cast<void*>(&attribute), &found);
+    if (found == 0) {
+      auto made = std::make_unique<Communicator>(comm);
+      if (PMPI_Comm_set_attr(comm, key, made.get()) != MPI_SUCCESS) return nullptr;
+      attribute = made.release();  // deleted() frees it
+    }
+  }
+  auto* const communicator = static_cast<Communicator*>(attribute);
+  return communicator->state_ == State::passed ? nullptr : communicator;
+}
+
+Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
+  int between_groups = 0;
+  PMPI_Comm_test_inter(comm, &between_groups);
+  PMPI_Comm_rank(comm, &rank_);
+  PMPI_Comm_size(comm, &size_);
+  if (between_groups != 0 || size_ < 2 || !inside_the_world()) state_ = State::passed;
+}
+
+/// Returns false if a rank of the communicator belongs to another MPI_COMM_WORLD, which has settings of its own. Each
+/// rank finds at least one rank outside of its world if any rank does.
+bool Communicator::inside_the_world() const {
+  MPI_Group own = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  PMPI_Comm_group(comm_, &own);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> ranks(static_cast<std::size_t>(size_));
+  std::vector<int> of_world(ranks.size(), MPI_UNDEFINED);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank] = static_cast<int>(rank);
+  const int status = PMPI_Group_translate_ranks(own, size_, ranks.data(), world, of_world.data());
+  PMPI_Group_free(&own);
+  PMPI_Group_free(&world);
+  return status == MPI_SUCCESS && std::ranges::find(of_world, MPI_UNDEFINED) == of_world.end();
+}
+
+Communicator::Choice Communicator::choose(Collective collective, std::uint64_t bytes) {
+  const Settings* const settings = job_settings();
+  if (settings == nullptr || state_ == State::passed) return {};
+  if (!settings->measured) {
+    if (state_ == State::unmade) make();
+    return {state_ == State::made ? Way::tributary : Way::mpi, nullptr};
+  }
+  Trials& trials = trials_[static_cast<std::size_t>(collective)][class_of(bytes)];
+  if (trials.agree_now()) agree(trials);
+  if (trials.way() == Way::tributary && state_ == State::unmade) make();
+  if (state_ == State::passed) return {};
+  return {trials.way(), &trials};
+}
+
+Way Communicator::way_without_waiting(Collective collective, std::uint64_t bytes) const {
+  const Settings* const settings = job_settings();
+  if (settings == nullptr || state_ != State::made) return Way::mpi;
+  if (!settings->measured) return Way::tributary;
+  return trials_[static_cast<std::size_t>(collective)][class_of(bytes)].decision();
+}
+
+void Communicator::agree(Trials& trials) const {
+  std::array<double, 2> times{trials.times().mpi, trials.times().tributary};
+  if (PMPI_Allreduce(MPI_IN_PLACE, times.data(), 2, MPI_DOUBLE, MPI_MAX, comm_) != MPI_SUCCESS) times = {0, 1};
+  trials.agree({.mpi = times[0], .tributary = times[1]});
+}
+
+void Communicator::make() {
+  state_ = State::passed;
+  if (!room_everywhere()) {
+    note_reason("a rank has " + std::to_string(kCommunicatorsMax) + " communicators already");
+    return;
+  }
+  tributary_unique_id id{};
+  if (offered(id)) join(id);
+}
+
+bool Communicator::room_everywhere() const {
+  bool room = false;
+  {
+    const std::lock_guard lock(registry().mutex);  // not held while this rank waits for other ranks
+    room = registry().all.size() < kCommunicatorsMax;
+  }
+  return holds_everywhere(room, comm_);
+}
+
+/// Rank 0 asks whether a manager answers, and makes the id. Returns false on all ranks if it could not.
+bool Communicator::offered(tributary_unique_id& id) const {
+  struct Offer {
+    unsigned char made = 0;
+    tributary_unique_id id{};
+  } offer;
+  if (rank_ == 0) {
+    offer.made = tributary_service_check(nullptr) == TRIBUTARY_OK && tributary_get_unique_id(&offer.id) == TRIBUTARY_OK;
+    if (offer.made == 0) note_reason(tributary_last_error(nullptr));
+  }
+  if (PMPI_Bcast(&offer, sizeof offer, MPI_BYTE, 0, comm_) != MPI_SUCCESS) return false;
+  id = offer.id;
+  return offer.made != 0;
+}
+
+void Communicator::join(const tributary_unique_id& id) {
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  config.still_wanted = &turn_mpi_and_go_on;
+  const tributary_status status = tributary_comm_init_rank_config(&tributary_, size_, &id, rank_, &config);
+  if (status != TRIBUTARY_OK) {
+    const std::string reason = tributary_last_error(nullptr);
+    note_reason(reason);
+    say("a communicator of " + std::to_string(size_) + " ranks goes by MPI: " + reason);
+  }
+  if (!holds_everywhere(status == TRIBUTARY_OK, comm_)) {
+    if (status == TRIBUTARY_OK) tributary_comm_abort(tributary_);
+    tributary_ = nullptr;
+    return;
+  }
+  const std::lock_guard lock(registry().mutex);
+  registry().all.push_back(this);
+  state_ = State::made;
+}
+
+void Communicator::end() {
+  state_ = State::passed;
+  if (tributary_ == nullptr) return;
+  run_and_turn_mpi([this] { tributary_comm_finalize(tributary_); });
+  tributary_info info{};
+  info.struct_bytes = sizeof info;
+  if (tributary_comm_info(tributary_, &info) == TRIBUTARY_OK) {
+    count_paths(info.bytes_in_network, info.bytes_fallback + info.bytes_local);
+  }
+  run_and_turn_mpi([this] { tributary_comm_destroy(tributary_); });
+  tributary_ = nullptr;
+}
+
+int Communicator::deleted(MPI_Comm /*comm*/, int /*key*/, void* attribute, void* /*extra*/) {
+  const std::unique_ptr<Communicator> communicator(static_cast<Communicator*>(attribute));
+  {
+    const std::lock_guard lock(registry().mutex);
+    std::erase(registry().all, communicator.get());
+  }
+  communicator->end();
+  return MPI_SUCCESS;
+}
+
+void Communicator::end_all() {
+  std::vector<Communicator*> all;
+  {
+    const std::lock_guard lock(registry().mutex);
+    all.swap(registry().all);
+  }
+  for (Communicator* one : all) one->end();
+}
+
+}  // namespace tributary::mpi

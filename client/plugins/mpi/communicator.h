@@ -1,0 +1,74 @@
+#pragma once
+// The part of this library that belongs to one communicator of MPI, kept as an attribute of it.
+#include <tributary/tributary.h>
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "client/plugins/mpi/mpi.h"
+#include "client/plugins/mpi/report.h"
+#include "client/plugins/mpi/trials.h"
+
+namespace tributary::mpi {
+
+/// Decides which way the calls on a communicator go, and has libtributary's communicator with the same ranks.
+///
+/// All ranks must decide alike. So a decision follows only from facts that are equal on all ranks: settings of rank 0,
+/// collective, size, number of earlier calls, and results that the ranks have exchanged by MPI on this communicator.
+/// Programs call collectives of one communicator in the same order on all ranks, never on two threads at once. The lock
+/// protects only the making of the attribute, and the list of all communicators.
+class Communicator {
+ public:
+  /// Makes the key of the attributes. Returns false if MPI refuses.
+  [[nodiscard]] static bool prepare();
+  /// Returns the communicator's part; nullptr if its calls always go by MPI (one rank, inter-communicator, ranks that
+  /// MPI has spawned). Makes the part on the first call, which needs no other rank.
+  [[nodiscard]] static Communicator* of(MPI_Comm comm);
+  /// Ends all communicators of libtributary, in the order in which they were made. Collective.
+  static void end_all();
+
+  explicit Communicator(MPI_Comm comm);
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator() = default;
+
+  struct Choice {
+    Way way = Way::mpi;
+    Trials* trials = nullptr;  // the caller measures the call, and counts it here
+  };
+  /// Chooses the way of a blocking call. May make libtributary's communicator, and may agree: both are collective.
+  [[nodiscard]] Choice choose(Collective collective, std::uint64_t bytes);
+  /// Returns the way of a nonblocking call. Waits for no other rank: Tributary's way needs a communicator and a
+  /// decision that earlier blocking calls have made.
+  [[nodiscard]] Way way_without_waiting(Collective collective, std::uint64_t bytes) const;
+
+  [[nodiscard]] tributary_comm* tributary() const noexcept { return tributary_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return size_; }
+
+ private:
+  enum class State : std::uint8_t {
+    passed,  // all calls go by MPI
+    unmade,  // libtributary has no communicator yet
+    made,
+  };
+  static int deleted(MPI_Comm comm, int key, void* attribute, void* extra);
+  [[nodiscard]] bool inside_the_world() const;
+  void make();
+  [[nodiscard]] bool room_everywhere() const;
+  [[nodiscard]] bool offered(tributary_unique_id& id) const;
+  void join(const tributary_unique_id& id);
+  void agree(Trials& trials) const;
+  void end();
+
+  const MPI_Comm comm_;
+  int rank_ = 0;
+  int size_ = 0;
+  State state_ = State::unmade;
+  tributary_comm* tributary_ = nullptr;
+  std::array<std::array<Trials, kClasses>, kCollectives> trials_;
+};
+
+}  // namespace tributary::mpi

@@ -1,0 +1,113 @@
+#include "client/plugins/mpi/nonblocking.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "client/plugins/mpi/errors.h"
+#include "client/plugins/mpi/progress.h"
+
+namespace tributary::mpi {
+namespace {
+
+// A program that waits stays in libtributary for this long before it looks at MPI's requests again.
+constexpr std::int64_t kLookNanoseconds = 20'000;
+
+struct Operation {
+  Call call;
+  tributary_comm* comm = nullptr;
+  tributary_request* request = nullptr;
+  MPI_Request of_mpi = MPI_REQUEST_NULL;
+  int code = MPI_SUCCESS;
+};
+
+struct UnderWay {
+  std::mutex mutex;
+  std::vector<Operation*> operations;
+};
+
+UnderWay& under_way() {
+  static UnderWay one;
+  return one;
+}
+
+std::atomic<std::size_t> count{0};
+
+// MPI calls these three functions. An operation belongs to its generalized request.
+int query(void* state, MPI_Status* status) {
+  PMPI_Status_set_elements(status, MPI_BYTE, 0);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return static_cast<Operation*>(state)->code;
+}
+
+int free_operation(void* state) {
+  delete static_cast<Operation*>(state);
+  return MPI_SUCCESS;
+}
+
+int cancel(void* /*state*/, int /*complete*/) {
+  return MPI_SUCCESS;  // MPI lets no program cancel a collective
+}
+
+/// Moves the result to its place, and tells MPI. MPI may then free the operation at once.
+void finish(Operation& operation, tributary_status status) {
+  operation.code = code_of(status, status == TRIBUTARY_OK ? "" : tributary_last_error(operation.comm));
+  if (operation.code == MPI_SUCCESS && operation.call.finish) operation.code = operation.call.finish();
+  operation.call = {};
+  count.fetch_sub(1, std::memory_order_release);
+  PMPI_Grequest_complete(operation.of_mpi);
+}
+
+std::optional<tributary_status> tested(tributary_request* request) {
+  int done = 0;
+  const tributary_status status = tributary_test(request, &done);
+  return done != 0 ? std::optional(status) : std::nullopt;
+}
+
+}  // namespace
+
+int start(Call call, const Communicator& communicator, MPI_Comm comm, MPI_Request* request) {
+  auto operation = std::make_unique<Operation>();
+  operation->call = std::move(call);
+  operation->comm = communicator.tributary();
+  const tributary_status status = operation->call.start(operation->comm, &operation->request);
+  if (status != TRIBUTARY_OK) return told(code_of(status, tributary_last_error(operation->comm)), comm);
+  const int code = PMPI_Grequest_start(&query, &free_operation, &cancel, operation.get(), &operation->of_mpi);
+  if (code != MPI_SUCCESS) return code;
+  *request = operation->of_mpi;
+  const std::lock_guard lock(under_way().mutex);
+  under_way().operations.push_back(operation.release());  // free_operation() frees it
+  count.fetch_add(1, std::memory_order_release);
+  return MPI_SUCCESS;
+}
+
+bool any_under_way() noexcept {
+  return count.load(std::memory_order_acquire) != 0;
+}
+
+void finish_ended() {
+  std::unique_lock lock(under_way().mutex, std::try_to_lock);
+  if (!lock) {
+    std::this_thread::yield();  // another thread ends them
+    return;
+  }
+  auto& operations = under_way().operations;
+  const std::size_t before = operations.size();
+  std::erase_if(operations, [](Operation* one) {
+    const auto outcome = tested(one->request);
+    if (outcome) finish(*one, *outcome);
+    return outcome.has_value();
+  });
+  if (operations.empty() || operations.size() != before) return;
+  Operation* const first = operations.front();
+  if (const auto outcome = wait_a_while(first->request, kLookNanoseconds)) {
+    operations.erase(operations.begin());
+    finish(*first, *outcome);
+  }
+}
+
+}  // namespace tributary::mpi

@@ -1,0 +1,43 @@
+#pragma once
+// Nonblocking collectives. Their requests are generalized requests of MPI, so that a program can wait for them together
+// with MPI's own. They end inside the program's calls of MPI_Wait, MPI_Test and the like, on the program's threads, so
+// that every level of thread support is enough.
+#include <atomic>
+
+#include "client/plugins/mpi/call.h"
+
+namespace tributary::mpi {
+
+/// Starts a call by libtributary; returns MPI's code.
+[[nodiscard]] int start(Call call, const Communicator& communicator, MPI_Comm comm, MPI_Request* request);
+
+/// Returns true if an operation has not ended in MPI's eyes. Only then do MPI_Wait and the like need finish_ended().
+[[nodiscard]] bool any_under_way() noexcept;
+/// Ends the requests of operations that have ended. If none has, waits for a moment.
+void finish_ended();
+
+/// Carries out one nonblocking collective; the arguments are those of blocking().
+template <class Make, class PassOn>
+int nonblocking(Collective collective, MPI_Comm comm, std::size_t bytes, MPI_Request* request, const Make& make,
+                const PassOn& pass_on) {
+  Communicator* const communicator = may_take(bytes) ? Communicator::of(comm) : nullptr;
+  auto call = communicator == nullptr ? std::nullopt : make(*communicator);
+  const Way way = call ? communicator->way_without_waiting(collective, call->bytes) : Way::mpi;
+  count_call(collective, way, bytes);
+  return way == Way::tributary ? start(std::move(*call), *communicator, comm, request) : pass_on();
+}
+
+/// Waits by a test of MPI, such as MPI_Testall, until it says that it is done. `test` returns MPI's code, and sets its
+/// argument to true when it is done; `wait` is the call of MPI that blocks.
+template <class Test, class Wait>
+int wait_by_tests(const Test& test, const Wait& wait) {
+  while (any_under_way()) {
+    finish_ended();
+    bool done = false;
+    const int code = test(done);
+    if (code != MPI_SUCCESS || done) return code;
+  }
+  return wait();
+}
+
+}  // namespace tributary::mpi

@@ -1,0 +1,54 @@
+#include "client/plugins/mpi/progress.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "client/plugins/mpi/mpi.h"
+
+namespace tributary::mpi {
+namespace {
+
+// MPI gets a turn this often while this rank waits: seldom enough to cost the wait no time.
+constexpr std::int64_t kTurnNanoseconds = 100'000;
+// A tag that programs hardly use: the smallest upper bound that MPI allows. A match would do no harm.
+constexpr int kTag = 32767;
+
+}  // namespace
+
+void turn_mpi() {
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+std::optional<tributary_status> wait_a_while(tributary_request* request, std::int64_t nanoseconds) {
+  const tributary_status waited = tributary_wait(request, nanoseconds);
+  if (waited != TRIBUTARY_ERROR_TIMED_OUT) return waited;
+  // Either this wait has ended, or the operation has ended with this status; its request is then no request any more.
+  int done = 0;
+  const tributary_status tested = tributary_test(request, &done);
+  if (tested == TRIBUTARY_ERROR_BAD_ARGUMENT) return TRIBUTARY_ERROR_TIMED_OUT;
+  return done != 0 ? std::optional(tested) : std::nullopt;
+}
+
+tributary_status wait_and_turn_mpi(tributary_request* request) {
+  while (true) {
+    if (const auto outcome = wait_a_while(request, kTurnNanoseconds)) return *outcome;
+    turn_mpi();
+  }
+}
+
+void run_and_turn_mpi(const std::function<void()>& work) {
+  std::atomic<bool> done{false};
+  std::thread worker([&] {
+    work();
+    done.store(true, std::memory_order_release);  // pairs with the loop below
+  });
+  while (!done.load(std::memory_order_acquire)) {
+    turn_mpi();
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kTurnNanoseconds));
+  }
+  worker.join();
+}
+
+}  // namespace tributary::mpi
