@@ -33,6 +33,8 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_LOG",
     "TRIBUTARY_LOG_FORMAT",
     "TRIBUTARY_MANAGER",
+    "TRIBUTARY_MPI_MIN_BYTES",
+    "TRIBUTARY_MPI_REPORT",
     "TRIBUTARY_NCCL_METRICS",
     "TRIBUTARY_NCCL_TUNER",
     "TRIBUTARY_NCCL_TUNER_FILE",

@@ -1,0 +1,178 @@
+// Programs in MPI over libtributary-mpi: the same results, and the report says which way the calls went.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <sstream>
+#include <thread>
+
+#include "tests/system/chaos/workshop.h"
+
+namespace tributary::mpi_test {
+namespace {
+
+using chaos::Workshop;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr seconds kLimit{200};
+constexpr std::uint32_t kRanks = 4;
+
+/// The ranks of one program under mpirun, each on a host of its own in the topology.
+class Job {
+ public:
+  Job(Workshop& workshop, const cli::LocalCluster* cluster, const std::string& program_and_arguments,
+      const cli::Environment& variables = {}, const std::string& library = MPI_LIBRARY)
+      : log_(workshop.folder() + "/mpi.log") {
+    cli::Environment environment = cli::current_environment();
+    environment.erase("TRIBUTARY_MANAGER");
+    environment["OMPI_ALLOW_RUN_AS_ROOT"] = environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+    environment["TRIBUTARY_MPI_MIN_BYTES"] = "1K";
+    environment["TRIBUTARY_MPI_REPORT"] = "1";
+    environment["TRIBUTARY_LOCAL"] = environment["TRIBUTARY_TUNING"] = "off";
+    std::string hosts;
+    if (cluster != nullptr) {
+      cluster->add_to(environment, 0);
+      for (const std::string& host : cluster->layout().host_of_rank) hosts += host + " ";
+    }
+    for (const auto& [name, value] : variables) environment[name] = value;
+    const std::string rank = "set -- " + hosts + "; shift ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; TRIBUTARY_HOST_ID=$1 " +
+                             "LD_PRELOAD=" + library + " exec " + program_and_arguments;
+    std::vector<std::string> command{MPI_RUN};
+    // Open MPI's vector code saturates sums of small integers, and it counts cores.
+    if (kOpenMpi) command.insert(command.end(), {"--oversubscribe", "--bind-to", "none", "--mca", "op", "^avx"});
+    if (!kOpenMpi) command.emplace_back("-disable-auto-cleanup");
+    command.insert(command.end(), {"-np", std::to_string(kRanks), "sh", "-c", cluster == nullptr ? bare(rank) : rank});
+    const int log = open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    auto process = cli::ChildProcess::spawn({command, std::move(environment), log, log, workshop.guardian()});
+    if (log >= 0) close(log);
+    if (!process) throw std::runtime_error(process.error().message);
+    process_.emplace(std::move(*process));
+  }
+
+  static constexpr bool kOpenMpi = std::string_view(MPI_NAME) == "openmpi";
+
+  [[nodiscard]] bool good() {
+    const auto& status = process_->wait_until(steady_clock::now() + kLimit);
+    return status && status->good();
+  }
+  [[nodiscard]] std::string output() const {
+    std::ostringstream text;
+    text << std::ifstream(log_).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] bool wait_for(const std::string& text) {
+    const auto deadline = steady_clock::now() + kLimit;
+    while (steady_clock::now() < deadline && !process_->poll() && !output().contains(text)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return output().contains(text);
+  }
+
+ private:
+  /// Returns the command without a host's name.
+  static std::string bare(const std::string& rank) { return rank.substr(rank.find("LD_PRELOAD")); }
+
+  std::string log_;
+  std::optional<cli::ChildProcess> process_;
+};
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+/// Returns the bytes that the report names: in the network, or otherwise.
+std::uint64_t reported_bytes(const std::string& output, const std::string& before) {
+  const auto line = output.find("bytes of Tributary's calls: ");
+  const auto at = line == std::string::npos ? line : output.find(before, line);
+  return at == std::string::npos ? 0 : std::stoull(output.substr(at + before.size()));
+}
+
+TEST(Mpi, EveryKindOfCallHasTheResultThatMpiGives) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 3, .levels = 2}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " all");
+  ASSERT_TRUE(job.good()) << job.output();
+  const std::string output = job.output();
+  EXPECT_EQ(count(output, "all right on 4 ranks"), 1U) << output;
+  EXPECT_EQ(count(output, "MPI_Allreduce: by Tributary 67 calls"), 1U) << output;
+  EXPECT_EQ(count(output, "MPI_Reduce_scatter: by Tributary 3 calls"), 1U) << output;
+  EXPECT_EQ(count(output, "MPI_Barrier: by Tributary 0 calls"), 1U) << output;
+  EXPECT_GT(reported_bytes(output, "in-network "), 10'000'000U) << output;
+  EXPECT_EQ(reported_bytes(output, "in memory "), 0U) << output;
+}
+
+TEST(Mpi, CallsOfNoByteGoByTributaryIfTheLimitIsNothing) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " all", {{"TRIBUTARY_MPI_MIN_BYTES", "0"}});
+  ASSERT_TRUE(job.good()) << job.output();
+  EXPECT_EQ(count(job.output(), "MPI_Barrier: by Tributary 2 calls"), 1U) << job.output();
+}
+
+TEST(Mpi, MeasurementsDecideAndAllRanksDecideAlike) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " many", {{"TRIBUTARY_MPI_MIN_BYTES", "auto"}});
+  ASSERT_TRUE(job.good()) << job.output();
+  // 200 calls of one size: either way wins, but the trials take 3 calls of MPI's and 4 of Tributary's.
+  const std::string output = job.output();
+  EXPECT_TRUE(output.contains("MPI_Allreduce: by Tributary 4 calls") ||
+              output.contains("MPI_Allreduce: by Tributary 197 calls"))
+      << output;
+}
+
+TEST(Mpi, WithoutAManagerEveryCallGoesByMpi) {
+  Workshop workshop;
+  Job job(workshop, nullptr, MPI_CHECK " all");
+  ASSERT_TRUE(job.good()) << job.output();
+  EXPECT_EQ(count(job.output(), "MPI_Allreduce: by Tributary 0 calls"), 1U) << job.output();
+  EXPECT_EQ(count(job.output(), "another reason than their size: "), 1U) << job.output();
+}
+
+TEST(Mpi, AKilledAggregatorCostsNoCall) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 3, .levels = 2}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " seconds 6");
+  ASSERT_TRUE(job.wait_for("first round")) << job.output();
+  cluster->kill(0);
+  ASSERT_TRUE(job.good()) << job.output();
+  const std::string output = job.output();
+  EXPECT_EQ(count(output, "all right on 4 ranks"), 1U) << output;
+  EXPECT_GT(reported_bytes(output, "in-network "), 0U) << output;
+  EXPECT_GT(reported_bytes(output, "in memory "), 0U) << "no call went on between the ranks:\n" << output;
+}
+
+TEST(Mpi, ALostRankIsAnErrorOfMpiOnEveryOtherRank) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " lose", {{"TRIBUTARY_TIMEOUT", "20"}});
+  EXPECT_TRUE(job.wait_for("rank 0 got: Tributary: a rank is gone: rank 1")) << job.output();
+}
+
+TEST(Mpi, ProgramsInFortranGoByTributaryToo) {
+  std::istringstream programs(MPI_CHECK_FORTRAN);
+  std::string program;
+  if (!std::getline(programs, program, ':'))
+    GTEST_SKIP() << "mpif90." MPI_NAME " is not installed: scripts/setup --mpi";
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  do {
+    Job job(workshop, cluster.get(), program);
+    ASSERT_TRUE(job.good()) << program << job.output();
+    EXPECT_EQ(count(job.output(), "all right on 4 ranks"), 1U) << program << job.output();
+    EXPECT_EQ(count(job.output(), "MPI_Bcast: by Tributary 1 calls"), 1U) << program << job.output();
+    EXPECT_GT(reported_bytes(job.output(), "in-network "), 300'000U) << program << job.output();
+  } while (std::getline(programs, program, ':'));
+}
+
+TEST(Mpi, AnUnreadableLimitIsNamedAndTheDefaultHolds) {
+  Workshop workshop;
+  Job job(workshop, nullptr, MPI_CHECK " all", {{"TRIBUTARY_MPI_MIN_BYTES", "many"}});
+  ASSERT_TRUE(job.good()) << job.output();
+  EXPECT_EQ(count(job.output(), "TRIBUTARY_MPI_MIN_BYTES: 'many': "), 1U) << job.output();
+}
+
+}  // namespace
+}  // namespace tributary::mpi_test
