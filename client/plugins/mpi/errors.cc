@@ -14,8 +14,11 @@ int code_of(tributary_status status, const std::string& sentence) {
   const std::lock_guard lock(mutex);
   auto found = codes.find(status);
   if (found == codes.end()) {
+    // MPICH keeps the sentences only of codes whose class is a program's own.
+    int of_class = MPI_ERR_OTHER;
     int code = MPI_ERR_OTHER;
-    if (PMPI_Add_error_code(MPI_ERR_OTHER, &code) != MPI_SUCCESS) return MPI_ERR_OTHER;
+    if (PMPI_Add_error_class(&of_class) != MPI_SUCCESS) return MPI_ERR_OTHER;
+    if (PMPI_Add_error_code(of_class, &code) != MPI_SUCCESS) return MPI_ERR_OTHER;
     found = codes.emplace(status, code).first;
   }
   const std::string text = std::string("Tributary: ") + tributary_status_string(status) + ": " + sentence;
