@@ -13,7 +13,7 @@ inline constexpr std::size_t kCollectives = 6;
 /// Counts a call. Any thread may call it.
 void count_call(Collective collective, Way way, std::uint64_t bytes) noexcept;
 /// Notes why a communicator, or all of them, went without Tributary. The first reason is kept.
-void note_reason(const std::string& reason);
+void note_reason(const std::string& text);
 /// Adds the bytes of a communicator that ends.
 void count_paths(std::uint64_t bytes_in_network, std::uint64_t bytes_otherwise) noexcept;
 /// Returns the lines of the report.

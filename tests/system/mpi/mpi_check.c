@@ -296,6 +296,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (strcmp(what, "all") == 0) all_kinds();
+  if (strcmp(what, "message") == 0) message_under_way();
   if (strcmp(what, "seconds") == 0) for_seconds(atof(argv[2]));
   if (strcmp(what, "many") == 0) for (int call = 0; call < 50; ++call) all_reduces(MPI_COMM_WORLD, kCount);
   if (strcmp(what, "lose") == 0 || strcmp(what, "miss") == 0) lose_a_rank(what[0] == 'l');

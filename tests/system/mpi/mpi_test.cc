@@ -122,6 +122,15 @@ TEST(Mpi, MeasurementsDecideAndAllRanksDecideAlike) {
       << output;
 }
 
+TEST(Mpi, AMessageUnderWayEndsWhileItsSenderIsInACollective) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  // Over TCP Open MPI's sender must take part in the message, as between hosts.
+  Job job(workshop, cluster.get(), MPI_CHECK " message", {{"OMPI_MCA_pml", "ob1"}, {"OMPI_MCA_btl", "tcp,self"}});
+  ASSERT_TRUE(job.good()) << job.output();
+  EXPECT_EQ(count(job.output(), "MPI_Allreduce: by Tributary 1 calls"), 1U) << job.output();
+}
+
 TEST(Mpi, WithoutAManagerEveryCallGoesByMpi) {
   Workshop workshop;
   Job job(workshop, nullptr, MPI_CHECK " all");
