@@ -193,6 +193,7 @@ static void message_under_way(void) {
   char* data = memory(kLarge);
   double* values = memory(sizeof *values * kCount);
   MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Allreduce(MPI_IN_PLACE, values, kCount, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* opens the connections */
   if (rank == 0) MPI_Isend(data, kLarge, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &request);
   if (rank == 1) MPI_Recv(data, kLarge, MPI_CHAR, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Allreduce(MPI_IN_PLACE, values, kCount, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
