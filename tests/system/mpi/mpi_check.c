@@ -27,8 +27,12 @@ static void* memory(size_t bytes) {
 }
 
 /* The element of a rank, and the sum over the ranks of a communicator with `size` ranks. */
-static double element(int of, int i) { return of + 1 + (i % 1000); }
-static double sum(int size, int i) { return size * (size + 1) / 2.0 + (double)size * (i % 1000); }
+static double element(int of, int i) {
+  return of + 1 + (i % 1000);
+}
+static double sum(int size, int i) {
+  return size * (size + 1) / 2.0 + (double)size * (i % 1000);
+}
 
 static void all_reduces(MPI_Comm comm, int count) {
   int own, size;
@@ -223,12 +227,16 @@ static void nonblocking(void) {
     MPI_Isend(&token, 1, MPI_INT, (rank + 1) % ranks, way, MPI_COMM_WORLD, &requests[kCalls + 1]);
     int left = kCalls + 2;
     if (way == 0) MPI_Waitall(left, requests, statuses);
-    if (way == 1) while (left-- > 0) MPI_Waitany(kCalls + 2, requests, &index, statuses);
+    if (way == 1)
+      while (left-- > 0) MPI_Waitany(kCalls + 2, requests, &index, statuses);
     if (way == 2) {
       for (; left > 0; left -= ended) MPI_Waitsome(kCalls + 2, requests, &ended, indices, statuses);
     }
-    if (way == 3) for (int i = 0; i < kCalls + 2; ++i) MPI_Wait(&requests[i], statuses);
-    if (way == 4) do MPI_Testall(left, requests, &flag, statuses); while (!flag);
+    if (way == 3)
+      for (int i = 0; i < kCalls + 2; ++i) MPI_Wait(&requests[i], statuses);
+    if (way == 4) do
+        MPI_Testall(left, requests, &flag, statuses);
+      while (!flag);
     if (way == 5) {
       for (; left > 0; left -= flag) MPI_Testany(kCalls + 2, requests, &index, &flag, statuses);
     }
@@ -245,7 +253,8 @@ static void nonblocking(void) {
   }
   MPI_Request barrier;
   MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
-  do MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE); while (!flag);
+  do MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE);
+  while (!flag);
 }
 
 static void all_kinds(void) {
@@ -299,7 +308,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "all") == 0) all_kinds();
   if (strcmp(what, "message") == 0) message_under_way();
   if (strcmp(what, "seconds") == 0) for_seconds(atof(argv[2]));
-  if (strcmp(what, "many") == 0) for (int call = 0; call < 50; ++call) all_reduces(MPI_COMM_WORLD, kCount);
+  if (strcmp(what, "many") == 0)
+    for (int call = 0; call < 50; ++call) all_reduces(MPI_COMM_WORLD, kCount);
   if (strcmp(what, "lose") == 0 || strcmp(what, "miss") == 0) lose_a_rank(what[0] == 'l');
   if (rank == 0) printf("all right on %d ranks\n", ranks);
   fflush(stdout);
