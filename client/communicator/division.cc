@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/collectives/fallback/runner.h"
+#include "client/tuning/tree_segments.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::client {
@@ -28,15 +29,9 @@ Division divide(const Operation& o, const DivisionTerms& terms) {
     return {.by_trees = step.path != tuning::Path::ranks, .algorithm = step.algorithm};
   const Segmentation segmentation(o.signature, terms.nranks, terms.segment_bytes);
   const std::uint64_t segments = segmentation.segments();
-  // Compute the trees' share, rounded to the nearest whole number. The product fits: a step's share is at most 2^16.
-  std::uint64_t ours = (segments * step.tree_share + tuning::kWholeShare / 2) / tuning::kWholeShare;
   TRIBUTARY_ASSERT(terms.lanes > 0 && terms.cycle >= terms.lanes, "a tree path of {} lanes, dealt in a cycle of {}",
                    terms.lanes, terms.cycle);
-  // Round to whole cycles if that changes little: each lane then has exactly its share, and no lane ends later with an
-  // additional segment.
-  const std::uint64_t whole = (ours + terms.cycle / 2) / terms.cycle * terms.cycle;
-  const std::uint64_t change = std::max(whole, ours) - std::min(whole, ours);
-  if (ours >= terms.cycle && change <= terms.lanes / 2) ours = whole;
+  const std::uint64_t ours = tuning::tree_segments(segments, step.tree_share, terms.lanes, terms.cycle);
   if (ours == 0) return {.by_trees = false, .algorithm = step.algorithm};
   if (ours >= segments) return {.by_trees = true};
   const std::uint64_t element = segmentation.at(ours).offset;

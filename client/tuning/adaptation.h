@@ -11,7 +11,9 @@
 //
 //   measuring --3 to 5 operations--> steady --a path has no trial yet, or its pause is over--> trial --3 to 5--> steady
 //
-// A trial that is clearly slower ends after one or two operations. After a round of trials the class rests: first for
+// Short operations differ more from each other, so up to 64 of them decide, and a path must win by more than their
+// medians differ by chance. A choice is judged by the operations that began under it, whatever path they took: in a
+// short operation the share of a split may be rounded to nothing, or to the whole operation. A trial that is clearly slower ends after one or two operations. After a round of trials the class rests: first for
 // 10 s, then twice as long each time, up to 10 minutes. A path has another trial only when its trials cost at most 1 %
 // of the time. If operations become a quarter slower than when the choice was made, the rest ends. If the trees of a
 // split suddenly take much longer than its ranks, its share moves after one operation. If the manager reports new
@@ -47,7 +49,11 @@ class Adaptation {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
 
+  /// The number of operations that decide. Short operations differ more from each other, so more of them decide: as many
+  /// as take kEnoughUs together, at most kSamplesMax.
   static constexpr std::size_t kSamples = 5;
+  static constexpr std::size_t kSamplesMax = 64;
+  static constexpr double kEnoughUs = 50'000;
   /// The number of operations after a change of path whose times do not count, because they also make the new path's
   /// buffers and connections.
   static constexpr std::uint32_t kPassedOver = 1;

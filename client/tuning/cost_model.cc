@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "client/tuning/tree_segments.h"
+
 namespace tributary::tuning {
 namespace {
 
@@ -296,7 +298,7 @@ std::optional<Estimate> estimate_split(const Figures& figures, const Call& call,
   if (shares.largest <= 0) return std::nullopt;
   const double share = shares.largest * std::round(kShareSteps * shares.here / shares.largest) / kShareSteps;
   const auto whole = static_cast<std::uint32_t>(std::lround(share * kWholeShare));
-  if (whole == 0 || whole >= kWholeShare) return std::nullopt;
+  if (whole == 0 || whole >= kWholeShare || !divides(figures, call.bytes, whole)) return std::nullopt;
   const auto bytes_of = [&](double part) { return static_cast<std::uint64_t>(part * bytes); };
   const Estimate by_trees = estimate_tree(figures, {call.collective, call.ranks, bytes_of(share)});
   const Estimate by_ranks = estimate_ranks(figures, {call.collective, call.ranks, bytes_of(1 - share)}, algorithm);

@@ -14,12 +14,13 @@ struct Figures {
   // The rate of a rank's link in a ring of all ranks: less than link_gbits if uplinks limit it, more if neighbours
   // share a host; 0: equal to link_gbits.
   double ring_gbits = 0;
-  double trees_gbits = 0;    // rate of a vector through all lanes, without the ranks' links; 0: at least their rate
-  std::uint32_t lanes = 1;   // number of lanes, which share trees_gbits
-  double lightest_lane = 0;  // part of the bytes on the lane with the least bytes; 0: lanes are equal
-  std::uint32_t levels = 0;  // levels of the trees; 0: as many as the model assumes for this many ranks
-  double core_gbytes = 2.5;  // rate at which one core sends, receives or reduces, in GB/s
-  std::uint32_t cores = 2;   // cores of each host
+  double trees_gbits = 0;        // rate of a vector through all lanes, without the ranks' links; 0: at least their rate
+  std::uint32_t lanes = 1;       // number of lanes, which share trees_gbits
+  std::uint32_t lane_cycle = 1;  // places in a cycle of the dealing of segments to lanes
+  double lightest_lane = 0;      // part of the bytes on the lane with the least bytes; 0: lanes are equal
+  std::uint32_t levels = 0;      // levels of the trees; 0: as many as the model assumes for this many ranks
+  double core_gbytes = 2.5;      // rate at which one core sends, receives or reduces, in GB/s
+  std::uint32_t cores = 2;       // cores of each host
   std::uint32_t ranks_per_host = 1;        // the most ranks on one host
   std::uint32_t segment_bytes = 16 << 10;  // the unit in which a tree moves data
   friend bool operator==(const Figures&, const Figures&) = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "client/tuning/table.h"
 #include "tributary/protocol/json_reader.h"
@@ -175,14 +176,16 @@ Policy trees_always(const GroupShape& shape) {
 TreeShape shape_of(const GroupDescriptor& trees) noexcept {
   if (trees.empty()) return {.rates = trees.rates};
   const LaneDescriptor& lane = trees.lanes[0];
-  std::uint32_t levels = lane.levels, sum = 0, lightest = lane.weight;
+  std::uint32_t levels = lane.levels, sum = 0, lightest = lane.weight, divisor = lane.weight;
   for (const LaneDescriptor& it : trees.lanes) {
     levels = std::max(levels, it.levels);
     lightest = std::min(lightest, it.weight);
+    divisor = std::gcd(divisor, it.weight);
     sum += it.weight;
   }
   return {.rates = trees.rates,
           .lanes = static_cast<std::uint32_t>(trees.lanes.size()),
+          .lane_cycle = sum / std::max(divisor, 1U),
           .lightest_lane = static_cast<double>(lightest) / static_cast<double>(sum),
           .levels = levels,
           .segment_bytes = lane.segment_bytes};
@@ -198,6 +201,7 @@ Figures with_trees(Figures figures, const TreeShape& trees) {
   }
   figures.trees_gbits = static_cast<double>(rates.trees) / 1e9;
   figures.lanes = trees.lanes;
+  figures.lane_cycle = trees.lane_cycle;
   figures.lightest_lane = trees.lightest_lane;
   figures.levels = trees.levels;
   if (trees.segment_bytes != 0) figures.segment_bytes = trees.segment_bytes;

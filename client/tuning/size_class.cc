@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "client/tuning/tree_segments.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::tuning {
@@ -39,6 +40,8 @@ constexpr double kBusy = 1.05;
 constexpr double kLongUs = 2'000;
 constexpr double kAlike = 1.15;
 constexpr std::size_t kSamplesAlike = 3;
+/// The standard error of the median of n normal values, in distances of their quartiles divided by the root of n.
+constexpr double kErrorOfMedian = 0.93;
 /// The factor by which the times of a split's parts may differ.
 constexpr double kOutOfBalance = 1.12;
 /// The least share of each part, out of kWholeShare: a smaller share costs more time in steps than it saves.
@@ -94,9 +97,32 @@ Samples::Values Samples::sorted(double Times::* of) const {
   return values;
 }
 
+double Samples::sum_of_last(std::size_t count) const noexcept {
+  double sum = 0;
+  for (std::size_t i = 1; i <= count; ++i) sum += times_[count_ - i].whole_us;
+  return sum;
+}
+
+void Samples::add(const Times& times) noexcept {
+  if (count_ == times_.size()) keep_last(count_ - 1);
+  times_[count_++] = times;
+  while (count_ > Adaptation::kSamples && sum_of_last(count_ - 1) >= Adaptation::kEnoughUs) keep_last(count_ - 1);
+}
+
+bool Samples::are_long() const noexcept {
+  return count_ > 0 && least() > kLongUs;
+}
+
 bool Samples::decide() const {
   if (count_ == times_.size()) return true;
-  return count_ >= kSamplesAlike && least() > kLongUs && greatest() < kAlike * least();
+  if (count_ >= Adaptation::kSamples && sum_of_last(count_) >= Adaptation::kEnoughUs) return true;
+  return count_ >= kSamplesAlike && are_long() && greatest() < kAlike * least();
+}
+
+double Samples::error() const {
+  const Values values = sorted(&Times::whole_us);
+  const double quartiles = values[count_ * 3 / 4] - values[count_ / 4];
+  return kErrorOfMedian * quartiles / std::sqrt(static_cast<double>(count_)) / values[count_ / 2];
 }
 
 Adaptation::SizeClass::SizeClass(Collective collective, std::uint64_t size, const Step& in_use, const Step& wanted)
@@ -121,7 +147,9 @@ Amendment Adaptation::SizeClass::amendment(const Choice& choice) const noexcept 
 
 void Adaptation::SizeClass::note(const MeasuredOperation& o) {
   spent_us_ += o.time_us;
-  if (!agreed_ || asks_first_ || o.number < from_operation_ || o.path != in_effect().path) return;
+  if (!agreed_ || asks_first_ || o.number < from_operation_) return;
+  // The ranks may have rounded a split to one of its paths: then its times are what this choice takes.
+  if (o.path != in_effect().path && in_effect().path != Path::split) return;
   // Scale times to one size: sizes of one class differ by up to a factor of two, and long operations take time in
   // proportion to their bytes.
   const double scale = o.bytes < kBytesCount ? 1 : static_cast<double>(upto_) / static_cast<double>(o.bytes);
@@ -162,14 +190,15 @@ Decision Adaptation::SizeClass::ask_first() {
 Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   const std::size_t n = samples_.size();
   const bool hopeless = samples_.least() > (n >= 2 ? kHopeless : kHopelessAtOnce) * best_us_;
-  const bool obvious = n >= 2 && samples_.greatest() < kObvious * best_us_;
+  const bool obvious = n >= 2 && samples_.are_long() && samples_.greatest() < kObvious * best_us_;
   if (!samples_.decide() && !hopeless && !obvious) return std::nullopt;
   const double median = samples_.median(&Samples::Times::whole_us);
-  const double gain = balances_ ? kGainOfBalance : kGain;
+  const double by_chance = samples_.are_long() ? 0 : std::hypot(samples_.error(), error_);
+  const double gain = std::max(balances_ ? kGainOfBalance : kGain, by_chance);
   won_ = median < best_us_ * (1 - gain);
   if (!balances_) know(*trial_, median);
   // A later trial would run the slower of the two paths; allow it when its cost is a small part of the time.
-  const auto not_before = now + earned(std::abs(median - best_us_) * kSamples);
+  const auto not_before = now + earned(std::abs(median - best_us_) * static_cast<double>(n));
   if (balances_) {
     moved_in_vain_ = won_ ? 1 : moved_at_;
     if (!won_) balance_at_ = std::max<TimePoint>(now + rest_, not_before);
@@ -179,10 +208,24 @@ Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_
   if (won_) {
     best_ = *trial_;
     best_us_ = chosen_us_ = median;
+    error_ = samples_.error();
   }
   trial_.reset();
-  if (std::exchange(balances_, false)) return rest();
+  if (std::exchange(balances_, false)) {
+    const Decision further = won_ ? balance(figures, now) : std::nullopt;
+    return further ? further : rest();
+  }
   return next(figures, ranks, now);
+}
+
+/// Returns how many of the last operations show by themselves that the choice has become slow: two long operations, or
+/// five short ones; 0 if they do not. In a split whose ranks take longest, a stall of one connection may be the cause:
+/// the class waits until it can decide as usual.
+std::size_t Adaptation::SizeClass::operations_became_slow() const {
+  const std::size_t last = samples_.are_long() ? 2 : kSamples;
+  if (chosen_us_ == 0 || samples_.size() < last || samples_.least_of_last(last) <= kAlarm * chosen_us_) return 0;
+  const bool by_ranks = best_.path == Path::split && samples_.last().trees_us <= samples_.last().ranks_us;
+  return by_ranks ? 0 : last;
 }
 
 /// Returns whether the last operation shows by itself that trees have become slow. A single slow operation may be
@@ -196,24 +239,27 @@ bool Adaptation::SizeClass::trees_became_slow(TimePoint now) {
 }
 
 Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now) {
-  const bool alarm = chosen_us_ > 0 && samples_.size() >= 2 && samples_.least_of_last(2) > kAlarm * chosen_us_;
-  const bool sudden = !alarm && trees_became_slow(now);
-  if (alarm || sudden) samples_.keep_last(alarm ? 2 : 1);
-  if (!samples_.decide() && !alarm && !sudden) return std::nullopt;
+  const std::size_t slow = operations_became_slow();
+  const bool sudden = slow == 0 && trees_became_slow(now);
+  if (slow > 0 || sudden) samples_.keep_last(sudden ? 1 : slow);
+  if (!samples_.decide() && slow == 0 && !sudden) return std::nullopt;
   best_us_ = samples_.median(&Samples::Times::whole_us);
-  if (sudden) return balance(now);
+  error_ = samples_.error();
+  if (sudden) return balance(figures, now);
   if (chosen_us_ == 0 || best_us_ < chosen_us_) chosen_us_ = best_us_;
-  if (best_us_ > kWorse * chosen_us_) {
+  if (samples_.lower_quartile() > kWorse * chosen_us_) {
     chosen_us_ = best_us_;
     rest_until_ = balance_at_ = now;
     not_before_ = {};
     rest_ = kRestFirst;
   }
   if (best_.path == Path::split) {
-    if (const Decision moved = balance(now)) return moved;
+    if (const Decision moved = balance(figures, now)) return moved;
     learn_from_parts();
   }
-  return now >= rest_until_ ? next(figures, ranks, now) : std::nullopt;
+  if (now >= rest_until_) return next(figures, ranks, now);
+  if (!samples_.are_long()) samples_.keep_last(samples_.size() / 2);  // not each short operation is worth a decision
+  return std::nullopt;
 }
 
 /// Computes from the times of a split's parts the time of each path alone, so that these paths need no trials.
@@ -228,7 +274,7 @@ void Adaptation::SizeClass::know(const Choice& choice, double time_us) {
 }
 
 /// Moves the share of a split so that both parts end together.
-Decision Adaptation::SizeClass::balance(TimePoint now) {
+Decision Adaptation::SizeClass::balance(const Figures& figures, TimePoint now) {
   const double trees = samples_.median(&Samples::Times::trees_us), between = samples_.median(&Samples::Times::ranks_us);
   if (trees <= 0 || between <= 0) return std::nullopt;
   const double ratio = trees / between;
@@ -239,7 +285,10 @@ Decision Adaptation::SizeClass::balance(TimePoint now) {
   const double share = part_of(best_.tree_share);
   const double by_trees = share / trees, by_ranks = (1 - share) / between;
   const std::uint32_t moved = share_of(by_trees / (by_trees + by_ranks));
-  if (!is_split(moved) || moved == best_.tree_share) return std::nullopt;  // trials will compare the paths alone
+  // If a path would get the whole operation, trials compare the paths alone. If the ranks would cut the operation where
+  // they cut it now, the move changes nothing.
+  if (!is_split(moved) || moved == best_.tree_share || !divides(figures, upto_, moved)) return std::nullopt;
+  if (tree_segments(figures, upto_, moved) == tree_segments(figures, upto_, best_.tree_share)) return std::nullopt;
   moved_at_ = ratio;
   balances_ = true;
   return try_out({Path::split, moved});
@@ -310,7 +359,7 @@ double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std
 std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_of_less(const Figures& figures,
                                                                                        std::uint32_t ranks) const {
   const double split = known_us_[static_cast<std::size_t>(Path::split)];
-  if (split <= 0 || !is_split(split_share_ / 2)) return std::nullopt;
+  if (split <= 0 || !is_split(split_share_ / 2) || !divides(figures, upto_, split_share_ / 2)) return std::nullopt;
   const double alone = expected_us(Path::ranks, figures, ranks);
   const std::uint32_t less = split_share_ / 2;
   if (less >= least_tried_ || split < kBusy * on_links(part_of(split_share_), alone, ranks)) return std::nullopt;
@@ -330,7 +379,7 @@ std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_o
   const double by_parts = between / (trees + between);
   const double by_link = ratio * link / (trees + (ratio - 1) * link);
   const double share = std::max(by_parts, by_link);
-  if (!is_split(share_of(share))) return std::nullopt;
+  if (!is_split(share_of(share)) || !divides(figures, upto_, share_of(share))) return std::nullopt;
   return Prospect{{Path::split, share_of(share)}, share * trees};
 }
 

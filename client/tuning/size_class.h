@@ -24,10 +24,8 @@ class Samples {
     double whole_us = 0, trees_us = 0, ranks_us = 0;
   };
   void clear() noexcept { count_ = 0; }
-  void add(const Times& times) noexcept {
-    if (count_ == times_.size()) std::ranges::rotate(times_, times_.begin() + 1);
-    times_[count_ == times_.size() ? count_ - 1 : count_++] = times;
-  }
+  /// Adds times, and forgets the oldest times that a decision does not need any more.
+  void add(const Times& times) noexcept;
   /// Forgets all except the last `count` times.
   void keep_last(std::size_t count) noexcept {
     if (count >= count_) return;
@@ -45,15 +43,27 @@ class Samples {
     for (std::size_t i = 2; i <= count; ++i) least = std::min(least, times_[count_ - i].whole_us);
     return least;
   }
-  [[nodiscard]] double least() const { return sorted(&Times::whole_us)[0]; }
-  [[nodiscard]] double greatest() const { return sorted(&Times::whole_us)[count_ - 1]; }
+  [[nodiscard]] double least() const noexcept { return least_of_last(count_); }
+  [[nodiscard]] double greatest() const noexcept {
+    double greatest = 0;
+    for (std::size_t i = 0; i < count_; ++i) greatest = std::max(greatest, times_[i].whole_us);
+    return greatest;
+  }
+  /// Returns the whole time that a quarter of the operations do not exceed.
+  [[nodiscard]] double lower_quartile() const { return sorted(&Times::whole_us)[count_ / 4]; }
+  /// Returns whether the operations are long: few of them decide, because they differ little.
+  [[nodiscard]] bool are_long() const noexcept;
+  /// Returns by how much the median of the whole times may differ by chance, as a part of it.
+  [[nodiscard]] double error() const;
   [[nodiscard]] double median(double Times::* of) const { return sorted(of)[count_ / 2]; }
 
  private:
-  using Values = std::array<double, Adaptation::kSamples>;
+  using Values = std::array<double, Adaptation::kSamplesMax>;
   [[nodiscard]] Values sorted(double Times::* of) const;
 
-  std::array<Times, Adaptation::kSamples> times_{};
+  [[nodiscard]] double sum_of_last(std::size_t count) const noexcept;
+
+  std::array<Times, Adaptation::kSamplesMax> times_{};
   std::size_t count_ = 0;
 };
 
@@ -100,10 +110,11 @@ class Adaptation::SizeClass {
   [[nodiscard]] Decision judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision next(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision rest();
+  [[nodiscard]] std::size_t operations_became_slow() const;
   [[nodiscard]] bool trees_became_slow(TimePoint now);
   void learn_from_parts();
   void know(const Choice& choice, double time_us);
-  [[nodiscard]] Decision balance(TimePoint now);
+  [[nodiscard]] Decision balance(const Figures& figures, TimePoint now);
   [[nodiscard]] Decision try_out(const Choice& choice);
   [[nodiscard]] std::optional<Prospect> prospect(Path path, const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] std::optional<Prospect> prospect_of_split(const Figures& figures, std::uint32_t ranks) const;
@@ -116,6 +127,7 @@ class Adaptation::SizeClass {
   Choice best_;
   double best_us_ = 0;    // latest median of best_; 0: not measured yet
   double chosen_us_ = 0;  // least median of best_ since it was chosen
+  double error_ = 0;      // the error of best_us_, as a part of it
   std::optional<Choice> trial_;
   Choice told_;  // the choice on which the ranks agreed last
   bool agreed_ = true;

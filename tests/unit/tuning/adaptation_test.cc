@@ -325,6 +325,19 @@ TEST_F(OneByOne, OneAmendmentAtATimeAndNoneForOperationsBeforeIt) {
   EXPECT_TRUE(adaptation_.take_news()) << "the third does, because they are alike";
 }
 
+TEST_F(OneByOne, JudgesASplitByItsTimesWhereRoundingGivesAllToOnePath) {
+  for (const Path rounded : {Path::tree, Path::ranks}) {
+    const TreeShape quarter{.rates = kQuarter, .levels = 1};
+    Adaptation adaptation(with_trees(default_figures({.ranks = kRanks}, 2), quarter), kRanks,
+                          default_policy({.ranks = kRanks}, 2, quarter));
+    ASSERT_EQ(adaptation.policy().at(Collective::all_reduce, kBytes).path, Path::split);
+    std::optional<Amendment> asked;
+    for (std::uint64_t number = 0; number < 10 && !asked; ++number)
+      asked = adaptation.add(measured(number, 500'000, rounded), now_ += 1s);
+    EXPECT_TRUE(asked) << "another path is quicker than these operations, whatever path they took";
+  }
+}
+
 TEST_F(OneByOne, AnAmendmentThatWasNotAgreedChangesNothing) {
   ASSERT_TRUE(add(4, 400'000));
   adaptation_.took_effect(Adaptation::kNever, now_);
