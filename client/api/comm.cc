@@ -135,6 +135,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.id = id;
   s.host_id = settings.host_id;
   s.job = settings.job;
+  s.priority = settings.priority;
   s.user = user_of_process();
   s.lanes = settings.lanes;
   s.path = settings.path;

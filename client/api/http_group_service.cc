@@ -190,6 +190,7 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
               &name = impl_->request_name](ManagerClient& client) mutable {
     manager_client::GroupRequest wanted;
     wanted.job = request.job;
+    wanted.priority = request.priority;
     wanted.user = request.user;
     wanted.processes = request.processes;
     wanted.hosts = request.hosts;
@@ -243,6 +244,7 @@ void HttpGroupService::renew(std::uint64_t group, const GroupTraffic& traffic,
       result = fail(Errc::bad_argument, "the manager does not know group " + std::to_string(group) + " any more");
     } else {
       result = GroupLease{.better_trees = lease->rebuild_advised,
+                          .leave = lease->leave_trees,
                           .why = std::move(lease->reason),
                           .epoch = lease->epoch,
                           .rates = lease->rates};

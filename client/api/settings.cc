@@ -224,6 +224,13 @@ Status set_format(ClientSettings& s, std::string_view value) {
   return {};
 }
 
+Status set_priority(ClientSettings& s, std::string_view value) {
+  constexpr std::array<std::string_view, 3> names{"low", "normal", "high"};
+  if (std::ranges::find(names, value) == names.end()) return wrong("it is none of these");
+  s.priority = value == "normal" ? "" : value;  // an older manager does not know the member
+  return {};
+}
+
 Setting tls_file(std::string_view key, std::string_view variable, std::string service::TlsFiles::* member,
                  std::string_view help) {
   return {{key, variable, "none", "the path of a file", help},
@@ -377,6 +384,10 @@ std::vector<Setting> make_settings() {
       {{"job", "TRIBUTARY_JOB", "default", "1 to 63 printable bytes without spaces",
         "The manager lists the group under this name."},
        [](ClientSettings& s, std::string_view value) { return set_name(s.job, value); }},
+      {{"priority", "TRIBUTARY_PRIORITY", "normal", "low, normal or high",
+        "The class of the group's trees, at most the tenant's highest: where aggregators are full, trees of a higher "
+        "class displace trees of a lower class."},
+       set_priority},
   };
   const auto after_rdma =
       std::ranges::find(all, std::string_view("host_id"), [](const Setting& s) { return s.help.key; });

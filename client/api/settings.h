@@ -52,6 +52,7 @@ struct ClientSettings {
   service::LogFormat log_format = service::LogFormat::text;
   std::string token_file;                // file with the job's token; empty: requests carry no token
   std::string job = "default";           // name of the job, at most kNameBytesMax
+  std::string priority{};                // class of the group's trees: low, normal, high; empty: normal
   std::function<bool()> still_wanted{};  // only from tributary_config: asked while the ranks meet; empty: not asked
 };
 

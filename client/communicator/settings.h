@@ -34,6 +34,7 @@ struct CommunicatorSettings {
   std::string host_id;          // this host's place in the topology
   std::uint64_t link_rate = 0;  // rate of this rank's link, in bits per second; 0: not known
   std::string job = "default";
+  std::string priority{};       // class of the group's trees; empty: normal
   std::string user{};           // user of this process, for the manager's listings
   std::uint32_t processes = 0;  // number of ranks that the members represent, with themselves; 0: only themselves
   std::uint32_t lanes = 1;      // 0: as many lanes as save time

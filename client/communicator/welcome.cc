@@ -81,6 +81,7 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
   c.link_rate = directory.slowest_link();
   c.job = settings.job;
   c.user = settings.user;
+  c.priority = settings.priority;
   c.processes = settings.processes;
   c.lanes = settings.lanes;
   if (settings.link_keys) c.packet_security = settings.link_keys->least();

@@ -74,6 +74,7 @@ void Coordinator::ask(TimePoint now) {
                        .processes = settings_.processes,
                        .hosts = settings_.hosts,
                        .lanes = settings_.lanes,
+                       .priority = settings_.priority,
                        .link_rate = settings_.link_rate,
                        .packet_security = settings_.packet_security,
                        .exchange_key = settings_.exchange_key,
@@ -494,7 +495,10 @@ void Coordinator::renew(TimePoint now) {
         terms_.rates = answer->rates;
         if (settings_.rates_changed) settings_.rates_changed(terms_.rates);
       }
-      if (answer->better_trees) ask_for_better(answer->why);
+      if (answer->leave && settings_.may_move && state_ == State::in_network)
+        lose_tree("gives up its trees: " + answer->why, kMoves);
+      else if (answer->better_trees)
+        ask_for_better(answer->why);
       return;
     }
     // If the manager cannot be reached, go on: the data plane does not need the manager. If the manager has forgotten

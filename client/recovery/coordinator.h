@@ -40,6 +40,7 @@ struct CoordinatorSettings {
   std::uint64_t link_rate = 0;     // rate of the slowest rank's link, in bits per second; 0: not known
   std::string job;
   std::string user{};           // user of the ranks' processes
+  std::string priority{};       // class of the trees; empty: normal
   std::uint32_t processes = 0;  // number of ranks that the members represent, with themselves; 0: only themselves
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;

@@ -17,6 +17,7 @@ struct GroupRequest {
   std::uint32_t processes = 0;     // number of ranks that the members represent, with themselves; 0: only themselves
   std::vector<std::string> hosts;  // by rank: place in the topology
   std::uint32_t lanes = 1;
+  std::string priority{};       // class of the trees; empty: normal
   std::uint64_t link_rate = 0;  // rate of the slowest rank's link, in bits per second; 0: not known
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};  // the group's key; zeros: places need no secrets
@@ -33,6 +34,7 @@ struct GroupTraffic {
 
 struct GroupLease {
   bool better_trees = false;  // the manager has better trees: call rebuild() with `in_use`
+  bool leave = false;         // the manager takes the trees away
   std::string why;            // the reason, for people
   std::uint32_t epoch = 0;    // the newest epoch of the group's trees
   PathRates rates{};          // the rates of these trees beside all present groups; zeros: not known

@@ -11,6 +11,8 @@ constexpr Roles kOperators{Role::administrator, Role::operator_};
 constexpr Roles kAggregators{Role::administrator, Role::aggregator};
 constexpr Roles kTenants{Role::tenant};
 constexpr Roles kPlanners{Role::administrator, Role::operator_, Role::tenant};
+constexpr Roles kRulers{Role::administrator};
+constexpr Roles kRuled{Role::administrator, Role::operator_, Role::tenant, Role::reader};
 constexpr Roles kOwners{Role::administrator, Role::tenant};
 
 constexpr AccessRow open_row(std::string_view pattern, bool own) {
@@ -70,6 +72,12 @@ constexpr std::array kTable{
     row("PUT", "/v1/groups/{id}/lease", Scope::groups, kTenants, Owned::group),
     row("GET", "/v1/groups/{id}/tokens", Scope::groups, kTenants, Owned::group),
     row("POST", "/v1/groups/{id}/rebuild", Scope::groups, kTenants, Owned::group),
+    row("GET", "/v1/tenants", Scope::read, kRuled),
+    row("PUT", "/v1/tenants/{name}", Scope::tenants, kRulers),
+    row("DELETE", "/v1/tenants/{name}", Scope::tenants, kRulers),
+    read_row("/v1/reservations"),
+    row("POST", "/v1/reservations", Scope::tenants, kOperators),
+    row("DELETE", "/v1/reservations/{name}", Scope::tenants, kOperators),
     row("POST", "/v1/tokens", Scope::tokens, kOperators),
     row("POST", "/v1/tokens/renew", {}, kEveryRole),
     row("POST", "/v1/tokens/revoke", Scope::tokens, kOperators),

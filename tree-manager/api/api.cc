@@ -12,6 +12,7 @@
 #include "tree-manager/api/embedded.h"
 #include "tree-manager/api/metrics.h"
 #include "tree-manager/api/replies.h"
+#include "tree-manager/api/tenant_routes.h"
 #include "tree-manager/api/token_routes.h"
 #include "tributary/protocol/assert.h"
 
@@ -24,6 +25,7 @@ namespace {
 
 constexpr std::uint64_t kSmallBody = 64U << 10;
 constexpr std::uint64_t kGroupBody = 12U << 20;  // a host name of 63 bytes for each rank of the largest group
+constexpr std::uint64_t kReservationBody = 1U << 20;
 constexpr std::uint64_t kTopologyBody = 32U << 20;
 
 std::vector<std::string_view> split(std::string_view path) {
@@ -136,7 +138,7 @@ Api::Api(FindCluster cluster, ApiSettings settings)
       rate_limit_(settings_.requests_per_second_max),
       metrics_(std::make_unique<ApiMetrics>()) {
   add_routes();
-  add_token_routes();
+  add_administration_routes();
 }
 
 Api::Api(Cluster& cluster, ApiSettings settings)
@@ -191,7 +193,7 @@ void Api::add_routes() {
   add("PUT", "/v1/topology", kTopologyBody, &Api::put_topology);
 }
 
-void Api::add_token_routes() {
+void Api::add_administration_routes() {
   add("POST", "/v1/tokens", kSmallBody, [this](const Call& call) {
     return make_token(authenticator_, *call.caller.identity, call.body, settings_.unix_seconds());
   });
@@ -200,6 +202,20 @@ void Api::add_token_routes() {
   add("POST", "/v1/tokens/revoke", kSmallBody,
       [this](const Call& call) { return revoke_token(authenticator_, call.body, settings_.unix_seconds()); });
   add("GET", "/v1/tokens/revoked", 0, [this](const Call&) { return list_revoked(authenticator_); });
+  add("GET", "/v1/tenants", 0, [](const Call& call) { return list_tenants(*call.cluster, *call.caller.identity); });
+  add("PUT", "/v1/tenants/{name}", kSmallBody,
+      [](const Call& call) { return put_tenant(*call.cluster, call.parameters[0], call.body); });
+  add("DELETE", "/v1/tenants/{name}", kSmallBody,
+      [](const Call& call) { return delete_tenant(*call.cluster, call.parameters[0]); });
+  add("GET", "/v1/reservations", 0, [this](const Call& call) {
+    const bool all =
+        !settings_.reads_need_token || settings_.tenants_read_all || call.caller.identity->roles != Roles(Role::tenant);
+    return list_reservations(*call.cluster, all ? nullptr : &call.caller.identity->tenant);
+  });
+  add("POST", "/v1/reservations", kReservationBody,
+      [this](const Call& call) { return make_reservation(*call.cluster, call.body, settings_.unix_seconds()); });
+  add("DELETE", "/v1/reservations/{name}", kSmallBody,
+      [](const Call& call) { return delete_reservation(*call.cluster, call.parameters[0]); });
 }
 
 Api::Match Api::match(const HttpHead& head) const {
@@ -297,7 +313,7 @@ std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
 }
 
 /// Leaves out calls that change nothing, and renewals of leases, which come every few seconds.
-void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& reply) const {
+void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const Refusal& refusal) const {
   const bool changes = head.method != "GET" && !(reply.status == 200 && head.path.ends_with("/lease"));
   const bool refused = reply.status == 401 || reply.status == 403;
   if (settings_.audit == nullptr || !(changes || refused)) return;
@@ -306,7 +322,8 @@ void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& rep
                           .method = head.method,
                           .path = head.path,
                           .status = reply.status,
-                          .why = message_in(reply)},
+                          .why = refusal.code.empty() ? message_in(reply) : refusal.reason,
+                          .code = refusal.code},
                          settings_.unix_seconds());
 }
 
@@ -340,13 +357,15 @@ HttpReply Api::handle(const HttpHead& head, const std::string& body, const std::
   std::optional<HttpReply> refusal = refuse(found, caller, cluster.get());
   if (!refusal && cluster == nullptr && !found.route->access->own) refusal = no_leader_reply();
   HttpReply reply;
+  Refusal no_trees;
   try {
-    reply = refusal ? std::move(*refusal) : found.route->run({head, body, found.parameters, caller, cluster.get()});
+    reply = refusal ? std::move(*refusal)
+                    : found.route->run({head, body, found.parameters, caller, no_trees, cluster.get()});
   } catch (const std::exception& error) {
     spdlog::error("{} {} failed: {}", found.route->method, found.route->pattern, error.what());
     reply = error_reply(500, "the manager could not do this: " + std::string(error.what()));
   }
-  record(head, caller, reply);
+  record(head, caller, reply, no_trees);
   metrics_->count(found.route->method + " " + found.route->pattern, reply.status,
                   std::chrono::steady_clock::now() - start);
   return reply;

@@ -72,6 +72,7 @@ class Api final : public HttpHandler {
     const std::string& body;
     const Parameters& parameters;
     const Proof& caller;
+    Refusal& refusal;  // set by a route that gives a group no trees
     Cluster* cluster;  // the same for the whole request, whoever leads meanwhile; nullptr only for rows with `own`
   };
   struct Route {
@@ -92,14 +93,14 @@ class Api final : public HttpHandler {
   void add(std::string_view method, std::string_view pattern, std::uint64_t body_bytes_max,
            HttpReply (Api::*run)(const Call&));
   void add_routes();
-  void add_token_routes();
+  void add_administration_routes();
   [[nodiscard]] Match match(const HttpHead& head) const;
   [[nodiscard]] std::optional<HttpReply> refuse(const Match& found, const Proof& caller, const Cluster* cluster) const;
   [[nodiscard]] std::optional<HttpReply> refuse_access(const Route& route, const Proof& caller) const;
   [[nodiscard]] std::optional<HttpReply> refuse_owner(const Match& found, const Identity& caller,
                                                       const Cluster& cluster) const;
   [[nodiscard]] std::optional<HttpReply> refuse_haste(const Proof& caller);
-  void record(const HttpHead& head, const Proof& caller, const HttpReply& reply) const;
+  void record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const Refusal& refusal = {}) const;
   /// True if the caller may know of this group.
   [[nodiscard]] bool sees(const Proof& caller, const GroupRecord& group) const;
 

@@ -78,10 +78,21 @@ Result<GroupSpec> group_spec(const std::string& body) {
   const auto security = parse_packet_security(in.text("packet_security", "off"));
   spec.exchange_key = in.text("exchange_key", "");
   spec.aggregator = in.text("aggregator", "");
+  const auto priority = priority_from_string(in.text("priority", "normal"));
   if (auto ok = in.finish(); !ok) return std::unexpected(ok.error());
   if (!security) return fail(Errc::bad_argument, "'packet_security': " + security.error().message);
+  if (!priority) return fail(Errc::bad_argument, "'priority' is not low, normal or high");
+  spec.priority = *priority;
   spec.packet_security = *security;
   return spec;
+}
+
+/// Answers with the group's trees, or notes the reason why it has none.
+HttpReply granted(const Result<GroupGrant>& grant, Refusal& refusal) {
+  if (!grant) return error_reply(grant.error());
+  refusal = {.code = grant->code, .reason = grant->descriptor.reason};
+  if (grant->code.empty()) refusal = {};
+  return json_reply(to_json(*grant));
 }
 
 /// Returns the groups that the caller may change.
@@ -193,8 +204,7 @@ HttpReply Api::create_group(const Call& call) {
     }
   }
   spec->owner = caller.tenant;
-  const auto grant = call.cluster->create_group(*spec);
-  return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
+  return granted(call.cluster->create_group(*spec), call.refusal);
 }
 
 HttpReply Api::list_groups(const Call& call) {
@@ -257,8 +267,7 @@ HttpReply Api::rebuild_group(const Call& call) {
   const auto failed = in.texts("failed", false);
   const bool in_use = in.flag("in_use", false);
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
-  const auto grant = call.cluster->rebuild_group(*id, epoch, failed, in_use);
-  return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
+  return granted(call.cluster->rebuild_group(*id, epoch, failed, in_use), call.refusal);
 }
 
 HttpReply Api::get_tokens(const Call& call) {

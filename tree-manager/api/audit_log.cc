@@ -36,6 +36,7 @@ std::string line_of(const AuditEntry& entry, std::int64_t now_s, std::uint64_t l
   if (entry.who != nullptr && !entry.who->tenant.empty()) line["tenant"] = entry.who->tenant;
   if (entry.who != nullptr && !entry.who->token_id.empty()) line["token"] = entry.who->token_id;
   if (!entry.why.empty()) line["why"] = entry.why.substr(0, kWhyBytesMax);
+  if (!entry.code.empty()) line["code"] = entry.code;
   if (left_out != 0) line["left_out"] = left_out;
   std::string text = line.dump(-1, ' ', true, json::error_handler_t::replace);
   text += '\n';

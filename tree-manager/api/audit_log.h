@@ -17,7 +17,8 @@ struct AuditEntry {
   std::string method;
   std::string path;
   unsigned status = 0;
-  std::string why;  // reason of a refusal
+  std::string why;     // reason of a refusal
+  std::string code{};  // word for the reason why a group got no trees
 };
 
 /// Any thread may call it. It never throws because of an entry's texts, and waits for the disk alone.

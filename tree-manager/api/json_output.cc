@@ -109,6 +109,8 @@ json to_json(const GroupView& view, bool details) {
                  {"window", r.window},
                  {"segment_bytes", r.segment_bytes},
                  {"reason", r.reason},
+                 {"code", r.code},
+                 {"priority", std::string(to_string(r.priority))},
                  {"created_at", r.created_at},
                  {"adopted_at", r.adopted_at},
                  {"lease_seconds_left", seconds(view.lease_milliseconds_left)}};
@@ -134,6 +136,7 @@ json to_json(const GroupGrant& grant) {
   json result = to_json(grant.descriptor);
   result["retry_after_seconds"] = grant.retry_after_seconds;
   result["record"] = grant.record;
+  if (!grant.code.empty()) result["code"] = grant.code;
   return result;
 }
 
@@ -142,6 +145,7 @@ json to_json(const GroupLeaseView& lease) {
                  {"epoch", lease.epoch},
                  {"rebuild_advised", lease.rebuild_advised},
                  {"reason", lease.reason}};
+  if (lease.leave) result["leave_trees"] = true;
   if (lease.rates != PathRates{}) result["rates"] = to_json(lease.rates);
   return result;
 }

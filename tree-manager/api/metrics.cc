@@ -33,6 +33,11 @@ void add_cluster(MetricPage& page, const ClusterStats& s) {
   page.add(s.plans_made, {"trees"});
   page.add(s.plans_failed, {"none"});
   page.counter("plan_seconds_total", "Time spent planning.", s.plan_seconds);
+  page.begin(MetricType::counter, "denied_total", "Requests for trees that got none, by the reason's code.", {"code"});
+  for (const auto& [code, count] : s.denied) page.add(count, {code});
+  page.counter("displaced_total", "Groups that were told to leave their trees to a group of a higher class.",
+               s.displaced);
+  page.gauge("reservations_count", "Reservations that run.", s.reservations);
   page.counter("suspicions_total", "Aggregators held to be dead because a group saw them fail.", s.suspicions);
   page.begin(MetricType::counter, "leases_expired_total", "Leases that ran out.", {"of"});
   page.add(s.aggregator_leases_expired, {"aggregator"});

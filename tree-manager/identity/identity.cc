@@ -45,6 +45,8 @@ std::string_view to_string(Scope scope) noexcept {
       return "topology";
     case Scope::tokens:
       return "tokens";
+    case Scope::tenants:
+      return "tenants";
   }
   return "none";
 }

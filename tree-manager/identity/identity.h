@@ -21,9 +21,9 @@ inline constexpr std::array kRoles{Role::administrator, Role::operator_, Role::t
 [[nodiscard]] std::optional<Role> role_from_string(std::string_view text) noexcept;
 
 /// The kind of objects that a route is about.
-enum class Scope : std::uint8_t { read, groups, plan, aggregators, drain, topology, tokens };
-inline constexpr std::array kScopes{Scope::read,  Scope::groups,   Scope::plan,  Scope::aggregators,
-                                    Scope::drain, Scope::topology, Scope::tokens};
+enum class Scope : std::uint8_t { read, groups, plan, aggregators, drain, topology, tokens, tenants };
+inline constexpr std::array kScopes{Scope::read,  Scope::groups,   Scope::plan,   Scope::aggregators,
+                                    Scope::drain, Scope::topology, Scope::tokens, Scope::tenants};
 [[nodiscard]] std::string_view to_string(Scope scope) noexcept;
 [[nodiscard]] std::optional<Scope> scope_from_string(std::string_view text) noexcept;
 

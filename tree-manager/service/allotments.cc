@@ -2,38 +2,36 @@
 
 #include <algorithm>
 
-#include "tributary/protocol/lane_memory.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
-namespace {
-
-template <class Visit>
-void each_reservation(const GroupRecord& group, const Visit& visit) {
-  for (const LaneTree& lane : group.lanes) {
-    for (const TreeNode& node : lane.nodes) {
-      const auto children = static_cast<std::uint32_t>(node.children.size());
-      visit(std::pair(node.aggregator, node.incarnation),
-            lane_reservation_bytes(children, window_of(group, lane), group.segment_bytes));
-    }
-  }
-}
-
-}  // namespace
 
 void Allotments::add(const Fabric& fabric, const GroupRecord& group) {
   ++changes_;
   fabric.add(load_, group.lanes, group.hosts);
   each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { reserve(aggregator, bytes); });
+  if (!group.lanes.empty()) uses_[group.owner] += use_of(group);
 }
 
 void Allotments::remove(const Fabric& fabric, const GroupRecord& group) {
   ++changes_;
   fabric.remove(load_, group.lanes, group.hosts);
   each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { release(aggregator, bytes); });
+  if (group.lanes.empty()) return;
+  const auto use = uses_.find(group.owner);
+  TRIBUTARY_ASSERT(use != uses_.end(), "group {} gives back trees that were not counted for its tenant", group.id);
+  use->second -= use_of(group);
+  if (use->second == TenantUse{}) uses_.erase(use);
+}
+
+TenantUse Allotments::used_by(const std::string& tenant) const {
+  const auto found = uses_.find(tenant);
+  return found == uses_.end() ? TenantUse{} : found->second;
 }
 
 void Allotments::forget_groups() {
   load_ = {};
+  uses_.clear();
   ++changes_;
   roster_.forget();
   memory_.clear();

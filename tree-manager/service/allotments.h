@@ -8,7 +8,9 @@
 
 #include "tree-manager/planner/fabric.h"
 #include "tree-manager/service/clock.h"
+#include "tree-manager/service/group_memory.h"
 #include "tree-manager/service/roster.h"
+#include "tree-manager/service/tenant_rules.h"
 #include "tree-manager/store/store.h"
 
 namespace tributary::manager {
@@ -32,6 +34,9 @@ class Allotments {
 
   /// Returns the memory that one incarnation has promised: a restarted aggregator no longer holds what it held before.
   [[nodiscard]] std::uint64_t memory_bytes(const std::string& aggregator, std::uint64_t incarnation) const;
+  /// The resources that the trees of this tenant take.
+  [[nodiscard]] TenantUse used_by(const std::string& tenant) const;
+  [[nodiscard]] const std::map<std::string, TenantUse>& uses() const noexcept { return uses_; }
   [[nodiscard]] const FabricLoad& load() const noexcept { return load_; }
   /// Counts how often the load has changed; never 0.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
@@ -42,7 +47,6 @@ class Allotments {
   [[nodiscard]] const Roster& roster() const noexcept { return roster_; }
 
  private:
-  using Incarnation = std::pair<std::string, std::uint64_t>;
   struct Lingering {
     std::uint64_t group = 0;
     Clock::TimePoint until;
@@ -55,6 +59,7 @@ class Allotments {
   FabricLoad load_;
   std::uint64_t changes_ = 1;
   std::map<Incarnation, std::uint64_t> memory_;
+  std::map<std::string, TenantUse> uses_;  // key: tenant; only tenants that have trees
   std::vector<Lingering> lingering_;
   Roster roster_;
 };

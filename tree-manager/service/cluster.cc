@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kTopologyKey = "topology";
 constexpr const char* kIncarnationsKey = "incarnations";
 constexpr const char* kGroupNumbersKey = "group_numbers";
+constexpr const char* kOwnKeys[]{kTopologyKey,  kIncarnationsKey,         kGroupNumbersKey,
+                                 kRestoringKey, TenantRules::kTenantsKey, TenantRules::kReservationsKey};
 // A stride lasts about a minute, because both series grow with the clock: by 1 in a millisecond, or by 1024 for groups.
 // The manager writes to the store once for each stride.
 constexpr std::uint64_t kIncarnationStride = 1U << 16;
@@ -51,13 +53,15 @@ Cluster::Cluster(ClusterSettings settings, Store& store, const SigningKey& key, 
       exchange_(exchange_key_of(key.seed(), "tributary manager exchange").value()),
       seal_(key),
       clock_(clock),
-      incarnations_(kIncarnationStride,
-                    [this](std::uint64_t number) {
-                      return save([&] { return store_.put_value(kIncarnationsKey, std::to_string(number)); });
-                    }),
-      group_numbers_(kGroupStride, [this](std::uint64_t number) {
-        return save([&] { return store_.put_value(kGroupNumbersKey, std::to_string(number)); });
-      }) {}
+      numbers_{.incarnations = NumberSeries(kIncarnationStride,
+                                            [this](std::uint64_t number) {
+                                              return save([&] {
+                                                return store_.put_value(kIncarnationsKey, std::to_string(number));
+                                              });
+                                            }),
+               .groups = NumberSeries(kGroupStride, [this](std::uint64_t number) {
+                 return save([&] { return store_.put_value(kGroupNumbersKey, std::to_string(number)); });
+               })} {}
 
 Result<std::unique_ptr<Cluster>> Cluster::open(ClusterSettings settings, Store& store, const SigningKey& key,
                                                const Clock& clock, std::optional<Topology> topology_file) {
@@ -78,19 +82,19 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   }
   const Clock::TimePoint now = clock_.now();
   for (AggregatorRecord& record : snapshot.aggregators) {
-    incarnations_.note_used(record.incarnation);
+    numbers_.incarnations.note_used(record.incarnation);
     const std::string name = record.name;
     aggregators_[name] = {.record = std::move(record), .lease_end = now + settings_.aggregator_lease};
   }
   for (GroupRecord& record : snapshot.groups) {
-    group_numbers_.note_used(record.id);
+    numbers_.groups.note_used(record.id);
     const std::uint64_t id = record.id;
     if (!record.request_id.empty()) requests_[request_name(record.owner, record.request_id)] = id;
     groups_[id] = {.record = std::make_shared<const GroupRecord>(std::move(record)),
                    .lease_end = now + settings_.group_lease};
   }
-  incarnations_.note_promised(number_in(snapshot.values, kIncarnationsKey));
-  group_numbers_.note_promised(number_in(snapshot.values, kGroupNumbersKey));
+  numbers_.incarnations.note_promised(number_in(snapshot.values, kIncarnationsKey));
+  numbers_.groups.note_promised(number_in(snapshot.values, kGroupNumbersKey));
   if (snapshot.values[kTopologyKey].empty()) snapshot.values.erase(kTopologyKey);
   const auto stored = snapshot.values.find(kTopologyKey);
   topology_from_file_ = topology_file.has_value();
@@ -106,7 +110,11 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   } else {
     use_topology({});
   }
-  for (const char* own : {kTopologyKey, kIncarnationsKey, kGroupNumbersKey, kRestoringKey}) snapshot.values.erase(own);
+  auto rules = TenantRules::from_texts(snapshot.values[TenantRules::kTenantsKey],
+                                       snapshot.values[TenantRules::kReservationsKey]);
+  if (!rules) return std::unexpected(rules.error());
+  rules_ = std::move(*rules);
+  for (const char* own : kOwnKeys) snapshot.values.erase(own);
   kept_ = std::move(snapshot.values);
   spdlog::info("took over {} aggregators and {} groups from the store", aggregators_.size(), groups_.size());
   return {};
@@ -138,8 +146,7 @@ std::string Cluster::kept(const std::string& key) const {
 }
 
 Status Cluster::keep(const std::string& key, const std::string& text) {
-  TRIBUTARY_ASSERT(key != kTopologyKey && key != kIncarnationsKey && key != kGroupNumbersKey,
-                   "the value {} is the cluster's own", key);
+  TRIBUTARY_ASSERT(std::ranges::find(kOwnKeys, key) == std::end(kOwnKeys), "the value {} is the cluster's own", key);
   const std::lock_guard lock(mutex_);
   if (auto ok = save([&] { return store_.put_value(key, text); }); !ok) return ok;
   kept_[key] = text;
@@ -194,10 +201,31 @@ void Cluster::reload_topology(Topology topology) {
   log_change("reloaded from its file", difference, *topology_, groups_.size());
 }
 
+TenantsView Cluster::tenants() const {
+  const std::lock_guard lock(mutex_);
+  return {.rules = rules_, .uses = allotments_.uses()};
+}
+
+Status Cluster::change_rules(const std::function<Status(TenantRules&)>& change) {
+  const std::lock_guard lock(mutex_);
+  TenantRules next = rules_;
+  if (auto ok = change(next); !ok) return ok;
+  const auto keep_changed = [&](const char* key, const std::string& before, const std::string& text) -> Status {
+    return text == before ? Status{} : save([&] { return store_.put_value(key, text); });
+  };
+  if (auto ok = keep_changed(TenantRules::kTenantsKey, rules_.tenants_text(), next.tenants_text()); !ok) return ok;
+  const std::string reservations = next.reservations_text();
+  if (auto ok = keep_changed(TenantRules::kReservationsKey, rules_.reservations_text(), reservations); !ok) return ok;
+  rules_ = std::move(next);
+  ++generation_;
+  return {};
+}
+
 ClusterStats Cluster::stats() const {
   const std::lock_guard lock(mutex_);
   ClusterStats stats = stats_;
   stats.aggregators_overcommitted = overcommitted().size();
+  stats.reservations = rules_.running(clock_.unix_seconds());
   for (const auto& [name, aggregator] : aggregators_) {
     const AggregatorRecord& record = aggregator.record;
     ++(record.expired         ? stats.aggregators_expired
@@ -235,7 +263,12 @@ void Cluster::tick() {
   const Clock::TimePoint now = look();
   expire_aggregators(now);
   expire_groups(now);
-  if (allotments_.expire(now)) ++generation_;
+  const bool freed = allotments_.expire(now);
+  if (const auto turn = rules_.turn(clock_.unix_seconds()); turn.changed || freed) {
+    ++generation_;
+    const auto forget = [&] { return store_.put_value(TenantRules::kReservationsKey, rules_.reservations_text()); };
+    if (turn.forgot) static_cast<void>(save(forget));
+  }
   if (now < forget_ended_at_) return;
   forget_ended_at_ = now + kForgetEndedEvery;
   static_cast<void>(save([&] { return store_.forget_ended(clock_.unix_seconds()); }));

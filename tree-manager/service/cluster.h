@@ -21,6 +21,7 @@
 #include "tree-manager/service/secrets.h"
 #include "tree-manager/service/standstill.h"
 #include "tree-manager/service/suspicions.h"
+#include "tree-manager/service/tenant_rules.h"
 #include "tree-manager/store/store.h"
 #include "tree-manager/topology/topology.h"
 #include "tributary/protocol/token_page.h"
@@ -103,6 +104,7 @@ struct GroupSpec {
   bool lane_weights = false;                    // true: its ranks deal segments by the lanes' weights
   std::string owner{};                          // tenant that asks; empty: the holder of the job token
   std::string aggregator{};                     // the only aggregator of its trees, to measure the way; empty: any
+  Priority priority = Priority::normal;         // class of its trees; at most the tenant's highest
 };
 
 /// The groups that a caller may change.
@@ -118,6 +120,7 @@ struct GroupGrant {
   GroupDescriptor descriptor;  // has places of at most kPlacesInDescriptorMax ranks; see places() for more
   std::uint32_t retry_after_seconds = 0;
   std::string record{};  // argument of adopt_group()
+  std::string code{};    // word for the descriptor's reason, where it has no trees
 };
 
 /// Counts of a group's rank 0 at its last renewal.
@@ -133,7 +136,8 @@ struct GroupLeaseView {
   std::uint32_t epoch = 0;
   bool rebuild_advised = false;
   std::string reason;
-  PathRates rates{};  // rates of the group's trees beside all present groups; zeros: not known
+  bool leave = false;  // the group must give up its trees; `reason` says why
+  PathRates rates{};   // rates of the group's trees beside all present groups; zeros: not known
 };
 
 struct GroupView {
@@ -141,6 +145,12 @@ struct GroupView {
   std::int64_t lease_milliseconds_left = 0;
   std::int64_t age_seconds = 0;
   std::optional<GroupTraffic> traffic{};  // empty: not reported yet
+};
+
+/// The rules of tenants, and the resources that their trees take.
+struct TenantsView {
+  TenantRules rules;
+  std::map<std::string, TenantUse> uses;  // key: tenant; empty: the holders of the job token
 };
 
 struct PlanView {
@@ -169,6 +179,9 @@ struct ClusterStats {
   std::uint64_t rebuilds = 0;
   std::uint64_t plans_made = 0;
   std::uint64_t plans_failed = 0;
+  std::map<std::string, std::uint64_t> denied{};  // key: code; requests for trees that got none
+  std::uint64_t displaced = 0;                    // groups that were told to leave their trees to a higher class
+  std::uint64_t reservations = 0;                 // reservations that run
   double plan_seconds = 0;
   std::uint64_t suspicions = 0;
   std::uint64_t aggregator_leases_expired = 0;
@@ -180,6 +193,9 @@ struct ClusterStats {
 
 /// The error about a number that no group has. Callers that may not know of a group get the same error.
 [[nodiscard]] std::unexpected<Error> no_group(std::uint64_t id);
+/// The host and the rate of an aggregator: those of its site in the topology, or its own. nullptr: it has no site.
+[[nodiscard]] std::string place_of(const AggregatorSite* site, const AggregatorRecord& record);
+[[nodiscard]] std::uint64_t rate_of(const AggregatorSite* site, const AggregatorRecord& record);
 /// The words for errors that name the epoch of a group.
 [[nodiscard]] std::string epoch_text(std::uint64_t id, std::uint32_t epoch);
 /// A key that differs between requests of different owners. Neither part contains blanks.
@@ -245,6 +261,10 @@ class Cluster {
   /// Takes over the file's topology after a change of the file. Groups keep their trees, as with put_topology().
   void reload_topology(Topology topology);
 
+  [[nodiscard]] TenantsView tenants() const;
+  /// Changes the rules by `change`, and writes them to the store. If `change` fails, nothing changes.
+  [[nodiscard]] Status change_rules(const std::function<Status(TenantRules&)>& change);
+
   /// A text that the store keeps under this name; empty if there is none.
   [[nodiscard]] std::string kept(const std::string& key) const;
   /// Keeps a text in the store. The key must not be one of the cluster's own keys.
@@ -275,7 +295,14 @@ class Cluster {
     std::optional<GroupTraffic> traffic{};
     PathRates rates{};                  // the rates of its trees, computed after a change of the load
     std::uint64_t rates_at_change = 0;  // the number of that change
+    std::uint64_t displaced_by = 0;     // group of a higher class that needs the memory of its trees; 0: none
     [[nodiscard]] GroupView view(const Clock& clock) const;
+  };
+
+  /// The advice to a group about its trees.
+  struct Advice {
+    std::string why;     // why it should ask for other trees; empty: it should not
+    bool leave = false;  // it must give up the trees that it has
   };
 
   Cluster(ClusterSettings settings, Store& store, const SigningKey& key, const Clock& clock);
@@ -288,14 +315,16 @@ class Cluster {
 
   [[nodiscard]] Result<std::uint64_t> incarnation_for(const AggregatorSpec& spec, bool name_known);
   [[nodiscard]] AggregatorView view(const Aggregator& aggregator) const;
-  [[nodiscard]] std::string place_of(const AggregatorRecord& record) const;
-  [[nodiscard]] std::uint64_t rate_of(const AggregatorRecord& record) const;
+  [[nodiscard]] const AggregatorSite* site_of(const AggregatorRecord& record) const;
 
   [[nodiscard]] Status check(const GroupSpec& spec) const;
-  [[nodiscard]] GroupRecord record_of(const GroupSpec& spec) const;
   [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
   /// Plans over the aggregator of the name `only`; empty: over all.
   [[nodiscard]] Plan plan_for(const GroupRecord& group, const std::string& only = {});
+  /// Plans trees for the group and gives it these trees, or sets the reason why it gets none.
+  void admit(GroupRecord& group, const std::string& only = {});
+  /// Asks groups of lower classes to leave, and keeps their memory for this group until it asks again.
+  [[nodiscard]] Refusal make_room(const GroupRecord& group);
   /// Returns the aggregators for the planner. A change of an aggregator's state makes the list invalid.
   [[nodiscard]] const Roster& fresh_roster();
   [[nodiscard]] std::vector<std::uint32_t> avoided_by(const GroupRecord& group) const;
@@ -303,10 +332,8 @@ class Cluster {
   void suspect(const FailedAggregator& failed, std::uint64_t group);
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group, const std::vector<std::string>& failed,
                                                                    bool in_use);
-  [[nodiscard]] std::string why_rebuild(const Group& group) const;
-  [[nodiscard]] std::string why_other_addresses(const GroupRecord& record) const;
+  [[nodiscard]] Advice advice_for(const Group& group) const;
   [[nodiscard]] Result<IssueTerms> terms_for(const GroupRecord& group, const RankRange& ranks) const;
-  [[nodiscard]] Status add_secrets(IssueTerms& terms, const GroupRecord& group, const RankRange& ranks) const;
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> granted_before(const GroupSpec& spec);
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> create(const GroupSpec& spec);
   [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
@@ -338,8 +365,11 @@ class Cluster {
   Allotments allotments_;
   Suspicions suspicions_;
   std::vector<std::uint64_t> unsaved_removals_;  // groups that ended while the store could not be written
-  NumberSeries incarnations_;
-  NumberSeries group_numbers_;
+  struct {
+    NumberSeries incarnations;
+    NumberSeries groups;
+  } numbers_;
+  TenantRules rules_;
   Standstill standstill_;
   Clock::TimePoint forget_ended_at_{};
   std::uint64_t generation_ = 1;  // grows when new trees may be possible

@@ -60,7 +60,7 @@ Status Cluster::take_in(GroupRecord group) {
   group.adopted_at = clock_.unix_seconds();
   if (auto ok = save([&] { return store_.put(group); }); !ok) return ok;
   std::erase(unsaved_removals_, group.id);
-  group_numbers_.note_used(group.id);
+  numbers_.groups.note_used(group.id);
   Group& place = groups_[group.id];
   put_in_place(place, std::move(group));
   return {};

@@ -92,20 +92,23 @@ Status check(const AggregatorSpec& spec, const ExchangeKey& exchange) {
 Result<std::uint64_t> Cluster::incarnation_for(const AggregatorSpec& spec, bool name_known) {
   const auto now = static_cast<std::uint64_t>(clock_.unix_milliseconds());
   const bool plausible = spec.incarnation != 0 && spec.incarnation <= now + kClockStepMillisecondsMax;
-  if (name_known || !plausible) return incarnations_.next(now);
-  incarnations_.note_used(spec.incarnation);
+  if (name_known || !plausible) return numbers_.incarnations.next(now);
+  numbers_.incarnations.note_used(spec.incarnation);
   return spec.incarnation;
 }
 
-std::string Cluster::place_of(const AggregatorRecord& record) const {
+const AggregatorSite* Cluster::site_of(const AggregatorRecord& record) const {
   const auto site = sites_.find(record.name);
-  return site == sites_.end() ? record.host : site->second->host;
+  return site == sites_.end() ? nullptr : site->second;
 }
 
-std::uint64_t Cluster::rate_of(const AggregatorRecord& record) const {
-  const auto site = sites_.find(record.name);
-  if (site != sites_.end() && site->second->line_rate_bits_per_second) return *site->second->line_rate_bits_per_second;
-  return record.line_rate_bits_per_second;
+std::string place_of(const AggregatorSite* site, const AggregatorRecord& record) {
+  return site == nullptr ? record.host : site->host;
+}
+
+std::uint64_t rate_of(const AggregatorSite* site, const AggregatorRecord& record) {
+  return site == nullptr ? record.line_rate_bits_per_second
+                         : site->line_rate_bits_per_second.value_or(record.line_rate_bits_per_second);
 }
 
 Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
@@ -157,7 +160,7 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   allotments_.roster().forget();
   ++generation_;
   ++stats_.registrations;
-  if (!fabric_->knows_host(place_of(record))) {
+  if (!fabric_->knows_host(place_of(site_of(record), record))) {
     spdlog::warn("aggregator {} registered from host {}, which the topology does not have: it gets no tree",
                  record.name, record.host);
   }
@@ -245,9 +248,9 @@ AggregatorView Cluster::view(const Aggregator& aggregator) const {
       .load = aggregator.load,
       .memory_reserved_bytes = allotments_.memory_bytes(aggregator.record.name, aggregator.record.incarnation),
       .lease_milliseconds_left = aggregator.record.expired ? 0 : std::max<std::int64_t>(0, left),
-      .placed = fabric_->knows_host(place_of(aggregator.record)),
+      .placed = fabric_->knows_host(place_of(site_of(aggregator.record), aggregator.record)),
       .suspected = suspicions_.of(aggregator.record.name)};
-  view.record.host = place_of(aggregator.record);
+  view.record.host = place_of(site_of(aggregator.record), aggregator.record);
   return view;
 }
 

@@ -7,8 +7,11 @@
 namespace tributary::manager {
 
 /// Holds the lock only to read the aggregators' keys, because the agreement on each secret takes some 50 us.
-Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group, const RankRange& ranks) const {
-  if (group.exchange_key.empty()) return {};
+Result<IssueTerms> Cluster::terms_for(const GroupRecord& group, const RankRange& ranks) const {
+  IssueTerms terms{.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
+                   .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count()),
+                   .fence = store_.fence()};
+  if (group.exchange_key.empty()) return terms;
   std::map<std::string, std::string> keys;
   {
     const auto names = aggregators_above(group, ranks);
@@ -25,14 +28,6 @@ Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group, const R
   for (const auto& [name, key] : keys) {
     if (const auto secret = agree_with(exchange_, key)) terms.of_aggregators[name] = *secret;
   }
-  return {};
-}
-
-Result<IssueTerms> Cluster::terms_for(const GroupRecord& group, const RankRange& ranks) const {
-  IssueTerms terms{.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
-                   .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count()),
-                   .fence = store_.fence()};
-  if (auto ok = add_secrets(terms, group, ranks); !ok) return std::unexpected(ok.error());
   return terms;
 }
 
@@ -42,7 +37,8 @@ Result<GroupGrant> Cluster::grant(const std::shared_ptr<const GroupRecord>& grou
   const auto terms = terms_for(*group, told);
   if (!terms) return std::unexpected(terms.error());
   GroupGrant grant{.descriptor = describe(*group, *terms),
-                   .record = seal_.seal(*group, clock_.unix_seconds(), store_.fence())};
+                   .record = seal_.seal(*group, clock_.unix_seconds(), store_.fence()),
+                   .code = group->lanes.empty() ? group->code : ""};
   if (grant.descriptor.empty()) grant.retry_after_seconds = static_cast<std::uint32_t>(settings_.retry_after.count());
   auto page = issue_places(key_, *group, *terms, told);
   if (!page) return std::unexpected(page.error());

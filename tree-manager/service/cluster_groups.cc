@@ -6,6 +6,7 @@
 #include "tree-manager/planner/one_aggregator.h"
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/service/credentials.h"
+#include "tree-manager/service/displacement.h"
 #include "tree-manager/topology/name_range.h"
 
 namespace tributary::manager {
@@ -14,6 +15,7 @@ namespace {
 constexpr const char* kNoJob = "unnamed";  // job of groups whose request names no job
 constexpr std::size_t kFailedMax = 4096;   // most names that a group remembers, and that a request may have
 constexpr std::uint64_t kIdsPerMillisecond = 1024;
+constexpr int kRoomIsKept = 4;  // leases for which the memory of groups that leave is kept for one of a higher class
 // The greatest number of a group: JavaScript, and so the web page and jq, cannot hold numbers above 2^53 exactly.
 constexpr std::uint64_t kGroupIdMax = (1ULL << 53) - 1;
 
@@ -96,6 +98,90 @@ PathRates present_rates(const Fabric& fabric, const FabricLoad& load, const Grou
                       load);
 }
 
+using FindAggregator = std::function<const AggregatorRecord*(const std::string&)>;
+
+/// Returns the name of an aggregator for which the planner would now choose another address, because a better address
+/// lives again or the address in the trees is down.
+std::string why_other_addresses(const GroupRecord& record, const Fabric& fabric, const FindAggregator& find) {
+  for (const LaneTree& lane : record.lanes) {
+    for (const TreeNode& node : lane.nodes) {
+      const AggregatorRecord* const known = find(node.aggregator);
+      if (known == nullptr || known->incarnation != node.incarnation) continue;
+      const std::uint32_t number = fabric.address_number(node.host, lane.route);
+      const Endpoint* const now = address_for_lane(known->data, number);
+      if (now != nullptr && *now != node.data) return "aggregator " + node.aggregator + " can be reached otherwise";
+    }
+  }
+  return "";
+}
+
+/// `configured`: the segment's size in the settings; 0: by the links' rate.
+GroupRecord record_of(const GroupSpec& spec, std::uint32_t configured, const Fabric& fabric, std::int64_t now_s) {
+  const std::uint32_t by_rate =
+      configured != 0 ? configured : flight_of(fabric, spec.hosts, spec.link_rate_bits_per_second).segment_bytes;
+  return {.id = 0,
+          .job = spec.job.empty() ? kNoJob : spec.job,
+          .hosts = spec.hosts,
+          .lanes_wanted = spec.lanes,
+          .window_wanted = spec.window,
+          .window = 0,
+          .segment_bytes = spec.segment_bytes != 0 ? spec.segment_bytes : by_rate,
+          .levels_wanted = spec.levels,
+          .epoch = 0,
+          .lanes = {},
+          .reason = {},
+          .failed = {},
+          .created_at = now_s,
+          .packet_security = spec.packet_security,
+          .exchange_key = spec.exchange_key,
+          .request_id = spec.request_id,
+          .user = spec.user,
+          .processes = spec.processes,
+          .link_rate = spec.link_rate_bits_per_second,
+          .lane_weights = spec.lane_weights,
+          .owner = spec.owner,
+          .priority = spec.priority};
+}
+
+/// Returns the roster's numbers of the aggregators that others have reserved.
+std::vector<std::uint32_t> reserved_from(const GroupRecord& group, const TenantRules& rules, const Roster& roster,
+                                         std::int64_t now_s) {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [name, it] : rules.reservations()) {
+    if (!it.runs(now_s) || it.holds(group)) continue;
+    for (const std::string& one : it.aggregators) {
+      if (const auto number = roster.number_of(one)) numbers.push_back(*number);
+    }
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+/// Returns the running, exclusive reservation of others that has an aggregator of the group's trees, or nullptr.
+const Reservation* takes_trees(const GroupRecord& group, const TenantRules& rules, std::int64_t now_s) {
+  for (const auto& [name, it] : rules.reservations()) {
+    if (!it.exclusive || !it.runs(now_s) || it.holds(group)) continue;
+    if (uses(group, [&](const TreeNode& node) { return it.has(node.aggregator); })) return &it;
+  }
+  return nullptr;
+}
+
+/// Gives the group the plan's trees.
+void take_plan(GroupRecord& group, Plan plan) {
+  group.reason = std::move(plan.reason);
+  group.lanes = std::move(plan.lanes);
+  group.window = plan.window;
+  group.rates = plan.rates;
+  group.code.clear();
+}
+
+void deny(GroupRecord& group, const Refusal& refusal) {
+  group.lanes.clear();
+  group.rates = {};
+  group.reason = refusal.reason;
+  group.code = refusal.code;
+}
+
 }  // namespace
 
 std::string request_name(const std::string& owner, const std::string& request_id) {
@@ -144,33 +230,6 @@ Status Cluster::check(const GroupSpec& spec) const {
   return {};
 }
 
-GroupRecord Cluster::record_of(const GroupSpec& spec) const {
-  const std::uint32_t configured = settings_.segment_bytes;
-  const std::uint32_t by_rate =
-      configured != 0 ? configured : flight_of(*fabric_, spec.hosts, spec.link_rate_bits_per_second).segment_bytes;
-  return {.id = 0,
-          .job = spec.job.empty() ? kNoJob : spec.job,
-          .hosts = spec.hosts,
-          .lanes_wanted = spec.lanes,
-          .window_wanted = spec.window,
-          .window = 0,
-          .segment_bytes = spec.segment_bytes != 0 ? spec.segment_bytes : by_rate,
-          .levels_wanted = spec.levels,
-          .epoch = 0,
-          .lanes = {},
-          .reason = {},
-          .failed = {},
-          .created_at = clock_.unix_seconds(),
-          .packet_security = spec.packet_security,
-          .exchange_key = spec.exchange_key,
-          .request_id = spec.request_id,
-          .user = spec.user,
-          .processes = spec.processes,
-          .link_rate = spec.link_rate_bits_per_second,
-          .lane_weights = spec.lane_weights,
-          .owner = spec.owner};
-}
-
 const Roster& Cluster::fresh_roster() {
   Roster& roster = allotments_.roster();
   if (roster.known()) return roster;
@@ -181,16 +240,66 @@ const Roster& Cluster::fresh_roster() {
     memory.push_back(record.memory_bytes);
     list.push_back({.name = name,
                     .incarnation = record.incarnation,
-                    .host = place_of(record),
+                    .host = place_of(site_of(record), record),
                     .data = record.data,
                     .memory_free_bytes = allotments_.memory_free(record),
                     .children_max = record.children_max,
-                    .line_rate_bits_per_second = rate_of(record),
+                    .line_rate_bits_per_second = rate_of(site_of(record), record),
                     .unusable = why_unusable(record, suspicions_),
                     .data_changes = record.data_changes});
   }
   roster.set(std::move(list), std::move(memory), *fabric_);
   return roster;
+}
+
+void Cluster::admit(GroupRecord& group, const std::string& only) {
+  const TenantUse& quota = rules_.of(group.owner).quota;
+  const TenantUse used = allotments_.used_by(group.owner);
+  const auto check_quota = [&](const TenantUse& more) { return over_quota(group.owner, quota, used, more); };
+  Refusal refusal = check_quota({.groups = 1, .lanes = 1});  // before the plan, which takes long
+  if (refusal.code.empty()) {
+    take_plan(group, plan_for(group, only));
+    if (group.lanes.empty() && group.priority > Priority::low && only.empty()) refusal = make_room(group);
+    if (refusal.code.empty()) refusal = check_quota(use_of(group));
+  }
+  if (refusal.code == kCodeQuotaLanes && used.lanes < quota.lanes) {  // as many lanes as are left
+    const auto left = static_cast<std::uint32_t>(quota.lanes - used.lanes);
+    const std::uint32_t wanted = std::exchange(group.lanes_wanted, left);
+    take_plan(group, plan_for(group, only));
+    group.lanes_wanted = wanted;
+    refusal = check_quota(use_of(group));
+    if (!group.lanes.empty()) group.reason = "the tenant's quota leaves " + std::to_string(left) + " lanes";
+  }
+  if (!refusal.code.empty()) deny(group, refusal);
+  if (!group.lanes.empty()) return;
+  const bool others = !reserved_from(group, rules_, allotments_.roster(), clock_.unix_seconds()).empty();
+  if (group.code.empty()) group.code = others ? kCodeReserved : kCodeNoTree;
+  ++stats_.denied[group.code];
+}
+
+Refusal Cluster::make_room(const GroupRecord& group) {
+  std::vector<std::shared_ptr<const GroupRecord>> lower;
+  for (const auto& [id, other] : groups_) {
+    const bool for_others = other.displaced_by != group.id && groups_.contains(other.displaced_by);
+    if (!other.record->lanes.empty() && other.record->priority < group.priority && !for_others)
+      lower.push_back(other.record);
+  }
+  Displacement room = displace(allotments_, *fabric_, group, std::move(lower), [&] { return plan_for(group); });
+  if (room.groups.empty()) return {};
+  GroupRecord planned = group;
+  take_plan(planned, std::move(room.plan));
+  Refusal refusal =
+      over_quota(group.owner, rules_.of(group.owner).quota, allotments_.used_by(group.owner), use_of(planned));
+  if (!refusal.code.empty()) return refusal;
+  for (const std::uint64_t id : room.groups) {
+    if (std::exchange(groups_.at(id).displaced_by, group.id) != group.id) ++stats_.displaced;
+  }
+  allotments_.linger(planned, clock_.now() + kRoomIsKept * settings_.group_lease);
+  spdlog::info("group {} of class {}: {} groups of lower classes leave their trees", group.id,
+               to_string(group.priority), room.groups.size());
+  return {.code = kCodeWaiting,
+          .reason = "no tree yet: " + std::to_string(room.groups.size()) +
+                    " groups of lower classes leave their trees for this group"};
 }
 
 /// Returns the roster's numbers of the aggregators that this group saw fail.
@@ -212,6 +321,7 @@ Plan Cluster::plan_for(const GroupRecord& group, const std::string& only) {
   const auto start = std::chrono::steady_clock::now();
   const Roster& roster = fresh_roster();
   const auto avoided = avoided_by(group);
+  const auto reserved = reserved_from(group, rules_, roster, clock_.unix_seconds());
   const std::uint32_t window = group.window_wanted != 0 ? group.window_wanted : settings_.window;
   const PlanRequest request{.hosts = group.hosts,
                             .aggregators = roster.list(),
@@ -223,6 +333,7 @@ Plan Cluster::plan_for(const GroupRecord& group, const std::string& only) {
                             .levels = group.levels_wanted,
                             .link_rate_bits_per_second = group.link_rate,
                             .avoided = avoided,
+                            .reserved = reserved,
                             .index = roster.index()};
   const auto number = only.empty() ? std::nullopt : roster.number_of(only);
   Plan plan = number ? plan_over(roster.list()[*number], request) : fabric_->plan(request, allotments_.load());
@@ -234,7 +345,7 @@ Plan Cluster::plan_for(const GroupRecord& group, const std::string& only) {
 Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   const std::lock_guard lock(mutex_);
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
-  const GroupRecord record = record_of(spec);
+  const GroupRecord record = record_of(spec, settings_.segment_bytes, *fabric_, clock_.unix_seconds());
   return PlanView{.plan = plan_for(record, spec.aggregator), .segment_bytes = record.segment_bytes};
 }
 
@@ -277,16 +388,13 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   if (groups_.size() >= settings_.groups_max) {
     return fail(Errc::retry, "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
   }
-  GroupRecord record = record_of(spec);
-  const auto number = group_numbers_.next(static_cast<std::uint64_t>(clock_.unix_milliseconds()) * kIdsPerMillisecond);
+  GroupRecord record = record_of(spec, settings_.segment_bytes, *fabric_, clock_.unix_seconds());
+  const auto number = numbers_.groups.next(static_cast<std::uint64_t>(clock_.unix_milliseconds()) * kIdsPerMillisecond);
   if (!number) return std::unexpected(number.error());
   record.id = *number;
   if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
-  Plan plan = plan_for(record, spec.aggregator);
-  record.reason = std::move(plan.reason);
-  record.lanes = std::move(plan.lanes);
-  record.window = plan.window;
-  record.rates = plan.rates;
+  record.priority = std::min(record.priority, rules_.of(record.owner).priority_max);
+  admit(record, spec.aggregator);
   record.epoch = record.lanes.empty() ? 0 : 1;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
   auto made = std::make_shared<const GroupRecord>(std::move(record));
@@ -386,17 +494,14 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   // has moved.
   allotments_.remove(*fabric_, *before);
   if (optional) allotments_.linger(*before, clock_.now() + settings_.group_lease);
-  Plan plan = plan_for(next);
-  const bool built = !plan.lanes.empty();
+  if (before->lanes.empty()) allotments_.end_lingering(before->id);  // the place that groups of lower classes made
+  admit(next);
+  const bool built = !next.lanes.empty();
   const auto put_back = [&] {
     allotments_.add(*fabric_, *before);
     if (optional) allotments_.end_lingering(before->id);
   };
 
-  next.reason = plan.reason;
-  next.lanes = std::move(plan.lanes);
-  next.window = plan.window;
-  next.rates = plan.rates;
   if (built) {
     ++next.epoch;
     next.before = used_by(*before);
@@ -407,6 +512,12 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
     });
   }
   group.planned_at_generation = generation_;
+  if (!groups_.contains(group.displaced_by) || built) group.displaced_by = 0;
+  if (group.displaced_by != 0) {
+    next.code = kCodePreempted;
+    next.reason =
+        "the trees went to group " + std::to_string(group.displaced_by) + " of a higher class; " + next.reason;
+  }
   if (optional && !built) {
     put_back();
     // This record is for the answer alone; the group does not change.
@@ -420,6 +531,12 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   }
   group.record = std::make_shared<const GroupRecord>(std::move(next));
   allotments_.add(*fabric_, *group.record);
+  // Groups that were asked to leave for this one may stay.
+  if (built) {
+    for (auto& [id, other] : groups_) {
+      if (other.displaced_by == group.record->id && !other.record->lanes.empty()) other.displaced_by = 0;
+    }
+  }
   ++stats_.rebuilds;
   if (!built && !before->lanes.empty()) ++generation_;  // memory became free
   spdlog::info("group {} rebuilt at epoch {}: {} lanes{}{}", before->id, group.record->epoch,
@@ -427,43 +544,39 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   return group.record;
 }
 
-std::string Cluster::why_rebuild(const Group& group) const {
+Cluster::Advice Cluster::advice_for(const Group& group) const {
   const GroupRecord& record = *group.record;
   if (record.lanes.empty()) {
     const bool changed = group.planned_at_generation != generation_ && record.hosts.size() > 1;
-    return changed ? "aggregators or capacity have changed since no tree could be built" : "";
+    return {.why = changed ? "aggregators or capacity have changed since no tree could be built" : ""};
   }
+  if (const auto above = groups_.find(group.displaced_by); above != groups_.end()) {
+    return {.why = "group " + std::to_string(above->first) + " of class " +
+                   std::string(to_string(above->second.record->priority)) + " needs the place of these trees",
+            .leave = true};
+  }
+  if (const Reservation* const reserved = takes_trees(record, rules_, clock_.unix_seconds()))
+    return {.why = "reservation '" + reserved->name + "' has begun, and has aggregators of these trees", .leave = true};
   std::string draining;
   (void)uses(record, [&](const TreeNode& node) {
     const auto known = aggregators_.find(node.aggregator);
     if (known != aggregators_.end() && known->second.record.draining) draining = node.aggregator;
     return !draining.empty();
   });
-  if (!draining.empty()) return "aggregator " + draining + " is draining";
+  if (!draining.empty()) return {.why = "aggregator " + draining + " is draining"};
   const std::int64_t since_min = clock_.unix_seconds() - settings_.failed_exclusion.count();
   for (const FailedAggregator& it : record.failed) {
     const auto known = aggregators_.find(it.name);
     if (known == aggregators_.end() || is_same(it, known->second.record)) continue;
     const AggregatorRecord& now = known->second.record;
     if (why_unusable(now, suspicions_).empty() && !avoids(record, now, since_min))
-      return "aggregator " + it.name + " is back";
+      return {.why = "aggregator " + it.name + " is back"};
   }
-  return group.planned_at_generation == generation_ ? "" : why_other_addresses(record);
-}
-
-/// Returns the name of an aggregator for which the planner would now choose another address, because a better address
-/// lives again or the address in the trees is down.
-std::string Cluster::why_other_addresses(const GroupRecord& record) const {
-  for (const LaneTree& lane : record.lanes) {
-    for (const TreeNode& node : lane.nodes) {
-      const auto known = aggregators_.find(node.aggregator);
-      if (known == aggregators_.end() || known->second.record.incarnation != node.incarnation) continue;
-      const std::uint32_t number = fabric_->address_number(node.host, lane.route);
-      const Endpoint* const now = address_for_lane(known->second.record.data, number);
-      if (now != nullptr && *now != node.data) return "aggregator " + node.aggregator + " can be reached otherwise";
-    }
-  }
-  return "";
+  if (group.planned_at_generation == generation_) return {};
+  return {.why = why_other_addresses(record, *fabric_, [this](const std::string& name) {
+            const auto known = aggregators_.find(name);
+            return known == aggregators_.end() ? nullptr : &known->second.record;
+          })};
 }
 
 Result<GroupLeaseView> Cluster::renew_group(std::uint64_t id, std::optional<GroupTraffic> traffic) {
@@ -477,19 +590,20 @@ Result<GroupLeaseView> Cluster::renew_group(std::uint64_t id, std::optional<Grou
 
 GroupLeaseView Cluster::renewed(Group& group) {
   group.lease_end = clock_.now() + settings_.group_lease;
-  std::string reason = why_rebuild(group);
-  const bool advised = !reason.empty();
+  Advice advice = advice_for(group);
+  const bool advised = !advice.why.empty();
   // The rates of a group of many ranks take long to compute, so they are kept until another group begins or ends.
   if (std::exchange(group.rates_at_change, allotments_.changes()) != allotments_.changes()) {
     group.rates = present_rates(*fabric_, allotments_.load(), *group.record, [this](const std::string& name) {
       const auto known = aggregators_.find(name);
-      return known == aggregators_.end() ? 0 : rate_of(known->second.record);
+      return known == aggregators_.end() ? 0 : rate_of(site_of(known->second.record), known->second.record);
     });
   }
   return GroupLeaseView{.lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count()),
                         .epoch = group.record->epoch,
                         .rebuild_advised = advised,
-                        .reason = std::move(reason),
+                        .reason = std::move(advice.why),
+                        .leave = advice.leave,
                         .rates = group.rates};
 }
 

@@ -137,7 +137,9 @@ Result<OpenedRecord> opened_from(const json& from, const std::vector<std::string
                 .rates = rates_from(from),
                 .link_rate = from.value("link_rate", std::uint64_t{0}),
                 .lane_weights = from.value("lane_weights", false),
-                .owner = from.value("owner", "")},
+                .owner = from.value("owner", ""),
+                .priority = priority_from_string(from.value("priority", "")).value_or(Priority::normal),
+                .code = from.value("code", "")},
       .issued_at = from.at("issued_at"),
       .fence = from.value("fence", std::uint64_t{0})};
 }
@@ -169,6 +171,8 @@ std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s, std::
       {"link_rate", group.link_rate},
       {"lane_weights", group.lane_weights},
       {"owner", group.owner},
+      {"priority", std::string(to_string(group.priority))},
+      {"code", group.code},
       {"created_at", group.created_at},
       {"packet_security", static_cast<unsigned>(group.packet_security)},
       {"exchange_key", group.exchange_key},

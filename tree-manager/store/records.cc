@@ -166,7 +166,9 @@ std::string to_text(const GroupRecord& r) {
               {"rates", {r.rates.links, r.rates.trees, r.rates.ranks}},
               {"link_rate", r.link_rate},
               {"lane_weights", r.lane_weights},
-              {"owner", r.owner}}
+              {"owner", r.owner},
+              {"priority", std::string(to_string(r.priority))},
+              {"code", r.code}}
       .dump();
 }
 
@@ -195,7 +197,9 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .rates = rates_from(from),
                   .link_rate = from.value("link_rate", std::uint64_t{0}),
                   .lane_weights = from.value("lane_weights", false),
-                  .owner = from.value("owner", "")};
+                  .owner = from.value("owner", ""),
+                  .priority = priority_from_string(from.value("priority", "")).value_or(Priority::normal),
+                  .code = from.value("code", "")};
     for (const json& it : from.at("failed")) {
       r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since"), it.value("data_changes", 0U)});
     }

@@ -9,6 +9,7 @@
 
 #include "tree-manager/planner/addresses.h"
 #include "tree-manager/planner/tree.h"
+#include "tree-manager/store/priority.h"
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/link_secret.h"
 
@@ -76,6 +77,8 @@ struct GroupRecord {
   std::uint64_t link_rate = 0;           // rate of the slowest member's link, in bits per second; 0: not known
   bool lane_weights = false;             // true: its ranks deal segments by the lanes' weights
   std::string owner{};                   // tenant that asked for it; empty: a holder of the job token
+  Priority priority = Priority::normal;  // class of its trees
+  std::string code{};                    // word for `reason` (service/tenant_rules.h) where it has no trees
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

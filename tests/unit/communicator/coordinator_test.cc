@@ -560,6 +560,17 @@ TEST(Coordinator, WhatFailsDuringAMoveMayBeInTheOtherTreesToo) {
   EXPECT_EQ(rig.said(), "recover to each");
 }
 
+TEST(Coordinator, GivesUpItsTreesWhenTheManagerTakesThem) {
+  Rig rig;
+  with_lease(rig, 30).wait(10s);
+  rig.answer_lease(GroupLease{.better_trees = true, .leave = true, .why = "group 9 needs the place"});
+  EXPECT_EQ(rig.said(), "renews 77; freeze to move");
+  EXPECT_NE(rig.output.last.body.find("group 9 needs the place"), std::string::npos);
+  rig.from_all(rig.holdings({5}));
+  rig.wait(kSoon);
+  EXPECT_EQ(rig.said(), "recover to each; asks for trees of 77 after epoch 1");
+}
+
 TEST(Coordinator, AsksForBetterTreesMoreAndMoreRarely) {
   auto settings = Rig::usual();
   settings.move_pause_first = 20s;
@@ -587,7 +598,7 @@ TEST(Coordinator, NeverMovesWhereTheFallbackIsForbidden) {
   settings.may_move = false;
   Rig rig(settings);
   with_lease(rig, 30).wait(10s);
-  rig.answer_lease(GroupLease{.better_trees = true, .why = ""});
+  rig.answer_lease(GroupLease{.better_trees = true, .leave = true, .why = ""});
   EXPECT_EQ(rig.said(), "renews 77");
 }
 

@@ -47,6 +47,12 @@ const std::map<std::string, std::string>& allowed() {
                                                       {"PUT /v1/groups/{id}/lease", "t"},
                                                       {"GET /v1/groups/{id}/tokens", "t"},
                                                       {"POST /v1/groups/{id}/rebuild", "t"},
+                                                      {"GET /v1/tenants", "aotr"},
+                                                      {"PUT /v1/tenants/{name}", "a"},
+                                                      {"DELETE /v1/tenants/{name}", "a"},
+                                                      {"GET /v1/reservations", "aotrg"},
+                                                      {"POST /v1/reservations", "ao"},
+                                                      {"DELETE /v1/reservations/{name}", "ao"},
                                                       {"POST /v1/tokens", "ao"},
                                                       {"POST /v1/tokens/renew", "aotrg"},
                                                       {"POST /v1/tokens/revoke", "ao"},
@@ -190,7 +196,7 @@ TEST(CertificateIdentities, NameTheMistakesOfTheirFile) {
            {"a: b\n", "a list of entries is expected"},
            {"- {role: reader}\n", "either 'subject' or 'san' names the certificate"},
            {"- {subject: CN=a, san: 'DNS:a', role: reader}\n", "either 'subject' or 'san'"},
-           {"- {subject: CN=a}\n", "'role' is missing"},
+           {"- {subject: CN=a}\n", "role: the key is missing"},
            {"- {subject: CN=a, role: king}\n", "there are the roles"},
            {"- {subject: CN=a, role: tenant}\n", "the tenant must be"},
            {"- {subject: CN=a, role: reader, scopes: [all]}\n", "there are the scopes"},
@@ -398,6 +404,57 @@ TEST_F(AccessTest, TheAuditLogSaysWhoDidWhatAndWhatCameOfIt) {
   ASSERT_THAT(after, SizeIs(AuditLog::kStrangersPerSecondMax + 1));
   EXPECT_EQ(after[0]["who"], "");
   EXPECT_EQ(after.back()["left_out"], 100 - AuditLog::kStrangersPerSecondMax);
+}
+
+TEST_F(AccessTest, ATenantSeesItsOwnQuotaAndTheReasonWhyItGetsNoTree) {
+  const TemporaryFolder folder;
+  const auto audit = AuditLog::open(folder.file("audit.json"));
+  use({.audit = audit->get()});
+  enlist_all();
+  EXPECT_EQ(call("PUT /v1/tenants/chemistry", of_role(Role::administrator), {{"groups", 1}, {"lanes", 4}}).status,
+            200U);
+  EXPECT_EQ(call("PUT /v1/tenants/physics", of_role(Role::administrator), {{"priority_max", "king"}}).status, 400U);
+  EXPECT_EQ(call("PUT /v1/tenants/physics", of_role(Role::administrator), {{"priority_max", "high"}}).status, 200U);
+  EXPECT_FALSE(group_of(of_tenant("chemistry")).contains("code"));
+  const json refused = group_of(of_tenant("chemistry"));
+  EXPECT_EQ(refused["code"], "quota-groups");
+  EXPECT_THAT(refused["lanes"], SizeIs(0));
+  EXPECT_THAT(refused["reason"].get<std::string>(), HasSubstr("'chemistry' has a quota of 1 groups"));
+  EXPECT_FALSE(group_of(of_tenant("physics")).contains("code"));
+
+  const json own = answer(call("GET /v1/tenants", of_tenant("chemistry")))["tenants"];
+  ASSERT_THAT(own, SizeIs(1));
+  EXPECT_EQ(own[0]["quota"], (json{{"groups", 1}, {"lanes", 4}}));
+  EXPECT_EQ(own[0]["use"]["groups"], 1);
+  EXPECT_THAT(answer(call("GET /v1/tenants", of_role(Role::operator_)))["tenants"], SizeIs(2));
+  EXPECT_THAT(lines_of(folder.file("audit.json")).back()["status"], 200);
+  bool logged = false;
+  for (const json& line : lines_of(folder.file("audit.json"))) logged |= line.value("code", "") == "quota-groups";
+  EXPECT_TRUE(logged);
+}
+
+TEST_F(AccessTest, ReservationsAreMadeListedAndEnded) {
+  enlist_all();
+  const std::string boss = of_role(Role::operator_);
+  const std::int64_t now = clock_.unix_seconds();
+  json wanted = {{"name", "r1"}, {"tenant", "chemistry"}, {"count", 2}, {"end", now + 100}, {"exclusive", true}};
+  const HttpReply made = call("POST /v1/reservations", boss, wanted);
+  EXPECT_EQ(made.status, 200U) << made.body;
+  EXPECT_THAT(answer(made)["aggregators"], SizeIs(2));
+  EXPECT_EQ(answer(made)["begin"], now);
+  EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 409U) << "the name is in use";
+  wanted["name"] = "r2";
+  EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 409U) << "one aggregator is left";
+  wanted["end"] = now;
+  EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 400U);
+  wanted = {{"name", "r2"}, {"tenant", "physics"}, {"aggregators", {"nobody"}}, {"end", now + 100}};
+  EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 404U);
+  EXPECT_THAT(answer(call("GET /v1/reservations", of_tenant("physics")))["reservations"], SizeIs(1));
+  use({.reads_need_token = true});
+  EXPECT_THAT(answer(call("GET /v1/reservations", of_tenant("physics")))["reservations"], SizeIs(0));
+  EXPECT_THAT(answer(call("GET /v1/reservations", of_tenant("chemistry")))["reservations"], SizeIs(1));
+  EXPECT_EQ(call("DELETE /v1/reservations/r1", boss).status, 200U);
+  EXPECT_EQ(call("DELETE /v1/reservations/r1", boss).status, 404U);
 }
 
 TEST_F(AccessTest, AnIdentityThatFloodsTheManagerCostsTheOthersNothing) {

@@ -61,7 +61,8 @@ class ApiTest : public ApiFixture {
  private:
   static std::string pattern_of(const std::string& path) {
     for (const auto& [prefix, parameter] :
-         {std::pair{std::string("/v1/aggregators/"), "{name}"}, std::pair{std::string("/v1/groups/"), "{id}"}}) {
+         {std::pair{std::string("/v1/aggregators/"), "{name}"}, std::pair{std::string("/v1/groups/"), "{id}"},
+          std::pair{std::string("/v1/tenants/"), "{name}"}, std::pair{std::string("/v1/reservations/"), "{name}"}}) {
       if (!path.starts_with(prefix)) continue;
       const std::size_t slash = path.find('/', prefix.size());
       return prefix + parameter + (slash == std::string::npos ? "" : path.substr(slash));
@@ -160,6 +161,17 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_EQ(call("POST", "/v1/tokens/renew", "", *boss).status, 200U);
   EXPECT_EQ(call("POST", "/v1/tokens/revoke", R"({"id": "2"})", *boss).status, 200U);
   EXPECT_THAT(json::parse(call("GET", "/v1/tokens/revoked", "", *boss).body)["revoked"], SizeIs(1));
+
+  const json rule{{"groups", 3}, {"lanes", 9}, {"priority_max", "high"}};
+  EXPECT_EQ(openapi_.check_request("PUT /v1/tenants/{name}", rule), "");
+  EXPECT_EQ(call("PUT", "/v1/tenants/physics", rule.dump(), *boss).status, 200U);
+  EXPECT_EQ(call("GET", "/v1/tenants", "", *boss).status, 200U);
+  EXPECT_EQ(call("DELETE", "/v1/tenants/physics", "", *boss).status, 200U);
+  const json reservation{{"name", "r"}, {"tenant", "physics"}, {"count", 1}, {"end", now + 100}, {"exclusive", true}};
+  EXPECT_EQ(openapi_.check_request("POST /v1/reservations", reservation), "");
+  EXPECT_EQ(call("POST", "/v1/reservations", reservation.dump(), *boss).status, 200U);
+  EXPECT_THAT(look("/v1/reservations")["reservations"], SizeIs(1));
+  EXPECT_EQ(call("DELETE", "/v1/reservations/r", "", *boss).status, 200U);
 
   look("/v1/topology");
   look("/v1/public-key");

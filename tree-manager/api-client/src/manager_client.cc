@@ -152,6 +152,7 @@ json to_json(const GroupRequest& r) {
   if (r.window != 0) body["window"] = r.window;
   if (r.segment_bytes != 0) body["segment_bytes"] = r.segment_bytes;
   if (r.levels != 0) body["levels"] = r.levels;
+  if (!r.priority.empty()) body["priority"] = r.priority;
   if (r.link_rate_bits_per_second != 0) body["link_rate_bits_per_second"] = r.link_rate_bits_per_second;
   if (!r.request_id.empty()) body["request_id"] = r.request_id;
   if (!r.user.empty()) body["user"] = r.user;
@@ -190,6 +191,7 @@ Result<GroupLease> group_lease(const Result<json>& answer, bool with_record) {
                    .rebuild_advised = members.flag("rebuild_advised"),
                    .reason = members.text("reason"),
                    .record = with_record ? members.text("record") : ""};
+  if (answer->is_object() && answer->contains("leave_trees")) lease.leave_trees = members.flag("leave_trees");
   if (const auto error = members.error()) return std::unexpected(*error);
   if (const auto rates = answer->find("rates"); rates != answer->end()) {
     const auto read = path_rates_from_json(*rates);

@@ -90,6 +90,7 @@ struct GroupRequest {
   // To measure the way to one aggregator: its name. The group's trees then use it alone, with a lane for each of its
   // live addresses. Empty: the planner chooses. An older manager refuses this member.
   std::string aggregator{};
+  std::string priority{};  // low, normal or high; empty: normal. An older manager refuses this member
 };
 
 /// Counts of rank 0 since the start: payload bytes of ended operations.
@@ -113,7 +114,8 @@ struct GroupLease {
   std::uint32_t lease_seconds = 0;
   std::uint32_t epoch = 0;       // the newest epoch of this group
   bool rebuild_advised = false;  // a tree, or a better one, is possible: call rebuild_group when convenient
-  std::string reason;            // reason of rebuild_advised
+  bool leave_trees = false;      // the group must give up its trees, and may then ask for others
+  std::string reason;            // reason of rebuild_advised or leave_trees
   std::string record{};          // a fresh record, if the caller wanted one
   PathRates rates{};             // rates of the group's trees at `epoch`, beside other groups; zeros: not known
 };

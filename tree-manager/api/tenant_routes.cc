@@ -1,0 +1,143 @@
+#include "tree-manager/api/tenant_routes.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tree-manager/api/json_input.h"
+#include "tree-manager/topology/name_range.h"
+
+namespace tributary::manager {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kQuotaMax = 1ULL << 53;  // every reader of JSON can read numbers up to this
+constexpr std::uint64_t kUnixSecondsMax = 1ULL << 40;
+constexpr std::uint64_t kAggregatorsMax = 4096;
+
+json to_json(const TenantUse& use) {
+  json out = json::object();
+  const auto add = [&out](const char* name, std::uint64_t value) {
+    if (value != kNoLimit) out[name] = value;
+  };
+  add("groups", use.groups);
+  add("lanes", use.lanes);
+  add("memory_bytes", use.memory_bytes);
+  add("bytes_per_second", use.bytes_per_second);
+  return out;
+}
+
+json tenant_json(const std::string& name, const TenantRule& rule, const TenantUse& use) {
+  return {{"name", name},
+          {"quota", to_json(rule.quota)},
+          {"priority_max", std::string(to_string(rule.priority_max))},
+          {"use", to_json(use)}};
+}
+
+json to_json(const Reservation& it) {
+  return {{"name", it.name},
+          {"tenant", it.tenant},
+          {"job", it.job},
+          {"aggregators", it.aggregators},
+          {"begin", it.begin},
+          {"end", it.end},
+          {"exclusive", it.exclusive}};
+}
+
+HttpReply done(const Status& status) {
+  return status ? json_reply({{"done", true}}) : error_reply(status.error());
+}
+
+/// Lists the aggregators from which the manager may choose: the least used first.
+std::vector<std::string> candidates(const Cluster& cluster) {
+  std::vector<AggregatorView> views = cluster.aggregators();
+  std::erase_if(views, [](const AggregatorView& it) { return it.record.expired || it.record.draining || !it.placed; });
+  std::ranges::stable_sort(views, {}, &AggregatorView::memory_reserved_bytes);
+  std::vector<std::string> names;
+  for (const AggregatorView& it : views) names.push_back(it.record.name);
+  return names;
+}
+
+}  // namespace
+
+HttpReply list_tenants(const Cluster& cluster, const Identity& caller) {
+  const TenantsView view = cluster.tenants();
+  std::map<std::string, json> list;
+  const auto add = [&](const std::string& name, const std::string& tenant) {
+    if (caller.roles == Roles(Role::tenant) && tenant != caller.tenant) return;
+    const auto use = view.uses.find(tenant);
+    list[name] = tenant_json(name, view.rules.of(name), use == view.uses.end() ? TenantUse{} : use->second);
+  };
+  const auto tenant_of = [](const std::string& name) { return name == TenantRules::kForTheJobToken ? "" : name; };
+  for (const auto& [name, rule] : view.rules.tenants()) add(name, tenant_of(name));
+  for (const auto& [tenant, use] : view.uses) add(tenant.empty() ? TenantRules::kForTheJobToken : tenant, tenant);
+  json tenants = json::array();
+  for (auto& [name, entry] : list) tenants.push_back(std::move(entry));
+  return json_reply({{"tenants", std::move(tenants)}});
+}
+
+HttpReply put_tenant(Cluster& cluster, const std::string& name, const std::string& body) {
+  JsonInput in(body);
+  TenantRule rule;
+  rule.quota = {.groups = in.number("groups", 0, kQuotaMax, kNoLimit),
+                .lanes = in.number("lanes", 0, kQuotaMax, kNoLimit),
+                .memory_bytes = in.number("memory_bytes", 0, kQuotaMax, kNoLimit),
+                .bytes_per_second = in.number("bytes_per_second", 0, kQuotaMax, kNoLimit)};
+  const auto priority = priority_from_string(in.text("priority_max", "normal"));
+  if (auto ok = in.finish(); !ok) return error_reply(ok.error());
+  if (!priority) return error_reply(400, "'priority_max' is not low, normal or high");
+  rule.priority_max = *priority;
+  return done(cluster.change_rules([&](TenantRules& rules) { return rules.put(name, rule); }));
+}
+
+HttpReply delete_tenant(Cluster& cluster, const std::string& name) {
+  return done(cluster.change_rules([&](TenantRules& rules) { return rules.remove(name); }));
+}
+
+HttpReply list_reservations(const Cluster& cluster, const std::string* only) {
+  json list = json::array();
+  const TenantsView view = cluster.tenants();
+  for (const auto& [name, it] : view.rules.reservations()) {
+    if (only == nullptr || it.tenant == *only) list.push_back(to_json(it));
+  }
+  return json_reply({{"reservations", std::move(list)}});
+}
+
+HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64_t now_s) {
+  JsonInput in(body);
+  Reservation wanted{.name = in.text("name"),
+                     .tenant = in.text("tenant"),
+                     .job = in.text("job", ""),
+                     .aggregators = in.texts("aggregators", false)};
+  const auto count = static_cast<std::uint32_t>(in.number("count", 0, kAggregatorsMax, 0));
+  wanted.begin = static_cast<std::int64_t>(in.number("begin", 0, kUnixSecondsMax, static_cast<std::uint64_t>(now_s)));
+  wanted.end = static_cast<std::int64_t>(in.number("end", 0, kUnixSecondsMax));
+  wanted.exclusive = in.flag("exclusive", false);
+  if (auto ok = in.finish(); !ok) return error_reply(ok.error());
+  if (auto ok = check_name(wanted.tenant); !ok) return error_reply(400, "'tenant': " + ok.error().message);
+  if (wanted.job.size() > kNameBytesMax) return error_reply(400, "'job' is longer than 63 bytes");
+  if (wanted.aggregators.size() > kAggregatorsMax) return error_reply(400, "'aggregators' has more than 4096 names");
+  if (wanted.aggregators.empty() == (count == 0)) return error_reply(400, "name either 'aggregators' or their 'count'");
+  if (wanted.end <= now_s) return error_reply(400, "'end' has passed");
+  for (const std::string& one : wanted.aggregators) {
+    if (const auto known = cluster.aggregator(one); !known) return error_reply(known.error());
+  }
+  if (wanted.tenant == TenantRules::kForTheJobToken) wanted.tenant.clear();
+  const std::string name = wanted.name;
+  const auto free = candidates(cluster);  // outside the lock of change_rules()
+  json answer;
+  const auto made = cluster.change_rules([&](TenantRules& rules) {
+    const Status ok = count == 0 ? rules.reserve(std::move(wanted)) : rules.reserve(std::move(wanted), count, free);
+    if (ok) answer = to_json(rules.reservations().at(name));
+    return ok;
+  });
+  return made ? json_reply(answer) : error_reply(made.error());
+}
+
+HttpReply delete_reservation(Cluster& cluster, const std::string& name) {
+  return done(cluster.change_rules([&](TenantRules& rules) { return rules.end_reservation(name); }));
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,20 @@
+#pragma once
+// The routes of tenants' rules and of reservations.
+#include <string>
+
+#include "tree-manager/api/replies.h"
+#include "tree-manager/identity/identity.h"
+#include "tree-manager/service/cluster.h"
+
+namespace tributary::manager {
+
+/// Lists rules and uses. A tenant sees its own alone.
+[[nodiscard]] HttpReply list_tenants(const Cluster& cluster, const Identity& caller);
+[[nodiscard]] HttpReply put_tenant(Cluster& cluster, const std::string& name, const std::string& body);
+[[nodiscard]] HttpReply delete_tenant(Cluster& cluster, const std::string& name);
+/// `only`: the tenant whose reservations are listed; nullptr: all are.
+[[nodiscard]] HttpReply list_reservations(const Cluster& cluster, const std::string* only);
+[[nodiscard]] HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64_t now_s);
+[[nodiscard]] HttpReply delete_reservation(Cluster& cluster, const std::string& name);
+
+}  // namespace tributary::manager

@@ -1,0 +1,122 @@
+#pragma once
+// The rules that an administrator makes for tenants: quotas, the highest class of their groups, and reservations of
+// aggregators. The manager keeps them in its store as texts, so that every manager that leads has them.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tree-manager/store/priority.h"
+#include "tree-manager/store/store.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+/// The resources that trees take, or the most that a tenant's trees may take.
+struct TenantUse {
+  std::uint64_t groups = 0;  // groups with trees
+  std::uint64_t lanes = 0;
+  std::uint64_t memory_bytes = 0;      // on aggregators
+  std::uint64_t bytes_per_second = 0;  // planned rate, summed over all links between the trees' members, one direction
+  friend bool operator==(const TenantUse&, const TenantUse&) = default;
+  TenantUse& operator+=(const TenantUse& other) noexcept;
+  TenantUse& operator-=(const TenantUse& other) noexcept;
+};
+inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
+inline constexpr TenantUse kNoQuota{kNoLimit, kNoLimit, kNoLimit, kNoLimit};
+
+/// Returns what the trees of this group take; zeros if it has none.
+[[nodiscard]] TenantUse use_of(const GroupRecord& group);
+
+struct TenantRule {
+  TenantUse quota = kNoQuota;
+  Priority priority_max = Priority::normal;  // a group that asks for a higher class gets this one
+  friend bool operator==(const TenantRule&, const TenantRule&) = default;
+};
+
+/// The holder's groups alone may use these aggregators from `begin` to `end`.
+struct Reservation {
+  std::string name;
+  std::string tenant;                    // empty: the holders of the job token
+  std::string job;                       // only groups of this job; empty: all groups of the tenant
+  std::vector<std::string> aggregators;  // at least one name
+  std::int64_t begin = 0;                // seconds since 1970-01-01 UTC
+  std::int64_t end = 0;
+  bool exclusive = false;  // at the begin, other groups leave the aggregators; otherwise they stay until they end
+  [[nodiscard]] bool runs(std::int64_t now) const noexcept { return begin <= now && now < end; }
+  [[nodiscard]] bool holds(const GroupRecord& group) const {
+    return group.owner == tenant && (job.empty() || group.job == job);
+  }
+  [[nodiscard]] bool has(const std::string& aggregator) const;
+  friend bool operator==(const Reservation&, const Reservation&) = default;
+};
+
+/// A value; one thread at a time may call it.
+class TenantRules {
+ public:
+  static constexpr const char* kTenantsKey = "tenants";  // the names of the texts in the store
+  static constexpr const char* kReservationsKey = "reservations";
+  static constexpr const char* kForTheRest = "default";        // the entry of all tenants without an entry
+  static constexpr const char* kForTheJobToken = "job.token";  // the entry of the holders of the job token
+  static constexpr std::size_t kTenantsMax = 4096;
+  static constexpr std::size_t kReservationsMax = 4096;
+
+  /// Reads texts of the store; an empty text stands for no entries. Errc::corrupt: the manager did not write a text.
+  [[nodiscard]] static Result<TenantRules> from_texts(const std::string& tenants, const std::string& reservations);
+  [[nodiscard]] std::string tenants_text() const;
+  [[nodiscard]] std::string reservations_text() const;
+
+  /// Returns the rule of the tenant with this name; empty: of the holders of the job token.
+  [[nodiscard]] const TenantRule& of(const std::string& tenant) const;
+  [[nodiscard]] const std::map<std::string, TenantRule>& tenants() const noexcept { return tenants_; }
+  [[nodiscard]] Status put(const std::string& tenant, const TenantRule& rule);
+  /// Errc::peer_gone: there is no such entry.
+  [[nodiscard]] Status remove(const std::string& tenant);
+
+  [[nodiscard]] const std::map<std::string, Reservation>& reservations() const noexcept { return reservations_; }
+  /// Errc::mismatch: the name is in use, or another reservation has one of the aggregators at that time.
+  [[nodiscard]] Status reserve(Reservation reservation);
+  /// Chooses `count` of the candidates, in their order, that no other reservation has at that time, and reserves them.
+  /// Errc::mismatch: there are fewer.
+  [[nodiscard]] Status reserve(Reservation reservation, std::uint32_t count,
+                               const std::vector<std::string>& candidates);
+  /// Errc::peer_gone: there is no such reservation.
+  [[nodiscard]] Status end_reservation(const std::string& name);
+  struct Turn {
+    bool changed = false;  // a reservation has begun or ended since the last call
+    bool forgot = false;   // one has ended, and is no longer listed
+  };
+  /// Call it a few times a second.
+  Turn turn(std::int64_t now);
+  /// Counts the reservations that run.
+  [[nodiscard]] std::size_t running(std::int64_t now) const;
+
+ private:
+  [[nodiscard]] const Reservation* in_the_way(const Reservation& wanted, const std::string& aggregator) const;
+
+  std::map<std::string, TenantRule> tenants_;
+  std::map<std::string, Reservation> reservations_;
+  std::int64_t turned_at_ = 0;
+};
+
+/// The words that say why a group has no trees, for programs. They never change.
+inline constexpr const char* kCodeNoTree = "no-tree";
+inline constexpr const char* kCodeQuotaGroups = "quota-groups";
+inline constexpr const char* kCodeQuotaLanes = "quota-lanes";
+inline constexpr const char* kCodeQuotaMemory = "quota-memory";
+inline constexpr const char* kCodeQuotaRate = "quota-rate";
+inline constexpr const char* kCodeReserved = "reserved";    // others have reserved aggregators
+inline constexpr const char* kCodeWaiting = "waiting";      // groups of a lower class are about to leave
+inline constexpr const char* kCodePreempted = "preempted";  // a group of a higher class has the place
+
+struct Refusal {
+  std::string code;    // empty: nothing is refused
+  std::string reason;  // a sentence
+};
+/// Says whether `more` fits beside `used` into the tenant's quota.
+[[nodiscard]] Refusal over_quota(const std::string& tenant, const TenantUse& quota, const TenantUse& used,
+                                 const TenantUse& more);
+
+}  // namespace tributary::manager
