@@ -68,7 +68,7 @@ void describe_make(CLI::App& app, Action& action) {
   service::described(sub->add_option("--scope", wanted->scopes)->delimiter(','),
                      {.value = "WORD,...",
                       .help = "Narrow the role down",
-                      .allowed = "read, groups, plan, aggregators, drain, topology or tokens"});
+                      .allowed = "read, groups, plan, aggregators, drain, topology, tokens or tenants"});
   add_life(*sub, "--life", wanted->life_s, "How long the token is good")->required();
   add_life(*sub, "--renewable", wanted->renewable_s, "How long renewals may make it last", "no renewal");
   add_text(*sub, "--key-file", wanted->key_file,
