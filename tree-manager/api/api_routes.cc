@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kAny = UINT64_MAX;
+constexpr std::uint64_t kAny = INT64_MAX;  // also the most that the store keeps
 
 Result<std::uint64_t> group_id(const std::string& text) {
   std::uint64_t id = 0;
@@ -26,23 +26,30 @@ Result<std::uint64_t> group_id(const std::string& text) {
   return id;
 }
 
-/// Reads a query such as "a=1&b=2": the numbers of exactly these names, in their order.
-Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const std::vector<std::string_view>& names) {
-  std::vector<std::uint32_t> numbers;
-  if (std::ranges::count(query, '&') != std::ssize(names) - 1) query = "?";
-  for (const std::string_view name : names) {
+/// Reads the number of `name` in a query such as "a=1&b=2"; nullopt: the query does not have exactly one.
+std::optional<std::uint32_t> query_number(std::string_view query, std::string_view name) {
+  std::optional<std::uint32_t> found;
+  while (!query.empty()) {
     const std::string_view part = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), part.size() + 1));
-    const std::size_t value = name.size() + 1;
-    const bool named = part.size() > value && part.starts_with(name) && part[name.size()] == '=';
-    const auto [end, error] =
-        named ? std::from_chars(part.data() + value, part.data() + part.size(), numbers.emplace_back())
-              : std::from_chars_result{part.data(), std::errc::invalid_argument};
-    if (error != std::errc{} || end != part.data() + part.size()) query = "?";
+    if (!part.starts_with(name) || part.substr(name.size()).substr(0, 1) != "=") continue;
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(part.data() + name.size() + 1, part.data() + part.size(), number);
+    if (found || error != std::errc{} || end != part.data() + part.size()) return std::nullopt;
+    found = number;
   }
-  if (query.empty()) return numbers;
+  return found;
+}
+
+/// Reads a query such as "a=1&b=2": the numbers of exactly these names, in the order of `names`.
+Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const std::vector<std::string_view>& names) {
+  std::vector<std::uint32_t> numbers;
   std::string wanted;
-  for (const std::string_view name : names) wanted += (wanted.empty() ? "" : "&") + std::string(name) + "=N";
+  for (const std::string_view name : names) {
+    wanted += (wanted.empty() ? "" : "&") + std::string(name) + "=N";
+    if (const auto number = query_number(query, name)) numbers.push_back(*number);
+  }
+  if (numbers.size() == names.size() && std::ranges::count(query, '&') == std::ssize(names) - 1) return numbers;
   return fail(Errc::bad_argument, "the query is " + wanted);
 }
 
@@ -238,7 +245,7 @@ HttpReply Api::renew_group(const Call& call) {
   std::optional<GroupTraffic> traffic;
   JsonInput counts = in.object("traffic");
   if (!counts.empty()) {
-    const auto count = [&counts](const char* name) { return counts.number(name, 0, UINT64_MAX); };
+    const auto count = [&counts](const char* name) { return counts.number(name, 0, kAny); };
     traffic = {.operations = count("operations"),
                .bytes_in_network = count("bytes_in_network"),
                .bytes_between_ranks = count("bytes_between_ranks"),

@@ -54,9 +54,9 @@ Result<IdentityClaims> claims_in(const std::string& body, std::int64_t now_s) {
   claims.role = *known;
   claims.scopes = *scopes;
   if (claims.name.empty()) claims.name = claims.tenant;
-  claims.from = now_s - kClockDifference;
   claims.until = now_s + claims.life;
   claims.renewable_until = std::max(claims.until, now_s + renewable);
+  claims.from = std::max(now_s - kClockDifference, claims.renewable_until - kTokenSecondsMax);
   return claims;
 }
 
@@ -86,7 +86,8 @@ HttpReply revoke_token(Authenticator& authenticator, const std::string& body, st
   const std::string id = in.text("id");
   const auto until = static_cast<std::int64_t>(in.number("until", 0, kUnixSecondsMax, 0));
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
-  if (!is_name(id)) return error_reply(400, "'id' is no token's id; `tributary token show` shows it");
+  const bool ascii = std::ranges::all_of(id, [](unsigned char c) { return c < 128; });
+  if (!ascii || !is_name(id)) return error_reply(400, "'id' is no token's id; `tributary token show` shows it");
   const std::int64_t last = now_s + kTokenSecondsMax;
   const auto ok = authenticator.revoke(id, until == 0 ? last : std::min(until, last), now_s);
   return ok ? json_reply({{"done", true}}) : error_reply(ok.error());

@@ -118,7 +118,7 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   const json page = json::parse(call("GET", group + "/tokens?epoch=1&from=1&count=2", "", kJobToken).body);
   EXPECT_THAT(page["lanes"][0]["ranks"], SizeIs(2));
   for (const char* query :
-       {"", "?epoch=1", "?epoch=1&from=0&count=x", "?epoch=1&count=1&from=0", "?epoch=1&from=0&count=1&",
+       {"", "?epoch=1", "?epoch=1&from=0&count=x", "?epoch=1&from=0&from=0", "?epoch=1&from=0&count=1&",
         "?epoch=1&from=0&count=5", "?epoch=&from=0&count=1", "?epoch=1&from=0&count=99999999999"}) {
     EXPECT_EQ(call("GET", group + "/tokens" + query, "", kJobToken).status, 400U) << query;
   }

@@ -20,9 +20,10 @@ bool has_type(const json& value, const std::string& type) {
 }
 
 const std::set<std::string> kKnown{
-    "type",      "format",  "description", "properties", "required", "additionalProperties",
-    "items",     "$ref",    "enum",        "minimum",    "maximum",  "multipleOf",
-    "maxLength", "pattern", "oneOf"};
+    "type",       "format",  "description", "properties", "required", "additionalProperties",
+    "items",      "$ref",    "enum",        "minimum",    "maximum",  "multipleOf",
+    "maxLength",  "pattern", "oneOf",       "anyOf",      "minItems", "maxItems",
+    "uniqueItems"};
 
 }  // namespace
 
@@ -93,13 +94,29 @@ std::string OpenApi::check(const json& value, const json& schema, const std::str
   }
   const std::string type = schema.at("type");
   if (!has_type(value, type)) return at + " is no " + type + ": " + value.dump();
+  if (schema.contains("anyOf") && !fits_any(value, schema.at("anyOf"))) return at + " fits none of the choices";
   if (type == "object") return check_object(value, schema, at);
   if (type != "array") return check_scalar(value, schema, at);
+  if (value.size() < schema.value("minItems", 0U) || value.size() > schema.value("maxItems", SIZE_MAX))
+    return at + " has " + std::to_string(value.size()) + " members";
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (std::string why = check(value[i], schema.at("items"), at + "[" + std::to_string(i) + "]"); !why.empty())
       return why;
   }
   return "";
+}
+
+/// The choices say more of some members; the object's own schema describes all.
+bool OpenApi::fits_any(const json& value, const json& choices) const {
+  return std::ranges::any_of(choices, [&](const json& choice) {
+    for (const json& name : choice.value("required", json::array())) {
+      if (!value.contains(name)) return false;
+    }
+    for (const auto& [name, schema] : choice.at("properties").items()) {
+      if (value.contains(name) && !check(value.at(name), schema, name).empty()) return false;
+    }
+    return true;
+  });
 }
 
 std::string OpenApi::check_object(const json& value, const json& schema, const std::string& at) const {

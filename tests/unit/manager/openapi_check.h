@@ -23,6 +23,7 @@ class OpenApi {
   [[nodiscard]] const nlohmann::json* operation(const std::string& name) const;
   [[nodiscard]] std::string check(const nlohmann::json& value, const nlohmann::json& schema,
                                   const std::string& at) const;
+  [[nodiscard]] bool fits_any(const nlohmann::json& value, const nlohmann::json& choices) const;
   [[nodiscard]] std::string check_object(const nlohmann::json& value, const nlohmann::json& schema,
                                          const std::string& at) const;
   [[nodiscard]] std::string check_scalar(const nlohmann::json& value, const nlohmann::json& schema,
