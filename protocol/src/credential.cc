@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "protocol/src/openssl_key.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary {
 namespace {
@@ -16,12 +17,15 @@ constexpr std::size_t kClaimsBytes = kTokenBytes - kSignatureBytes;
 constexpr std::size_t kNameBytes = kNameBytesMax + 1;
 constexpr std::size_t kFenceAt = kFencedJobBytesMax + 1;
 static_assert(kFenceAt + sizeof(std::uint64_t) == kNameBytes);
+constexpr std::size_t kTenantHeadBytes = 15;  // bytes of a long tenant's name that stay readable
+constexpr std::size_t kTenantDigitBytes = 4;  // bytes of its hash: 8 hexadecimal digits
+static_assert(kTenantHeadBytes + 1 + 2 * kTenantDigitBytes == kTokenTenantBytesMax);
 
 constexpr int kScaleMax = std::bit_width(kRanksMax - 1);
 
 /// The bytes of the claims, which the manager signs. Names are filled with zeros to 64 bytes; the last byte is always
-/// 0. A fence uses the last 8 bytes of `job`, which are zeros after a short name. A reader that does not know fences
-/// stops at the zero before the fence.
+/// 0. A fence uses the last 8 bytes of `job`, which are zeros after a short name. The weight and the tenant stand
+/// between the zero behind the job's name and the fence. A reader that does not know them stops at that zero.
 struct ClaimsWire {
   std::uint32_t magic;
   std::uint8_t version;
@@ -84,6 +88,10 @@ Status check_bounds(const TokenClaims& c) {
                (c.kind == ChildKind::rank ? "a rank" : "an aggregator") + ", 0 to " +
                std::to_string(c.kind == ChildKind::rank ? 0 : kScaleMax));
   if (c.fence > kFenceMax) return bad("fence " + std::to_string(c.fence) + " is above " + std::to_string(kFenceMax));
+  if (c.weight == 0 || c.weight > kShareWeightMax)
+    return bad("weight is " + std::to_string(c.weight) + ", not 1 to " + std::to_string(kShareWeightMax));
+  if (!c.tenant.empty() && (c.tenant.size() > kTokenTenantBytesMax || !is_name(c.tenant)))
+    return bad("the tenant is no name of at most " + std::to_string(kTokenTenantBytesMax) + " bytes");
   if (c.root != c.parent_host.empty())
     return bad(c.root ? "a root has a parent" : "no parent is named for an aggregator that is no root");
   return {};
@@ -107,14 +115,33 @@ std::string_view cut(std::string_view text, std::size_t bytes_max) noexcept {
   return text.substr(0, end);
 }
 
+[[nodiscard]] bool has_share(const TokenClaims& claims) noexcept {
+  return !claims.tenant.empty() || claims.weight != 1;
+}
+
 void put_job(ClaimsWire& wire, const TokenClaims& claims) noexcept {
-  put_name(wire.job, claims.fence == 0 ? claims.job : cut(claims.job, kFencedJobBytesMax));
+  if (!has_share(claims)) {
+    put_name(wire.job, claims.fence == 0 ? claims.job : cut(claims.job, kFencedJobBytesMax));
+  } else {
+    TRIBUTARY_ASSERT(claims.tenant.size() <= kTokenTenantBytesMax, "a tenant of {} bytes in a token",
+                     claims.tenant.size());
+    // A zero follows the job's name, and then the weight.
+    const std::string_view job = cut(claims.job, kFenceAt - 2 - claims.tenant.size());
+    put_name(wire.job, job);
+    wire.job[job.size() + 1] = static_cast<char>(claims.weight);
+    std::memcpy(wire.job + job.size() + 2, claims.tenant.data(), claims.tenant.size());
+  }
   if (claims.fence != 0) std::memcpy(wire.job + kFenceAt, &claims.fence, sizeof claims.fence);
 }
 
 void take_job(TokenClaims& claims, const ClaimsWire& wire) {
   claims.job = take_name(wire.job);
-  if (claims.job.size() <= kFencedJobBytesMax) std::memcpy(&claims.fence, wire.job + kFenceAt, sizeof claims.fence);
+  if (claims.job.size() > kFencedJobBytesMax) return;
+  std::memcpy(&claims.fence, wire.job + kFenceAt, sizeof claims.fence);
+  const std::size_t at = claims.job.size() + 1;
+  if (at >= kFenceAt || wire.job[at] == 0) return;  // a manager that knows no weights signed it
+  claims.weight = static_cast<std::uint8_t>(wire.job[at]);
+  claims.tenant = std::string(wire.job + at + 1, strnlen(wire.job + at + 1, kFenceAt - at - 1));
 }
 
 ClaimsWire to_wire(const TokenClaims& c) noexcept {
@@ -290,6 +317,18 @@ Result<TokenChain> decode_token_chain(std::span<const std::byte> bytes) {
   TokenChain chain(tokens);
   for (std::size_t i = 0; i < tokens; ++i) std::memcpy(chain[i].data(), bytes.data() + i * kTokenBytes, kTokenBytes);
   return chain;
+}
+
+std::string tenant_in_token(std::string_view name) {
+  if (name.empty() || (name.size() <= kTokenTenantBytesMax && is_name(name))) return std::string(name);
+  std::array<std::byte, 32> hash{};
+  const auto bytes = std::as_bytes(std::span(name));
+  const bool hashed =
+      EVP_Digest(bytes_of(bytes.data()), bytes.size(), bytes_of(hash.data()), nullptr, EVP_sha256(), nullptr) == 1;
+  TRIBUTARY_ASSERT(hashed, "OpenSSL has no SHA-256 for a tenant's name of {} bytes", name.size());
+  std::string text(cut(name, kTenantHeadBytes));
+  std::ranges::replace_if(text, [](char c) { return !is_name({&c, 1}); }, '_');
+  return text + '~' + to_hex(std::span(hash).first(kTenantDigitBytes));
 }
 
 bool is_name(std::string_view text) noexcept {

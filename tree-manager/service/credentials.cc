@@ -39,7 +39,9 @@ class LaneIssuer {
                        .root = node.parent == kNoParent,
                        .expires_at = terms_.expires_at,
                        .security = group_.packet_security,
-                       .fence = terms_.fence};
+                       .fence = terms_.fence,
+                       .tenant = tenant_in_token(group_.owner),
+                       .weight = terms_.weight};
     if (!claims.root) {
       claims.parent_host = node.up.host;
       claims.parent_port = node.up.port;

@@ -15,6 +15,7 @@ struct IssueTerms {
   std::int64_t expires_at = 0;  // seconds since 1970-01-01 UTC
   std::uint32_t lease_seconds = 0;
   std::uint64_t fence = 0;  // number of the leadership that issues the tokens
+  std::uint8_t weight = 1;  // weight of the owner's groups on the aggregators, 1 to kShareWeightMax
   // The members below are for a group whose places have secrets.
   ExchangePublicKey exchange_key{};                      // key of the manager; zeros: the places have no secrets
   SharedSecret of_ranks{};                               // secret shared by the manager and the ranks

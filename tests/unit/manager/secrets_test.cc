@@ -1,4 +1,4 @@
-// Secrets of places: which members get them, and when the manager makes none.
+// Contents of tokens: the secrets of places, when the manager makes none, and the owner of the group.
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/manager/cluster_fixture.h"
@@ -81,6 +81,19 @@ TEST_F(SecretsTest, NeedAKeyThatIsOne) {
   const auto bad = cluster_->create_group({.job = "job", .hosts = nodes(4), .lanes = 1, .exchange_key = "AAAA"});
   ASSERT_FALSE(bad);
   EXPECT_NE(bad.error().message.find("exchange_key"), std::string::npos);
+}
+
+TEST_F(SecretsTest, NameTheOwnerOfTheGroupInEveryToken) {
+  open_with(true);
+  const auto owned = cluster_->create_group({.job = "job", .hosts = nodes(4), .lanes = 1, .owner = "physics"});
+  ASSERT_TRUE(owned) << owned.error().message;
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(claims_of(*owned, rank).tenant, "physics");
+    EXPECT_EQ(claims_of(*owned, rank).weight, 1);
+  }
+  const auto nobodys = ask_with(PacketSecurity::off, false);
+  ASSERT_TRUE(nobodys) << nobodys.error().message;
+  EXPECT_EQ(claims_of(*nobodys, 0).tenant, "");
 }
 
 }  // namespace

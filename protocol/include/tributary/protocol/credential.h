@@ -28,6 +28,10 @@ using PublicKey = std::array<std::byte, kPublicKeyBytes>;
 inline constexpr std::uint64_t kFenceMax = (1ULL << 53) - 1;
 /// The most bytes of the job's name in a token that carries a fence.
 inline constexpr std::size_t kFencedJobBytesMax = 55;
+/// The most bytes of a tenant's name in a token. tenant_in_token() shortens longer names.
+inline constexpr std::size_t kTokenTenantBytesMax = 24;
+/// The greatest weight of a tenant's groups: an aggregator divides its work in proportion to the weights.
+inline constexpr std::uint8_t kShareWeightMax = 16;
 
 enum class ChildKind : std::uint8_t { rank = 0, aggregator = 1 };
 
@@ -53,6 +57,9 @@ struct TokenClaims {
   PacketSecurity security = PacketSecurity::off;  // the least protection of the group's packets
   LinkSecret masked_secret{};                     // the child's link secret after masked(); zeros without security
   std::uint64_t fence = 0;  // number of the signer's leadership; if not 0, `job` is cut to kFencedJobBytesMax
+  std::string tenant{};     // owner of the group, as tenant_in_token() writes it; empty: the group has no owner
+  std::uint8_t weight = 1;  // weight of the tenant's groups, 1 to kShareWeightMax; with a tenant or a weight above 1,
+                            // `job` is cut so that both fit behind it
   friend bool operator==(const TokenClaims&, const TokenClaims&) = default;
 };
 
@@ -106,6 +113,10 @@ class TokenVerifier {
 /// Returns the claims of a token without a check of its signature, for a process that got the token from the manager.
 /// Errc::corrupt: the bytes are no token.
 [[nodiscard]] Result<TokenClaims> read_claims(const Token& token);
+
+/// Returns the text that stands for a tenant in tokens: its name; or, if the name is longer than kTokenTenantBytesMax
+/// or has blanks, its first 15 bytes with '_' for blanks, '~', and 8 hexadecimal digits of the SHA-256 of the name.
+[[nodiscard]] std::string tenant_in_token(std::string_view name);
 
 /// True if the text is a name: 1 to 63 printable characters without blanks.
 [[nodiscard]] bool is_name(std::string_view text) noexcept;
