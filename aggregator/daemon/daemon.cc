@@ -57,6 +57,9 @@ Daemon::Daemon(const Settings& settings)
           parse_packet_security(settings.packet_security).value_or(PacketSecurity::encrypt),
           settings.transport == "verbs")),
       budget_(settings.memory),
+      tenants_({.connections_max = settings.tenant_connections_max,
+                .half_open_max = settings.tenant_half_open_max,
+                .joins_per_second_max = settings.tenant_joins_per_second_max}),
       pages_([this](std::string_view path) { return page(path); }) {
   link_keys_->set_derive([this](const LinkName& name) -> std::optional<LinkSecret> {
     const auto key = keys_.current();
@@ -252,6 +255,10 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) {
       verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
   if (verified) {
     if (auto ok = keys_.admit(verified->claims); !ok) return std::unexpected(ok.error());
+    const std::chrono::nanoseconds time = std::chrono::steady_clock::now().time_since_epoch();
+    auto place = tenants_.enter(verified->claims.tenant, time.count());
+    if (!place) return std::unexpected(place.error());
+    verified->place = std::move(*place);
   }
   const bool sealed = verified && verified->claims.security != PacketSecurity::off;
   if (verified && (sealed || link_keys_->wanted()) && !verified->parent_tokens.empty()) {
@@ -321,7 +328,7 @@ Status Daemon::open_front_door() {
                        .unjoined_max = settings_.unjoined_max,
                        .join_limit = settings_.join_limit,
                        .transport = near},
-                      keys_, [this](std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
+                      keys_, tenants_, [this](std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
                         worker_of(join.claims.group, join.claims.lane).take(std::move(connection), std::move(join));
                       });
   if (!door) {
@@ -425,6 +432,7 @@ DaemonStatus Daemon::status() const {
                       .memory_bytes_max = budget_.bytes_max(),
                       .memory_bytes_reserved = budget_.in_use(),
                       .front_door = front_door_ ? front_door_->counts() : FrontDoorCounts{},
+                      .tenants = tenants_.counts(),
                       .http = http_->door().counts(),
                       .http_connections = http_->door().count(),
                       .has_key = keys_.current() != nullptr,

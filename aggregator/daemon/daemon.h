@@ -93,6 +93,7 @@ class Daemon {
   std::optional<ExchangeKey> exchange_;             // this aggregator's own key; load_identity() sets it
   std::shared_ptr<transport::LinkKeys> link_keys_;  // used by all transports that carry packets
   MemoryBudget budget_;
+  TenantLimits tenants_;
   mutable std::mutex draining_mutex_;  // guards draining_ and shutting_down_
   std::string draining_;
   bool shutting_down_ = false;

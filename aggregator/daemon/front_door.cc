@@ -31,6 +31,13 @@ std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// Returns the tenant that a join claims, which check_join() has found well formed; its signature was not checked.
+std::string tenant_of(std::span<const std::byte> join) {
+  const auto tokens = decode_join(join);
+  const auto claims = tokens ? read_claims(tokens->tokens.front()) : std::unexpected(tokens.error());
+  return claims ? claims->tenant : std::string();
+}
+
 /// A single address always counts as live: processes of this host can connect even without a link.
 Status good_anyway(const std::string&) {
   return {};
@@ -43,11 +50,12 @@ enum class Count : std::uint8_t {
   malformed,
   timed_out,
   displaced,
+  over_limit,
   not_open,
   gone,
   unjoined
 };
-constexpr std::size_t kCounts = 9;
+constexpr std::size_t kCounts = 10;
 
 }  // namespace
 
@@ -81,9 +89,10 @@ class FrontDoor::Visitor final : public transport::ChannelHandler {
 /// The state of the front door's thread.
 class FrontDoor::Reception final : public transport::Acceptor {
  public:
-  Reception(const FrontDoorSettings& settings, KeyRing& keys, HandOver hand_over)
+  Reception(const FrontDoorSettings& settings, KeyRing& keys, TenantLimits& tenants, HandOver hand_over)
       : settings_(settings),
         keys_(keys),
+        tenants_(tenants),
         hand_over_(std::move(hand_over)),
         room_(settings.unjoined_max, nanoseconds(settings.join_limit)),
         transport_(settings.transport),
@@ -110,6 +119,7 @@ class FrontDoor::Reception final : public transport::Acceptor {
   }
   [[nodiscard]] const FrontDoorSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] transport::TimePoint now() const { return transport_.now(); }
+  [[nodiscard]] std::int64_t now_ns() const { return nanoseconds(now().time_since_epoch()); }
 
   std::atomic<std::chrono::steady_clock::duration> last_turn{std::chrono::steady_clock::now().time_since_epoch()};
   void set_closed(std::string reason) {
@@ -130,6 +140,7 @@ class FrontDoor::Reception final : public transport::Acceptor {
 
   const FrontDoorSettings settings_;
   KeyRing& keys_;
+  TenantLimits& tenants_;
   const HandOver hand_over_;
   std::array<std::atomic<std::uint64_t>, kCounts> counts_{};
   std::mutex closed_mutex_;  // guards closed_because_
@@ -180,7 +191,7 @@ transport::ChannelHandler* FrontDoor::Reception::on_accept(std::unique_ptr<trans
   if (const auto in_the_way = room_.makes_room()) displace(*in_the_way);
   const WaitingRoom::Id id = next_id_++;
   Visitor& visitor = waiting_.try_emplace(id, *this, id, std::move(channel)).first->second;
-  room_.enter(id, visitor.from(), nanoseconds(now().time_since_epoch()));
+  room_.enter(id, visitor.from(), now_ns());
   return &visitor;
 }
 
@@ -209,6 +220,10 @@ void FrontDoor::Reception::on_join(Visitor& visitor) {
   if (const auto ok = check_join(key->name, visitor.join(), unix_seconds()); !ok) {
     return visitor.refuse(ok.error().code == Errc::corrupt ? Count::malformed : Count::denied, ok.error().message);
   }
+  // A tenant at its limit costs no checks of signatures. Nobody without its tokens can bring it to its limit.
+  if (const auto ok = tenants_.check(tenant_of(visitor.join()), now_ns()); !ok) {
+    return visitor.refuse(Count::over_limit, ok.error().message);
+  }
   joins_.add(visitor.id(), visitor.from());
 }
 
@@ -230,6 +245,9 @@ void FrontDoor::Reception::check(Visitor& visitor) {
     const bool malformed = verified.error().code == Errc::corrupt;
     return visitor.refuse(malformed ? Count::malformed : Count::denied, verified.error().message);
   }
+  auto place = tenants_.enter(verified->claims.tenant, now_ns());
+  if (!place) return visitor.refuse(Count::over_limit, place.error().message);
+  verified->place = std::move(*place);
   auto connection = transport_.release(visitor.channel());
   if (!connection) {
     return visitor.refuse(Count::malformed, "frames came with the join, before this aggregator said ready");
@@ -264,12 +282,12 @@ void FrontDoor::Reception::run(const std::stop_token& stop) {
   }
 }
 
-FrontDoor::FrontDoor(const FrontDoorSettings& settings, KeyRing& keys, HandOver hand_over)
-    : reception_(std::make_unique<Reception>(settings, keys, std::move(hand_over))) {}
+FrontDoor::FrontDoor(const FrontDoorSettings& settings, KeyRing& keys, TenantLimits& tenants, HandOver hand_over)
+    : reception_(std::make_unique<Reception>(settings, keys, tenants, std::move(hand_over))) {}
 
 Result<std::unique_ptr<FrontDoor>> FrontDoor::open(const FrontDoorSettings& settings, KeyRing& keys,
-                                                   HandOver hand_over) {
-  std::unique_ptr<FrontDoor> door(new FrontDoor(settings, keys, std::move(hand_over)));
+                                                   TenantLimits& tenants, HandOver hand_over) {
+  std::unique_ptr<FrontDoor> door(new FrontDoor(settings, keys, tenants, std::move(hand_over)));
   if (auto ok = door->reception_->places.open(); !ok) return std::unexpected(ok.error());
   door->thread_ = std::jthread([&reception = *door->reception_](const std::stop_token& stop) { reception.run(stop); });
   return door;
@@ -298,6 +316,7 @@ FrontDoorCounts FrontDoor::counts() const {
           .malformed = of(Count::malformed),
           .timed_out = of(Count::timed_out),
           .displaced = of(Count::displaced),
+          .over_limit = of(Count::over_limit),
           .not_open = of(Count::not_open),
           .gone = of(Count::gone),
           .unjoined = of(Count::unjoined)};

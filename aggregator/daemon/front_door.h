@@ -16,6 +16,7 @@
 
 #include "aggregator/daemon/key_ring.h"
 #include "aggregator/daemon/listen_places.h"
+#include "aggregator/worker/tenant_limits.h"
 #include "aggregator/worker/worker.h"
 #include "tributary/transport/near.h"
 
@@ -38,6 +39,7 @@ struct FrontDoorCounts {
   std::uint64_t malformed = 0;    // connections with a frame that is not of this protocol, no join, or too early
   std::uint64_t timed_out = 0;    // connections without a join in time
   std::uint64_t displaced = 0;    // connections closed for newer ones, because unjoined_max places were taken
+  std::uint64_t over_limit = 0;   // joins refused because their tenant is at a limit
   std::uint64_t not_open = 0;     // joins refused while draining, or before a key was known
   std::uint64_t gone = 0;         // connections that the other side closed before a join
   std::uint64_t unjoined = 0;     // connections that wait now
@@ -50,7 +52,7 @@ class FrontDoor {
 
   /// Listens, and serves on its own thread. Errc::io names the address and the reason, and gives advice.
   [[nodiscard]] static Result<std::unique_ptr<FrontDoor>> open(const FrontDoorSettings& settings, KeyRing& keys,
-                                                               HandOver hand_over);
+                                                               TenantLimits& tenants, HandOver hand_over);
   ~FrontDoor();
   FrontDoor(const FrontDoor&) = delete;
   FrontDoor& operator=(const FrontDoor&) = delete;
@@ -65,7 +67,7 @@ class FrontDoor {
  private:
   class Visitor;
   class Reception;
-  FrontDoor(const FrontDoorSettings& settings, KeyRing& keys, HandOver hand_over);
+  FrontDoor(const FrontDoorSettings& settings, KeyRing& keys, TenantLimits& tenants, HandOver hand_over);
 
   std::unique_ptr<Reception> reception_;
   std::jthread thread_;  // declared last, because it runs the reception

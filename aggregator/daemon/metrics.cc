@@ -309,8 +309,20 @@ void add_front_door(MetricPage& page, const FrontDoorCounts& counts) {
   add("malformed", counts.malformed);
   add("timed_out", counts.timed_out);
   add("displaced", counts.displaced);
+  add("over_limit", counts.over_limit);
   add("not_open", counts.not_open);
   add("gone", counts.gone);
+}
+
+void add_tenants(MetricPage& page, const TenantCounts& counts) {
+  page.gauge("tenants", "Tenants with connections now; all groups without a tenant count as one.", counts.tenants);
+  page.gauge("joins_half_open", "Connections with a valid token whose lane is not ready yet, now.", counts.half_open);
+  page.begin(MetricType::counter, "tenant_joins_refused_total",
+             "Joins that were refused because their tenant is at a limit, by limit.", {"limit"});
+  const auto refused = [&](TenantLimit limit) { return counts.refused[static_cast<std::size_t>(limit)]; };
+  page.add(refused(TenantLimit::connections), {"connections"});
+  page.add(refused(TenantLimit::half_open), {"half_open"});
+  page.add(refused(TenantLimit::joins_per_second), {"joins_per_second"});
 }
 
 void add_http(MetricPage& page, const DaemonStatus& status) {
@@ -353,6 +365,7 @@ MetricPage metrics_page(const DaemonStatus& status) {
   add_workers(page, status);
   add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);
+  add_tenants(page, status.tenants);
   add_http(page, status);
   add_manager(page, status);
   return page;

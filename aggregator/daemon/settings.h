@@ -40,6 +40,9 @@ struct Settings {
   std::uint64_t line_rate = 0;  // in bits per second; 0: the interfaces' rate
   std::uint32_t unjoined_max = 256;
   std::uint32_t connections_max = 16384;
+  std::uint32_t tenant_connections_max = 8192;  // 0: no limit, as in the two settings below
+  std::uint32_t tenant_half_open_max = 4096;
+  std::uint32_t tenant_joins_per_second_max = 2000;
   std::uint32_t http_connections_max = 256;
   Duration join_limit = std::chrono::seconds(5);
   Duration form_limit = std::chrono::seconds(30);

@@ -23,6 +23,7 @@ json lane_json(const LaneStatus& lane, std::size_t worker) {
           {"epoch", lane.epoch},
           {"lane", lane.lane},
           {"job", lane.job},
+          {"tenant", lane.tenant},
           {"children", lane.children},
           {"joined", lane.joined},
           {"ready", lane.ready},

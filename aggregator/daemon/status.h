@@ -24,6 +24,7 @@ struct DaemonStatus {
   std::uint64_t memory_bytes_max = 0;
   std::uint64_t memory_bytes_reserved = 0;
   FrontDoorCounts front_door;
+  TenantCounts tenants;
   service::HttpDoorCounts http;
   std::uint64_t http_connections = 0;  // connections that are open now
   std::optional<transport::DpdkDeviceStatistics> dpdk_device;

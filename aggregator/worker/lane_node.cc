@@ -96,6 +96,7 @@ void LaneNode::connect_parent(const TokenChain& tokens) {
   TRIBUTARY_ASSERT(!tokens.empty() && parent_ == nullptr, "{} connects to its parent with {} tokens", name(),
                    tokens.size());
   parent_ = worker_.transport_.connect({claims_.parent_host, claims_.parent_port}, *this, worker_.settings_.join_limit);
+  parent_->set_turn_share(worker_.share_of(claims_));
   parent_->send_copy(header(FrameType::join), encode_join(tokens, worker_.settings_.name));
   if (const auto claims = read_claims(tokens.front())) parent_name_ = claims->aggregator;
 }
@@ -145,7 +146,7 @@ void LaneNode::become_ready_when_complete() {
                    "{} is ready, and a child is missing", name());
   ready_ = true;
   ++worker_.metrics_.lanes_formed;
-  for (Session* child : children_) child->channel().send_copy(header(FrameType::ready), {});
+  for (Session* child : children_) child->lane_ready(header(FrameType::ready));
 }
 
 std::expected<std::span<std::byte>, engine::Refusal> LaneNode::contribution_begins(Session& session,
@@ -406,6 +407,7 @@ LaneStatus LaneNode::status() const {
           .epoch = claims_.epoch,
           .lane = claims_.lane,
           .job = claims_.job,
+          .tenant = claims_.tenant,
           .children = claims_.children,
           .joined = joined_,
           .ready = ready_,

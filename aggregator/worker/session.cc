@@ -92,6 +92,11 @@ void Session::joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::u
   name_ = std::move(name);
 }
 
+void Session::lane_ready(const FrameHeader& header) {
+  if (place_) place_->ready();
+  channel_->send_copy(header, {});
+}
+
 void Session::refuse(std::string_view reason) {
   end(FrameType::refuse, std::as_bytes(std::span(reason.substr(0, payload_bytes_max(FrameType::refuse)))));
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "aggregator/worker/tenant_limits.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/waiting_room.h"
 #include "tributary/transport/channel.h"
@@ -33,6 +34,10 @@ class Session final : public transport::ChannelHandler {
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
 
+  /// Keeps the place of its connection among those of its tenant until the session is destroyed. May be nullptr.
+  void take_place(std::shared_ptr<TenantLimits::Place> place) noexcept { place_ = std::move(place); }
+  /// Tells the child that its lane is ready.
+  void lane_ready(const FrameHeader& header);
   void joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank, std::string name);
   /// Sends a last frame and closes; the worker destroys the session when the frame is sent.
   void end(FrameType type, std::span<const std::byte> payload);
@@ -65,6 +70,7 @@ class Session final : public transport::ChannelHandler {
   Worker& worker_;
   WaitingRoom* waits_in_ = nullptr;
   WaitingRoom::Id waits_as_ = 0;
+  std::shared_ptr<TenantLimits::Place> place_;
   /// The lane's node. It is kept to the end, and declared before the channel, which may be sending from the node's
   /// buffers.
   std::shared_ptr<LaneNode> node_;

@@ -6,6 +6,7 @@
 #include "aggregator/worker/session.h"
 #include "tributary/protocol/lane_memory.h"
 #include "tributary/transport/source.h"
+#include "tributary/transport/turn_share.h"
 
 namespace tributary::aggregator {
 
@@ -141,12 +142,14 @@ void Worker::on_join(Session& session, const FrameHeader& header, std::span<cons
 }
 
 void Worker::join(Session& session, const VerifiedJoin& verified) {
+  session.take_place(verified.place);
   if (!draining_.empty())
     return refuse(session, {Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_});
   if (auto ok = check_seal(session, verified.claims); !ok) return refuse(session, ok.error());
   auto node = node_for(verified, session.channel().shares_memory());
   if (!node) return refuse(session, node.error());
   if (auto ok = (*node)->add(session, verified); !ok) return refuse(session, ok.error());
+  session.channel().set_turn_share(share_of(verified.claims));
   ++metrics_.joins_accepted;
 }
 
@@ -198,6 +201,19 @@ Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified,
   return node;
 }
 
+std::shared_ptr<transport::TurnShare> Worker::share_of(const TokenClaims& claims) {
+  // No tenant's name has a blank.
+  const std::string party = claims.tenant.empty() ? "group " + std::to_string(claims.group) : claims.tenant;
+  std::weak_ptr<transport::TurnShare>& known = shares_[party];
+  auto share = known.lock();
+  if (share) {
+    share->set_weight(claims.weight);
+  } else {
+    known = share = std::make_shared<transport::TurnShare>(claims.weight, parties_);
+  }
+  return share;
+}
+
 void Worker::remember_over(const LaneKey& key) {
   over_.push_back(key);
   if (over_.size() > kOverRemembered) over_.pop_front();
@@ -219,6 +235,7 @@ void Worker::tick(transport::TimePoint now) {
     return true;
   });
   std::erase_if(sessions_, [&](const auto& entry) { return entry.first->clearable(now); });
+  std::erase_if(shares_, [](const auto& entry) { return entry.second.expired(); });
   const auto over = [](const auto& entry) { return entry.first->over(); };
   leaving_ = static_cast<std::size_t>(std::ranges::count_if(sessions_, over));
 }

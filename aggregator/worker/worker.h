@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "aggregator/worker/tenant_limits.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/lane_pulse.h"
@@ -81,6 +82,7 @@ struct LaneStatus {
   std::uint32_t epoch = 0;
   std::uint32_t lane = 0;
   std::string job;
+  std::string tenant;  // empty: the group has none
   std::uint32_t children = 0;
   std::uint32_t joined = 0;
   bool ready = false;
@@ -95,6 +97,7 @@ struct VerifiedJoin {
   TokenChain parent_tokens;                                // tokens to join this aggregator's parent; empty at a root
   std::string child_name{};                                // the name that an aggregator gives itself; empty for a rank
   std::optional<transport::LinkKeys::Link> parent_link{};  // seals the connection to the parent
+  std::shared_ptr<TenantLimits::Place> place{};            // place among the tenant's connections; nullptr: no limits
 };
 /// Fills in parent_link from the first of the parent_tokens. `shared` is the secret that this aggregator shares with
 /// the manager.
@@ -149,6 +152,8 @@ class Worker final : public transport::Acceptor {
   [[nodiscard]] static Status check_seal(Session& session, const TokenClaims& claims);
   void refuse(Session& session, const Error& error);
   [[nodiscard]] Result<std::shared_ptr<LaneNode>> node_for(const VerifiedJoin& verified, bool shared);
+  /// Returns the share of the claims' tenant in this worker's turns, or of the group if it has no tenant.
+  [[nodiscard]] std::shared_ptr<transport::TurnShare> share_of(const TokenClaims& claims);
   void remember_over(const LaneKey& key);
   [[nodiscard]] bool was_over(const LaneKey& key) const;
 
@@ -157,6 +162,9 @@ class Worker final : public transport::Acceptor {
   MemoryBudget& budget_;
   const WorkerSettings settings_;
   WorkerMetrics metrics_;
+  /// Shares of this worker's turns by tenant, or by group. Their channels own them; `parties_` is their number.
+  std::map<std::string, std::weak_ptr<transport::TurnShare>> shares_;
+  const std::shared_ptr<std::size_t> parties_ = std::make_shared<std::size_t>(0);
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;
   std::size_t leaving_ = 0;  // sessions that had ended at the last tick, or were refused since

@@ -57,7 +57,10 @@ class ConnectionChannel final : public ForwardingChannel<SocketCore, Connection>
   using ForwardingChannel::ForwardingChannel;
   [[nodiscard]] Connection& connection() noexcept { return own(); }
   /// Goes on with `other`. The earlier connection was handed_on(), and gets no further calls.
-  void go_on_with(std::shared_ptr<Connection> other) { replace(std::move(other)); }
+  void go_on_with(std::shared_ptr<Connection> other) {
+    other->set_turn_share(own().turn_share());
+    replace(std::move(other));
+  }
 };
 
 }  // namespace tributary::transport

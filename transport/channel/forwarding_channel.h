@@ -40,6 +40,9 @@ class ForwardingChannel : public Channel, public Besides... {
       connection_->make_room(payloads, payload_bytes);
     }
   }
+  void set_turn_share(std::shared_ptr<TurnShare> share) override {
+    if constexpr (requires(Connection& c) { c.set_turn_share(share); }) connection_->set_turn_share(std::move(share));
+  }
   void resume() override { connection_->resume(); }
   void close() override { connection_->close(); }
   void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }

@@ -13,7 +13,8 @@ void ShmConnection::resume() {
 }
 
 void ShmConnection::read_turn() {
-  std::size_t budget = part_->settings.poll_bytes_max;
+  const std::size_t budget_first = bytes_in_turn(part_->settings.poll_bytes_max);
+  std::size_t budget = budget_first;
   out_of_turn_ = false;
   reader_.begin_turn();
   while (look_for_more() && !reader_.stalled()) {
@@ -24,6 +25,7 @@ void ShmConnection::read_turn() {
     }
     if (!(reader_.in_frame() ? land(budget) : serve_next(budget))) break;
   }
+  if (budget < budget_first) spend(budget_first - budget);
   if (serving()) publish_read();
 }
 

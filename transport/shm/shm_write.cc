@@ -39,7 +39,8 @@ void ShmConnection::write_turn() {
 }
 
 void ShmConnection::write_frames() {
-  std::size_t budget = part_->settings.poll_bytes_max;
+  const std::size_t budget_first = bytes_in_turn(part_->settings.poll_bytes_max);
+  std::size_t budget = budget_first;
   while (!queue_.empty() || region_words_due()) {
     if (!look_for_room()) break;
     if (budget == 0) {
@@ -51,6 +52,7 @@ void ShmConnection::write_frames() {
       break;
     }
   }
+  if (budget < budget_first) spend(budget_first - budget);
   if (state_ == State::closed) return;
   publish_written();
   if (queue_.empty()) room_is_enough();

@@ -70,6 +70,7 @@ class SocketCore : public turn::Engine<SocketCore> {
   void run_expired(TimePoint now);
   void run_due();
   void flush_dirty();
+  [[nodiscard]] bool may_go(const Pollable& what) const noexcept { return !what.share_ || what.share_->may_go(round_); }
 
   Poller poller_;
   turn::Deadlines<Pollable, &Pollable::deadline_> deadlines_;
@@ -77,6 +78,7 @@ class SocketCore : public turn::Engine<SocketCore> {
   turn::DueList<PollablePtr, &Pollable::dirty_> dirty_;
   std::vector<PollablePtr> registered_;
   std::vector<Pollable*> watched_;  // participants whose memory other processes change; all are in registered_
+  std::uint64_t round_ = 0;         // number of the present round of shares (turn_share.h)
   std::size_t turns_unasked_ = 0;   // turns since the system was last asked
   Pollable* teller_ = nullptr;      // participant whose socket had the last event; it is in registered_
   std::uint32_t tellings_ = 0;      // number of that participant's events in a row, up to kTellingsMin

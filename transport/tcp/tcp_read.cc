@@ -19,7 +19,7 @@ void TcpConnection::resume() {
 
 void TcpConnection::read_turn() {
   reader_.begin_turn();
-  std::size_t budget = core_.settings().poll_bytes_max;
+  std::size_t budget = bytes_in_turn(core_.settings().poll_bytes_max);
   while (serving() && !reader_.stalled() && serve_staged()) {
     if (!readable_) return;
     if (budget == 0) return make_due();
@@ -93,6 +93,7 @@ void TcpConnection::receive(std::size_t& budget) {
   TRIBUTARY_ASSERT(bytes <= rest + room, "{} bytes were read where {} fit", bytes, rest + room);
   core_.statistics.bytes_received += bytes;
   budget -= std::min(budget, bytes);
+  spend(bytes);
   const std::size_t direct = std::min(bytes, rest);
   staged_end_ += bytes - direct;
   if (bytes < rest + room) read_short();

@@ -56,7 +56,7 @@ void TcpConnection::send_copy(const FrameHeader& header, std::span<const std::by
 
 void TcpConnection::write_turn() {
   if ((state_ != State::open && state_ != State::flushing) || write_error_ != 0) return;
-  std::size_t budget = core_.settings().poll_bytes_max;
+  std::size_t budget = bytes_in_turn(core_.settings().poll_bytes_max);
   while (writable_ && !queue_.empty() && budget > 0 && write_some(budget)) {
   }
   if (write_error_ != 0) return;
@@ -84,6 +84,7 @@ bool TcpConnection::write_some(std::size_t& budget) {
   core_.statistics.frames_sent += queue_.consume(bytes);
   if (bytes < gathered.bytes) writable_ = false;
   budget -= std::min(budget, bytes);
+  spend(bytes);
   if (state_ == State::open && bytes_watch_.begin()) core_.set_deadline(*this, BytesWatch::kFirst);
   return true;
 }

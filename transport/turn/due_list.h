@@ -1,6 +1,7 @@
 #pragma once
 // Items that wait for a turn, each once, in the order in which they asked for it.
 #include <cstddef>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,15 +24,28 @@ class DueList {
       waiting_.push_back(item.shared_from_this());
     }
   }
-  [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && held_.empty(); }
 
   /// Gives each item its turn. If an item asks for a turn meanwhile, it gets the turn in the next run().
   template <class Turn>
   void run(Turn turn) {
+    run_if([](auto&) { return true; }, std::move(turn));
+  }
+  /// Gives each item its turn for which `may_go` is true, as run() does. The other items stay, ahead of all that ask
+  /// later.
+  template <class MayGo, class Turn>
+  void run_if(MayGo may_go, Turn turn) {
     TRIBUTARY_ASSERT(running_.empty(), "a turn runs the list that it is in, with {} items", running_.size());
-    running_.swap(waiting_);
+    running_.swap(held_);
+    running_.insert(running_.end(), std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
+    waiting_.clear();
     for (Rest rest{running_}; rest.next < running_.size();) {
-      auto& item = *running_[rest.next++];
+      auto& next = running_[rest.next++];
+      auto& item = *next;
+      if (!may_go(item)) {
+        held_.push_back(std::move(next));
+        continue;
+      }
       item.*Mark = false;
       turn(item);
     }
@@ -47,7 +61,10 @@ class DueList {
     waiting_.clear();
   }
   /// Takes all items off the list, without a turn.
-  void clear() noexcept { waiting_.clear(); }
+  void clear() noexcept {
+    waiting_.clear();
+    held_.clear();
+  }
 
  private:
   /// The items that have had no turn yet. If a turn throws, these items leave the list, and may ask again.
@@ -61,6 +78,7 @@ class DueList {
   };
 
   std::vector<Pointer> waiting_;
+  std::vector<Pointer> held_;  // items that the last run has passed over
   std::vector<Pointer> running_;
 };
 

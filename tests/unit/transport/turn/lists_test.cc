@@ -51,6 +51,25 @@ TEST(DueList, LeavesWhatAsksDuringARunForTheNext) {
   EXPECT_FALSE(list.empty());
 }
 
+TEST(DueList, KeepsAnItemThatMayNotGoAheadOfAllThatAskLater) {
+  Item a(1), b(2), c(3);
+  RawList list;
+  list.add(a);
+  list.add(b);
+  list.add(c);
+  std::vector<int> turns;
+  const auto turn = [&](Item& item) {
+    turns.push_back(item.number);
+    list.add(item);
+  };
+  list.run_if([](const Item& item) { return item.number == 1; }, turn);
+  EXPECT_EQ(turns, (std::vector{1}));
+  EXPECT_FALSE(list.empty());
+  list.add(b);
+  list.run(turn);
+  EXPECT_EQ(turns, (std::vector{1, 2, 3, 1})) << "each has one turn, in the order of asking";
+}
+
 TEST(DueList, RunsAllThatAskMeanwhileWhereItIsTold) {
   Item a(1);
   Item b(2);

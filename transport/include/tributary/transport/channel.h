@@ -31,6 +31,7 @@ using TimePoint = Clock::time_point;
 using Duration = Clock::duration;
 
 class Channel;
+class TurnShare;
 
 /// The answer to the question where a frame's payload goes.
 struct Accept {
@@ -98,6 +99,9 @@ class Channel {
   /// side may write payloads there before on_header, and takes_in_place() may take them there. May be called once;
   /// Transport::room_bytes() returns the memory that it needs.
   virtual void make_room(std::uint32_t /*payloads*/, std::uint32_t /*payload_bytes*/) {}
+  /// Makes the transport serve the channel as a part of this share of its thread's turns (turn_share.h); nullptr: of no
+  /// share. A transport without shares ignores it.
+  virtual void set_turn_share(std::shared_ptr<TurnShare> /*share*/) {}
   /// Goes on reading after NotYet: on_header is called again for the same frame in a later poll().
   virtual void resume() = 0;
   /// Closes at once; frames still queued may be lost. No callback follows.
