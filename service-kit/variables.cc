@@ -39,6 +39,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_NCCL_TUNER",
     "TRIBUTARY_NCCL_TUNER_FILE",
     "TRIBUTARY_PACKET_SECURITY",
+    "TRIBUTARY_SECURITY",
     "TRIBUTARY_PATH",
     "TRIBUTARY_PRIORITY",
     "TRIBUTARY_RDMA_ACK_TIMEOUT",

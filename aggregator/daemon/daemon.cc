@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "aggregator/daemon/files.h"
@@ -49,13 +50,18 @@ void warn_about_memory(std::uint64_t memory) {
                bytes_text(memory), physical >> 20U);
 }
 
+PacketSecurity least_security(const Settings& settings) {
+  const auto level = [](const std::string& text) {
+    return parse_packet_security(text).value_or(PacketSecurity::encrypt);
+  };
+  return std::max(level(settings.security), level(settings.packet_security));
+}
+
 }  // namespace
 
 Daemon::Daemon(const Settings& settings)
     : settings_(settings),
-      link_keys_(std::make_shared<transport::LinkKeys>(
-          parse_packet_security(settings.packet_security).value_or(PacketSecurity::encrypt),
-          settings.transport == "verbs")),
+      link_keys_(std::make_shared<transport::LinkKeys>(least_security(settings), settings.transport == "verbs")),
       budget_(settings.memory),
       tenants_({.connections_max = settings.tenant_connections_max,
                 .half_open_max = settings.tenant_half_open_max,
@@ -147,6 +153,7 @@ transport::NearSettings Daemon::transport_settings() const {
   tcp.user_timeout = settings_.user_timeout;
   tcp.keepalive = settings_.keepalive;
   tcp.busy_poll = settings_.busy_poll;
+  tcp.keys = link_keys_;
   near.shm.connections_max = settings_.connections_max;
   near.shared_memory = settings_.shared_memory;
   near.shm.map_bytes_max = settings_.map_max;
@@ -260,10 +267,9 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) {
     if (!place) return std::unexpected(place.error());
     verified->place = std::move(*place);
   }
-  const bool sealed = verified && verified->claims.security != PacketSecurity::off;
-  if (verified && (sealed || link_keys_->wanted()) && !verified->parent_tokens.empty()) {
-    if (!key->shared) return fail(Errc::denied, "aggregator " + settings_.name + " shares no secret with its manager");
-    if (auto ok = add_parent_link(*verified, *key->shared); !ok) return std::unexpected(ok.error());
+  if (verified) {
+    if (auto ok = add_parent_link(*verified, key->shared, link_keys_->wanted()); !ok)
+      return std::unexpected(ok.error());
   }
   return verified;
 }

@@ -241,6 +241,9 @@ void FrontDoor::Reception::check(Visitor& visitor) {
   if (verified) {
     if (auto ok = keys_.admit(verified->claims); !ok) verified = std::unexpected(ok.error());
   }
+  if (verified) {
+    if (auto ok = add_parent_link(*verified, key->shared, false); !ok) verified = std::unexpected(ok.error());
+  }
   if (!verified) {
     const bool malformed = verified.error().code == Errc::corrupt;
     return visitor.refuse(malformed ? Count::malformed : Count::denied, verified.error().message);

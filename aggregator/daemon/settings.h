@@ -54,7 +54,8 @@ struct Settings {
   Duration hang_after = std::chrono::milliseconds(500);
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};
-  std::string packet_security = "off";  // the least protection that connections must have
+  std::string security = "off";         // the least protection that connections must have
+  std::string packet_security = "off";  // the old name: the stricter of the two counts
   Duration packet_delay_target = std::chrono::microseconds(500);
   std::uint32_t packet_window_initial = 10;  // packets
   std::uint32_t packet_window_max = 4096;    // packets

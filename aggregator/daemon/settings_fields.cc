@@ -36,7 +36,7 @@ Status check_url(std::string_view url) {
   if (url.starts_with("https://") && url.size() > 8) return {};
   return wrong("it does not begin with http:// or https://, and a host");
 }
-Status check_packet_security(std::string_view security) {
+Status check_security(std::string_view security) {
   if (auto ok = parse_packet_security(security); !ok) return wrong(ok.error().message);
   return {};
 }
@@ -271,11 +271,12 @@ std::vector<Field> make_fields() {
                "The time after which the aggregator probes a silent connection. 0s: never."),
       duration("busy_poll", &S::busy_poll, 0s, 1s,
                "A worker spins for this time before it sleeps, which lowers latency and costs a core. 0s: never."),
-      text(
-          "packet_security", &S::packet_security, "off, authenticate or encrypt",
-          "With transport udp or dpdk: the aggregator refuses groups that seal their packets less than this. Ranks set "
-          "TRIBUTARY_PACKET_SECURITY.",
-          check_packet_security),
+      text("security", &S::security, "off, authenticate or encrypt",
+           "The aggregator refuses groups with less security than this. Ranks set TRIBUTARY_SECURITY. Transport verbs "
+           "has only off.",
+           check_security),
+      text("packet_security", &S::packet_security, "off, authenticate or encrypt",
+           "The old name of security. If both are set, the stricter one counts.", check_security),
       duration(
           "packet_delay_target", &S::packet_delay_target, 10us, 100ms,
           "With transport udp or dpdk: the aggregator sends a child less while the round trip of its packets through "

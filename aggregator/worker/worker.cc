@@ -69,12 +69,14 @@ Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view
                       .child_name = named ? std::move(join->name) : std::string()};
 }
 
-Status add_parent_link(VerifiedJoin& join, const SharedSecret& shared) {
+Status add_parent_link(VerifiedJoin& join, const std::optional<SharedSecret>& shared, bool wanted) {
+  if (join.parent_tokens.empty() || (!wanted && join.claims.security == PacketSecurity::off)) return {};
+  if (!shared) return fail(Errc::denied, "aggregator " + join.claims.aggregator + " shares no secret with its manager");
   const auto parent = read_claims(join.parent_tokens.front());
   if (!parent) return std::unexpected(parent.error());
   const LinkName name{parent->group, parent->epoch, parent->lane, parent->child};
   join.parent_link = transport::LinkKeys::Link{{name, parent->security},
-                                               masked(parent->masked_secret, shared, name, parent->aggregator)};
+                                               masked(parent->masked_secret, *shared, name, parent->aggregator)};
   return {};
 }
 
@@ -153,14 +155,15 @@ void Worker::join(Session& session, const VerifiedJoin& verified) {
   ++metrics_.joins_accepted;
 }
 
-/// If packets are not encrypted, other hosts can read a token, but never the secret of its place.
+/// If a connection is not encrypted, other hosts can read a token, but never the secret of its place. Shared memory needs
+/// no seal: only processes of this host and user can reach it.
 Status Worker::check_seal(Session& session, const TokenClaims& claims) {
   const auto sealed = session.channel().sealed();
   const PacketSecurity have = sealed ? sealed->security : PacketSecurity::off;
-  if (have < claims.security) {
-    return fail(Errc::denied, "the packets of group " + std::to_string(claims.group) +
-                                  " are to have packet security '" + std::string(to_string(claims.security)) +
-                                  "', and this connection's have '" + std::string(to_string(have)) + "'");
+  if (have < claims.security && !session.channel().shares_memory()) {
+    return fail(Errc::denied, "the connections of group " + std::to_string(claims.group) + " are to have security '" +
+                                  std::string(to_string(claims.security)) + "', and this connection has '" +
+                                  std::string(to_string(have)) + "'");
   }
   if (sealed && sealed->name != LinkName{claims.group, claims.epoch, claims.lane, claims.child}) {
     return fail(Errc::denied, "the connection is sealed for another place than its token is for");

@@ -99,9 +99,9 @@ struct VerifiedJoin {
   std::optional<transport::LinkKeys::Link> parent_link{};  // seals the connection to the parent
   std::shared_ptr<TenantLimits::Place> place{};            // place among the tenant's connections; nullptr: no limits
 };
-/// Fills in parent_link from the first of the parent_tokens. `shared` is the secret that this aggregator shares with
-/// the manager.
-[[nodiscard]] Status add_parent_link(VerifiedJoin& join, const SharedSecret& shared);
+/// Fills in parent_link from the first of the parent_tokens, if the group is secure, or if all links are `wanted`.
+/// `shared` is the secret that this aggregator shares with its manager. Errc::denied: they share none.
+[[nodiscard]] Status add_parent_link(VerifiedJoin& join, const std::optional<SharedSecret>& shared, bool wanted);
 /// Makes the cheap checks of a join frame's payload: it is well formed, for this aggregator, not expired, and has
 /// tokens for a parent exactly where there is one. It does not check the signature. Any thread may call it.
 [[nodiscard]] Status check_join(std::string_view aggregator_name, std::span<const std::byte> payload,

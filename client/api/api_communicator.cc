@@ -30,7 +30,7 @@ Error with_function(const char* function, Error error) {
 Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto settings = load_settings(config);
   if (!settings) return std::unexpected(settings.error());
-  auto transport = choose_transport(settings->transports, settings->dpdk);
+  auto transport = choose_transport(settings->transports, settings->dpdk, settings->security);
   if (!transport) return std::unexpected(transport.error());
   const Environment environment = [](const char* name) { return std::getenv(name); };
   RdmaWish rdma = rdma_wish(*settings);
@@ -38,14 +38,13 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
     auto chosen = rdma_addresses(*settings, environment);
     if (!chosen) return std::unexpected(chosen.error());
     rdma.rails = std::move(*chosen);
-    return open_meeting(*transport, rdma.rails.front(), {}, settings->packet_security, settings->dpdk, rdma,
-                        settings->udp);
+    return open_meeting(*transport, rdma.rails.front(), {}, settings->security, settings->dpdk, rdma, settings->udp);
   }
   auto address = *transport == "dpdk" ? Result<std::string>(settings->dpdk.address())
                                       : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*transport, *address, tcp_wish(*settings, *address), settings->packet_security, settings->dpdk,
-                      rdma, settings->udp);
+  return open_meeting(*transport, *address, tcp_wish(*settings, *address), settings->security, settings->dpdk, rdma,
+                      settings->udp);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {

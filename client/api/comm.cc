@@ -91,7 +91,7 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
     address = parts.settings.advertised_host = std::move(*chosen);
   }
   parts.settings.listen = {address, 0};
-  auto keys = make_link_keys(parts.transport_name, settings.packet_security);
+  auto keys = make_link_keys(parts.transport_name, settings.security);
   if (!keys) return std::unexpected(keys.error());
   (*keys)->set_peers(link_secret_of_peers(id.secret));
   parts.settings.link_keys = *keys;
@@ -126,7 +126,7 @@ std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
 Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
                                  const ClientSettings& settings) {
   ProgressParts parts;
-  auto transport = choose_transport(settings.transports, settings.dpdk);
+  auto transport = choose_transport(settings.transports, settings.dpdk, settings.security);
   if (!transport) return std::unexpected(transport.error());
   parts.transport_name = std::move(*transport);
   CommunicatorSettings& s = parts.settings;

@@ -150,10 +150,10 @@ Status set_transports(ClientSettings& s, std::string_view value) {
   return {};
 }
 
-Status set_packet_security(ClientSettings& s, std::string_view value) {
+Status set_security(ClientSettings& s, std::string_view value) {
   const auto security = parse_packet_security(value);
   if (!security) return wrong("it is none of these");
-  s.packet_security = *security;
+  s.security = *security;
   return {};
 }
 
@@ -283,9 +283,12 @@ std::vector<Setting> make_settings() {
         "auto tries dma-buf, then nvidia_peermem; off sends all data through pinned host memory."},
        set_gpudirect},
       {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
-        "For transports udp and dpdk: authenticate keeps others from making, changing or repeating packets; encrypt "
-        "hides payloads, too. Must be the same on every rank."},
-       set_packet_security},
+        "The old name of security, which overrides it."},
+       set_security},
+      {{"security", "TRIBUTARY_SECURITY", "off", "off, authenticate or encrypt",
+        "For transports tcp, udp and dpdk: authenticate keeps others from making, changing or repeating what the group "
+        "sends; encrypt hides it, too. Must be the same on every rank."},
+       set_security},
       {{"udp_busy_poll", "TRIBUTARY_UDP_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport udp: how long a waiting thread polls the socket before it sleeps until a packet comes. 0: "
         "it polls for a moment, and only if most waits end within that."},

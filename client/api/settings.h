@@ -32,7 +32,7 @@ struct ClientSettings {
   bool attach = true;                                      // cross-memory attach between ranks of a host
   gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network reaches GPU memory
   std::vector<std::string> transports;                     // names in order of preference; empty: the library chooses
-  PacketSecurity packet_security = PacketSecurity::off;    // over udp: the least protection of packets
+  PacketSecurity security = PacketSecurity::off;           // the least protection of connections
   UdpRank udp;                                             // over udp: parameters of the packets
   DpdkRank dpdk;                                           // over dpdk: the device
   std::uint32_t lanes = 0;                                 // wanted lanes, 1 to kLanesMax; 0: as many as save time

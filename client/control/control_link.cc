@@ -114,7 +114,12 @@ void ControlLink::turned_away(const std::string& why) {
   user_.not_rank_0(why);
 }
 
+/// A transport that denies the connection would deny it again: the two sides differ in their settings or secrets.
 void ControlLink::on_closed(transport::Channel&, const Error& error) {
+  if (error.code == Errc::denied) {
+    const bool ends = error.message.ends_with('.');
+    return user_.not_rank_0(error.message.substr(0, error.message.size() - (ends ? 1 : 0)));
+  }
   user_.control_closed(peer_, error.message);
 }
 

@@ -43,6 +43,7 @@ class Connection : public Pollable {
   [[nodiscard]] virtual bool closed() const noexcept = 0;
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] virtual bool shares_memory() const noexcept { return false; }
+  [[nodiscard]] virtual std::optional<SealedLink> sealed() const { return std::nullopt; }
 
  protected:
   Connection(std::string peer, ChannelHandler* handler) : peer_(std::move(peer)), handler_(handler) {}

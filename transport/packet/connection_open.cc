@@ -99,17 +99,14 @@ void PacketConnection::send_open() {
 bool PacketConnection::choose_seal(const Handshake& handshake) {
   LinkKeys* const keys = core_.keys();
   if (keys == nullptr || std::exchange(seal_chosen_, true)) return true;
-  link_ = keys->to_connect(handshake.group, handshake.epoch, handshake.lane);
-  if (link_ && link_->link.security >= keys->least() && link_->link.security != PacketSecurity::off) {
-    random_ = core_.random();
-    return true;
+  auto link = choose_link(*keys, handshake.group, handshake.epoch, handshake.lane, peer_);
+  if (!link) {
+    fail_later(std::move(link.error()));
+    return false;
   }
-  link_.reset();
-  if (keys->least() == PacketSecurity::off) return true;
-  fail_later({Errc::denied, "cannot connect to " + peer_ + ": packet security is set to '" +
-                                std::string(to_string(keys->least())) +
-                                "' here, and this connection's group has no secret for it."});
-  return false;
+  link_ = std::move(*link);
+  if (link_) random_ = core_.random();
+  return true;
 }
 
 void PacketConnection::make_seal(const SealRandom& client_random, const SealRandom& listener_random, bool client) {
@@ -125,14 +122,7 @@ void PacketConnection::make_seal(const SealRandom& client_random, const SealRand
 
 void PacketConnection::take_refuse(RefuseReason reason) {
   if (state_ != State::opening || reason == RefuseReason::none) return take_reset(true);
-  const bool wants_encryption = reason == RefuseReason::wants_encryption;
-  const std::string wanted(to_string(wants_encryption ? PacketSecurity::encrypt : PacketSecurity::authenticate));
-  fail_later({Errc::denied, reason == RefuseReason::unknown_secret
-                                ? "cannot connect to " + peer_ +
-                                      ": it does not know the secret that this connection is sealed with; "
-                                      "it may have started anew since the manager gave it."
-                                : "cannot connect to " + peer_ + ": it takes no packets below packet security '" +
-                                      wanted + "'; set TRIBUTARY_PACKET_SECURITY=" + wanted + " on every rank."});
+  fail_later(refused_by(peer_, reason));
 }
 
 void PacketConnection::take_challenge(const Handshake& handshake) {

@@ -18,6 +18,7 @@
 #include "transport/packet/sealed_room.h"
 #include "transport/packet/siphash.h"
 #include "transport/packet/wire.h"
+#include "transport/seal/refusal.h"
 #include "transport/socket/resolver.h"
 #include "transport/turn/deadline_heap.h"
 #include "transport/turn/due_list.h"

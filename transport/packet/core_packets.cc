@@ -256,9 +256,9 @@ RefuseReason PacketCore::check_seal(const ReceivedPacket& packet, const PacketHe
     ++statistics.senseless;
     return RefuseReason::unknown_secret;
   }
-  if (level < least) {
+  if (const RefuseReason reason = reason_to_refuse(level, least); reason != RefuseReason::none) {
     ++statistics.unsealed;
-    return least == PacketSecurity::encrypt ? RefuseReason::wants_encryption : RefuseReason::wants_authentication;
+    return reason;
   }
   if (!sealed) return RefuseReason::none;
   const LinkName name{handshake.group, handshake.epoch, handshake.lane, handshake.child};

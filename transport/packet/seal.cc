@@ -12,23 +12,6 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr std::size_t kKeyBytes = 16;
-constexpr std::size_t kIvBytes = 12;
-
-unsigned char* bytes_of(std::byte* p) noexcept {
-  return reinterpret_cast<unsigned char*>(p);
-}
-const unsigned char* bytes_of(const std::byte* p) noexcept {
-  return reinterpret_cast<const unsigned char*>(p);
-}
-
-/// Fetches the cipher only once; otherwise OpenSSL would fetch it again for each key.
-const EVP_CIPHER* cipher() {
-  static const EVP_CIPHER* const one = EVP_CIPHER_fetch(nullptr, "AES-128-GCM", nullptr);
-  if (one == nullptr) throw std::runtime_error("OpenSSL has no AES-128-GCM: its default provider is not loaded");
-  return one;
-}
-
 SealTag tag_of(std::span<const std::byte> key, std::span<const std::byte> header,
                std::span<const std::byte> payload) noexcept {
   std::array<std::byte, kPacketHeaderBytes + kHandshakeBytes> message;
@@ -40,12 +23,6 @@ SealTag tag_of(std::span<const std::byte> key, std::span<const std::byte> header
   SealTag tag;
   std::copy_n(digest.begin(), tag.size(), tag.begin());
   return tag;
-}
-
-bool update(EVP_CIPHER_CTX* context, std::byte* out, std::span<const std::byte> in) noexcept {
-  int written = 0;
-  return in.empty() || EVP_CipherUpdate(context, out == nullptr ? nullptr : bytes_of(out), &written,
-                                        bytes_of(in.data()), static_cast<int>(in.size())) == 1;
 }
 
 }  // namespace
@@ -90,22 +67,11 @@ Digest Seal::derive(std::string_view label, bool from_client, std::uint64_t phas
 }
 
 bool Seal::set_up(PhaseKey& key, std::uint64_t phase, bool sending) const noexcept {
-  if (!key.context) key.context.reset(EVP_CIPHER_CTX_new());
   const Digest material = derive("tributary data", sending == client_, phase);
-  std::copy_n(material.begin() + kKeyBytes, kIvBytes, key.iv.begin());
   key.phase = kNoPhase;
-  if (!key.context || EVP_CipherInit_ex2(key.context.get(), cipher(), bytes_of(material.data()),
-                                         bytes_of(key.iv.data()), sending ? 1 : 0, nullptr) != 1) {
-    return false;
-  }
+  if (!key.aead.set(std::span(material).first<AeadKey::kMaterialBytes>(), sending)) return false;
   key.phase = phase;
   return true;
-}
-
-std::array<std::byte, 12> Seal::nonce(const PhaseKey& key, std::uint64_t number) noexcept {
-  std::array<std::byte, 12> nonce = key.iv;
-  for (std::size_t i = 0; i < sizeof number; ++i) nonce[4 + i] ^= static_cast<std::byte>(number >> (8 * i) & 0xFF);
-  return nonce;
 }
 
 bool Seal::seal(std::uint64_t number, std::span<std::byte> head, std::span<const std::byte> rest,
@@ -117,32 +83,19 @@ bool Seal::seal(std::uint64_t number, std::span<std::byte> head, std::span<const
   if (const std::uint64_t phase = number >> kPhaseBits; phase != sending_.phase && !set_up(sending_, phase, true)) {
     return false;
   }
-  EVP_CIPHER_CTX* const context = sending_.context.get();
-  const auto iv = nonce(sending_, number);
+  AeadKey& key = sending_.aead;
   const auto copied = head.subspan(kPacketHeaderBytes + kSealTagBytes);
-  if (EVP_CipherInit_ex2(context, nullptr, nullptr, bytes_of(iv.data()), 1, nullptr) != 1) return false;
-  if (!update(context, nullptr, head.first(kPacketHeaderBytes))) return false;
-  if (!update(context, encrypts() ? copied.data() : nullptr, copied)) return false;
-  if (!update(context, encrypts() ? sealed_rest.data() : nullptr, rest)) return false;
-  int written = 0;
-  std::array<unsigned char, kSealTagBytes> last;
-  return EVP_CipherFinal_ex(context, last.data(), &written) == 1 &&
-         EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, static_cast<int>(kSealTagBytes),
-                             head.data() + kPacketHeaderBytes) == 1;
+  if (!key.begin(number) || !key.cover(head.first(kPacketHeaderBytes))) return false;
+  const bool done = encrypts() ? key.pass(copied, copied.data()) && key.pass(rest, sealed_rest.data())
+                               : key.cover(copied) && key.cover(rest);
+  return done && key.end(head.subspan<kPacketHeaderBytes, kSealTagBytes>());
 }
 
 bool Seal::verify(PhaseKey& key, std::uint64_t number, std::span<std::byte> datagram) const noexcept {
-  EVP_CIPHER_CTX* const context = key.context.get();
-  const auto iv = nonce(key, number);
   const auto payload = datagram.subspan(kPacketHeaderBytes + kSealTagBytes);
-  int written = 0;
-  std::array<unsigned char, kSealTagBytes> last;
-  return EVP_CipherInit_ex2(context, nullptr, nullptr, bytes_of(iv.data()), 0, nullptr) == 1 &&
-         EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, static_cast<int>(kSealTagBytes),
-                             datagram.data() + kPacketHeaderBytes) == 1 &&
-         update(context, nullptr, datagram.first(kPacketHeaderBytes)) &&
-         update(context, encrypts() ? payload.data() : nullptr, payload) &&
-         EVP_CipherFinal_ex(context, last.data(), &written) == 1;
+  return key.aead.begin(number) && key.aead.cover(datagram.first(kPacketHeaderBytes)) &&
+         (encrypts() ? key.aead.pass(payload, payload.data()) : key.aead.cover(payload)) &&
+         key.aead.matches(datagram.subspan<kPacketHeaderBytes, kSealTagBytes>());
 }
 
 Seal::Verdict Seal::open(std::uint64_t number, std::span<std::byte> datagram) noexcept {

@@ -8,15 +8,13 @@
 // packets, which is below the bound for AES-GCM in RFC 9001 (appendix B).
 //
 // The packets open, accept and close have no numbers: they carry 16 bytes of an HMAC-SHA256, which needs no number.
-#include <openssl/evp.h>
-
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "transport/packet/replay_filter.h"
 #include "transport/packet/wire.h"
+#include "transport/seal/aead_key.h"
 #include "tributary/transport/link_keys.h"
 
 namespace tributary::transport::packet {
@@ -60,20 +58,14 @@ class Seal {
                                     std::span<const std::byte> payload) const noexcept;
 
  private:
-  struct ContextFree {
-    void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
-  };
-  using Context = std::unique_ptr<EVP_CIPHER_CTX, ContextFree>;
   static constexpr std::uint64_t kNoPhase = ~std::uint64_t{0};
   /// The key of one phase of one direction, ready for use.
   struct PhaseKey {
-    Context context;
+    AeadKey aead;
     std::uint64_t phase = kNoPhase;
-    std::array<std::byte, 12> iv{};
   };
   [[nodiscard]] Digest derive(std::string_view label, bool from_client, std::uint64_t phase) const noexcept;
   [[nodiscard]] bool set_up(PhaseKey& key, std::uint64_t phase, bool sending) const noexcept;
-  [[nodiscard]] static std::array<std::byte, 12> nonce(const PhaseKey& key, std::uint64_t number) noexcept;
   [[nodiscard]] bool verify(PhaseKey& key, std::uint64_t number, std::span<std::byte> datagram) const noexcept;
 
   const SealContext context_;

@@ -68,14 +68,6 @@ static_assert(offsetof(PacketHeader, flags) == 4 && offsetof(PacketHeader, conne
 
 inline constexpr std::size_t kHandshakeRandomBytes = 16;
 
-/// A listener's reason for a refusal that the client should know.
-enum class RefuseReason : std::uint32_t {
-  none = 0,  // no listener, or all places are taken
-  wants_authentication = 1,
-  wants_encryption = 2,
-  unknown_secret = 3,  // sealed with a secret that the listener does not know
-};
-
 /// The payload of open, challenge, accept and redirect. All have the same length, so no answer is longer than its
 /// question.
 struct Handshake {

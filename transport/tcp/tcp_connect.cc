@@ -7,15 +7,24 @@
 
 #include "transport/channel/deadline.h"
 #include "transport/tcp/tcp_connection.h"
+#include "transport/tcp/tcp_sealing.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/transport/descriptors.h"
 
 namespace tributary::transport {
+namespace {
+
+/// The system also hands out ports to connecting sockets. If no process listens at the wanted port, the system may hand
+/// out that very port, and TCP then connects the socket with itself.
+bool connected_to_itself(int socket) {
+  return local_of(socket) == peer_of(socket);
+}
+
+}  // namespace
 
 void TcpConnection::connect(const Endpoint& to, Duration limit) {
   TRIBUTARY_ASSERT(state_ == State::connecting && !socket_.is_open(), "the connection to {} begins in state {}", peer_,
                    state_);
-  to_ = to;
   limit_ = limit;
   deadline_ = deadline_of(Clock::now(), limit);
   core_.set_deadline(*this, limit);
@@ -95,21 +104,20 @@ void TcpConnection::finish_connecting() {
   if (!writable_) return;
   writable_ = false;
   connect_error_ = pending_error(socket_.get());
-  if (connect_error_ == 0 && connected_to_itself()) connect_error_ = ECONNREFUSED;
+  if (connect_error_ == 0 && connected_to_itself(socket_.get())) connect_error_ = ECONNREFUSED;
   if (connect_error_ != 0) return try_next_address();
   connected();
-}
-
-/// The system also hands out ports to connecting sockets. If no process listens at the wanted port, the system may hand
-/// out that very port, and TCP then connects the socket with itself.
-bool TcpConnection::connected_to_itself() const {
-  return local_of(socket_.get()) == peer_of(socket_.get());
 }
 
 void TcpConnection::connected() {
   TRIBUTARY_ASSERT(state_ == State::connecting, "the connection to {} opens in state {}", peer_, state_);
   readable_ = writable_ = true;
   addresses_.clear();
+  if (core_.settings().keys == nullptr || !TcpSealing::begin(*this)) opened();
+}
+
+/// The first frames may be written now.
+void TcpConnection::opened() {
   if (detached_) {  // close_after_flush() was called meanwhile, and its deadline is set
     state_ = State::flushing;
     return make_due();

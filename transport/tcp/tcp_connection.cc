@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "transport/channel/deadline.h"
+#include "transport/tcp/tcp_sealing.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
@@ -29,6 +30,7 @@ void TcpConnection::open(TcpHandOver taken) {
                    state_);
   state_ = State::open;
   socket_.own(taken.socket.release());
+  sealed_ = std::move(taken.sealed);
   if (const int error = watch(); error != 0) {
     socket_.close();
     fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + ": " + error_text(error) + "."};
@@ -57,7 +59,7 @@ void TcpConnection::mark(std::uint32_t events) {
 }
 
 void TcpConnection::turn() {
-  if (state_ == State::connecting) return finish_connecting();
+  if (state_ == State::connecting) return sealed_ ? TcpSealing::greet(*this) : finish_connecting();
   if (state_ == State::closed) return;
   if (fatal_) return tell_closed(std::move(*fatal_));
   if (state_ == State::open) read_turn();
@@ -66,6 +68,10 @@ void TcpConnection::turn() {
   }
   if (state_ == State::flushing || state_ == State::lingering) discard_turn();
   if (state_ == State::open || state_ == State::flushing) write_turn();
+}
+
+std::optional<SealedLink> TcpConnection::sealed() const {
+  return sealed_ && sealed_->ready() ? std::optional(sealed_->link()) : std::nullopt;
 }
 
 // ---- The end of a connection
@@ -108,7 +114,7 @@ void TcpConnection::close_after_flush(Duration limit) {
   handler_ = nullptr;
   reader_.forget();
   staged_begin_ = staged_end_ = 0;
-  if (fatal_) return close();
+  if (fatal_ || (state_ == State::open && sealed_ && !sealed_->ready())) return close();
   deadline_ = deadline_of(Clock::now(), limit);
   core_.set_deadline(*this, limit);
   if (state_ == State::connecting) {
@@ -123,8 +129,8 @@ void TcpConnection::close_after_flush(Duration limit) {
 /// reset the connection, and the reset might overtake this side's last frames. So this side waits for the other side's
 /// close, and throws away the bytes that come until then.
 void TcpConnection::linger() {
-  TRIBUTARY_ASSERT(state_ == State::flushing && queue_.empty(), "the connection to {} stops writing in state {}", peer_,
-                   state_);
+  TRIBUTARY_ASSERT(state_ == State::flushing && TcpSealing::all_written(*this),
+                   "the connection to {} stops writing in state {}", peer_, state_);
   state_ = State::lingering;
   queue_.clear();
   ::shutdown(socket_.get(), SHUT_WR);
@@ -163,14 +169,18 @@ Result<TcpHandOver> TcpConnection::release(bool empty) {
   if (state_ != State::open || fatal_) {
     return fail(Errc::bad_argument, "the channel to " + peer_ + " is not open and cannot be handed over.");
   }
-  if (reader_.in_frame() || (empty && staged() != 0)) {
+  const bool unserved_bytes = staged() != 0 || (sealed_ && sealed_->keeps_bytes());
+  if (reader_.in_frame() || (empty && unserved_bytes)) {
     return fail(Errc::retry, "the channel to " + peer_ + " is in the middle of a frame and cannot be handed over now.");
   }
-  if (!queue_.empty() || !queue_.all_told()) {
+  if (!queue_.empty() || !queue_.all_told()) {  // sealed bytes move with the stream
     return fail(Errc::retry, "the channel to " + peer_ + " has frames to write and cannot be handed over now.");
   }
   const auto unserved = std::span(staging_).subspan(staged_begin_, staged());
-  TcpHandOver taken{.socket = OwnedDescriptor(socket_.release()), .staged = {unserved.begin(), unserved.end()}};
+  if (sealed_) sealed_->end_opening();
+  TcpHandOver taken{.socket = OwnedDescriptor(socket_.release()),
+                    .staged = {unserved.begin(), unserved.end()},
+                    .sealed = std::move(sealed_)};
   close();
   return taken;
 }

@@ -1,6 +1,6 @@
 #pragma once
 // One TCP connection: opening (tcp_connect.cc), reading (tcp_read.cc), writing (tcp_write.cc), ending
-// (tcp_connection.cc).
+// (tcp_connection.cc). If it is sealed, tcp_sealing.cc reads and writes.
 #include <array>
 #include <deque>
 #include <optional>
@@ -9,6 +9,7 @@
 #include "transport/channel/connection.h"
 #include "transport/channel/frame_reader.h"
 #include "transport/tcp/bytes_watch.h"
+#include "transport/tcp/sealed_stream.h"
 #include "transport/tcp/tcp_core.h"
 #include "transport/tcp/tcp_socket.h"
 #include "tributary/transport/shared_memory.h"
@@ -18,7 +19,8 @@ namespace tributary::transport {
 /// An open connection that was released.
 struct TcpHandOver {
   OwnedDescriptor socket;
-  std::vector<std::byte> staged;  // bytes of the next frames, which were read but not served
+  std::vector<std::byte> staged;           // bytes of the next frames, which were read but not served
+  std::unique_ptr<SealedStream> sealed{};  // nullptr: frames travel in clear
 };
 
 class TcpConnection final : public Connection {
@@ -48,7 +50,8 @@ class TcpConnection final : public Connection {
   [[nodiscard]] Result<TcpHandOver> release(bool empty = false);
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
   [[nodiscard]] TcpCore& core() const noexcept { return core_; }
-  [[nodiscard]] bool has_socket() const noexcept { return socket_.is_open(); }
+  [[nodiscard]] std::optional<SealedLink> sealed() const override;
+  /// -1: there is none.
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
 
   // ---- Calls of the core (Pollable)
@@ -64,6 +67,7 @@ class TcpConnection final : public Connection {
   TcpConnection(TcpCore& core, std::string peer, ChannelHandler* handler);
 
   friend class FrameReader;
+  friend class TcpSealing;
   // tcp_connection.cc
   void count_callback() noexcept { core_.count_callback(); }
   void make_due() { core_.make_due(*this); }
@@ -83,8 +87,8 @@ class TcpConnection final : public Connection {
   void try_next_address();
   bool start_connecting(const SocketAddress& address);
   void finish_connecting();
-  [[nodiscard]] bool connected_to_itself() const;
   void connected();
+  void opened();
 
   // tcp_read.cc
   void read_turn();
@@ -108,6 +112,7 @@ class TcpConnection final : public Connection {
 
   TcpCore& core_;
   PolledSocket socket_;
+  std::unique_ptr<SealedStream> sealed_;  // nullptr: frames travel in clear
   State state_ = State::connecting;
   bool detached_ = false;       // close_after_flush() was called: no callback follows
   std::optional<Error> fatal_;  // error with which on_closed is due
@@ -129,7 +134,6 @@ class TcpConnection final : public Connection {
   SendQueue queue_;
 
   // State of opening and ending
-  Endpoint to_;
   Duration limit_{};
   TimePoint deadline_ = TimePoint::max();
   bool straight_ = false;  // connects without a detour, which was tried already

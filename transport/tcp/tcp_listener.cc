@@ -71,7 +71,9 @@ void TcpAcceptor::take(int socket) {
   set_options(socket, core_.settings());
   auto connection = TcpConnection::make(core_, to_string(peer_of(socket)), nullptr);
   auto channel = std::make_unique<ConnectionChannel>(shared_core_.lock(), connection);
-  connection->open({.socket = OwnedDescriptor(socket), .staged = {}});
+  const auto& keys = core_.settings().keys;
+  connection->open(
+      {.socket = OwnedDescriptor(socket), .staged = {}, .sealed = keys ? SealedStream::of_listener(keys) : nullptr});
   core_.count_callback();
   ChannelHandler* handler = acceptor_->on_accept(std::move(channel));
   if (handler == nullptr) return connection->close();

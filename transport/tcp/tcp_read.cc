@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "tributary/protocol/assert.h"
-
 #include "transport/tcp/tcp_connection.h"
+#include "transport/tcp/tcp_sealing.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 
@@ -21,7 +21,7 @@ void TcpConnection::read_turn() {
   reader_.begin_turn();
   std::size_t budget = bytes_in_turn(core_.settings().poll_bytes_max);
   while (serving() && !reader_.stalled() && serve_staged()) {
-    if (!readable_) return;
+    if (!readable_ && !(sealed_ && sealed_->keeps_record())) return;
     if (budget == 0) return make_due();
     receive(budget);
   }
@@ -50,6 +50,7 @@ bool TcpConnection::place_next() {
   const auto bytes = std::span(staging_).subspan(staged_begin_).first<kFrameHeaderBytes>();
   const auto header = decode(bytes);
   if (!header) {
+    if (!sealed_ && TcpSealing::meets_seal(*this, bytes)) return false;
     ++core_.statistics.rejects[static_cast<std::size_t>(header.error())];
     tell_closed(corrupt_frame(peer_, header.error()));
     return false;
@@ -72,6 +73,7 @@ void TcpConnection::receive(std::size_t& budget) {
     staged_end_ -= staged_begin_;
     staged_begin_ = 0;
   }
+  if (sealed_) return TcpSealing::receive(*this, budget);
   const std::span<std::byte> missing = reader_.in_frame() ? reader_.rest() : std::span<std::byte>{};
   const std::size_t rest = missing.size();
   TRIBUTARY_ASSERT(staged_begin_ == 0 && staged_end_ < staging_.size(), "{} of {} staged bytes leave no room to read",

@@ -44,13 +44,16 @@ TcpConnection* TcpTransport::own(Channel& channel) const {
 
 Endpoint TcpTransport::local(Channel& channel) const {
   const auto* connection = own(channel);
-  return connection == nullptr || !connection->has_socket() ? Endpoint{} : local_of(connection->socket());
+  return connection == nullptr || connection->socket() < 0 ? Endpoint{} : local_of(connection->socket());
 }
 
 Result<int> TcpTransport::release(Channel& channel) {
   auto* connection = own(channel);
   if (connection == nullptr) {
     return fail(Errc::bad_argument, "the channel to " + channel.peer() + " does not belong to this transport.");
+  }
+  if (connection->sealed()) {
+    return fail(Errc::bad_argument, "the channel to " + channel.peer() + " is sealed, and its socket alone is no use.");
   }
   auto taken = connection->release(true);
   if (!taken) return std::unexpected(taken.error());

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "transport/tcp/tcp_connection.h"
+#include "transport/tcp/tcp_sealing.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
@@ -56,8 +57,9 @@ void TcpConnection::send_copy(const FrameHeader& header, std::span<const std::by
 
 void TcpConnection::write_turn() {
   if ((state_ != State::open && state_ != State::flushing) || write_error_ != 0) return;
+  if (sealed_ && !sealed_->ready()) return TcpSealing::write_demand(*this);
   std::size_t budget = bytes_in_turn(core_.settings().poll_bytes_max);
-  while (writable_ && !queue_.empty() && budget > 0 && write_some(budget)) {
+  while (writable_ && !TcpSealing::all_written(*this) && budget > 0 && write_some(budget)) {
   }
   if (write_error_ != 0) return;
   after_write();
@@ -65,6 +67,7 @@ void TcpConnection::write_turn() {
 }
 
 bool TcpConnection::write_some(std::size_t& budget) {
+  if (sealed_) return TcpSealing::write_some(*this, budget);
   iovec vectors[kVectorsMax];
   const SendQueue::Gathered gathered = queue_.gather(vectors, budget);
   TRIBUTARY_ASSERT(gathered.bytes > 0 && gathered.bytes <= budget, "{} bytes are gathered for {}, within {}",
@@ -99,7 +102,7 @@ void TcpConnection::write_failed(int error) {
 }
 
 void TcpConnection::after_write() {
-  if (!queue_.empty()) return writable_ ? make_due() : void();
+  if (!TcpSealing::all_written(*this)) return writable_ ? make_due() : void();
   if (state_ == State::flushing) linger();
 }
 

@@ -106,11 +106,20 @@ std::string LocalCluster::dpdk_settings(std::uint32_t workers) const {
   return lines;
 }
 
-/// Returns the setting by which aggregators refuse packets with less security than the ranks use.
-std::string LocalCluster::packet_security() {
-  const char* const wanted = std::getenv("TRIBUTARY_PACKET_SECURITY");
-  if (wanted == nullptr || *wanted == '\0') return "";
-  return "\npacket_security: " + std::string(wanted);
+/// Returns the setting by which aggregators refuse connections with less security than the ranks use.
+std::string LocalCluster::security() {
+  for (const char* const name : {"TRIBUTARY_SECURITY", "TRIBUTARY_PACKET_SECURITY"}) {
+    const char* const wanted = std::getenv(name);
+    if (wanted != nullptr && *wanted != '\0') return "\nsecurity: " + std::string(wanted);
+  }
+  return "";
+}
+
+/// Returns the setting by which aggregators use no shared memory, if the ranks use none: then all parts of the cluster
+/// talk over TCP, as on several hosts.
+std::string LocalCluster::shared_memory() {
+  const char* const wanted = std::getenv("TRIBUTARY_SHM");
+  return wanted != nullptr && std::string_view(wanted) == "off" ? "\nshared_memory: off" : "";
 }
 
 /// Returns the aggregators' limit: the same as the ranks' limit, so that one variable is enough for a slow machine.
@@ -200,7 +209,7 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
       "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
       "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file + ".key\ntransport: " + transport() +
       "\nlisten: \"" + data_addresses(placed) + "\"\nhttp_listen: " + to_string(Endpoint{address_of(placed.host), 0}) +
-      "\nworkers: " + std::to_string(workers) + "\nlog_level: " + settings_.log_level + packet_security() +
+      "\nworkers: " + std::to_string(workers) + "\nlog_level: " + settings_.log_level + security() + shared_memory() +
       hang_after() + rdma_settings() + dpdk_settings(workers) + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
   aggregators_.push_back(

@@ -252,7 +252,7 @@ TEST_P(Hostile, APeerThatSealsLessThanIsDemandedIsToldWhatToSet) {
   connect(source);
   ASSERT_TRUE(run([&] { return source.closed.has_value(); }));
   EXPECT_EQ(source.closed->code, Errc::denied);
-  const std::string advice = "TRIBUTARY_PACKET_SECURITY=" + std::string(to_string(GetParam()));
+  const std::string advice = "TRIBUTARY_SECURITY=" + std::string(to_string(GetParam()));
   EXPECT_NE(source.closed->message.find(advice), std::string::npos) << source.closed->message;
   EXPECT_EQ(server_->statistics().connections, 0U);
   EXPECT_GE(server_->statistics().unsealed, 1U);

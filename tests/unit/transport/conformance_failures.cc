@@ -213,14 +213,15 @@ TEST_P(TransportConformance, LeavesAPayloadHalfWrittenWhenItsSenderDies) {
     ASSERT_TRUE(
         run_until([&] { return sender.opened && acceptor_.peers.size() == static_cast<std::size_t>(attempt + 1); }));
     Peer& receiver = *acceptor_.peers.back();
-    const auto payload = pattern(kSegmentBytesMax, 1);
+    // Another length in each attempt, because a sealed stream ends between whole records.
+    const auto payload = pattern(kSegmentBytesMax - static_cast<std::size_t>(attempt) * 1003, 1);
     for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(sender.channel->send(header_of(i), payload, i));
     ASSERT_TRUE(run_until([&] { return receiver.headers > receiver.frames.size() || receiver.frames.size() == 8; }));
     sender.channel.reset();
     ASSERT_TRUE(run_until([&] { return receiver.closed.has_value(); }));
     EXPECT_LE(receiver.headers, receiver.frames.size() + 1);
     if (receiver.headers == receiver.frames.size()) continue;
-    EXPECT_EQ(receiver.buffer.size(), kSegmentBytesMax);
+    EXPECT_EQ(receiver.buffer.size(), payload.size());
     EXPECT_NE(receiver.buffer, payload) << "the frame was not handed over, so it was not whole";
     seen = receiver.buffer[0] == payload[0];
   }

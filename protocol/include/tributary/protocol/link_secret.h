@@ -16,7 +16,7 @@
 
 namespace tributary {
 
-/// The protection of a group's packets, ascending.
+/// The protection of a group's packets and streams, ascending.
 enum class PacketSecurity : std::uint8_t {
   off = 0,           // a checksum, which protects only against accidental changes
   authenticate = 1,  // a process without the key cannot make, change or repeat a packet

@@ -1,6 +1,6 @@
 #pragma once
-// The secrets with which a packet transport seals its connections, and with which an RDMA connection proves the place
-// that it claims. The maker of the transport shares this object with the transport, and adds a secret before it
+// The secrets with which transports of packets and streams seal their connections, and with which an RDMA connection
+// proves the place that it claims. The maker of the transport shares this object with the transport, and adds a secret before it
 // connects. protocol/link_secret.h says where secrets come from.
 #include <functional>
 #include <map>

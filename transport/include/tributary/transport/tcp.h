@@ -32,7 +32,8 @@ struct TcpSettings {
   Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for this time and yields
                                                       // to others, if most waits end within it; 0: never
-  std::string bind_address;  // numeric source of connect(), also for listen() without a host; empty: any
+  std::string bind_address;          // numeric source of connect(), also for listen() without a host; empty: any
+  std::shared_ptr<LinkKeys> keys{};  // secrets that seal the connections; nullptr: no connection is sealed
 };
 
 /// Counts since the start. Read on the transport's thread.
@@ -45,6 +46,8 @@ struct TcpStatistics {
   std::uint64_t refused_full = 0;          // connections refused because of connections_max
   std::uint64_t accept_pauses = 0;         // pauses of accepting because no descriptor or memory was left
   std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
+  std::uint64_t seals_refused = 0;         // accepted channels closed because their security did not suffice
+  std::uint64_t records_forged = 0;        // sealed channels closed for a record that was changed or senseless
   std::size_t connections = 0;             // connections open now
 };
 

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Sealed connections over TCP between real processes.
+
+    sealed_test.py REPOSITORY BUILD
+
+A reader of the loopback interface looks for frames, tokens and gradients. A relay between a rank and its aggregator changes
+one bit.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+LIMIT_SECONDS = 120.0
+SKIPPED = 77
+RIGHT = "# Out of bounds values : 0 OK"
+FRAME, TOKEN = b"TRB1", b"TRKT"
+PROBE_BYTES = 48
+FLIPPED_AT = 3_000_000  # bytes of one connection before the byte that the relay changes
+
+
+class Capture:
+    """Keeps the payloads of all TCP packets on the loopback interface."""
+
+    def __init__(self) -> None:
+        self.packets: list[bytes] = []
+        self.going = True
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, 512 << 20)  # SO_RCVBUFFORCE: the system drops no packet
+        self.socket.bind(("lo", 0))
+        self.socket.settimeout(0.2)
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self) -> None:
+        while self.going:
+            try:
+                packet, address = self.socket.recvfrom(1 << 17)
+            except TimeoutError:
+                continue
+            if address[2] == socket.PACKET_OUTGOING:
+                continue  # the interface shows each packet twice
+            head = 14 + (packet[14] & 15) * 4
+            if packet[23] == socket.IPPROTO_TCP:
+                self.packets.append(packet[head + (packet[head + 12] >> 4) * 4:])
+
+    def end(self) -> bytes:
+        self.going = False
+        self.thread.join()
+        self.socket.close()
+        return b"|".join(packet for packet in self.packets if b"HTTP/1.1" not in packet)
+
+
+class Relay:
+    """Passes bytes on in both directions, and changes one bit of what the first busy connection sends up."""
+
+    def __init__(self, at: tuple[str, int], to: tuple[str, int]) -> None:
+        self.to, self.flipped = to, threading.Event()
+        self.listener = socket.create_server(at)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self.to)
+            threading.Thread(target=self.move, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self.move, args=(server, client, False), daemon=True).start()
+
+    def move(self, source: socket.socket, sink: socket.socket, up: bool) -> None:
+        passed = 0
+        try:
+            while piece := bytearray(source.recv(1 << 16)):
+                if up and passed > FLIPPED_AT and not self.flipped.is_set():
+                    self.flipped.set()
+                    piece[len(piece) // 2] ^= 1
+                passed += len(piece)
+                sink.sendall(piece)
+        except OSError:
+            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        source.close()  # the other thread closes the other end
+
+
+class Sealed(unittest.TestCase):
+    root = build = Path()
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.command = str(self.build / "client/cli/tributary")
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRIBUTARY_", "NCCL_"))}
+        return kept | {"TRIBUTARY_SHM": "off", "TRIBUTARY_LOCAL": "off"} | more
+
+    def tributary(self, *arguments: str, **more: str) -> subprocess.CompletedProcess:
+        return subprocess.run([self.command, *arguments], env=self.environment(**more), capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS)
+
+    def ranks(self, count: int, command: list[str], of_rank: dict[int, str] | None = None, **more: str) -> tuple[int, str]:
+        """Runs the command in this number of ranks. Returns the number of ranks that failed, and what all ranks printed."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        processes = []
+        for rank in range(count):
+            security = {"TRIBUTARY_SECURITY": of_rank[rank]} if of_rank else {}
+            environment = self.environment(RANK=str(rank), WORLD_SIZE=str(count), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **more, **security)
+            processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        printed = [process.communicate(timeout=LIMIT_SECONDS)[0] for process in processes]
+        return sum(process.returncode != 0 for process in processes), "\n".join(printed)
+
+    def perf(self, size: str, times: str = "3") -> list[str]:
+        return [self.command, "perf", "all_reduce", "-b", size, "-e", size, "-n", times, "-w", "1", "-c", "1"]
+
+    def start(self, name: str, program: str, settings: str) -> dict:
+        ready, log = self.folder / f"{name}.ready", self.folder / f"{name}.log"
+        (self.folder / f"{name}.yaml").write_text(settings + f"ready_file: {ready}\n")
+        output = log.open("w")
+        self.addCleanup(output.close)
+        process = subprocess.Popen([self.build / program, "--config", self.folder / f"{name}.yaml"], stdout=subprocess.DEVNULL, stderr=output)
+
+        def stop() -> None:
+            process.terminate()
+            process.wait(timeout=LIMIT_SECONDS)
+
+        self.addCleanup(stop)
+        end = time.monotonic() + LIMIT_SECONDS
+        while not ready.exists():
+            self.assertIsNone(process.poll(), log.read_text())
+            self.assertLess(time.monotonic(), end, f"{name} does not serve")
+            time.sleep(0.02)  # how often to look; nothing depends on it
+        return json.loads(ready.read_text())
+
+    def seen(self, security: str) -> dict[str, bool]:
+        """Returns what a reader of the network finds while ranks reduce through two levels, and between the ranks."""
+        found = {"frames": False, "tokens": False, "gradients": False}
+        for trees in (["--aggregators", "3", "--levels", "2"], ["--aggregators", "0"]):
+            path = "in-network" if trees[1] != "0" else "fallback"
+            capture = Capture()
+            try:
+                ended = self.tributary("run", "--ranks", "4", *trees, "--", *self.perf("1048576", "1"), TRIBUTARY_SECURITY=security, TRIBUTARY_PATH=path)
+            finally:
+                captured = capture.end()
+            self.assertIn(RIGHT, ended.stdout, ended.stderr)
+            self.assertGreater(len(captured), 4 << 20, "the reader has seen the vectors pass")
+            longest = max(capture.packets, key=len)
+            probe = longest[len(longest) // 2:][:PROBE_BYTES]  # the vectors repeat themselves
+            found["frames"] |= captured.count(FRAME) > 20
+            found["tokens"] |= TOKEN in captured
+            found["gradients"] |= captured.count(probe) > 10
+        return found
+
+    def test_a_reader_of_the_network_finds_nothing_where_it_is_encrypted(self) -> None:
+        self.assertEqual(self.seen("off"), {"frames": True, "tokens": True, "gradients": True})
+        self.assertEqual(self.seen("authenticate"), {"frames": True, "tokens": True, "gradients": True})
+        self.assertEqual(self.seen("encrypt"), {"frames": False, "tokens": False, "gradients": False})
+
+    def test_ranks_with_different_settings_are_told_what_to_set(self) -> None:
+        for of_rank_1, setting in (("off", "encrypt"), ("encrypt", "off"), ("authenticate", "encrypt")):
+            failed, printed = self.ranks(2, self.perf("8"), {0: setting, 1: of_rank_1}, TRIBUTARY_TIMEOUT="5", TRIBUTARY_PATH="fallback")
+            self.assertEqual(failed, 2, printed)
+            self.assertRegex(printed, "set (the same )?TRIBUTARY_SECURITY", (of_rank_1, setting))
+
+    def test_an_aggregator_serves_no_group_with_less_security(self) -> None:
+        manager = self.start("manager", "tree-manager/tributary-manager", f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state\n")
+        url = f"http://127.0.0.1:{manager['port']}"
+        self.start("leaf", "aggregator/tributary-aggregator", f"name: leaf\nmanager: {url}\ntoken_file: {self.folder}/state/aggregator.token\nshared_memory: off\n"
+                   f"listen: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\nsecurity: encrypt\nstate_file: {self.folder}/leaf.key\n")
+        failed, printed = self.ranks(2, self.perf("1024"), TRIBUTARY_PATH="in-network", TRIBUTARY_TIMEOUT="10", TRIBUTARY_MANAGER=url,
+                                     TRIBUTARY_TOKEN_FILE=f"{self.folder}/state/job.token")
+        self.assertEqual(failed, 2, printed)
+        self.assertIn("takes no connections below security 'encrypt'; set TRIBUTARY_SECURITY=encrypt on every rank", printed)
+
+    def test_a_bit_that_changes_ends_the_connection_and_the_job_goes_on(self) -> None:
+        manager = self.start("manager", "tree-manager/tributary-manager", f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state\n")
+        url = f"http://127.0.0.1:{manager['port']}"
+        with socket.create_server(("127.0.0.7", 0)) as free:
+            port = free.getsockname()[1]
+        self.start("leaf", "aggregator/tributary-aggregator", f"name: leaf\nmanager: {url}\ntoken_file: {self.folder}/state/aggregator.token\nshared_memory: off\n"
+                   f"listen: 127.0.0.1:{port}\nadvertise: 127.0.0.7\nhttp_listen: 127.0.0.1:0\nstate_file: {self.folder}/leaf.key\n")
+        relay = Relay(("127.0.0.7", port), ("127.0.0.1", port))
+        self.addCleanup(relay.listener.close)
+        failed, printed = self.ranks(3, self.perf("4194304", "6"), TRIBUTARY_SECURITY="encrypt", TRIBUTARY_MANAGER=url, TRIBUTARY_TUNING="off", TRIBUTARY_LOG="debug",
+                                     TRIBUTARY_TOKEN_FILE=f"{self.folder}/state/job.token")
+        log = (self.folder / "leaf.log").read_text()
+        self.assertTrue(relay.flipped.is_set(), "the ranks have used the tree: " + printed + log)
+        self.assertEqual(failed, 0, printed)
+        self.assertIn(RIGHT, printed)
+        self.assertRegex(printed + log, r"record \d+ of the sealed connection to .* is not authentic")
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("only root can read the loopback interface")
+        sys.exit(SKIPPED)
+    Sealed.root, Sealed.build = Path(sys.argv[1]), Path(sys.argv[2])
+    unittest.main(argv=sys.argv[:1])
