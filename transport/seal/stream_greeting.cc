@@ -119,7 +119,7 @@ Result<StreamSecrets> secrets_of(const GreetingBytes& hello, const ExchangeKey& 
   if (!told) return fail(Errc::corrupt, "it is no answer to a sealed stream's hello");
   const auto agreed = key.agree(told->key);
   if (!agreed) return std::unexpected(agreed.error());
-  const StreamSecrets secrets(secret, *agreed, hello, answer);
+  StreamSecrets secrets(secret, *agreed, hello, answer);
   if (!same_bytes(secrets.answer_tag(), told->tag)) return fail(Errc::corrupt, "its HMAC is wrong");
   return secrets;
 }

@@ -9,11 +9,11 @@
 namespace tributary::transport {
 
 Result<std::unique_ptr<SealedStream>> SealedStream::of_client(const LinkKeys::Link& link) {
-  auto key = ExchangeKey::generate();
+  const auto key = ExchangeKey::generate();
   if (!key) return std::unexpected(key.error());
   std::unique_ptr<SealedStream> stream(new SealedStream);
   stream->link_ = link;
-  stream->exchange_ = std::move(*key);
+  stream->exchange_ = *key;
   stream->ours_ = hello_of(link, stream->exchange_->public_key());
   stream->unsent_.assign(stream->ours_.begin(), stream->ours_.end());
   return stream;
