@@ -152,6 +152,20 @@ class Jobs(unittest.TestCase):
         until(20, "two run, and one waits for a licence", lambda: states() == ["PENDING Licenses", "RUNNING None", "RUNNING None"])
         self.cluster.run("scancel", *jobs)
 
+    # Tests of the doctor
+
+    def test_the_doctor_measures_the_ways_between_the_hosts_of_a_job(self) -> None:
+        ended = self.cluster.srun("--nodes=4", "--ntasks-per-node=1", self.cluster.tributary, "doctor", "--fabric")
+        self.assertRegex(ended.stdout, r"fabric +4 hosts +good +12 ways measured; [1-9]", ended.stderr)
+        self.assertNotIn("connection from n", ended.stdout)
+        self.assertEqual(ended.stdout.count("PART "), 1, "only rank 0 prints")
+        self.nothing_stays()
+
+    def test_the_doctor_refuses_the_ranks_of_one_host(self) -> None:
+        ended = self.cluster.srun("--nodes=1", "--ntasks=2", "--overcommit", self.cluster.tributary, "doctor", "--fabric")
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertRegex(ended.stderr, r"all ranks are on host n\d: start one on each of several hosts")
+
     # Tests of jobs that end by an error or a kill
 
     def start_long_job(self, name: str, *where: str) -> str:
