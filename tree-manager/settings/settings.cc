@@ -243,17 +243,20 @@ Result<Settings> load_settings(const std::string& path, const std::vector<servic
 Status check_http(const Settings& settings) {
   const service::TlsFiles& tls = settings.tls;
   if (tls.cert.empty() && !tls.empty())
-    return fail(Errc::bad_config,
-                "tls_cert is missing, while other files of TLS are set; name the manager's certificate");
+    return service::refuse({.key = "tls_cert",
+                            .why = "it is missing, while other files of TLS are set",
+                            .allowed = "the file of the manager's certificate"});
   if (!settings.certificate_file.empty() && tls.ca.empty())
-    return fail(Errc::bad_config,
-                "certificate_file needs tls_ca: the manager asks callers for no certificate without it");
+    return service::refuse({.key = "certificate_file",
+                            .value = settings.certificate_file,
+                            .why = "the manager asks callers for no certificate without tls_ca",
+                            .allowed = "both, or none"});
   if (!tls.cert.empty() || settings.allow_plain_http || is_loopback(settings.listen.host)) return {};
-  return fail(
-      Errc::bad_config,
-      "listen: " + to_string(settings.listen) +
-          " can be reached from other hosts, and tokens would pass in clear; set tls_cert and tls_key, or listen "
-          "on 127.0.0.1, or set allow_plain_http: true (--allow-plain-http)");
+  return service::refuse({.key = "listen",
+                          .value = to_string(settings.listen),
+                          .why = "other hosts can reach it, and tokens would pass in clear",
+                          .allowed = "127.0.0.1; or any address with tls_cert and tls_key, or with "
+                                     "allow_plain_http: true (--allow-plain-http)"});
 }
 
 std::string print(const Settings& settings) {

@@ -121,7 +121,7 @@ TEST(Program, NamesEveryMistakeOfConfigurationAndUsage) {
       {{"--state-dir", good + "/below-a-file", "--check"}, kConfiguration, "it is not there, and this user cannot"},
       {{"--config", no_folder, "--check"}, kConfiguration, "job_token_file: '" + folder.file("none") + "/job.token'"},
       {{"--state-dir", damaged.path(), "--check"}, kConfiguration, "manager.db is no SQLite database"},
-      {{"--config", good, "--check"}, kConfiguration, "listen: 0.0.0.0:7470 can be reached from other hosts"},
+      {{"--config", good, "--check"}, kConfiguration, "listen: '0.0.0.0:7470': other hosts can reach it"},
       {{"--config", good, "--listen", "127.0.0.1:0", "--check"}, 0, ""},
       {{"--config", good, "--allow-plain-http", "--check"}, 0, ""},
       {{"--config", folder.write("tls.yaml", "tls_cert: /nowhere.pem\ntls_key: /nowhere.key\n"), "--check"},
