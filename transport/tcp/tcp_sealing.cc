@@ -130,6 +130,7 @@ void TcpSealing::receive(TcpConnection& c, std::size_t& budget) {
     const auto bytes = static_cast<std::size_t>(got);
     c.core_.statistics.bytes_received += bytes;
     budget -= std::min(budget, bytes);
+    c.spend(bytes);
     if (bytes < room.size() - have) c.read_short();
     have += bytes;
   }
@@ -222,6 +223,7 @@ bool TcpSealing::write_some(TcpConnection& c, std::size_t& budget) {
   c.core_.statistics.bytes_sent += filled.content;
   c.core_.statistics.frames_sent += filled.frames;
   budget -= std::min(budget, filled.content);
+  c.spend(filled.content);
   ++c.core_.statistics.write_calls;
   const auto records = room.first(filled.bytes);
   const ssize_t wrote = ::send(c.socket_.get(), records.data(), records.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -144,7 +144,7 @@ Status TenantRules::put(const std::string& tenant, const TenantRule& rule) {
 
 Status TenantRules::remove(const std::string& tenant) {
   if (tenants_.erase(tenant) != 0) return {};
-  return fail(Errc::peer_gone, "no entry has the name '" + tenant + "'; `tributary tenants` lists them");
+  return fail(Errc::peer_gone, "no entry has the name '" + tenant + "'; GET /v1/tenants lists them");
 }
 
 const Reservation* TenantRules::in_the_way(const Reservation& wanted, const std::string& aggregator) const {
