@@ -184,7 +184,8 @@ TEST(Settings, AllowPlainHttpOnLoopbackAloneUnlessTheySayOtherwise) {
     EXPECT_EQ(complaint_of(listen + "tls_cert: /c\ntls_key: /k\n"), "") << host;
   }
   EXPECT_THAT(complaint_of("tls_ca: /ca\n"), HasSubstr("tls_cert: it is missing"));
-  EXPECT_THAT(complaint_of("tls_cert: /c\ntls_key: /k\ncertificate_file: /f\n"), HasSubstr("no certificate without tls_ca"));
+  EXPECT_THAT(complaint_of("tls_cert: /c\ntls_key: /k\ncertificate_file: /f\n"),
+              HasSubstr("no certificate without tls_ca"));
 }
 
 TEST(Settings, TakeFilesOfTlsForAnEtcdThatSpeaksItAlone) {
