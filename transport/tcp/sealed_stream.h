@@ -25,6 +25,10 @@ class SealedStream {
   /// True once both sides have agreed on keys.
   [[nodiscard]] bool ready() const noexcept { return sending_.has_value(); }
   [[nodiscard]] const SealedLink& link() const noexcept { return link_.link; }
+  /// True for a listener that demands no seal, and to which the client has said nothing yet.
+  [[nodiscard]] bool may_begin_in_clear() const noexcept {
+    return keys_ != nullptr && theirs_bytes_ == 0 && keys_->least() == PacketSecurity::off;
+  }
 
   // ---- The greeting
   enum class Greeted : std::uint8_t {
