@@ -64,12 +64,6 @@ void TcpSealing::greet(TcpConnection& c) {
 }
 
 void TcpSealing::write_demand(TcpConnection& c) {
-  // A listener that closes a silent connection tells the reason in clear: the client has begun neither way, and a reason
-  // is no secret.
-  if (c.state_ == TcpConnection::State::flushing && c.sealed_->may_begin_in_clear()) {
-    c.sealed_.reset();
-    return c.write_turn();
-  }
   if (!c.sealed_->unsent().empty() && c.writable_) static_cast<void>(write_unsent(c));
 }
 
