@@ -68,7 +68,7 @@ Placement ControlLink::on_header(transport::Channel&, const FrameHeader& header)
   const bool proves = header.type == FrameType::challenge || header.type == FrameType::abort;
   if (!seals_ && !proves)
     return Reject{
-        {Errc::denied, "a " + std::string(to_string(header.type)) + " frame before its sender has proved who it is"}};
+        {Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame before its sender has proved who it is"}};
   if (!is_control(header.type))
     return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame on a control connection"}};
   body_.resize(header.payload_bytes);

@@ -214,7 +214,8 @@ class Tls(unittest.TestCase):
         ranks = []
         for rank in range(2):
             environment = self.environment(url, RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TRIBUTARY_LOCAL="off",
-                                           TRIBUTARY_REQUIRE="in-network", TRIBUTARY_TIMEOUT="30", **alice)
+                                           TRIBUTARY_REQUIRE="in-network", TRIBUTARY_TUNING="off", TRIBUTARY_TIMEOUT="30",
+                                           **alice)
             ranks.append(subprocess.Popen([self.build / "client/cli/tributary", "perf", "all_reduce", "-b", "64K", "-e", "64K"], env=environment, text=True,
                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         for rank in ranks:

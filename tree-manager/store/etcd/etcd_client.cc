@@ -20,6 +20,7 @@ constexpr service::HttpServerWords kWords{
     .default_port = "2379",
 };
 constexpr std::uint64_t kAnswerBytesMax = 256U << 20;
+constexpr milliseconds kPause{50};  // between two rounds of all members
 
 // Numbers of gRPC's status codes, which the gateway passes on.
 constexpr int kNotFound = 5;
@@ -166,7 +167,8 @@ Result<json> EtcdClient::call(const std::string& path, const json& body, millise
   while (true) {
     for (std::size_t i = 0; i < urls_.size(); ++i) {
       const auto left = std::chrono::duration_cast<milliseconds>(deadline - Steady::now());
-      if (left.count() <= 0) return last;
+      // A last attempt that has no time for an answer would hide the reason why the attempt before it failed.
+      if (left.count() <= 0 || (unsure && left < kPause)) return last;
       const milliseconds attempt = std::min(left, settings_.attempt_limit);
       if (!settings_.user.empty() && login_.empty()) {
         if (auto ok = log_in(attempt); !ok) last = std::unexpected(ok.error());
@@ -183,7 +185,7 @@ Result<json> EtcdClient::call(const std::string& path, const json& body, millise
       unsure = true;
       current_ = (current_ + 1) % urls_.size();
     }
-    if (!http_.wait(milliseconds(50))) return last;
+    if (!http_.wait(kPause)) return last;
   }
 }
 
