@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tree-manager/api/json_input.h"
+#include "tree-manager/service/tenant_json.h"
 #include "tree-manager/topology/name_range.h"
 
 namespace tributary::manager {
@@ -17,33 +18,11 @@ constexpr std::uint64_t kQuotaMax = 1ULL << 53;  // every reader of JSON can rea
 constexpr std::uint64_t kUnixSecondsMax = 1ULL << 40;
 constexpr std::uint64_t kAggregatorsMax = 4096;
 
-json to_json(const TenantUse& use) {
-  json out = json::object();
-  const auto add = [&out](const char* name, std::uint64_t value) {
-    if (value != kNoLimit) out[name] = value;
-  };
-  add("groups", use.groups);
-  add("lanes", use.lanes);
-  add("memory_bytes", use.memory_bytes);
-  add("bytes_per_second", use.bytes_per_second);
-  return out;
-}
-
 json tenant_json(const std::string& name, const TenantRule& rule, const TenantUse& use) {
   return {{"name", name},
           {"quota", to_json(rule.quota)},
           {"priority_max", std::string(to_string(rule.priority_max))},
           {"use", to_json(use)}};
-}
-
-json to_json(const Reservation& it) {
-  return {{"name", it.name},
-          {"tenant", it.tenant},
-          {"job", it.job},
-          {"aggregators", it.aggregators},
-          {"begin", it.begin},
-          {"end", it.end},
-          {"exclusive", it.exclusive}};
 }
 
 HttpReply done(const Status& status) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tree-manager/service/group_memory.h"
+#include "tree-manager/service/tenant_json.h"
 #include "tree-manager/topology/name_range.h"
 #include "tributary/protocol/assert.h"
 
@@ -14,48 +15,15 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLinkBytesMax = 1ULL << 44;  // bytes per second; the sum over a tree's links stays below 2^63
 
-struct QuotaMember {
-  const char* name;
-  std::uint64_t TenantUse::* value;
-};
-constexpr QuotaMember kQuotaMembers[]{{"groups", &TenantUse::groups},
-                                      {"lanes", &TenantUse::lanes},
-                                      {"memory_bytes", &TenantUse::memory_bytes},
-                                      {"bytes_per_second", &TenantUse::bytes_per_second}};
-
 json to_json(const TenantRule& rule) {
-  json out = {{"priority_max", std::string(to_string(rule.priority_max))}};
-  for (const QuotaMember& it : kQuotaMembers) {
-    if (rule.quota.*it.value != kNoLimit) out[it.name] = rule.quota.*it.value;
-  }
+  json out = to_json(rule.quota);
+  out["priority_max"] = std::string(to_string(rule.priority_max));
   return out;
 }
 
 TenantRule rule_from(const json& from) {
-  TenantRule rule;
-  for (const QuotaMember& it : kQuotaMembers) rule.quota.*it.value = from.value(it.name, kNoLimit);
-  rule.priority_max = priority_from_string(from.at("priority_max").get<std::string>()).value_or(Priority::normal);
-  return rule;
-}
-
-json to_json(const Reservation& it) {
-  return {{"name", it.name},
-          {"tenant", it.tenant},
-          {"job", it.job},
-          {"aggregators", it.aggregators},
-          {"begin", it.begin},
-          {"end", it.end},
-          {"exclusive", it.exclusive}};
-}
-
-Reservation reservation_from(const json& from) {
-  return {.name = from.at("name"),
-          .tenant = from.at("tenant"),
-          .job = from.at("job"),
-          .aggregators = from.at("aggregators"),
-          .begin = from.at("begin"),
-          .end = from.at("end"),
-          .exclusive = from.at("exclusive")};
+  return {.quota = tenant_use_from(from),
+          .priority_max = priority_from_string(from.at("priority_max").get<std::string>()).value_or(Priority::normal)};
 }
 
 /// Calls `read` with each entry of the text, which is a JSON array or empty.
@@ -74,12 +42,12 @@ Status each(const std::string& text, const char* what, const Read& read) {
 }  // namespace
 
 TenantUse& TenantUse::operator+=(const TenantUse& other) noexcept {
-  for (const QuotaMember& it : kQuotaMembers) this->*it.value += other.*it.value;
+  for (const TenantUseMember& it : kTenantUseMembers) this->*it.value += other.*it.value;
   return *this;
 }
 
 TenantUse& TenantUse::operator-=(const TenantUse& other) noexcept {
-  for (const QuotaMember& it : kQuotaMembers) {
+  for (const TenantUseMember& it : kTenantUseMembers) {
     TRIBUTARY_ASSERT(this->*it.value >= other.*it.value, "a tenant gives back {} of {}, and has {}", other.*it.value,
                      it.name, this->*it.value);
     this->*it.value -= other.*it.value;

@@ -24,6 +24,15 @@ struct TenantUse {
   TenantUse& operator+=(const TenantUse& other) noexcept;
   TenantUse& operator-=(const TenantUse& other) noexcept;
 };
+/// The members with their names in JSON.
+struct TenantUseMember {
+  const char* name;
+  std::uint64_t TenantUse::* value;
+};
+inline constexpr TenantUseMember kTenantUseMembers[]{{"groups", &TenantUse::groups},
+                                                     {"lanes", &TenantUse::lanes},
+                                                     {"memory_bytes", &TenantUse::memory_bytes},
+                                                     {"bytes_per_second", &TenantUse::bytes_per_second}};
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 inline constexpr TenantUse kNoQuota{kNoLimit, kNoLimit, kNoLimit, kNoLimit};
 

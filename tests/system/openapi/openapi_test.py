@@ -12,14 +12,14 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 import urllib.request
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+
 SKIPPED = 77
-LIMIT_SECONDS = 60.0
 RUN_LIMIT_SECONDS = 600.0
 ROLES = {
     "administrator": ("--role", "administrator", "--name", "root"),
@@ -31,28 +31,14 @@ ROLES = {
 AGGREGATOR = {"name": "leaf-a", "host": "h", "data": "10.0.0.1:7471", "http": "10.0.0.1:7472", "memory_bytes": 1 << 40}
 
 
-class Document(unittest.TestCase):
-    root = build = st = Path()
+class Document(Daemons):
+    st = Path()
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        ready = self.folder / "ready"
-        (self.folder / "manager.yaml").write_text(f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state\nready_file: {ready}\nreads_need_token: true\n"
-                                                  "requests_per_second_max: 100000\nlog_level: error\n")
-        self.manager = subprocess.Popen([self.build / "tree-manager/tributary-manager", "--config", self.folder / "manager.yaml"], stdout=subprocess.DEVNULL,
-                                        cwd=self.folder)
-        self.addCleanup(self.stop)
-        end = time.monotonic() + LIMIT_SECONDS
-        while not ready.exists():
-            self.assertLess(time.monotonic(), end, "the manager does not serve")
-            time.sleep(0.02)  # how often to look; nothing depends on it
-        self.url = f"http://127.0.0.1:{json.loads(ready.read_text())['port']}"
-
-    def stop(self) -> None:
-        self.manager.terminate()
-        self.manager.wait(timeout=LIMIT_SECONDS)
+        super().setUp()
+        ready = self.start("manager", "tree-manager/tributary-manager", f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state\nreads_need_token: true\n"
+                           "requests_per_second_max: 100000\nlog_level: error\n")
+        self.url = f"http://127.0.0.1:{ready['port']}"
 
     def token(self, role: str) -> str:
         made = subprocess.run([self.build / "client/cli/tributary", "token", "make", *ROLES[role], "--life", "2h", "--key-file",
@@ -75,7 +61,7 @@ class Document(unittest.TestCase):
                                 "--generation-database", "none", "--request-timeout", str(LIMIT_SECONDS), *proof],
                                cwd=self.folder, capture_output=True, text=True, check=False, timeout=RUN_LIMIT_SECONDS, env=os.environ | {"COLUMNS": "160"})
         self.assertEqual(ended.returncode, 0, ended.stdout[-20000:] + ended.stderr[-4000:])
-        self.assertIsNone(self.manager.poll(), "the manager has ended")
+        self.assertIsNone(self.processes["manager"].poll(), "the manager has ended")
 
     def test_without_a_token(self) -> None:
         self.run_all("")

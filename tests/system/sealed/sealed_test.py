@@ -7,16 +7,16 @@ A reader of the loopback interface looks for frames, tokens and gradients. A rel
 changes one bit.
 """
 
-import json
 import os
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from daemons import Daemons  # noqa: E402: the line above finds it
 
 LIMIT_SECONDS = 120.0
 SKIPPED = 77
@@ -96,13 +96,9 @@ class Relay:
         source.close()  # the other thread closes the other end
 
 
-class Sealed(unittest.TestCase):
-    root = build = Path()
-
+class Sealed(Daemons):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         self.command = str(self.build / "client/cli/tributary")
 
     def environment(self, **more: str) -> dict[str, str]:
@@ -126,25 +122,6 @@ class Sealed(unittest.TestCase):
 
     def perf(self, size: str, times: str = "3") -> list[str]:
         return [self.command, "perf", "all_reduce", "-b", size, "-e", size, "-n", times, "-w", "1", "-c", "1"]
-
-    def start(self, name: str, program: str, settings: str) -> dict:
-        ready, log = self.folder / f"{name}.ready", self.folder / f"{name}.log"
-        (self.folder / f"{name}.yaml").write_text(settings + f"ready_file: {ready}\n")
-        output = log.open("w")
-        self.addCleanup(output.close)
-        process = subprocess.Popen([self.build / program, "--config", self.folder / f"{name}.yaml"], stdout=subprocess.DEVNULL, stderr=output)
-
-        def stop() -> None:
-            process.terminate()
-            process.wait(timeout=LIMIT_SECONDS)
-
-        self.addCleanup(stop)
-        end = time.monotonic() + LIMIT_SECONDS
-        while not ready.exists():
-            self.assertIsNone(process.poll(), log.read_text())
-            self.assertLess(time.monotonic(), end, f"{name} does not serve")
-            time.sleep(0.02)  # how often to look; nothing depends on it
-        return json.loads(ready.read_text())
 
     def seen(self, security: str) -> dict[str, bool]:
         """Returns what a reader of the network finds while ranks reduce through two levels, and between the ranks."""

@@ -6,20 +6,19 @@
 curl and openssl stand for clients that are not ours, and `openssl s_server` for managers that have wrong certificates.
 """
 
-import json
 import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 import unittest
 from pathlib import Path
 
-LIMIT_SECONDS = 60.0
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+
 SKIPPED = 77
 RECIPE = re.compile(r"^<!-- recipe -->\n```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 IDENTITIES = """
@@ -29,13 +28,9 @@ IDENTITIES = """
 """
 
 
-class Tls(unittest.TestCase):
-    root = build = Path()
-
+class Tls(Daemons):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         self.tls = self.folder / "tls"
         self.ca = str(self.tls / "ca.pem")
         page = (self.root / "docs/security.md").read_text()
@@ -56,28 +51,6 @@ class Tls(unittest.TestCase):
         """Issues a certificate that signs itself."""
         self.shell(f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -days 10 -subj '{subject}' "
                    f"-addext 'subjectAltName={names}' -keyout tls/{name}.key -out tls/{name}.pem")
-
-    def start(self, name: str, program: str, settings: str) -> dict:
-        ready, log = self.folder / f"{name}.ready", self.folder / f"{name}.log"
-        (self.folder / f"{name}.yaml").write_text(settings + f"ready_file: {ready}\n")
-        output = log.open("w")
-        self.addCleanup(output.close)
-        process = subprocess.Popen([self.build / program, "--config", self.folder / f"{name}.yaml"], stdout=subprocess.DEVNULL, stderr=output)
-
-        def stop() -> None:
-            process.terminate()
-            process.wait(timeout=LIMIT_SECONDS)
-
-        self.addCleanup(stop)
-        self.wait_until(lambda: ready.exists() or process.poll() is not None, f"{name} does not serve")
-        self.assertIsNone(process.poll(), log.read_text())
-        return json.loads(ready.read_text())
-
-    def wait_until(self, condition, what: str) -> None:
-        end = time.monotonic() + LIMIT_SECONDS
-        while not condition():
-            self.assertLess(time.monotonic(), end, what)
-            time.sleep(0.02)  # how often to look; no result depends on it
 
     def start_manager(self, more: str = "") -> str:
         (self.folder / "certificates.yaml").write_text(IDENTITIES)

@@ -1,0 +1,44 @@
+"""Daemons for a test in Python: they run in a folder of the test's own, and end with the test."""
+
+import json
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+LIMIT_SECONDS = 60.0
+
+
+class Daemons(unittest.TestCase):
+    root = build = Path()  # the repository and its build
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.processes: dict[str, subprocess.Popen] = {}  # by the name that start() got
+
+    def start(self, name: str, program: str, settings: str) -> dict:
+        """Starts a program of the build with these settings, and waits until it serves. Returns its ready file's JSON."""
+        ready, log = self.folder / f"{name}.ready", self.folder / f"{name}.log"
+        (self.folder / f"{name}.yaml").write_text(settings + f"ready_file: {ready}\n")
+        output = log.open("w")
+        self.addCleanup(output.close)
+        process = subprocess.Popen([self.build / program, "--config", self.folder / f"{name}.yaml"], stdout=subprocess.DEVNULL, stderr=output)
+        self.processes[name] = process
+
+        def stop() -> None:
+            process.terminate()
+            process.wait(timeout=LIMIT_SECONDS)
+
+        self.addCleanup(stop)
+        self.wait_until(lambda: ready.exists() or process.poll() is not None, f"{name} does not serve")
+        self.assertIsNone(process.poll(), log.read_text())
+        return json.loads(ready.read_text())
+
+    def wait_until(self, condition, what: str) -> None:
+        end = time.monotonic() + LIMIT_SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.02)  # how often to look; no result depends on it
