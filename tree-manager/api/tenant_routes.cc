@@ -58,6 +58,8 @@ HttpReply list_tenants(const Cluster& cluster, const Identity& caller) {
 }
 
 HttpReply put_tenant(Cluster& cluster, const std::string& name, const std::string& body) {
+  // An entry without members lifts all limits, so the caller must say so.
+  if (body.empty()) return error_reply(400, "the body is empty: send {} for an entry without limits");
   JsonInput in(body);
   TenantRule rule;
   rule.quota = {.groups = in.number("groups", 0, kQuotaMax, kNoLimit),

@@ -90,7 +90,6 @@ void Cluster::admit(GroupRecord& group, const std::string& only) {
   if (!group.lanes.empty()) return;
   const bool others = !reserved_from(group, rules_, allotments_.roster(), clock_.unix_seconds()).empty();
   if (group.code.empty()) group.code = others ? kCodeReserved : kCodeNoTree;
-  ++stats_.denied[group.code];
 }
 
 Refusal Cluster::make_room(const GroupRecord& group) {

@@ -192,6 +192,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
   record.priority = std::min(record.priority, rules_.of(record.owner).priority_max);
   admit(record, spec.aggregator);
+  if (record.lanes.empty()) ++stats_.denied[record.code];
   record.epoch = record.lanes.empty() ? 0 : 1;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
   auto made = std::make_shared<const GroupRecord>(std::move(record));
@@ -315,6 +316,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
     next.reason =
         "the trees went to group " + std::to_string(group.displaced_by) + " of a higher class; " + next.reason;
   }
+  if (!built) ++stats_.denied[next.code];
   if (optional && !built) {
     put_back();
     // This record is for the answer alone; the group does not change.

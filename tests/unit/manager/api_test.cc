@@ -165,6 +165,7 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   const json rule{{"groups", 3}, {"lanes", 9}, {"priority_max", "high"}};
   EXPECT_EQ(openapi_.check_request("PUT /v1/tenants/{name}", rule), "");
   EXPECT_EQ(call("PUT", "/v1/tenants/physics", rule.dump(), *boss).status, 200U);
+  EXPECT_EQ(call("PUT", "/v1/tenants/physics", "", *boss).status, 400U) << "nobody lifts all limits by mistake";
   EXPECT_EQ(call("GET", "/v1/tenants", "", *boss).status, 200U);
   EXPECT_EQ(call("DELETE", "/v1/tenants/physics", "", *boss).status, 200U);
   const json reservation{{"name", "r"}, {"tenant", "physics"}, {"count", 1}, {"end", now + 100}, {"exclusive", true}};

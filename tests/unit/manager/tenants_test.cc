@@ -177,6 +177,9 @@ TEST_F(TenantsTest, AHigherClassDisplacesALowerOneAndThisOneComesBack) {
   EXPECT_FALSE(lease(low).leave);
   EXPECT_THAT(again(left).descriptor.lanes, SizeIs(1));
   EXPECT_EQ(cluster_->stats().displaced, 1U);
+  EXPECT_EQ(cluster_->stats().denied.at(kCodeWaiting), 2U);
+  EXPECT_EQ(cluster_->stats().denied.at(kCodePreempted), 2U);
+  EXPECT_EQ(cluster_->stats().denied.at(kCodeNoTree), 2U);
 }
 
 TEST_F(TenantsTest, NobodyGetsAClassAboveItsTenants) {
