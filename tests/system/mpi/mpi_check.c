@@ -1,6 +1,7 @@
 /* A program in MPI that knows nothing of Tributary. It compares every element of every result. The first argument says
  * what it does. */
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +284,22 @@ static void for_seconds(double seconds) {
   }
 }
 
+static void* reduce_on(void* comm) {
+  for (int round = 0; round < 20; ++round) all_reduces(*(MPI_Comm*)comm, kCount);
+  return NULL;
+}
+
+/* Several threads call at once, each on a communicator of its own. */
+static void at_once(int provided) {
+  MPI_Comm comms[3];
+  pthread_t threads[3];
+  EXPECT(provided == MPI_THREAD_MULTIPLE);
+  for (int i = 0; i < 3; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  for (int i = 0; i < 3; ++i) EXPECT(pthread_create(&threads[i], NULL, reduce_on, &comms[i]) == 0);
+  for (int i = 0; i < 3; ++i) EXPECT(pthread_join(threads[i], NULL) == 0);
+  for (int i = 0; i < 3; ++i) MPI_Comm_free(&comms[i]);
+}
+
 /* Rank 1 dies, or stays away; the other ranks must get an error of MPI with Tributary's sentence. */
 static void lose_a_rank(int dies) {
   double* data = memory(sizeof *data * kCount);
@@ -302,10 +319,12 @@ static void lose_a_rank(int dies) {
 int main(int argc, char** argv) {
   int provided;
   const char* const what = argc > 1 ? argv[1] : "all";
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
+  const int threads = strcmp(what, "threads") == 0;
+  MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (strcmp(what, "all") == 0) all_kinds();
+  if (threads) at_once(provided);
   if (strcmp(what, "message") == 0) message_under_way();
   if (strcmp(what, "seconds") == 0) for_seconds(atof(argv[2]));
   if (strcmp(what, "many") == 0)

@@ -131,6 +131,14 @@ TEST(Mpi, AMessageUnderWayEndsWhileItsSenderIsInACollective) {
   EXPECT_EQ(count(job.output(), "MPI_Allreduce: by Tributary 2 calls"), 1U) << job.output();
 }
 
+TEST(Mpi, SeveralThreadsCallAtOnce) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " threads");
+  ASSERT_TRUE(job.good()) << job.output();
+  EXPECT_EQ(count(job.output(), "MPI_Allreduce: by Tributary 240 calls"), 1U) << job.output();
+}
+
 TEST(Mpi, WithoutAManagerEveryCallGoesByMpi) {
   Workshop workshop;
   Job job(workshop, nullptr, MPI_CHECK " all");
