@@ -35,20 +35,23 @@ class DeviceBytes {
   std::size_t bytes_;
 };
 
+/// Checks that no object of the driver is still in use, and that nothing was used in a wrong way.
+inline void expect_nothing_left() {
+  const Counts left = counts();
+  EXPECT_EQ(left.contexts, 0);
+  EXPECT_EQ(left.pushed, 0);
+  EXPECT_EQ(left.streams, 0);
+  EXPECT_EQ(left.events, 0);
+  EXPECT_EQ(left.host_blocks, 0);
+  EXPECT_EQ(left.device_blocks, 0);
+  EXPECT_EQ(left.misuses, 0U) << misuse();
+}
+
 /// Begins each test with a new driver, and checks at the test's end that no object of the driver is still in use.
 class WithDriver : public testing::Test {
  protected:
   void SetUp() override { reset(); }
-  void TearDown() override {
-    const Counts left = counts();
-    EXPECT_EQ(left.contexts, 0);
-    EXPECT_EQ(left.pushed, 0);
-    EXPECT_EQ(left.streams, 0);
-    EXPECT_EQ(left.events, 0);
-    EXPECT_EQ(left.host_blocks, 0);
-    EXPECT_EQ(left.device_blocks, 0);
-    EXPECT_EQ(left.misuses, 0U) << misuse();
-  }
+  void TearDown() override { expect_nothing_left(); }
 };
 
 }  // namespace fake_cuda

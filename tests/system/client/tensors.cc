@@ -157,8 +157,9 @@ std::string difference(std::span<const std::byte> expected, std::span<const std:
   if (expected.size() != actual.size()) {
     return std::to_string(expected.size()) + " bytes expected, " + std::to_string(actual.size()) + " bytes found";
   }
+  // Equal arrays are the usual case, and memcmp() is much faster than a loop that is compiled at -O0.
+  if (expected.empty() || std::memcmp(expected.data(), actual.data(), expected.size()) == 0) return {};
   const auto at = std::mismatch(expected.begin(), expected.end(), actual.begin());
-  if (at.first == expected.end()) return {};
   return "byte " + std::to_string(at.first - expected.begin()) + " of " + std::to_string(expected.size()) + " is " +
          std::to_string(std::to_integer<int>(*at.second)) + " instead of " +
          std::to_string(std::to_integer<int>(*at.first));

@@ -7,64 +7,19 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "client/gpu/memory_kind.h"
 #include "client/gpu/path_choice.h"
 #include "client/gpu/stager.h"
+#include "tests/unit/gpu/real_gpu.h"
 
 namespace tributary::client::gpu {
 namespace {
 
-CudaDriver* driver = nullptr;  // set by main
+using real_gpu::DeviceBytes;
 using Bytes = std::vector<std::byte>;
-
-void require(CudaResult result, const char* what) {
-  if (result != CudaResult::success) throw std::runtime_error(cuda_error(*driver, result, what).message);
-}
-
-/// Owns device memory, which copies that a test waits for write and read.
-class DeviceBytes {
- public:
-  DeviceBytes(std::shared_ptr<Context> context, std::size_t bytes) : context_(std::move(context)), bytes_(bytes) {
-    const Context::Current current(*context_);
-    require(driver->memory_allocate(address_, bytes), "allocating");
-    require(driver->stream_create(stream_), "making a stream");
-  }
-  DeviceBytes(const DeviceBytes&) = delete;
-  DeviceBytes& operator=(const DeviceBytes&) = delete;
-  ~DeviceBytes() {
-    const Context::Current current(*context_);
-    driver->stream_destroy(stream_);
-    driver->memory_free(address_);
-  }
-  [[nodiscard]] std::byte* pointer() const { return reinterpret_cast<std::byte*>(address_); }
-  void write(const Bytes& content) { move(address_, reinterpret_cast<DeviceAddress>(content.data()), content.size()); }
-  [[nodiscard]] Bytes content() {
-    Bytes bytes(bytes_);
-    move(reinterpret_cast<DeviceAddress>(bytes.data()), address_, bytes_);
-    return bytes;
-  }
-
- private:
-  void move(DeviceAddress to, DeviceAddress from, std::size_t bytes) {
-    const Context::Current current(*context_);
-    require(driver->copy(to, from, bytes, stream_), "copying");
-    require(driver->stream_synchronize(stream_), "waiting");
-  }
-  std::shared_ptr<Context> context_;
-  std::size_t bytes_;
-  DeviceAddress address_ = 0;
-  kernels::cuda::StreamHandle stream_ = nullptr;
-};
-
-std::shared_ptr<Context> context() {
-  auto made = Context::retain(*driver, 0);
-  if (!made) throw std::runtime_error(made.error().message);
-  return *made;
-}
 
 Bytes random_bytes(std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -74,9 +29,8 @@ Bytes random_bytes(std::size_t count, std::uint64_t seed) {
 }
 
 TEST(GpuDevice, KnowsWhoseMemoryAPointerIs) {
-  const auto used = context();
-  const DeviceBytes device(used, 4096);
-  const auto pool = std::make_shared<PinnedPool>(used, nullptr);
+  const DeviceBytes device(4096);
+  const auto pool = std::make_shared<PinnedPool>(real_gpu::context, nullptr);
   const auto pinned = pool->take(4096);
   ASSERT_TRUE(pinned);
   const Bytes host(4096);
@@ -86,21 +40,20 @@ TEST(GpuDevice, KnowsWhoseMemoryAPointerIs) {
 }
 
 TEST(GpuDevice, SaysWhichPathItsDataTake) {
-  const PathChoice choice =
-      choose_path({.gpu = gpu_facts(*driver, 0), .host = host_facts(), .transport = {.name = "tcp"}});
+  const PathChoice choice = choose_path(
+      {.gpu = gpu_facts(real_gpu::context->driver(), 0), .host = host_facts(), .transport = {.name = "tcp"}});
   std::printf("%s\n", choice.sentence.c_str());
   EXPECT_EQ(choice.path, CopyRoute::staging);
 }
 
 TEST(GpuDevice, StagesTheBitsDownAndUp) {
-  const auto used = context();
   Stager stager({});
   for (const std::size_t bytes :
        {std::size_t{1}, std::size_t{65536}, (std::size_t{1} << 20) + 1, std::size_t{50'000'001}}) {
     const Bytes input = random_bytes(bytes, bytes);
     Bytes inverted = input;
     for (std::byte& byte : inverted) byte ^= std::byte{0xFF};
-    DeviceBytes send(used, bytes), recv(used, bytes);
+    DeviceBytes send(bytes), recv(bytes);
     send.write(input);
     auto call =
         stager.stage({.send = send.pointer(), .send_bytes = bytes, .recv = recv.pointer(), .recv_bytes = bytes});
@@ -121,10 +74,9 @@ TEST(GpuDevice, StagesTheBitsDownAndUp) {
 }
 
 TEST(GpuDevice, TellsTheSpeedOfStaging) {
-  const auto used = context();
   Stager stager({});
   for (const std::size_t bytes : {std::size_t{4096}, std::size_t{1} << 20, std::size_t{256} << 20}) {
-    const DeviceBytes send(used, bytes), recv(used, bytes);
+    const DeviceBytes send(bytes), recv(bytes);
     std::vector<double> seconds;
     for (int i = 0; i < 7; ++i) {
       const auto start = std::chrono::steady_clock::now();
@@ -151,19 +103,5 @@ TEST(GpuDevice, TellsTheSpeedOfStaging) {
 }  // namespace tributary::client::gpu
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  constexpr int kSkipped = 77;
-  auto driver = tributary::kernels::cuda::open_cuda_driver();
-  if (!driver) {
-    std::printf("skipped: %s\n", driver.error().message.c_str());
-    return kSkipped;
-  }
-  int count = 0;
-  (*driver)->device_count(count);
-  if (count == 0) {
-    std::printf("skipped: the CUDA driver sees no GPU\n");
-    return kSkipped;
-  }
-  tributary::client::gpu::driver = driver->get();
-  return RUN_ALL_TESTS();
+  return real_gpu::run_tests(argc, argv);
 }
