@@ -231,6 +231,17 @@ void describe_perf(CLI::App& app, Action& action) {
                if (text == "0" || text == "1") return text == "1";
                return fail(Errc::bad_argument, "it is none of these");
              });
+  add_parsed(
+      *sub, "--memory", options->gpu_memory,
+      {.value = "KIND",
+       .help = "Memory of the buffers; cuda: of the GPU whose number is LOCAL_RANK modulo the number of GPUs. The "
+               "copies that fill the buffers and check the results are not timed",
+       .allowed = "host or cuda",
+       .standard = "host"},
+      [](const std::string& text) -> Result<bool> {
+        if (text == "host" || text == "cuda") return text == "cuda";
+        return fail(Errc::bad_argument, "it is neither of these");
+      });
   add_text(
       *sub, "--json", options->json_file,
       {.value = "FILE", .help = "Also write the results to this file; -: to standard output, instead of the table"});

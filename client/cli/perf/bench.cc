@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 
 #include "tributary/protocol/assert.h"
 
@@ -11,8 +10,6 @@ namespace tributary::cli {
 namespace {
 
 using std::chrono::steady_clock;
-
-constexpr std::size_t kAlignment = 4096;
 
 Errc code_of(tributary_status status) {
   switch (status) {
@@ -37,24 +34,35 @@ Error error_of(tributary_status status, const tributary_comm* comm) {
   return {code_of(status), tributary_last_error(comm)};
 }
 
-void Bench::Free::operator()(std::byte* memory) const noexcept {
-  std::free(memory);
-}
-
-Bench::Buffer Bench::allocate(std::uint64_t bytes) {
-  const std::uint64_t whole = (bytes / kAlignment + 1) * kAlignment;
-  return Buffer(static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole)));
-}
-
 Bench::Bench(const BenchSettings& settings, tributary_comm* comm)
     : settings_(settings), comm_(comm), call_(settings.call) {}
 
 Result<Bench> Bench::create(const BenchSettings& settings, std::uint64_t bytes_max, tributary_comm* comm) {
   Bench bench(settings, comm);
-  bench.first_ = allocate(bytes_max);
-  bench.second_ = allocate(bytes_max);
-  if (bench.first_ && bench.second_) return bench;
-  return fail(Errc::exhausted, "there is not enough memory for two buffers of " + std::to_string(bytes_max) + " bytes");
+  for (PerfBuffer* buffer : {&bench.first_, &bench.second_}) {
+    auto allocated = PerfBuffer::allocate(bytes_max, settings.gpu);
+    if (!allocated) return std::unexpected(allocated.error());
+    *buffer = std::move(*allocated);
+  }
+  return bench;
+}
+
+std::uint64_t Bench::bytes_of(const PerfCounts& counts) const noexcept {
+  return std::max(counts.send, counts.recv) * call_.element_bytes();
+}
+
+/// Writes the input, and a byte that no right result has, to the buffers.
+Status Bench::fill(const PerfCounts& counts, bool in_place) {
+  call_.fill_input(place_call(settings_.call, counts, in_place, first_.on_host(), second_.on_host()), counts, 0);
+  if (auto ok = first_.upload(bytes_of(counts)); !ok) return ok;
+  return second_.upload(bytes_of(counts));
+}
+
+/// Returns the number of wrong elements in the result, which always lies in the second buffer.
+Result<std::uint64_t> Bench::wrong_elements(const PerfCounts& counts, bool in_place) {
+  if (auto ok = second_.download(bytes_of(counts)); !ok) return std::unexpected(ok.error());
+  const CallPlace at = place_call(settings_.call, counts, in_place, first_.on_host(), second_.on_host());
+  return call_.wrong_elements(at.recv, counts, 0);
 }
 
 Status Bench::repeat(const PerfCall& call, std::uint32_t times) {
@@ -66,9 +74,9 @@ Status Bench::repeat(const PerfCall& call, std::uint32_t times) {
 }
 
 Result<Measurement> Bench::measure(const PerfCounts& counts, bool in_place) {
-  const CallPlace at = place_call(settings_.call, counts, in_place, first_.get(), second_.get());
+  const CallPlace at = place_call(settings_.call, counts, in_place, first_.for_calls(), second_.for_calls());
   const PerfCall call = call_.at(at, counts);
-  call_.fill_input(at, counts, 0);
+  if (auto ok = fill(counts, in_place); !ok) return std::unexpected(ok.error());
   if (auto ok = repeat(call, settings_.warmup); !ok) return std::unexpected(ok.error());
   if (const auto s = tributary_barrier(comm_, nullptr); s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm_));
   const auto begin = steady_clock::now();
@@ -76,9 +84,11 @@ Result<Measurement> Bench::measure(const PerfCounts& counts, bool in_place) {
   const std::chrono::duration<double, std::micro> took = steady_clock::now() - begin;
   Measurement measurement{.microseconds = took.count() / settings_.iterations};
   if (settings_.check) {
-    call_.fill_input(at, counts, 0);
+    if (auto ok = fill(counts, in_place); !ok) return std::unexpected(ok.error());
     if (auto ok = repeat(call, 1); !ok) return std::unexpected(ok.error());
-    measurement.wrong = call_.wrong_elements(at.recv, counts, 0);
+    const auto wrong = wrong_elements(counts, in_place);
+    if (!wrong) return std::unexpected(wrong.error());
+    measurement.wrong = *wrong;
   }
   return measurement;
 }
@@ -92,7 +102,7 @@ Status Bench::conclude(Measurement& m, const PerfCounts& counts) {
   m.microseconds = values[0];
   // Keep this rank's own count, because the sum over the ranks may be wrong, too.
   if (m.wrong) m.wrong = std::max(*m.wrong, static_cast<std::uint64_t>(values[1]));
-  const auto bytes = static_cast<double>(std::max(counts.send, counts.recv) * call_.element_bytes());
+  const auto bytes = static_cast<double>(bytes_of(counts));
   m.algorithm_gbytes_per_second = bytes / m.microseconds / 1e3;
   m.bus_gbytes_per_second = m.algorithm_gbytes_per_second * bus_factor(settings_.call.collective, settings_.call.ranks);
   return {};
@@ -101,7 +111,7 @@ Status Bench::conclude(Measurement& m, const PerfCounts& counts) {
 Result<BenchRow> Bench::run(std::uint64_t bytes) {
   const std::size_t element = call_.element_bytes();
   const PerfCounts counts = counts_of(settings_.call.collective, bytes / element, settings_.call.ranks);
-  BenchRow row{.bytes = std::max(counts.send, counts.recv) * element, .count = counts.count};
+  BenchRow row{.bytes = bytes_of(counts), .count = counts.count};
   const auto before = info();
   if (!before) return std::unexpected(before.error());
   auto out_of_place = measure(counts, false);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/perf/buffer.h"
 #include "client/cli/perf/checked_call.h"
 #include "tributary/protocol/error.h"
 
@@ -16,6 +17,7 @@ struct BenchSettings {
   std::uint32_t iterations = 20;
   std::uint32_t warmup = 5;
   bool check = true;
+  std::shared_ptr<PerfGpu> gpu;  // the GPU with the buffers; null: they lie in host memory
 };
 
 struct Measurement {
@@ -48,14 +50,11 @@ class Bench {
   [[nodiscard]] Result<BenchRow> run(std::uint64_t bytes);
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const noexcept;
-  };
-  using Buffer = std::unique_ptr<std::byte, Free>;
-
   Bench(const BenchSettings& settings, tributary_comm* comm);
-  [[nodiscard]] static Buffer allocate(std::uint64_t bytes);
   [[nodiscard]] Result<Measurement> measure(const PerfCounts& counts, bool in_place);
+  [[nodiscard]] Status fill(const PerfCounts& counts, bool in_place);
+  [[nodiscard]] Result<std::uint64_t> wrong_elements(const PerfCounts& counts, bool in_place);
+  [[nodiscard]] std::uint64_t bytes_of(const PerfCounts& counts) const noexcept;
   [[nodiscard]] Status repeat(const PerfCall& call, std::uint32_t times);
   [[nodiscard]] Status conclude(Measurement& measurement, const PerfCounts& counts);
   [[nodiscard]] Result<tributary_info> info() const;
@@ -63,7 +62,7 @@ class Bench {
   BenchSettings settings_;
   tributary_comm* comm_;
   CheckedCall call_;
-  Buffer first_, second_;
+  PerfBuffer first_, second_;
 };
 
 }  // namespace tributary::cli

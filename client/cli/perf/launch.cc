@@ -14,18 +14,21 @@ struct Launcher {
   const char* name;
   const char* rank;
   const char* ranks;
+  const char* rank_here;   // number of this rank among the ranks on this host
   const char* ranks_here;  // number of ranks on this host
   const char* job;
 };
 
 constexpr std::array kLaunchers{
-    Launcher{"torchrun or tributary run", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
-    Launcher{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-             "PMIX_NAMESPACE"},
-    Launcher{"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "PMI_ID"},
-    Launcher{"MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", nullptr},
-    Launcher{"PMIx under Slurm", "PMIX_RANK", "SLURM_NTASKS", nullptr, "SLURM_JOB_ID"},
-    Launcher{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", nullptr, "SLURM_JOB_ID"},
+    Launcher{"torchrun or tributary run", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+             "TORCHELASTIC_RUN_ID"},
+    Launcher{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+             "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+    Launcher{"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_ID"},
+    Launcher{"MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+             "MV2_COMM_WORLD_LOCAL_SIZE", nullptr},
+    Launcher{"PMIx under Slurm", "PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", nullptr, "SLURM_JOB_ID"},
+    Launcher{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr, "SLURM_JOB_ID"},
 };
 
 std::string text_of(const GetVariable& variable, const char* name) {
@@ -87,11 +90,15 @@ Result<Launch> detect_launch(const GetVariable& variable) {
   if (!ranks) return std::unexpected(ranks.error());
   const auto rank = number_of(variable, launcher->rank, 0, *ranks - 1);
   if (!rank) return std::unexpected(rank.error());
+  const bool knows_local = !text_of(variable, launcher->rank_here).empty();
+  const auto local_rank = knows_local ? number_of(variable, launcher->rank_here, 0, *ranks - 1) : rank;
+  if (!local_rank) return std::unexpected(local_rank.error());
   const auto port = master_port(variable);
   if (!port) return std::unexpected(port.error());
   return Launch{.launcher = launcher->name,
                 .rank = *rank,
                 .ranks = *ranks,
+                .local_rank = *local_rank,
                 .master_host = master_host(variable, *launcher, *ranks),
                 .master_port = *port,
                 .job = text_of(variable, launcher->job)};

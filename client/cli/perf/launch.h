@@ -12,9 +12,10 @@ struct Launch {
   std::string launcher;  // name for people: "torchrun or tributary run", "Open MPI", ...
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
-  std::string master_host;    // host of rank 0; empty: no variable names it
-  std::uint16_t master_port;  // port at which rank 0 distributes the unique id
-  std::string job;            // tells two jobs on one port apart; may be empty
+  std::uint32_t local_rank = 0;  // number among the ranks of this host; `rank` if no variable tells it
+  std::string master_host;       // host of rank 0; empty: no variable names it
+  std::uint16_t master_port;     // port at which rank 0 distributes the unique id
+  std::string job;               // tells two jobs on one port apart; may be empty
 };
 
 inline constexpr std::uint16_t kMasterPortDefault = 29500;

@@ -24,8 +24,9 @@ namespace {
 struct PlaceRecord {
   std::array<char, 56> host{};
   std::int64_t pid = 0;
+  std::int64_t gpu = -1;  // the GPU with the rank's buffers; -1: they lie in host memory
 };
-static_assert(sizeof(PlaceRecord) == 64);
+static_assert(sizeof(PlaceRecord) == 72);
 
 class Perf {
  public:
@@ -41,6 +42,7 @@ class Perf {
       return fail(Errc::bad_argument, "--root " + std::to_string(options_.bench.call.root) + ": there are " +
                                           std::to_string(launch_.ranks) + " ranks");
     }
+    if (auto ok = open_gpu(); !ok) return std::unexpected(ok.error());
     tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
     if (options_.require_in_network) config.require = "in-network";
     auto comm = meet(launch_, {.id_file = options_.id_file, .seconds = options_.meet_seconds}, config);
@@ -49,6 +51,7 @@ class Perf {
     if (auto ok = read_info(comm->get(), report_.at_start); !ok) return std::unexpected(ok.error());
     if (options_.tune_file.empty()) show(header_text(report_, options_.bytes_min, options_.bytes_max, step_text()));
     if (!options_.tune_file.empty()) {
+      show(memory_text(report_));
       if (auto ok = tune_sizes(comm->get()); !ok) return std::unexpected(ok.error());
       if (const auto s = tributary_comm_destroy(comm->release()); s != TRIBUTARY_OK)
         return std::unexpected(error_of(s, nullptr));
@@ -68,16 +71,26 @@ class Perf {
   }
 
  private:
+  /// Opens the GPU before the library makes the communicator: the library looks for the driver that the process has.
+  Status open_gpu() {
+    if (!options_.gpu_memory) return {};
+    auto gpu = PerfGpu::open(launch_.local_rank);
+    if (!gpu) return std::unexpected(gpu.error());
+    report_.settings.gpu = options_.bench.gpu = std::move(*gpu);
+    return {};
+  }
+
   Status tell_places(tributary_comm* comm) {
     PlaceRecord own;
     gethostname(own.host.data(), own.host.size() - 1);
     own.pid = getpid();
+    if (options_.bench.gpu) own.gpu = options_.bench.gpu->device();
     std::vector<PlaceRecord> all(launch_.ranks);
     const auto s = tributary_all_gather(&own, all.data(), sizeof own, TRIBUTARY_UINT8, comm, nullptr);
     if (s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm));
     for (PlaceRecord& one : all) {
       one.host.back() = '\0';
-      report_.places.push_back({one.host.data(), one.pid});
+      report_.places.push_back({one.host.data(), one.pid, one.gpu});
     }
     return {};
   }

@@ -17,6 +17,7 @@ struct PerfOptions {
   std::string tune_file;                // the tuning table to write; empty: do not tune
   std::string id_file;
   double meet_seconds = 60;
+  bool gpu_memory = false;          // keep the buffers in GPU memory
   bool require_in_network = false;  // fail unless bytes go by a tree
 };
 

@@ -119,6 +119,11 @@ std::string why_no_byte(const PerfReport& report) {
          "TRIBUTARY_TUNING=off takes the trees";
 }
 
+std::string memory_text(const PerfReport& report) {
+  const auto& gpu = report.settings.gpu;
+  return gpu ? fmt::format("# memory: GPU {} ({})\n", gpu->device(), gpu->name()) : "# memory: host\n";
+}
+
 std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::uint64_t bytes_max,
                         const std::string& step) {
   const BenchSettings& s = report.settings;
@@ -129,8 +134,12 @@ std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::
       TRIBUTARY_VERSION_MAJOR, TRIBUTARY_VERSION_MINOR, TRIBUTARY_VERSION_PATCH, to_string(s.call.collective),
       s.call.ranks, s.call.ranks == 1 ? "rank" : "ranks", report.launcher, bytes_min, bytes_max, step, s.warmup,
       s.iterations, s.check ? 1 : 0, path_text(report.at_start));
-  for (std::size_t rank = 0; rank < std::min(report.places.size(), kPlacesShown); ++rank)
-    text += fmt::format("#   rank {:>5} pid {:>7} on {}\n", rank, report.places[rank].pid, report.places[rank].host);
+  text += memory_text(report);
+  for (std::size_t rank = 0; rank < std::min(report.places.size(), kPlacesShown); ++rank) {
+    const RankPlace& place = report.places[rank];
+    text += fmt::format("#   rank {:>5} pid {:>7} on {}{}\n", rank, place.pid, place.host,
+                        place.gpu < 0 ? "" : fmt::format(", GPU {}", place.gpu));
+  }
   if (report.places.size() > kPlacesShown)
     text += fmt::format("#   and {} more\n", report.places.size() - kPlacesShown);
   text += fmt::format("#\n# {:>12} {:>12} {:>11} {:>6} {:>5} {:^31} {:^31}\n", "", "", "", "", "", "out-of-place",
@@ -181,7 +190,10 @@ std::string footer_text(const PerfReport& report) {
 nlohmann::json to_json(const PerfReport& report) {
   const BenchSettings& s = report.settings;
   nlohmann::json places = nlohmann::json::array();
-  for (const RankPlace& place : report.places) places.push_back({{"host", place.host}, {"pid", place.pid}});
+  for (const RankPlace& place : report.places) {
+    places.push_back({{"host", place.host}, {"pid", place.pid}});
+    places.back()["gpu"] = place.gpu < 0 ? nlohmann::json(nullptr) : nlohmann::json(place.gpu);
+  }
   nlohmann::json rows = nlohmann::json::array();
   for (const BenchRow& row : report.rows) rows.push_back(row_json(row));
   const auto [in_network, local, fallback] = bytes_by_path(report);
@@ -191,6 +203,7 @@ nlohmann::json to_json(const PerfReport& report) {
                            {"iterations", s.iterations},
                            {"warmup", s.warmup},
                            {"checked", s.check},
+                           {"memory", s.gpu ? "cuda" : "host"},
                            {"launcher", report.launcher},
                            {"places", std::move(places)},
                            {"at_start", to_json(report.at_start)},
@@ -203,6 +216,7 @@ nlohmann::json to_json(const PerfReport& report) {
                            {"bytes_local", local},
                            {"failovers", report.at_end.failovers},
                            {"longest_pause_us", report.at_end.longest_pause_us}};
+  result["gpu_name"] = s.gpu ? nlohmann::json(s.gpu->name()) : nlohmann::json(nullptr);
   result["op"] = reduces(s.call.collective) ? nlohmann::json(to_string(s.call.op)) : nlohmann::json(nullptr);
   result["root"] = has_root(s.call.collective) ? nlohmann::json(s.call.root) : nlohmann::json(nullptr);
   return result;

@@ -11,6 +11,7 @@ namespace tributary::cli {
 struct RankPlace {
   std::string host;
   std::int64_t pid = 0;
+  std::int64_t gpu = -1;  // the GPU with the rank's buffers; -1: they lie in host memory
 };
 
 struct PerfReport {
@@ -22,6 +23,8 @@ struct PerfReport {
   std::vector<BenchRow> rows;
 };
 
+/// Returns the line that says in which memory rank 0's buffers lie.
+[[nodiscard]] std::string memory_text(const PerfReport& report);
 /// Returns the lines that begin with #, up to the names of the columns.
 [[nodiscard]] std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::uint64_t bytes_max,
                                       const std::string& step);

@@ -70,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Words{"perf", "all_reduce", "-n", "0"}, Words{"perf", "all_reduce", "-w", "-1"},
                     Words{"perf", "all_reduce", "-d", "float"}, Words{"perf", "all_reduce", "-o", "xor"},
                     Words{"perf", "reduce", "-r", "1"}, Words{"perf", "reduce", "-r", "-1"},
-                    Words{"perf", "all_reduce", "-c", "maybe"}, Words{"perf", "all_reduce", "--meet-limit", "0"}));
+                    Words{"perf", "all_reduce", "-c", "maybe"}, Words{"perf", "all_reduce", "--memory", "gpu"},
+                    Words{"perf", "all_reduce", "--meet-limit", "0"}));
 
 TEST(UnknownSubcommand, IsNamed) {
   const Workplace work;

@@ -64,6 +64,22 @@ TEST(Launch, RanksOfOneHostFindEachOtherWithoutBeingToldWhere) {
                 4, "", kMasterPortDefault);
 }
 
+TEST(Launch, KnowsTheRanksNumberOnItsHost) {
+  const auto expect_local = [](const Variables& variables, std::uint32_t local_rank) {
+    const auto launch = detect(variables);
+    ASSERT_TRUE(launch) << launch.error().message;
+    EXPECT_EQ(launch->local_rank, local_rank);
+  };
+  expect_local({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}}, 1);
+  expect_local({{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "2"}}, 2);
+  expect_local({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "3"}}, 3);
+  expect_local({{"MV2_COMM_WORLD_RANK", "5"}, {"MV2_COMM_WORLD_SIZE", "8"}, {"MV2_COMM_WORLD_LOCAL_RANK", "1"}}, 1);
+  expect_local({{"PMIX_RANK", "5"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "2"}}, 2);
+  expect_local({{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "3"}}, 3);
+  expect_local({{"RANK", "5"}, {"WORLD_SIZE", "8"}}, 5);
+  expect_local({}, 0);
+}
+
 TEST(Launch, SlurmNamesTheFirstHost) {
   expect_launch({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_STEP_NODELIST", "gpu[03-07,9],login1"}}, 1, 2,
                 "gpu03", kMasterPortDefault);
@@ -96,6 +112,7 @@ TEST(Launch, NamesTheVariableThatIsWrong) {
   expect_wrong({{"RANK", "0"}, {"WORLD_SIZE", "0"}}, "WORLD_SIZE");
   expect_wrong({{"RANK", "0"}, {"WORLD_SIZE", "2 "}}, "WORLD_SIZE");
   expect_wrong({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}}, "MASTER_PORT");
+  expect_wrong({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "x"}}, "LOCAL_RANK");
 }
 
 }  // namespace
