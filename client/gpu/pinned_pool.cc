@@ -42,6 +42,7 @@ Result<std::shared_ptr<PinnedPool::Block>> PinnedPool::take(std::size_t bytes) {
     if (!allocated) return std::unexpected(allocated.error());
     data = *allocated;
   }
+  count_use(capacity);
   return std::make_shared<Block>(shared_from_this(), data, capacity);
 }
 
@@ -67,13 +68,34 @@ Result<std::byte*> PinnedPool::allocate(std::size_t capacity) {
   return data;
 }
 
+void PinnedPool::count_use(std::size_t capacity) {
+  const std::lock_guard lock(mutex_);
+  if (takes_ == kRecentTakes) {
+    last_peak_ = peak_;
+    peak_ = 0;
+    takes_ = 0;
+  }
+  ++takes_;
+  used_bytes_ += capacity;
+  peak_ = std::max(peak_, used_bytes_);
+}
+
+// Keeps what the recent calls used at once: to pin memory costs more than the copies that use it, so a job whose calls
+// all use more than kIdleBytes must not pin its memory anew for each call.
+std::size_t PinnedPool::idle_bytes_max() const noexcept {
+  const std::size_t recent = std::max(peak_, last_peak_);
+  return std::max(kIdleBytes, recent - std::min(recent, used_bytes_));
+}
+
 void PinnedPool::take_back(std::byte* data, std::size_t capacity) {
   std::vector<Idle> gone;
   {
     const std::lock_guard lock(mutex_);
     idle_.push_back({data, capacity});
     idle_bytes_ += capacity;
-    while (idle_bytes_ > kIdleBytesMax) {
+    TRIBUTARY_ASSERT(capacity <= used_bytes_, "a block of {} bytes comes back, of {} in use", capacity, used_bytes_);
+    used_bytes_ -= capacity;
+    while (idle_bytes_ > idle_bytes_max()) {
       TRIBUTARY_ASSERT(!idle_.empty(), "{} bytes are idle, in no block", idle_bytes_);
       gone.push_back(idle_.front());
       idle_bytes_ -= idle_.front().capacity;

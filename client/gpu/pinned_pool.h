@@ -16,8 +16,11 @@ namespace tributary::client::gpu {
 
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
-  /// The pool gives idle blocks above this sum back to the system.
-  static constexpr std::size_t kIdleBytesMax = std::size_t{256} << 20;
+  /// The pool keeps idle blocks up to this sum, or up to what its recent calls used at once, if that is more. It gives
+  /// other idle blocks back to the system.
+  static constexpr std::size_t kIdleBytes = std::size_t{256} << 20;
+  /// Recent calls are the last 32 to 64 calls of take(): after that a large call of long ago holds no memory.
+  static constexpr std::size_t kRecentTakes = 32;
   /// Registers a block with the communicator's transport as long as the block exists; may return nullptr.
   using Keep = std::function<std::unique_ptr<transport::KeptMemory>(std::span<const std::byte>)>;
 
@@ -51,6 +54,8 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
     std::size_t capacity;
   };
   void take_back(std::byte* data, std::size_t capacity);
+  void count_use(std::size_t capacity);
+  [[nodiscard]] std::size_t idle_bytes_max() const noexcept;
   void free(std::byte* data);
   [[nodiscard]] Result<std::byte*> allocate(std::size_t capacity);
 
@@ -59,6 +64,10 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
   mutable std::mutex mutex_;
   std::vector<Idle> idle_;  // oldest first
   std::size_t idle_bytes_ = 0;
+  std::size_t used_bytes_ = 0;  // bytes of all blocks that are not idle
+  std::size_t peak_ = 0;        // the greatest used_bytes_ since takes_ was 0
+  std::size_t last_peak_ = 0;   // the greatest used_bytes_ in the kRecentTakes calls before that
+  std::size_t takes_ = 0;
   std::map<std::byte*, std::unique_ptr<transport::KeptMemory>> kept_;
 };
 

@@ -78,6 +78,7 @@ int cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   std::memset(memory, kPoison, std::min<std::size_t>(bytes, kPage));
   s.host_blocks[static_cast<unsigned char*>(memory)] = bytes;
   ++s.counts.host_blocks;
+  ++s.counts.host_blocks_made;
   *pointer = memory;
   return kSuccess;
 }

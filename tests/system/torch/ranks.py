@@ -29,14 +29,22 @@ except ModuleNotFoundError as missing:
     sys.exit(SKIPPED)
 
 Check = Callable[[int, int], None]
+# Tensors of the checks lie on this device: scripts/gpu-check sets cuda:0. No parent of the ranks may touch it, because
+# CUDA does not survive a fork.
+DEVICE = torch.device(os.environ.get("TRIBUTARY_TEST_DEVICE", "cpu"))
 GROUP_TIMEOUT = timedelta(seconds=60)
 JOIN_SECONDS = 240
 
 
 def without_service() -> None:
-    """Returns the environment of a host without a Tributary service: all operations run between the ranks."""
-    kept = {"TRIBUTARY_TRANSPORT", "TRIBUTARY_LOCAL", "TRIBUTARY_TEST_PACKET_FAULTS"}  # the test's own value, if it
-                                                                                       # sets one
+    """Makes the environment that of a host without a Tributary service: all operations run between the ranks.
+
+    TRIBUTARY_TEST_SERVICE keeps the environment as it is: scripts/gpu-check runs the tests with a service, too.
+    """
+    if "TRIBUTARY_TEST_SERVICE" in os.environ:
+        return
+    # CTest or the caller sets these for the test.
+    kept = {"TRIBUTARY_TRANSPORT", "TRIBUTARY_LOCAL", "TRIBUTARY_TEST_PACKET_FAULTS", "TRIBUTARY_TEST_DEVICE"}
     for name in [name for name in os.environ if name.startswith("TRIBUTARY_") and name not in kept]:
         del os.environ[name]
 
@@ -59,6 +67,7 @@ def _report(pipe: Connection, checks: Iterable[Check], rank: int, size: int) -> 
     name = "the start of the process group"
     try:
         torch.set_num_threads(1)
+        torch.set_default_device(DEVICE)
         for check in checks:
             name = check.__name__
             start = time.monotonic()

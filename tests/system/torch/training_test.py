@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import tributary.torch
-from ranks import Check, finish, run, without_service
+from ranks import DEVICE, Check, finish, run, without_service
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.distributed.fsdp import fully_shard
@@ -39,7 +39,9 @@ def model(width: int = 128) -> nn.Sequential:
 
 def data() -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(3)
-    return torch.randn(ROWS, FEATURES, generator=generator), torch.randint(CLASSES, (ROWS,), generator=generator)
+    inputs = torch.randn(ROWS, FEATURES, generator=generator, device="cpu")
+    labels = torch.randint(CLASSES, (ROWS,), generator=generator, device="cpu")
+    return inputs.to(DEVICE), labels.to(DEVICE)
 
 
 def shard(rank: int, size: int) -> tuple[torch.Tensor, torch.Tensor]:
