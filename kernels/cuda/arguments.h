@@ -9,6 +9,7 @@ namespace tributary::kernels::cuda {
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kThreadsPerBlock = 256;
 inline constexpr std::uint32_t kVectorBytes = 16;
+inline constexpr std::uint32_t kScaleUnit = 32;  // elements; blocks with one scale are multiples of it
 
 /// Division by a constant as a product and two shifts: q = (t + ((n - t) >> shift_first)) >> shift_second, t = upper
 /// half of n * multiplier. It works in 64 bits for 64-bit integers, else in 32. Source:
@@ -27,6 +28,16 @@ struct Reciprocal {
   std::uint64_t quotient = (excess << 32) / divisor;
   if (wide) quotient = (quotient << 32) | ((((excess << 32) % divisor) << 32) / divisor);
   return {quotient + 1, log > 0 ? 1U : 0U, log > 0 ? log - 1 : 0U};
+}
+
+/// Returns the multiplier that divides a byte: see byte_quotient() in device/element.cuh.
+[[nodiscard]] constexpr Reciprocal reciprocal_for_bytes(std::uint32_t divisor) noexcept {
+  return {(1U << 16) / divisor + 1, 0, 0};
+}
+
+/// Returns the reciprocal for integers of `size` bytes.
+[[nodiscard]] constexpr Reciprocal reciprocal_for(std::uint32_t divisor, std::size_t size) noexcept {
+  return size == 1 ? reciprocal_for_bytes(divisor) : reciprocal_of(divisor, size == 8);
 }
 
 /// Divides the arrays of one launch: `head` elements up to the first 16-byte boundary, then `vectors` of 16 bytes, then
@@ -59,9 +70,9 @@ struct QuantizeArguments {
   void* out;
   float* scales;
   std::uint64_t count;
-  Reciprocal by_block;    // divides by `block` in 64 bits
+  Reciprocal by_units;    // divides by the number of units of a block in 32 bits; a unit is 32 elements
   std::uint32_t block;    // elements, a multiple of 32
-  std::uint32_t lanes;    // number of lanes for a block: 8, 16 or 32, each with at most two groups of four elements
+  std::uint32_t lanes;    // number of lanes for a block: 8, 16 or 32, each with one or two groups of four elements
   std::uint32_t aligned;  // not 0: a group of four elements moves at once, 16 bytes of float32 and 4 of int8
   std::uint32_t padding;
 };

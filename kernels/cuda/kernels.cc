@@ -176,7 +176,7 @@ Status CudaKernels::reduce(DType dtype, ReduceOp op, std::span<const DeviceAddre
   arguments.split = split_of_reduce(inputs, out, count, size);
   arguments.inputs_count = static_cast<std::uint32_t>(inputs.size());
   arguments.divisor = op == ReduceOp::avg ? divisor : 1;
-  arguments.reciprocal = reciprocal_of(arguments.divisor, size == 8);
+  arguments.reciprocal = reciprocal_for(arguments.divisor, size);
   void* parameters[] = {&arguments};
   const std::uint64_t threads = arguments.split.vectors > 0 ? arguments.split.vectors : count;
   return launch(reduce_[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)], "reduce", threads, Share::all,
@@ -237,6 +237,10 @@ Status CudaKernels::run_quantize(const Kernel& kernel, const char* what, bool qu
                 std::string(what) + " on a device needs addresses of float32 that are multiples of 4");
   }
   if (count == 0) return {};
+  if ((count - 1) / kScaleUnit > UINT32_MAX) {
+    return fail(Errc::bad_argument,
+                std::string(what) + " on a device takes at most 2^37 elements, not " + std::to_string(count));
+  }
   QuantizeArguments arguments = quantize_shape(floats, steps, count, block);
   arguments.in = pointer(in);
   arguments.out = mutable_pointer(out);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/cuda/arguments.h"
+#include "tributary/kernels/convert.h"
 #include "tributary/kernels/cuda_driver.h"
 
 namespace tributary::kernels::cuda {
@@ -39,11 +40,12 @@ namespace tributary::kernels::cuda {
 [[nodiscard]] constexpr QuantizeArguments quantize_shape(DeviceAddress floats, DeviceAddress steps, std::uint64_t count,
                                                          std::size_t block) noexcept {
   constexpr std::uint32_t kFour = 4;
+  static_assert(kScaleBlockMin == kScaleUnit);
   QuantizeArguments shape{};
   shape.count = count;
   shape.block = static_cast<std::uint32_t>(block);
-  shape.by_block = reciprocal_of(shape.block, true);
-  shape.lanes = shape.block <= 32 ? 8 : shape.block <= 64 ? 16 : 32;
+  shape.by_units = reciprocal_of(shape.block / kScaleUnit, false);
+  shape.lanes = shape.block <= 64 ? 8 : shape.block <= 128 ? 16 : 32;
   shape.aligned = floats % kVectorBytes == 0 && steps % kFour == 0 ? 1 : 0;
   return shape;
 }

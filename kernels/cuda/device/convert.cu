@@ -23,25 +23,31 @@ TRIBUTARY_CONVERT_FORMAT(bfloat16)
 TRIBUTARY_CONVERT_FORMAT(float8_e4m3)
 TRIBUTARY_CONVERT_FORMAT(float8_e5m2)
 
-/// `lanes` lanes share a block of elements. All lanes of a warp take part in the comparison, even those whose block is
+/// kLanes lanes share a block of elements. All lanes of a warp take part in the comparison, even those whose block is
 /// beyond the last.
+template <std::uint32_t kLanes>
+__device__ __forceinline__ void quantize_blocks(const QuantizeArguments& arguments) {
+  constexpr std::uint32_t kBlocksOfWarp = kWarpLanes / kLanes;
+  const std::uint32_t lane = threadIdx.x % kLanes;
+  const std::uint32_t block_of_warp = threadIdx.x % kWarpLanes / kLanes;
+  const std::uint64_t apart = lane_of_grid().count / kLanes;
+  const std::uint64_t blocks = blocks_of(arguments);
+  for (std::uint64_t first = lane_of_grid().index / kWarpLanes * kBlocksOfWarp; first < blocks; first += apart) {
+    const ScaledBlock block = block_at(arguments, first + block_of_warp);
+    const LanePart part = load_part<kLanes>(arguments, block, lane);
+    std::uint32_t largest = largest_of(part);
+    TRIBUTARY_UNROLL
+    for (std::uint32_t mask = kLanes / 2; mask > 0; mask /= 2)
+      largest = max(largest, __shfl_xor_sync(0xFFFFFFFFU, largest, mask));
+    quantize_part<kLanes>(arguments, block, lane, part, largest);
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(kThreadsPerBlock)
     quantize(const __grid_constant__ QuantizeArguments arguments) {
-  const std::uint32_t lane = threadIdx.x % arguments.lanes;
-  const std::uint32_t blocks_of_warp = kWarpLanes / arguments.lanes;
-  const std::uint64_t warps = std::uint64_t{gridDim.x} * blockDim.x / kWarpLanes;
-  const std::uint64_t blocks = (arguments.count + arguments.block - 1) / arguments.block;
-  const std::uint32_t block_of_warp = threadIdx.x % kWarpLanes / arguments.lanes;
-  for (std::uint64_t first = lane_of_grid().index / kWarpLanes * blocks_of_warp; first < blocks;
-       first += warps * blocks_of_warp) {
-    const std::uint64_t begin = min((first + block_of_warp) * arguments.block, arguments.count);
-    const std::uint64_t end = min(begin + arguments.block, arguments.count);
-    const LanePart part = load_part(arguments, begin, end, lane);
-    std::uint32_t largest = largest_of(part);
-    for (std::uint32_t apart = arguments.lanes / 2; apart > 0; apart /= 2)
-      largest = max(largest, __shfl_xor_sync(0xFFFFFFFFU, largest, apart));
-    if (begin < end) quantize_part(arguments, begin, end, lane, part, largest);
-  }
+  if (arguments.lanes == 8) return quantize_blocks<8>(arguments);
+  if (arguments.lanes == 16) return quantize_blocks<16>(arguments);
+  quantize_blocks<32>(arguments);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreadsPerBlock)

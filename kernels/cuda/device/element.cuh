@@ -54,6 +54,16 @@ struct OrderedFloat {
   }
 };
 
+/// Returns a word whose third byte is the quotient value / d, rounded toward zero, for any divisor d; `multiplier` is
+/// 2^16 / d + 1, rounded down. value * multiplier is value / d * 2^16 and at most value more, which is less than
+/// 2^16 / d: too little to reach the next quotient. An addition of 2^16 - 1 rounds negative quotients up.
+template <class T>
+TRIBUTARY_DEVICE std::uint32_t byte_quotient(T value, std::uint32_t multiplier) {
+  static_assert(sizeof(T) == 1);
+  const auto word = static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
+  return word * multiplier + (std::is_signed_v<T> ? word >> 16 : 0U);
+}
+
 /// Sum, product, min and max of integers, which wrap; bytes are combined in 32 bits.
 template <class T, ReduceOp kOp>
 struct Integer {
@@ -74,7 +84,9 @@ struct Integer {
     const T wrapped = static_cast<T>(value);
     if constexpr (kOp != ReduceOp::avg) return wrapped;
     if (arguments.divisor == 1) return wrapped;
-    if constexpr (std::is_signed_v<T>) {
+    if constexpr (sizeof(T) == 1) {
+      return static_cast<T>(byte_quotient(wrapped, static_cast<std::uint32_t>(arguments.reciprocal.multiplier)) >> 16);
+    } else if constexpr (std::is_signed_v<T>) {
       const Unsigned wide = static_cast<Unsigned>(Accumulator{wrapped});
       const Unsigned quotient = divide(wrapped < 0 ? Unsigned{0} - wide : wide, arguments.reciprocal);
       return static_cast<T>(wrapped < 0 ? Unsigned{0} - quotient : quotient);
@@ -87,6 +99,62 @@ struct Integer {
   static TRIBUTARY_DEVICE Unsigned divide(Unsigned value, const Reciprocal& by) {
     const Unsigned product = multiply_high(value, static_cast<Unsigned>(by.multiplier));
     return (product + ((value - product) >> by.shift_first)) >> by.shift_second;
+  }
+};
+
+// ---- Several elements in one word, for whole vectors.
+
+/// min and max of two neighbouring float16 or bfloat16, by one instruction for both: IEEE 754-2019 minimum and maximum.
+/// The host takes them one by one.
+template <DType kDType, ReduceOp kOp, class Single>
+struct OrderedPair {
+  using Stored = std::uint32_t;
+  using Accumulator = std::uint32_t;
+  static constexpr std::uint32_t kBoth = 0x00010001U;
+
+  static TRIBUTARY_DEVICE Accumulator load(Stored pair) { return pair; }
+  static TRIBUTARY_DEVICE Accumulator combine(Accumulator a, Accumulator b) {
+#if defined(__CUDA_ARCH__)
+    using Pair = std::conditional_t<kDType == DType::float16, __half2, __nv_bfloat162>;
+    const Pair x = bits_as<Pair>(a), y = bits_as<Pair>(b);
+    return bits_as<std::uint32_t>(kOp == ReduceOp::min ? __hmin2_nan(x, y) : __hmax2_nan(x, y));
+#else
+    const auto one = [](std::uint32_t x, std::uint32_t y) {
+      const auto key =
+          Single::combine(Single::load(static_cast<std::uint16_t>(x)), Single::load(static_cast<std::uint16_t>(y)));
+      return std::uint32_t{Single::store(key, {})};
+    };
+    return one(a & 0xFFFF, b & 0xFFFF) | one(a >> 16, b >> 16) << 16;
+#endif
+  }
+  /// A single input is stored without a combination, so this makes its NaN quiet: the addition carries into the sign's
+  /// place if the magnitude is above infinity.
+  static TRIBUTARY_DEVICE Stored store(Accumulator pair, const ReduceArguments&) {
+    constexpr std::uint32_t kLargest = SmallFloat<kDType>::kLargestBits, kQuiet = SmallFloat<kDType>::kQuietBit;
+    const std::uint32_t nan = ((pair & 0x7FFFU * kBoth) + (0x7FFFU - kLargest) * kBoth) & 0x8000U * kBoth;
+    return pair | nan / (0x8000U / kQuiet);
+  }
+};
+
+/// Sum and average of four neighbouring bytes, in two words with a sum in each half: 64 inputs do not overflow a half.
+template <class T, ReduceOp kOp>
+struct FourBytes {
+  using Stored = std::uint32_t;
+  struct Accumulator {
+    std::uint32_t even;  // the sums of bytes 0 and 2
+    std::uint32_t odd;   // the sums of bytes 1 and 3
+  };
+  static constexpr std::uint32_t kBytes = 0x00FF00FFU;
+  static_assert(kInputsMax * 0xFF <= 0xFFFF);
+
+  static TRIBUTARY_DEVICE Accumulator load(Stored four) { return {four & kBytes, (four >> 8) & kBytes}; }
+  static TRIBUTARY_DEVICE Accumulator combine(Accumulator a, Accumulator b) { return {a.even + b.even, a.odd + b.odd}; }
+  static TRIBUTARY_DEVICE Stored store(Accumulator sums, const ReduceArguments& arguments) {
+    if constexpr (kOp == ReduceOp::sum) return (sums.even & kBytes) | (sums.odd & kBytes) << 8;
+    const auto by = static_cast<std::uint32_t>(arguments.reciprocal.multiplier);
+    return bytes_of_words<2>(byte_quotient(static_cast<T>(sums.even), by), byte_quotient(static_cast<T>(sums.odd), by),
+                             byte_quotient(static_cast<T>(sums.even >> 16), by),
+                             byte_quotient(static_cast<T>(sums.odd >> 16), by));
   }
 };
 
@@ -144,5 +212,31 @@ struct ElementOf<DType::uint64, kOp> {
 
 template <DType kDType, ReduceOp kOp>
 using Element = typename ElementOf<kDType, kOp>::type;
+
+// The instruction for two 16-bit floats exists from compute capability 8.0 on.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+inline constexpr bool kHasPairs = false;
+#else
+inline constexpr bool kHasPairs = true;
+#endif
+
+/// The class for whole vectors: that of one element, or of several in a word.
+template <DType kDType, ReduceOp kOp>
+struct VectorElementOf {
+  using type = Element<kDType, kOp>;
+};
+template <DType kDType, ReduceOp kOp>
+  requires(kHasPairs && (kDType == DType::float16 || kDType == DType::bfloat16) && kOrders<kDType, kOp>)
+struct VectorElementOf<kDType, kOp> {
+  using type = OrderedPair<kDType, kOp, Element<kDType, kOp>>;
+};
+template <DType kDType, ReduceOp kOp>
+  requires((kDType == DType::int8 || kDType == DType::uint8) && (kOp == ReduceOp::sum || kOp == ReduceOp::avg))
+struct VectorElementOf<kDType, kOp> {
+  using type = FourBytes<typename Element<kDType, kOp>::Stored, kOp>;
+};
+
+template <DType kDType, ReduceOp kOp>
+using VectorElement = typename VectorElementOf<kDType, kOp>::type;
 
 }  // namespace tributary::kernels::cuda

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
@@ -32,10 +33,12 @@ TRIBUTARY_DEVICE To bits_as(From from) {
   return to;
 }
 
-/// Loads or stores kBytes bytes at an address that is a multiple of kBytes; up to 16 bytes move at once.
+/// Loads or stores kBytes bytes at an address that is a multiple of kBytes; up to 16 bytes move at once. A chunk is made
+/// of words, because nvcc puts the elements of an array of bytes together again byte by byte.
 template <std::size_t kBytes>
 struct alignas(kBytes) Chunk {
-  unsigned char bytes[kBytes];
+  using Word = std::conditional_t<kBytes % 4 == 0, std::uint32_t, std::uint8_t>;
+  Word words[kBytes / sizeof(Word)];
 };
 
 // The kernels read and write all data once, so these loads and stores mark their lines as the first to leave the cache.
@@ -69,6 +72,18 @@ TRIBUTARY_DEVICE T load_element(const void* array, std::uint64_t index) {
 template <class T>
 TRIBUTARY_DEVICE void store_element(void* array, std::uint64_t index, T value) {
   static_cast<T*>(array)[index] = value;
+}
+
+/// Returns byte kByte of each word, that of `a` lowest.
+template <std::uint32_t kByte>
+TRIBUTARY_DEVICE std::uint32_t bytes_of_words(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+#if defined(__CUDA_ARCH__)
+  constexpr std::uint32_t kOfTwo = kByte | (kByte + 4) << 4;
+  return __byte_perm(__byte_perm(a, b, kOfTwo), __byte_perm(c, d, kOfTwo), 0x5410);
+#else
+  const auto byte = [](std::uint32_t word) { return (word >> (8 * kByte)) & 0xFF; };
+  return byte(a) | byte(b) << 8 | byte(c) << 16 | byte(d) << 24;
+#endif
 }
 
 TRIBUTARY_DEVICE std::uint32_t multiply_high(std::uint32_t a, std::uint32_t b) {

@@ -13,30 +13,59 @@ namespace tributary::kernels::cuda {
 inline constexpr std::uint32_t kWarpLanes = 32;
 inline constexpr std::uint32_t kFoursOfLane = 2;
 
-/// A lane's part of the block of elements [begin, end): group u of `lane` starts at begin + 4 (lane + u * lanes).
-/// Elements beyond the end are zero.
+/// Returns the index of the block of element i. It divides the index of the element's unit, which fits 32 bits: the host
+/// checks it.
+TRIBUTARY_DEVICE std::uint32_t block_of(const QuantizeArguments& arguments, std::uint64_t i) {
+  const Reciprocal& by = arguments.by_units;
+  const auto unit = static_cast<std::uint32_t>(i / kScaleUnit);
+  const std::uint32_t product = multiply_high(unit, static_cast<std::uint32_t>(by.multiplier));
+  return (product + ((unit - product) >> by.shift_first)) >> by.shift_second;
+}
+
+/// Returns the number of blocks of an array that has elements.
+TRIBUTARY_DEVICE std::uint64_t blocks_of(const QuantizeArguments& arguments) {
+  return std::uint64_t{block_of(arguments, arguments.count - 1)} + 1;
+}
+
+/// One block of elements with one scale.
+struct ScaledBlock {
+  std::uint64_t index;
+  std::uint64_t begin;   // its first element
+  std::uint32_t length;  // number of elements; 0 beyond the last block
+};
+
+TRIBUTARY_DEVICE ScaledBlock block_at(const QuantizeArguments& arguments, std::uint64_t index) {
+  const std::uint64_t begin = index * arguments.block;
+  const std::uint64_t rest = begin < arguments.count ? arguments.count - begin : 0;
+  return {index, begin, rest < arguments.block ? static_cast<std::uint32_t>(rest) : arguments.block};
+}
+
+/// A lane's part of a block: group u of `lane` starts at element 4 (lane + u * kLanes) of the block. Elements beyond the
+/// end are zero.
 struct LanePart {
   FourFloats fours[kFoursOfLane];
 };
 
 /// True for a whole group of four elements at addresses where 16 and 4 bytes can move at once.
-TRIBUTARY_DEVICE bool moves_as_one(const QuantizeArguments& arguments, std::uint64_t first, std::uint64_t end) {
-  return arguments.aligned != 0 && first + kConvertedAtOnce <= end;
+TRIBUTARY_DEVICE bool moves_as_one(const QuantizeArguments& arguments, std::uint32_t first, const ScaledBlock& block) {
+  return arguments.aligned != 0 && first + kConvertedAtOnce <= block.length;
 }
 
-TRIBUTARY_DEVICE LanePart load_part(const QuantizeArguments& arguments, std::uint64_t begin, std::uint64_t end,
-                                    std::uint32_t lane) {
+template <std::uint32_t kLanes>
+TRIBUTARY_DEVICE LanePart load_part(const QuantizeArguments& arguments, const ScaledBlock& block, std::uint32_t lane) {
+  const float* const in = static_cast<const float*>(arguments.in) + block.begin;
   LanePart part = {};
   TRIBUTARY_UNROLL
   for (std::uint32_t u = 0; u < kFoursOfLane; ++u) {
-    const std::uint64_t first = begin + kConvertedAtOnce * (lane + u * arguments.lanes);
-    if (moves_as_one(arguments, first, end)) {
-      part.fours[u] = bits_as<FourFloats>(load_chunk<16>(static_cast<const float*>(arguments.in) + first));
+    const std::uint32_t first = kConvertedAtOnce * (lane + u * kLanes);
+    if (first >= block.length) continue;
+    if (moves_as_one(arguments, first, block)) {
+      part.fours[u] = bits_as<FourFloats>(load_chunk<16>(in + first));
       continue;
     }
     TRIBUTARY_UNROLL
     for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e) {
-      if (first + e < end) part.fours[u].elements[e] = load_element<float>(arguments.in, first + e);
+      if (first + e < block.length) part.fours[u].elements[e] = load_element<float>(in, first + e);
     }
   }
   return part;
@@ -56,53 +85,52 @@ TRIBUTARY_DEVICE std::uint32_t largest_of(const LanePart& part) {
   return largest;
 }
 
-TRIBUTARY_DEVICE std::int8_t nearest_step(float value) {
-#if defined(__CUDA_ARCH__)
-  return static_cast<std::int8_t>(__float2int_rn(value));
-#else
-  return static_cast<std::int8_t>(__builtin_nearbyintf(value));
-#endif
+/// Returns a word whose lowest byte is the integer nearest to a value of at most 127: the last bit of the large float32
+/// has the value 1, so the addition rounds.
+TRIBUTARY_DEVICE std::uint32_t nearest_step(float value) {
+  const float large = 0x1.8p23F;
+  return bits_as<std::uint32_t>(value + large);
 }
 
-struct FourSteps {
-  std::int8_t elements[kConvertedAtOnce];
-};
-
 /// `largest_bits`: the bits of the whole block's largest magnitude, the same in every lane.
-TRIBUTARY_DEVICE void quantize_part(const QuantizeArguments& arguments, std::uint64_t begin, std::uint64_t end,
-                                    std::uint32_t lane, const LanePart& part, std::uint32_t largest_bits) {
+template <std::uint32_t kLanes>
+TRIBUTARY_DEVICE void quantize_part(const QuantizeArguments& arguments, const ScaledBlock& block, std::uint32_t lane,
+                                    const LanePart& part, std::uint32_t largest_bits) {
   const bool finite = largest_bits < 0x7F800000U;
   const float steps_apart = bits_as<float>(largest_bits) / 127.0F;
   const float smallest = 0x1p-126F;
   const float scale = steps_apart > smallest ? steps_apart : smallest;
   const float reciprocal = 1.0F / scale;
-  auto* const out = static_cast<std::int8_t*>(arguments.out);
+  auto* const out = static_cast<std::int8_t*>(arguments.out) + block.begin;
   TRIBUTARY_UNROLL
   for (std::uint32_t u = 0; u < kFoursOfLane; ++u) {
-    const std::uint64_t first = begin + kConvertedAtOnce * (lane + u * arguments.lanes);
-    FourSteps steps;
+    const std::uint32_t first = kConvertedAtOnce * (lane + u * kLanes);
+    if (first >= block.length) continue;
+    std::uint32_t steps[kConvertedAtOnce];
     TRIBUTARY_UNROLL
     for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e)
-      steps.elements[e] = finite ? nearest_step(part.fours[u].elements[e] * reciprocal) : std::int8_t{0};
-    if (moves_as_one(arguments, first, end)) {
-      store_chunk(out + first, bits_as<Chunk<sizeof(steps)>>(steps));
+      steps[e] = nearest_step(part.fours[u].elements[e] * reciprocal);
+    const std::uint32_t four = finite ? bytes_of_words<0>(steps[0], steps[1], steps[2], steps[3]) : 0;
+    if (moves_as_one(arguments, first, block)) {
+      store_chunk(out + first, bits_as<Chunk<sizeof(four)>>(four));
       continue;
     }
     TRIBUTARY_UNROLL
     for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e) {
-      if (first + e < end) out[first + e] = steps.elements[e];
+      if (first + e < block.length) out[first + e] = static_cast<std::int8_t>(four >> (8 * e));
     }
   }
-  if (lane == 0) arguments.scales[begin / arguments.block] = finite ? scale : bits_as<float>(0x7FC00000U);
+  if (lane == 0 && block.length > 0) arguments.scales[block.index] = finite ? scale : bits_as<float>(0x7FC00000U);
 }
 
 // ---- Dequantizing: each element alone; its block gives only the scale.
 
-/// Returns the scale of element i. Computes i / arguments.block by a product, because a device has no division.
+struct FourSteps {
+  std::int8_t elements[kConvertedAtOnce];
+};
+
 TRIBUTARY_DEVICE float scale_of(const QuantizeArguments& arguments, std::uint64_t i) {
-  const Reciprocal& by = arguments.by_block;
-  const std::uint64_t product = multiply_high(i, by.multiplier);
-  return arguments.scales[(product + ((i - product) >> by.shift_first)) >> by.shift_second];
+  return arguments.scales[block_of(arguments, i)];
 }
 
 template <bool kAccumulate>

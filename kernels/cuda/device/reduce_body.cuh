@@ -5,15 +5,16 @@
 namespace tributary::kernels::cuda {
 
 /// Reduces kVectors vectors of 16 bytes of every input, at `first`, `first + apart`, ...: kVectors loads are under way
-/// at once. It stores after all reads, so that the result may overlap an input.
+/// at once. It stores after all reads, so that the result may overlap an input. The vectors start `head_bytes` from the
+/// start of every array.
 template <class E, std::uint32_t kVectors>
-TRIBUTARY_DEVICE void reduce_vectors(const ReduceArguments& arguments, std::uint64_t first, std::uint64_t apart) {
+TRIBUTARY_DEVICE void reduce_vectors(const ReduceArguments& arguments, std::uint64_t head_bytes, std::uint64_t first,
+                                     std::uint64_t apart) {
   using Stored = typename E::Stored;
   constexpr std::uint32_t kElements = kVectorBytes / sizeof(Stored);
   struct alignas(kVectorBytes) Vector {
     Stored elements[kElements];
   };
-  const std::uint64_t head_bytes = arguments.split.head * sizeof(Stored);
   const auto address = [&](const void* array, std::uint32_t v) {
     return static_cast<const char*>(array) + head_bytes + (first + v * apart) * kVectorBytes;
   };
@@ -59,15 +60,21 @@ TRIBUTARY_DEVICE void reduce_element(const ReduceArguments& arguments, std::uint
 }
 
 /// Neighbouring lanes take neighbouring vectors; then each lane moves on by the width of the grid.
-template <class E>
+template <DType kDType, ReduceOp kOp>
 TRIBUTARY_DEVICE void reduce_body(const ReduceArguments& arguments, Lane lane) {
+  using E = Element<kDType, kOp>;
+  using V = VectorElement<kDType, kOp>;
   constexpr std::uint64_t kElements = kVectorBytes / sizeof(typename E::Stored);
-  constexpr std::uint32_t kAtOnce = kElements >= 16 ? 1 : 2;  // with more, accumulators of bytes would spill
+  // With more at once, accumulators of bytes would spill.
+  constexpr std::uint64_t kAccumulatorBytes =
+      kVectorBytes / sizeof(typename V::Stored) * sizeof(typename V::Accumulator);
+  constexpr std::uint32_t kAtOnce = kAccumulatorBytes >= 64 ? 1 : 2;
+  const std::uint64_t head_bytes = arguments.split.head * sizeof(typename E::Stored);
   std::uint64_t vector = lane.index;
   for (; vector + (kAtOnce - 1) * lane.count < arguments.split.vectors; vector += kAtOnce * lane.count) {
-    reduce_vectors<E, kAtOnce>(arguments, vector, lane.count);
+    reduce_vectors<V, kAtOnce>(arguments, head_bytes, vector, lane.count);
   }
-  for (; vector < arguments.split.vectors; vector += lane.count) reduce_vectors<E, 1>(arguments, vector, 0);
+  for (; vector < arguments.split.vectors; vector += lane.count) reduce_vectors<V, 1>(arguments, head_bytes, vector, 0);
 
   for (std::uint64_t i = lane.index; i < arguments.split.head; i += lane.count) reduce_element<E>(arguments, i);
   const std::uint64_t tail = arguments.split.head + arguments.split.vectors * kElements;

@@ -8,7 +8,7 @@ namespace tributary::kernels::cuda {
 #define TRIBUTARY_REDUCE(dtype, op)                                              \
   extern "C" __global__ void __launch_bounds__(kThreadsPerBlock)                 \
       reduce_##dtype##_##op(const __grid_constant__ ReduceArguments arguments) { \
-    reduce_body<Element<DType::dtype, ReduceOp::op>>(arguments, lane_of_grid()); \
+    reduce_body<DType::dtype, ReduceOp::op>(arguments, lane_of_grid());          \
   }
 
 #define TRIBUTARY_REDUCE_EVERY_OP(dtype) \

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
@@ -43,7 +44,7 @@ using ReduceBody = void (*)(const ReduceArguments&, std::uint64_t lanes);
 
 template <DType kDType, ReduceOp kOp>
 void run_reduce(const ReduceArguments& arguments, std::uint64_t lanes) {
-  run_grid(lanes, [&](Lane lane) { reduce_body<Element<kDType, kOp>>(arguments, lane); });
+  run_grid(lanes, [&](Lane lane) { reduce_body<kDType, kOp>(arguments, lane); });
 }
 
 template <std::size_t... kIndex>
@@ -101,7 +102,7 @@ std::string reduced(Case the_case, Shape shape) {
   arguments.out = out.data();
   arguments.count = shape.count;
   arguments.split = split_of_reduce(addresses, address_of(out.data()), shape.count, size);
-  arguments.reciprocal = reciprocal_of(divisor, size == 8);
+  arguments.reciprocal = reciprocal_for(divisor, size);
   arguments.inputs_count = static_cast<std::uint32_t>(shape.inputs);
   arguments.divisor = divisor;
   the_case.body()(arguments, shape.lanes);
@@ -136,6 +137,24 @@ TEST_P(CudaReduceBody, DividesByAnyNumberOfRanks) {
   for (const std::uint32_t divisor :
        {1U, 2U, 3U, 10U, 255U, 256U, 257U, 65537U, 0x7FFFFFFFU, 0x80000000U, 0x80000001U, 0xFFFFFFFFU}) {
     EXPECT_EQ(reduced(GetParam(), {.inputs = 2, .count = 1000, .divisor = divisor}), "") << divisor;
+  }
+}
+
+TEST(CudaByteQuotient, DividesEveryByteByEveryDivisor) {
+  std::vector<std::uint32_t> divisors(300);
+  std::iota(divisors.begin(), divisors.end(), 1U);
+  for (const std::uint32_t divisor : {65535U, 65536U, 65537U, 0x7FFFFFFFU, 0xFFFFFFFFU}) divisors.push_back(divisor);
+  for (const std::uint32_t divisor : divisors) {
+    const auto multiplier = static_cast<std::uint32_t>(reciprocal_for_bytes(divisor).multiplier);
+    for (int value = -128; value < 256; ++value) {
+      const auto expected = static_cast<std::uint8_t>(std::int64_t{value} / std::int64_t{divisor});
+      const std::uint32_t word = value < 128 ? byte_quotient(static_cast<std::int8_t>(value), multiplier)
+                                             : byte_quotient(static_cast<std::uint8_t>(value), multiplier);
+      ASSERT_EQ(static_cast<std::uint8_t>(word >> 16), expected) << value << " / " << divisor;
+      if (value < 0) continue;
+      ASSERT_EQ(static_cast<std::uint8_t>(byte_quotient(static_cast<std::uint8_t>(value), multiplier) >> 16), expected)
+          << value << " / " << divisor;
+    }
   }
 }
 
@@ -241,15 +260,23 @@ const std::byte* bytes_of(const std::vector<float>& values) {
 }
 
 /// Quantizes like the kernel, whose GPU lanes compare by shuffles.
-void run_quantize(const QuantizeArguments& arguments) {
-  for (std::uint64_t begin = 0; begin < arguments.count; begin += arguments.block) {
-    const std::uint64_t end = std::min(begin + arguments.block, arguments.count);
+template <std::uint32_t kLanes>
+void run_quantize_in(const QuantizeArguments& arguments) {
+  const std::uint64_t beyond = blocks_of(arguments) + 2;  // lanes beyond the last block do nothing
+  for (std::uint64_t index = 0; index < beyond; ++index) {
+    const ScaledBlock block = block_at(arguments, index);
     std::uint32_t largest = 0;
-    for (std::uint32_t lane = 0; lane < arguments.lanes; ++lane)
-      largest = std::max(largest, largest_of(load_part(arguments, begin, end, lane)));
-    for (std::uint32_t lane = 0; lane < arguments.lanes; ++lane)
-      quantize_part(arguments, begin, end, lane, load_part(arguments, begin, end, lane), largest);
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane)
+      largest = std::max(largest, largest_of(load_part<kLanes>(arguments, block, lane)));
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane)
+      quantize_part<kLanes>(arguments, block, lane, load_part<kLanes>(arguments, block, lane), largest);
   }
+}
+
+void run_quantize(const QuantizeArguments& arguments) {
+  if (arguments.lanes == 8) return run_quantize_in<8>(arguments);
+  if (arguments.lanes == 16) return run_quantize_in<16>(arguments);
+  run_quantize_in<32>(arguments);
 }
 
 /// Quantizes and converts back. The float32 array is `floats_at` elements from a boundary, the int8 array `steps_at`.
