@@ -64,7 +64,9 @@ tuning::MeasuredOperation OnlineTuning::measured(const Operation& o, Operation::
                                .path = way != in_network ? tuning::Path::ranks
                                        : o.cut           ? tuning::Path::split
                                                          : tuning::Path::tree,
-                               .time_us = us_between(std::max(o.started_at, last_end_), now)};
+                               .time_us = us_between(std::max(o.started_at, last_end_), now),
+                               .latency_us = us_between(o.started_at, now),
+                               .under_way = under_way_};
   if (o.cut) {
     it.trees_us = us_between(std::max(o.started_at, last_trees_end_), o.trees_ended_at);
     it.ranks_us = us_between(o.share_started_at, o.share_ended_at);

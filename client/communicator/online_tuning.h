@@ -1,6 +1,7 @@
 #pragma once
 // Rank 0's corrections of the policy while trees are in use. The times of operations go to tuning::Adaptation, and its
 // amendments go to the coordinator.
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,6 +26,12 @@ class OnlineTuning {
   }
   /// Notes that the trees are lost.
   void end() { adaptation_.reset(); }
+  /// Notes that an operation has begun.
+  void begun() noexcept { ++under_way_; }
+  /// Notes that an operation has ended, perhaps with an error.
+  void left() noexcept {
+    if (under_way_ > 0) --under_way_;  // an operation may end before it begins
+  }
   /// Notes that an operation on this path has ended without an error.
   void ended(const Operation& operation, Operation::State way);
   /// Notes that the ranks use `amendment` (if there is one) from operation `first` on.
@@ -36,6 +43,7 @@ class OnlineTuning {
   Shared& shared_;
   const std::function<bool(std::string)> amend_;
   std::optional<tuning::Adaptation> adaptation_;
+  std::uint64_t under_way_ = 0;            // number of operations
   transport::TimePoint last_end_{};        // end of the last operation
   transport::TimePoint last_trees_end_{};  // end of the last part that trees carried
 };

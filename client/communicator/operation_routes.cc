@@ -63,6 +63,7 @@ void OperationRoutes::settle_memory(Operation& o) {
 
 void OperationRoutes::begin(Operation& o) {
   o.started_at = shared_.transport.now();
+  online_tuning_.begun();
   switch (o.state) {
     case Operation::State::by_hosts:
       return parts_.hosts.level()->submit(o);
@@ -90,6 +91,7 @@ void OperationRoutes::run_remainder(Operation& o, std::vector<Piece> pieces) {
 
 void OperationRoutes::account(const Operation& o, Operation::State way, bool success) {
   parts_.operations.touch(shared_.clock.now());
+  online_tuning_.left();
   if (!success) return;
   online_tuning_.ended(o, way);
   CommunicatorInfo& info = shared_.info;

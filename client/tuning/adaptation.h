@@ -11,6 +11,10 @@
 //
 //   measuring --3 to 5 operations--> steady --a path has no trial yet, or its pause is over--> trial --3 to 5--> steady
 //
+// Operations that overlap end in no steady rhythm: two may end at once, and then none for a while. So their times are
+// averaged over as many of them as are under way at once, and such an average counts as one operation. A tree gets them
+// as a stream, in which its levels are filled only once, and the model counts it so.
+//
 // Short operations differ more from each other, so up to 64 of them decide, and a path must win by more than their
 // medians differ by chance. A choice is judged by the operations that began under it, whatever path they took: in a
 // short operation the share of a split may be rounded to nothing, or to the whole operation. A trial that is clearly slower ends after one or two operations. After a round of trials the class rests: first for
@@ -37,11 +41,13 @@ namespace tributary::tuning {
 struct MeasuredOperation {
   std::uint64_t number = 0;
   Collective collective = Collective::all_reduce;
-  std::uint64_t bytes = 0;  // bytes of the whole vector
-  Path path = Path::tree;   // the path that the operation took
-  double time_us = 0;       // time since its start, or since the previous operation's end if this is later
-  double trees_us = 0;      // Path::split: time of the trees' part
-  double ranks_us = 0;      // Path::split: time of the ranks' part
+  std::uint64_t bytes = 0;      // bytes of the whole vector
+  Path path = Path::tree;       // the path that the operation took
+  double time_us = 0;           // time since its start, or since the previous operation's end if this is later
+  double latency_us = 0;        // time since its start; more than time_us: it overlapped with the previous operation
+  std::uint64_t under_way = 0;  // number of other operations under way when it ended
+  double trees_us = 0;          // Path::split: time of the trees' part
+  double ranks_us = 0;          // Path::split: time of the ranks' part
 };
 
 class Adaptation {

@@ -46,6 +46,8 @@ constexpr double kErrorOfMedian = 0.93;
 constexpr double kOutOfBalance = 1.12;
 /// The least share of each part, out of kWholeShare: a smaller share costs more time in steps than it saves.
 constexpr std::uint32_t kLeastShare = kWholeShare / 32;
+/// The segments of a lane from which on a part's time is proportional to its bytes.
+constexpr std::uint32_t kManySegments = 4;
 /// The size from which on an operation's time is proportional to its bytes.
 constexpr std::uint64_t kBytesCount = 64 << 10;
 
@@ -125,6 +127,28 @@ double Samples::error() const {
   return kErrorOfMedian * quartiles / std::sqrt(static_cast<double>(count_)) / values[count_ / 2];
 }
 
+std::optional<Samples::Times> OverlapMean::add(const MeasuredOperation& o, double scale) noexcept {
+  if (o.latency_us <= o.time_us) clear();  // it did not overlap with the previous operation
+  sum_.whole_us += o.time_us * scale;
+  sum_.trees_us += o.trees_us * scale;
+  sum_.ranks_us += o.ranks_us * scale;
+  ++count_;
+  wanted_ = std::min<std::size_t>(std::max<std::uint64_t>(wanted_, o.under_way + 1), kMost);
+  TRIBUTARY_ASSERT(count_ <= kMost, "{} operations are averaged", count_);
+  const bool last = o.under_way == 0;
+  if (count_ < wanted_ && !last) return std::nullopt;
+  if (last && gave_ && count_ < abreast_) {
+    clear();
+    return std::nullopt;
+  }
+  abreast_ = wanted_;
+  const auto n = static_cast<double>(count_);
+  const Samples::Times mean{sum_.whole_us / n, sum_.trees_us / n, sum_.ranks_us / n};
+  clear();
+  gave_ = !last;
+  return mean;
+}
+
 Adaptation::SizeClass::SizeClass(Collective collective, std::uint64_t size, const Step& in_use, const Step& wanted)
     : collective_(collective),
       size_(size),
@@ -157,13 +181,14 @@ void Adaptation::SizeClass::note(const MeasuredOperation& o) {
     --pass_over_;
     return;
   }
-  samples_.add({o.time_us * scale, o.trees_us * scale, o.ranks_us * scale});
+  if (const auto mean = overlapping_.add(o, scale)) samples_.add(*mean);
 }
 
 void Adaptation::SizeClass::took_effect(std::uint64_t first) {
   TRIBUTARY_ASSERT(!agreed_, "operation {}: the ranks had nothing to agree on", first);
   agreed_ = true;
   samples_.clear();
+  overlapping_.clear();
   pass_over_ = 1;  // the first operation makes the buffers and connections of the path
   if (first != kNever) {
     told_ = in_effect();
@@ -219,10 +244,10 @@ Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_
 }
 
 /// Returns how many of the last operations show by themselves that the choice has become slow: two long operations, or
-/// five short ones; 0 if they do not. In a split whose ranks take longest, a stall of one connection may be the cause:
+/// five short ones or means of overlapping ones; 0 if they do not. In a split whose ranks take longest, a stall of one connection may be the cause:
 /// the class waits until it can decide as usual.
 std::size_t Adaptation::SizeClass::operations_became_slow() const {
-  const std::size_t last = samples_.are_long() ? 2 : kSamples;
+  const std::size_t last = samples_.are_long() && overlapping_.abreast() == 1 ? 2 : kSamples;
   if (chosen_us_ == 0 || samples_.size() < last || samples_.least_of_last(last) <= kAlarm * chosen_us_) return 0;
   const bool by_ranks = best_.path == Path::split && samples_.last().trees_us <= samples_.last().ranks_us;
   return by_ranks ? 0 : last;
@@ -255,15 +280,17 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
   }
   if (best_.path == Path::split) {
     if (const Decision moved = balance(figures, now)) return moved;
-    learn_from_parts();
+    learn_from_parts(figures);
   }
   if (now >= rest_until_) return next(figures, ranks, now);
   if (!samples_.are_long()) samples_.keep_last(samples_.size() / 2);  // not each short operation is worth a decision
   return std::nullopt;
 }
 
-/// Computes from the times of a split's parts the time of each path alone, so that these paths need no trials.
-void Adaptation::SizeClass::learn_from_parts() {
+/// Computes from the time of the trees' part the time of trees alone, so that they need no trial. A part of few segments
+/// takes longer for its bytes than the whole operation would: then the model and a trial have to tell.
+void Adaptation::SizeClass::learn_from_parts(const Figures& figures) {
+  if (tree_segments(figures, upto_, best_.tree_share) < kManySegments * figures.lanes) return;
   known_us_[static_cast<std::size_t>(Path::tree)] =
       samples_.median(&Samples::Times::trees_us) / part_of(best_.tree_share);
 }
@@ -342,8 +369,10 @@ std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect(P
 double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std::uint32_t ranks) const {
   if (const double known = known_us_[static_cast<std::size_t>(path)]; known > 0) return known;
   const Call call{.collective = collective_, .ranks = ranks, .bytes = upto_};
+  const std::size_t abreast = overlapping_.abreast();
+  const Call stream{.collective = collective_, .ranks = ranks, .bytes = abreast * upto_};
   const auto model = [&](Path of) {
-    if (of == Path::tree) return estimate_tree(figures, call).time_us();
+    if (of == Path::tree) return estimate_tree(figures, stream).time_us() / static_cast<double>(abreast);
     const double alone = estimate_ranks(figures, call, algorithm_).time_us();
     if (of == Path::ranks) return alone;
     const auto split = estimate_split(figures, call, algorithm_);

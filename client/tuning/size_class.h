@@ -67,6 +67,31 @@ class Samples {
   std::size_t count_ = 0;
 };
 
+/// Averages the times of operations that overlap.
+class OverlapMean {
+ public:
+  /// Averages at most this many operations.
+  static constexpr std::size_t kMost = 16;
+  /// Adds an operation's times, scaled by `scale`. Returns the mean over as many operations as were under way at once,
+  /// when it has them, or for a short burst when its last operation has ended. Leaves out what remains at the end of a
+  /// longer burst. The mean of one operation is its own times.
+  [[nodiscard]] std::optional<Samples::Times> add(const MeasuredOperation& operation, double scale) noexcept;
+  void clear() noexcept {
+    sum_ = {};
+    count_ = wanted_ = 0;
+    gave_ = false;
+  }
+  /// Returns how many operations were under way at once in the last mean.
+  [[nodiscard]] std::size_t abreast() const noexcept { return abreast_; }
+
+ private:
+  Samples::Times sum_;
+  std::size_t count_ = 0;
+  std::size_t wanted_ = 0;  // the greatest number of operations under way at once since count_ was 0
+  std::size_t abreast_ = 1;
+  bool gave_ = false;  // the burst has given a mean
+};
+
 /// A decision: nothing, or the choice that the ranks should use from now on.
 using Decision = std::optional<Choice>;
 
@@ -112,7 +137,7 @@ class Adaptation::SizeClass {
   [[nodiscard]] Decision rest();
   [[nodiscard]] std::size_t operations_became_slow() const;
   [[nodiscard]] bool trees_became_slow(TimePoint now);
-  void learn_from_parts();
+  void learn_from_parts(const Figures& figures);
   void know(const Choice& choice, double time_us);
   [[nodiscard]] Decision balance(const Figures& figures, TimePoint now);
   [[nodiscard]] Decision try_out(const Choice& choice);
@@ -142,6 +167,7 @@ class Adaptation::SizeClass {
   std::uint32_t least_tried_ = kWholeShare;         // the least of the smaller shares tried in this round
   std::array<TimePoint, kPathCount> not_before_{};  // by path: earliest time of its next trial
   Samples samples_;
+  OverlapMean overlapping_;
   std::uint64_t from_operation_ = 0;
   std::uint32_t pass_over_;
   TimePoint rest_until_{};

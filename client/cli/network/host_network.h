@@ -31,6 +31,8 @@ class HostNetwork {
 
   /// The following functions need the name of a host in `links`.
   [[nodiscard]] std::string address_of(const std::string& host) const;
+  /// Returns the rate of the host's link, in bits per second; 0: as fast as this machine.
+  [[nodiscard]] std::uint64_t rate_of(const std::string& host) const { return links_[index_of(host)].bits_per_second; }
   /// Returns the place of a host, for a process that starts there; valid as long as this object lives.
   [[nodiscard]] ChildHost place_of(const std::string& host) const;
   /// Moves the calling thread to the host. All processes that it starts from now on are on this host, too.

@@ -18,6 +18,9 @@ void add_host(Environment& environment, const HostNetwork& network, std::uint32_
   environment["LOCAL_WORLD_SIZE"] = "1";
   environment["MASTER_ADDR"] = network.address_of(host_of_rank(0));
   environment["TRIBUTARY_HOST_ID"] = host_of_rank(rank);
+  // A virtual interface's driver knows no rate. NCCL's tuner asks for it.
+  if (const std::uint64_t rate = network.rate_of(host_of_rank(rank)); rate >= 1'000'000)
+    environment["TRIBUTARY_LINK_RATE"] = std::to_string(rate / 1'000'000) + "Mbit/s";
   for (const char* name : {"TRIBUTARY_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"})
     environment[name] = kHostDevice;
   for (const char* name : {"TRIBUTARY_LOCAL", "TRIBUTARY_SHM"}) environment[name] = "off";

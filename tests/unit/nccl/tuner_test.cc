@@ -88,6 +88,31 @@ TEST(TunerModel, WhereNoRateIsKnownCollNetMustBeFasterAtEach) {
   }
 }
 
+// NCCL gives CollNet a chunk of 32 KiB for 4 bytes: at 1 Gbit/s it took eight times as long as between the nodes.
+TEST(TunerModel, AvoidsCollNetForSmallCalls) {
+  for (const std::uint64_t rate : {std::uint64_t{0}, kGbit, 10 * kGbit}) {
+    for (const std::size_t nodes : {2U, 4U, 8U}) {
+      EXPECT_TRUE(TunerModel(rate).avoids_collnet(Function::all_reduce, 4, nodes)) << rate << ", " << nodes;
+      EXPECT_FALSE(TunerModel(rate).avoids_collnet(Function::all_reduce, 64 << 20, std::max<std::size_t>(nodes, 3)))
+          << rate << ", " << nodes;
+      EXPECT_FALSE(TunerModel(rate).avoids_collnet(Function::broadcast, 4, nodes)) << "NCCL decides";
+    }
+  }
+}
+
+TEST(TunerModel, NeverPrefersCollNetAndAvoidsItToo) {
+  for (const std::uint64_t rate : {std::uint64_t{0}, kGbit, 10 * kGbit, 400 * kGbit}) {
+    for (const std::size_t nodes : {2U, 3U, 5U, 16U, 100U, 4096U}) {
+      for (std::size_t bytes = 1; bytes <= std::size_t{1} << 34; bytes *= 2) {
+        const TunerModel model(rate);
+        EXPECT_FALSE(model.prefers_collnet(Function::all_reduce, bytes, nodes) &&
+                     model.avoids_collnet(Function::all_reduce, bytes, nodes))
+            << rate << " bit/s, " << nodes << " nodes, " << bytes;
+      }
+    }
+  }
+}
+
 TEST(TunerTable, NamesTheLineThatMakesNoSense) {
   for (const char* bad : {"allreduce 0 1 2 3", "sum 0 1 2 3 collnet", "allreduce x 1 2 3 collnet",
                           "allreduce 0 1T 2 3 collnet", "allreduce 0 1 2 3 ring"}) {
@@ -111,11 +136,37 @@ TEST(TunerTable, MakesCollNetTheCheapestAndKeepsItsKindsInOrder) {
   EXPECT_EQ(cost(costs, abi::Algorithm::ring, abi::Protocol::simple), 10);
 }
 
+TEST(TunerTable, MakesCollNetTheMostExpensiveAndKeepsItsKindsInOrder) {
+  for (const float collnet : {0.0F, 5.0F, 50.0F}) {
+    Costs costs = nothing_offered();
+    cost(costs, abi::Algorithm::ring, abi::Protocol::simple) = 10;
+    cost(costs, abi::Algorithm::tree, abi::Protocol::low_latency) = 8;
+    cost(costs, abi::Algorithm::collnet_direct, abi::Protocol::simple) = 2 * collnet;
+    cost(costs, abi::Algorithm::collnet_chain, abi::Protocol::simple) = collnet;
+    avoid_collnet(costs.data(), kAlgorithms, kProtocols);
+    EXPECT_GT(cost(costs, abi::Algorithm::collnet_chain, abi::Protocol::simple), 8) << collnet;
+    EXPECT_GE(cost(costs, abi::Algorithm::collnet_direct, abi::Protocol::simple),
+              cost(costs, abi::Algorithm::collnet_chain, abi::Protocol::simple));
+    EXPECT_EQ(cost(costs, abi::Algorithm::ring, abi::Protocol::simple), 10);
+    EXPECT_LT(cost(costs, abi::Algorithm::ring, abi::Protocol::low_latency), 0) << "NCCL does not offer it";
+  }
+}
+
+TEST(TunerTable, LeavesAllAsItIsWhereOnlyCollNetIsOffered) {
+  Costs costs = nothing_offered();
+  cost(costs, abi::Algorithm::collnet_chain, abi::Protocol::simple) = 10;
+  const Costs before = costs;
+  avoid_collnet(costs.data(), kAlgorithms, kProtocols);
+  EXPECT_EQ(costs, before);
+}
+
 TEST(TunerTable, LeavesAllAsItIsWhereNcclDoesNotOfferCollNet) {
   Costs costs = nothing_offered();
   cost(costs, abi::Algorithm::ring, abi::Protocol::simple) = 10;
   const Costs before = costs;
   prefer_collnet(costs.data(), kAlgorithms, kProtocols);
+  EXPECT_EQ(costs, before);
+  avoid_collnet(costs.data(), kAlgorithms, kProtocols);
   EXPECT_EQ(costs, before);
 }
 

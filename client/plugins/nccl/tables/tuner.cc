@@ -57,6 +57,12 @@ bool prefers(void* context, Function function, std::size_t bytes) {
   return table ? table->prefers_collnet(function, bytes, nodes) : model.prefers_collnet(function, bytes, nodes);
 }
 
+bool avoids(void* context, Function function, std::size_t bytes) {
+  if (!settings().tuner || TunerTable::process()) return false;
+  const auto& [nodes, model] = *static_cast<const TunerContext*>(context);
+  return model.avoids_collnet(function, bytes, nodes);
+}
+
 Result collective_info_v2(void* context, Function function, std::size_t bytes, int collnet_support, int, int,
                           int* algorithm, int* protocol, int*) {
   if (collnet_support == 0 || !prefers(context, function, bytes)) return Result::success;
@@ -66,7 +72,12 @@ Result collective_info_v2(void* context, Function function, std::size_t bytes, i
 }
 Result collective_info(void* context, Function function, std::size_t bytes, int, float** costs, int algorithms,
                        int protocols, int, int*) {
-  if (prefers(context, function, bytes)) prefer_collnet(reinterpret_cast<float*>(costs), algorithms, protocols);
+  auto* const all = reinterpret_cast<float*>(costs);
+  if (prefers(context, function, bytes)) {
+    prefer_collnet(all, algorithms, protocols);
+  } else if (avoids(context, function, bytes)) {
+    avoid_collnet(all, algorithms, protocols);
+  }
   return Result::success;
 }
 Result collective_info_v3(void* context, Function function, std::size_t bytes, int pipelined, float** costs,

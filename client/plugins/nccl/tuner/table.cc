@@ -88,24 +88,52 @@ bool TunerTable::prefers_collnet(abi::Function function, std::size_t bytes, std:
   return row != rows_.end() && row->collnet;
 }
 
-// Both kinds of CollNet keep their order, because NCCL knows which kind is better.
-void prefer_collnet(float* costs, int algorithms, int protocols) noexcept {
-  constexpr float kNone = std::numeric_limits<float>::max();
-  const auto is_collnet = [](int algorithm) {
-    return algorithm == static_cast<int>(abi::Algorithm::collnet_direct) ||
-           algorithm == static_cast<int>(abi::Algorithm::collnet_chain);
-  };
-  float best_collnet = kNone, best_other = kNone;
+namespace {
+
+constexpr float kNone = std::numeric_limits<float>::max();
+
+bool is_collnet(int algorithm) {
+  return algorithm == static_cast<int>(abi::Algorithm::collnet_direct) ||
+         algorithm == static_cast<int>(abi::Algorithm::collnet_chain);
+}
+
+/// The least cost of each kind of algorithm; kNone: NCCL offers none of this kind.
+struct Least {
+  float collnet = kNone, other = kNone;
+};
+Least least_of(const float* costs, int algorithms, int protocols) {
+  Least least;
   for (int i = 0; i < algorithms * protocols; ++i) {
     if (costs[i] < 0) continue;  // NCCL does not offer it
-    float& best = is_collnet(i / protocols) ? best_collnet : best_other;
+    float& best = is_collnet(i / protocols) ? least.collnet : least.other;
     best = std::min(best, costs[i]);
   }
-  if (best_collnet == kNone || best_other == kNone || best_collnet < best_other) return;
-  const float factor = best_collnet > 0 ? best_other / best_collnet / 2 : 0;
+  return least;
+}
+
+// Both kinds of CollNet keep their order, because NCCL knows which kind is better.
+void scale_collnet(float* costs, int algorithms, int protocols, float factor) {
   for (int i = 0; i < algorithms * protocols; ++i) {
     if (is_collnet(i / protocols) && costs[i] >= 0) costs[i] *= factor;
   }
+}
+
+}  // namespace
+
+void prefer_collnet(float* costs, int algorithms, int protocols) noexcept {
+  const auto [collnet, other] = least_of(costs, algorithms, protocols);
+  if (collnet == kNone || other == kNone || collnet < other) return;
+  scale_collnet(costs, algorithms, protocols, collnet > 0 ? other / collnet / 2 : 0);
+}
+
+void avoid_collnet(float* costs, int algorithms, int protocols) noexcept {
+  const auto [collnet, other] = least_of(costs, algorithms, protocols);
+  if (collnet == kNone || other == kNone || collnet > other) return;
+  constexpr float kLeast = 1e-6F;  // a cost of 0 could not be scaled
+  for (int i = 0; i < algorithms * protocols; ++i) {
+    if (is_collnet(i / protocols) && costs[i] >= 0) costs[i] = std::max(costs[i], kLeast);
+  }
+  scale_collnet(costs, algorithms, protocols, 2 * std::max(other, kLeast) / std::max(collnet, kLeast));
 }
 
 }  // namespace tributary::nccl

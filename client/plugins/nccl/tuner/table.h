@@ -39,5 +39,7 @@ class TunerTable {
 
 /// Makes CollNet the cheapest algorithm, if NCCL offers it. `costs` is one array of algorithms x protocols.
 void prefer_collnet(float* costs, int algorithms, int protocols) noexcept;
+/// Makes CollNet more expensive than every other algorithm that NCCL offers; does nothing if it offers no other.
+void avoid_collnet(float* costs, int algorithms, int protocols) noexcept;
 
 }  // namespace tributary::nccl
