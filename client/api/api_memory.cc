@@ -5,6 +5,7 @@
 
 #include "client/api/guard.h"
 #include "client/api/log.h"
+#include "client/gpu/context.h"
 #include "client/gpu/memory_kind.h"
 
 using namespace tributary;          // NOLINT(google-build-using-namespace): this file defines C names for it
@@ -41,10 +42,15 @@ Status check_kind(tributary_mem_kind kind, const void* ptr, std::size_t bytes, s
   if (*driver == nullptr)
     return fail(Errc::unsupported, "this process has no CUDA driver (libcuda.so.1) loaded, so it has no GPU memory");
   if (!device) return fail(Errc::bad_argument, "ptr is not GPU memory; pass kind TRIBUTARY_MEM_HOST (0)");
+  // The driver knows allocations only by a context that is current on this thread.
+  const auto context = gpu::Context::retain(**driver, *device);
+  if (!context) return std::unexpected(context.error());
+  const gpu::Context::Current current(**context);
   kernels::cuda::DeviceAddress begin = 0;
   std::size_t length = 0;
   const auto address = reinterpret_cast<kernels::cuda::DeviceAddress>(ptr);
-  const auto result = (*driver)->address_range(begin, length, address);
+  auto result = current.result();
+  if (result == kernels::cuda::CudaResult::success) result = (*driver)->address_range(begin, length, address);
   if (result != kernels::cuda::CudaResult::success)
     return std::unexpected(cuda_error(**driver, result, "asking for the allocation that ptr lies in"));
   if (bytes <= begin + length - address) return {};

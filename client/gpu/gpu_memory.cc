@@ -80,7 +80,9 @@ Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transp
   DeviceAddress begin = 0;
   std::size_t bytes = 0;
   std::uint64_t id = 0;
-  CudaResult result = driver.address_range(begin, bytes, address_of(memory.data()));
+  const Context::Current current(*context_);
+  CudaResult result = current.result();
+  if (result == CudaResult::success) result = driver.address_range(begin, bytes, address_of(memory.data()));
   if (result == CudaResult::success) result = driver.buffer_id(id, begin);
   if (result != CudaResult::success) return failed(result, "asking for an allocation of");
   // NOLINTNEXTLINE(performance-no-int-to-ptr)

@@ -132,7 +132,7 @@ int cuPointerGetAttributes(unsigned count, const int* attributes, void** data, s
 int cuMemGetAddressRange_v2(std::uint64_t* begin, std::size_t* bytes, std::uint64_t within) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  if (const int no = gate(s, "cuMemGetAddressRange", false)) return no;
+  if (const int no = gate(s, "cuMemGetAddressRange")) return no;
   const DeviceBlock* block = block_of(s, within);
   if (block == nullptr) return kInvalidValue;
   *begin = block->base;
