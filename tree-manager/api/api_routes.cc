@@ -32,7 +32,7 @@ std::optional<std::uint32_t> query_number(std::string_view query, std::string_vi
   while (!query.empty()) {
     const std::string_view part = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), part.size() + 1));
-    if (!part.starts_with(name) || part.substr(name.size()).substr(0, 1) != "=") continue;
+    if (!part.starts_with(name) || !part.substr(name.size()).starts_with('=')) continue;
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(part.data() + name.size() + 1, part.data() + part.size(), number);
     if (found || error != std::errc{} || end != part.data() + part.size()) return std::nullopt;

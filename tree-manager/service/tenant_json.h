@@ -11,7 +11,7 @@ namespace tributary::manager {
 /// A member that is not there has no limit. Throws nlohmann::json::exception if a member is no number.
 [[nodiscard]] TenantUse tenant_use_from(const nlohmann::json& from);
 
-[[nodiscard]] nlohmann::json to_json(const Reservation& reservation);
+[[nodiscard]] nlohmann::json to_json(const Reservation& it);
 /// Throws nlohmann::json::exception if a member is missing, or has another type.
 [[nodiscard]] Reservation reservation_from(const nlohmann::json& from);
 

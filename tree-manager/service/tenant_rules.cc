@@ -62,6 +62,7 @@ TenantUse use_of(const GroupRecord& group) {
   const std::uint64_t rate = std::min(std::min(group.rates.trees, group.rates.links) / 8, kLinkBytesMax);
   const std::uint32_t sum = weight_of(group.lanes);
   for (const LaneTree& lane : group.lanes) {
+    TRIBUTARY_ASSERT(sum >= lane.weight && sum > 0, "a lane has weight {} of {}", lane.weight, sum);
     use.bytes_per_second += rate * lane.weight / sum * (lane.leaf_of_rank.size() + lane.nodes.size() - 1);
   }
   return use;
