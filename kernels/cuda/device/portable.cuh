@@ -33,8 +33,8 @@ TRIBUTARY_DEVICE To bits_as(From from) {
   return to;
 }
 
-/// Loads or stores kBytes bytes at an address that is a multiple of kBytes; up to 16 bytes move at once. A chunk is made
-/// of words, because nvcc puts the elements of an array of bytes together again byte by byte.
+/// Loads or stores kBytes bytes at an address that is a multiple of kBytes; up to 16 bytes move at once. A chunk is
+/// made of words, because nvcc puts the elements of an array of bytes together again byte by byte.
 template <std::size_t kBytes>
 struct alignas(kBytes) Chunk {
   using Word = std::conditional_t<kBytes % 4 == 0, std::uint32_t, std::uint8_t>;

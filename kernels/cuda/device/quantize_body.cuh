@@ -13,8 +13,8 @@ namespace tributary::kernels::cuda {
 inline constexpr std::uint32_t kWarpLanes = 32;
 inline constexpr std::uint32_t kFoursOfLane = 2;
 
-/// Returns the index of the block of element i. It divides the index of the element's unit, which fits 32 bits: the host
-/// checks it.
+/// Returns the index of the block of element i. It divides the index of the element's unit, which fits 32 bits: the
+/// host checks it.
 TRIBUTARY_DEVICE std::uint32_t block_of(const QuantizeArguments& arguments, std::uint64_t i) {
   const Reciprocal& by = arguments.by_units;
   const auto unit = static_cast<std::uint32_t>(i / kScaleUnit);
@@ -40,8 +40,8 @@ TRIBUTARY_DEVICE ScaledBlock block_at(const QuantizeArguments& arguments, std::u
   return {index, begin, rest < arguments.block ? static_cast<std::uint32_t>(rest) : arguments.block};
 }
 
-/// A lane's part of a block: group u of `lane` starts at element 4 (lane + u * kLanes) of the block. Elements beyond the
-/// end are zero.
+/// A lane's part of a block: group u of `lane` starts at element 4 (lane + u * kLanes) of the block. Elements beyond
+/// the end are zero.
 struct LanePart {
   FourFloats fours[kFoursOfLane];
 };
