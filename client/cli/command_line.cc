@@ -233,7 +233,7 @@ void describe_perf(CLI::App& app, Action& action) {
              });
   add_parsed(
       *sub, "--memory", options->gpu_memory,
-      {.value = "KIND",
+      {.value = "WORD",
        .help = "Memory of the buffers; cuda: of the GPU whose number is LOCAL_RANK modulo the number of GPUs. The "
                "copies that fill the buffers and check the results are not timed",
        .allowed = "host or cuda",
