@@ -8,8 +8,8 @@
 namespace tributary::aggregator {
 namespace {
 
-constexpr std::int64_t kBurstNs = 2'000'000'000;  // joins of this time may come at once
-constexpr std::size_t kTenantsKept = 64;          // tenants without connections that stay until their joins are over
+constexpr std::int64_t kBurstNs = 2'000'000'000;  // as many joins may come at once as the rate allows in this time
+constexpr std::size_t kTenantsKept = 64;          // beyond this number, forget_idle() removes tenants that are idle
 
 std::string name_of(const std::string& tenant) {
   return tenant.empty() ? "the groups without a tenant" : "tenant '" + tenant + "'";

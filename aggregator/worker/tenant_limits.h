@@ -20,7 +20,7 @@ namespace tributary::aggregator {
 struct TenantLimitSettings {
   std::uint32_t connections_max = 0;  // 0: no limit, as in the other members
   std::uint32_t half_open_max = 0;
-  std::uint32_t joins_per_second_max = 0;  // a tenant that has not joined lately may join twice as often at once
+  std::uint32_t joins_per_second_max = 0;  // after a pause, a tenant may join this often twice in one second
 };
 
 enum class TenantLimit : std::uint8_t { connections, half_open, joins_per_second };
@@ -39,7 +39,7 @@ class TenantLimits {
   TenantLimits(const TenantLimits&) = delete;
   TenantLimits& operator=(const TenantLimits&) = delete;
 
-  /// The place of one connection among those of its tenant. The place is free when it is destroyed.
+  /// The place of one connection among those of its tenant. The destructor frees the place.
   class Place {
    public:
     Place(TenantLimits& limits, std::string tenant) : limits_(limits), tenant_(std::move(tenant)) {}
@@ -55,8 +55,8 @@ class TenantLimits {
     bool half_open_ = true;
   };
 
-  /// Returns Errc::exhausted, with the limit and the setting, if enter() would refuse a join of this tenant. Counts a
-  /// refusal, and no join: the tenant may be a mere claim, whose signature was not checked.
+  /// Returns Errc::exhausted, with the limit and the setting, if enter() would refuse a join of this tenant. The call
+  /// counts a refusal, but never a join: no signature has proved yet that the join is really of this tenant.
   [[nodiscard]] Status check(const std::string& tenant, std::int64_t now_ns);
   /// Counts a join whose signature is right. Errc::exhausted: the tenant is at one of its limits. The limits must
   /// outlive the place.
@@ -69,7 +69,7 @@ class TenantLimits {
   struct Tenant {
     std::uint32_t connections = 0;
     std::uint32_t half_open = 0;
-    std::int64_t joins_until_ns = 0;  // time at which the joins so far would end at the rate of joins_per_second_max
+    std::int64_t joins_until_ns = 0;  // time until which the joins so far use up the rate joins_per_second_max
   };
   [[nodiscard]] Status refuse_at_limit(const std::string& tenant, std::int64_t now_ns);
   [[nodiscard]] std::int64_t join_ns() const noexcept { return 1'000'000'000 / settings_.joins_per_second_max; }

@@ -132,7 +132,7 @@ class FailoverBench {
       throw std::runtime_error(ok.error().message);
     }
     if (const auto ok = cluster_->wait_until_serving(); !ok) throw std::runtime_error(ok.error().message);
-    fleet_->listen(milliseconds(1500));  // wait until the manager may plan with it again
+    fleet_->listen(milliseconds(1500));  // until the manager may plan with this aggregator again
   }
 
   void check() {

@@ -20,7 +20,7 @@ static_assert(std::has_unique_object_representations_v<FrameHeader>, "headers ar
 void IoEnd::carry_out(Command& command) {
   switch (command.kind) {
     case Command::Kind::send:
-      // The user's end takes at most as many frames as the channel. So a channel refuses a frame only after its end.
+      // The user's end queues at most as many frames as the channel can. So only a closed channel refuses a frame.
       if (!channel_->send(command.header, command.payload, command.number)) {
         TRIBUTARY_ASSERT(channel_->closed(), "the channel to {} is full of frames", channel_->peer());
       }

@@ -19,7 +19,7 @@ inline constexpr std::size_t kDatagramBytesMax = 65000;
 inline constexpr std::size_t kCopiedBytesMax = kPortHeaderBytesMax - kPacketHeaderBytes;
 
 struct PacketSettings {
-  std::uint32_t frames_queued_max = 1024;      // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t frames_queued_max = 1024;      // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max = 16384;       // open connections; others are refused, and the peer falls back
   std::uint32_t half_open_max = 1024;          // open connections whose first packet is still awaited: see half_open.h
   std::size_t window_bytes = 1U << 20;         // bytes that a connection's peer may send before we read

@@ -20,7 +20,7 @@ std::map<Incarnation, std::uint64_t> lacking(const Allotments& allotments, const
   return bytes;
 }
 
-/// Takes the memory of the group's trees away from the lack. Returns true if this helps.
+/// Subtracts the memory of the group's trees from the memory that is lacking. Returns true if this helps.
 bool helps(std::map<Incarnation, std::uint64_t>& lack, const GroupRecord& group) {
   bool any = false;
   each_reservation(group, [&](const Incarnation& at, std::uint64_t bytes) {

@@ -73,7 +73,7 @@ class PathMtu : public ::testing::TestWithParam<Family> {
   const packet::PacketAddress far_{parse_ip(GetParam().far).value(), 4000};
 };
 
-TEST_P(PathMtu, IsShownAsAWordAboutADatagramOfOursAndBelievedWhenThatIsVerified) {
+TEST_P(PathMtu, ComesAsAMessageAboutASentDatagramAndIsBelievedWhenTheProtocolHasVerifiedIt) {
   const std::size_t most = 1500 - GetParam().headers;
   ASSERT_EQ(port_->datagram_bytes_max(far_), most);
   say(7472, 1400);
@@ -91,7 +91,7 @@ TEST_P(PathMtu, IsShownAsAWordAboutADatagramOfOursAndBelievedWhenThatIsVerified)
   EXPECT_EQ(port_->datagram_bytes_max(far_), 1400 - GetParam().headers);
 }
 
-TEST_P(PathMtu, IsNeverBelievedToBeLessThanTheProtocolsLeast) {
+TEST_P(PathMtu, IsNeverBelievedToBeLessThanTheLeastLengthOfTheProtocol) {
   packet::PacketAddress other = far_;
   ++other.ip.back();
   port_->believe_path(other, 576);

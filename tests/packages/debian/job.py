@@ -3,8 +3,8 @@
 
     job.py FOLDER RANK RANKS
 
-The ranks meet by FOLDER/id. Rank 0 writes FOLDER/progress: operations, bytes in-network, bytes by the fallback, and the
-number of losses of trees. The job uses the library of the packages.
+Rank 0 passes the unique id to the other ranks in FOLDER/id. Rank 0 writes FOLDER/progress: operations, bytes
+in-network, bytes by the fallback, and the number of losses of trees. The job uses the library of the packages.
 """
 
 import array

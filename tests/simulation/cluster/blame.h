@@ -7,8 +7,8 @@
 
 namespace tributary::simulation {
 
-/// Returns the ranks that the error blames for being gone, late or silent, without other ranks in its text. nullopt:
-/// the error blames no rank for this, so ranks that all made the same calls must never see it.
+/// Returns the ranks that the error blames for being gone, late or silent, and leaves out other ranks that its text
+/// names. nullopt: the error blames no rank, so ranks that all made the same calls must never see it.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> blamed(const std::string& message);
 
 }  // namespace tributary::simulation

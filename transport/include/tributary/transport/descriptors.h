@@ -20,7 +20,8 @@ void raise_descriptor_limit(std::uint64_t more);
 /// Returns Errc::exhausted if the hard limit does not allow `needed` more descriptors; the text has the limit, the
 /// numbers and a remedy. `what` names the process: "rank 0 of 5000 ranks".
 [[nodiscard]] Status check_descriptors(const DescriptorLimit& limit, std::uint64_t needed, const std::string& what);
-/// Advice for people after this errno: the limit that was reached, and a remedy; empty if the errno is about no limit.
+/// Advice for a person who sees this errno: the limit that the process has reached, and a remedy. The text is empty if
+/// the errno does not come from a limit.
 [[nodiscard]] std::string descriptor_advice(int error);
 
 }  // namespace tributary::transport

@@ -15,14 +15,14 @@ namespace tributary::transport {
 
 /// The way by which a network device reaches memory of another device.
 enum class DeviceWay : std::uint8_t {
-  dma_buf,      // the kernel gives the device its pages
-  peer_memory,  // the kernel module of the memory's device translates its addresses
+  dma_buf,      // the kernel tells the network device the memory's pages
+  peer_memory,  // a kernel module of the other device translates the memory's addresses for the network device
 };
 [[nodiscard]] constexpr const char* to_string(DeviceWay way) noexcept {
   return way == DeviceWay::dma_buf ? "as a dma-buf" : "by nvidia_peermem";
 }
 
-/// The memory of one device, as its driver gives it. Called on the transport's thread.
+/// The memory of one device, as its driver gives it. The transport calls these functions on its own thread.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -49,7 +49,8 @@ class TakesDeviceMemory {
  public:
   virtual ~TakesDeviceMemory() = default;
   /// Takes the caller's promise that `memory`, which belongs to `owner`, lives until the promise ends. Channels of this
-  /// transport may use it after ReachesDeviceMemory::reach(). Transport's thread; any thread may end the promise.
+  /// transport may use it after ReachesDeviceMemory::reach(). Must run on the transport's thread; the promise may end
+  /// on any thread.
   [[nodiscard]] virtual std::unique_ptr<KeptMemory> keep_device_memory(std::span<const std::byte> memory,
                                                                        std::shared_ptr<DeviceMemory> owner) = 0;
 };

@@ -42,8 +42,8 @@ class NearTransport final : public Transport, public MemoryLender {
   [[nodiscard]] std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) override;
 
   /// The same as TcpTransport::release() and adopt(), for channels over TCP and through shared memory. `with_frames`:
-  /// frames that have come over TCP, but that no handler has taken, move, too; else release() fails while there are
-  /// such frames.
+  /// the channel takes along frames that have come over TCP and that no handler has taken. Without it, release() fails
+  /// while there are such frames.
   [[nodiscard]] Result<std::unique_ptr<HandedOver>> release(Channel& channel, bool with_frames = false);
   [[nodiscard]] std::unique_ptr<Channel> adopt(std::unique_ptr<HandedOver> channel, ChannelHandler& handler);
 

@@ -19,7 +19,7 @@ class ShmPart;
 
 struct ShmSettings {
   std::uint32_t ring_bytes = 512U << 10;     // bytes of one direction of a connection; a power of two, 4 KiB to 64 MiB
-  std::uint32_t frames_queued_max = 1024;    // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t frames_queued_max = 1024;    // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max = 16384;     // connections open at once; others are closed when they are accepted
   std::size_t poll_bytes_max = 1U << 20;     // bytes of a channel and direction in one turn of poll()
   bool huge_pages = true;                    // uses huge pages, where the system has set some aside
@@ -63,7 +63,7 @@ class ShmTransport final : public Transport, public MemoryLender {
   ShmTransport(const ShmTransport&) = delete;
   ShmTransport& operator=(const ShmTransport&) = delete;
 
-  /// `at.host` is only a part of the name: both sides must write it in the same way.
+  /// Listens on a Unix socket whose name contains `at.host` as text, so connect() must get `host` in the same spelling.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
   std::size_t poll(Duration wait) override;

@@ -43,7 +43,7 @@ struct LinkSettings {
 struct SimSettings {
   std::uint64_t seed = 1;
   LinkSettings link;                          // link between hosts for which set_link() was not called
-  std::uint32_t frames_queued_max = 1024;     // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t frames_queued_max = 1024;     // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t split_percent = 30;           // chance that a payload lands in more than one piece
   std::uint32_t early_sent_percent = 25;      // chance that on_sent comes before the frame arrives
   std::size_t early_sent_bytes_max = 262144;  // most bytes of such frames that a channel has under way
@@ -85,8 +85,8 @@ class SimNetwork {
   /// Steps through all events up to and at `time`, which is then now(). Returns the number of events.
   std::size_t run_until(TimePoint time);
   std::size_t run_for(Duration duration);
-  /// Steps until `done()` is true, which is asked before every step. Returns false if `limit` or the last event came
-  /// first.
+  /// Calls `done()` before every step, and steps until it returns true. Returns false if `limit` or the last event
+  /// came first.
   bool run_until(const std::function<bool()>& done, TimePoint limit);
   /// Steps until there is no event. Returns false if events_max came first.
   bool run_until_idle(std::size_t events_max = 10'000'000);
@@ -126,8 +126,8 @@ class SimNetwork {
   /// kernel.
   void pause(std::string_view host);
   void resume(std::string_view host);
-  /// Makes every turn of the host take 0.5 to 1.5 times `per_turn`, by the seed; frames that come meanwhile wait. 0:
-  /// turns take no time.
+  /// Makes every turn of the host take a random time from 0.5 to 1.5 times `per_turn`; frames that come meanwhile wait.
+  /// 0: turns take no time.
   void slow_down(std::string_view host, Duration per_turn);
   /// From now on, ends this percentage of the connections that come to this host before the other side gets a frame
   /// from its process. Such a connection is refused, as by a kernel whose queue is full, or breaks.

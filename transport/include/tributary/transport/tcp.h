@@ -21,7 +21,7 @@ class TcpCore;
 struct TcpSettings {
   std::uint32_t send_buffer_bytes = 0;     // send buffer of each socket; 0: the kernel tunes it
   std::uint32_t receive_buffer_bytes = 0;  // receive buffer of each socket; 0: the kernel tunes it
-  std::uint32_t frames_queued_max = 1024;  // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max =
       16384;  // connections open at once; others are closed when they are accepted, and the peer falls back
   std::size_t poll_bytes_max = 1U << 20;  // bytes of a channel and direction in one turn, so that no channel starves

@@ -22,7 +22,7 @@ class PacketTransport;
 }
 
 struct UdpSettings {
-  std::uint32_t frames_queued_max = 1024;  // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max = 16384;   // connections open at once; others are refused, and the peer falls back
   std::uint32_t half_open_max = 1024;      // open connections whose first packet is still awaited
   std::size_t send_buffer_bytes = 4U << 20;

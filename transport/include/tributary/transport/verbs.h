@@ -8,10 +8,11 @@
 //
 // Authority. A peer gets only keys of memory windows, each bound to this connection's queue pair. The window of a
 // payload to fetch lets the peer read the payload's own bytes, until the peer says that it has them. The window of an
-// expected frame's place lets the peer write there, until the peer says that it has written. Both are revoked before
-// the frame is served. The window of the room lets the peer write there as long as the connection lives. Registrations
-// have no key that a peer could use. On devices without memory windows every connection has its own protection domain,
-// and a registration in it takes the place of each window, for the same time.
+// expected frame's place lets the peer write there, until the peer says that it has written. This side revokes the
+// window of a frame before it serves the frame. The window of the room lets the peer write there as long as the
+// connection lives. Registrations have no key that a peer could use. On devices without memory windows every connection
+// has its own protection domain, and for the same time the peer gets a registration in this domain in place of each
+// window.
 //
 // A connection claims a place (group, epoch, lane and child) before its first frame comes, and proves the claim in the
 // connection manager's private data. A side without the place's secret is refused before a queue pair is made. The
@@ -41,7 +42,7 @@ struct VerbsSettings {
   // Secrets that prove connections: a connection without the secret of the place that it claims gets no queue pair.
   // nullptr: any process may connect, and the user of the transport decides about the connection's rights.
   std::shared_ptr<LinkKeys> keys{};
-  std::uint32_t frames_queued_max = 1024;  // frames of a channel without on_sent; at the limit send() is false
+  std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max = 16384;   // connections open at once; others are refused, and the peer falls back
   std::uint32_t receive_depth = 32;        // messages that a peer may send before we read; 4 to 64
   // Queue pairs of one channel, over which messages and written payloads are spread: a device or a route that serves
@@ -49,8 +50,8 @@ struct VerbsSettings {
   // counts. Each queue pair needs memory for its receives.
   std::uint32_t queue_pairs = 1;
   bool extended_posting = true;             // posts work by ibv_wr_*, where the device's library has it
-  std::uint32_t eager_bytes = 4096;         // bytes of the longest payload in the send itself; at most 64 KiB
-  std::uint32_t inline_bytes = 220;         // bytes of the longest message in the work request, if the device can
+  std::uint32_t eager_bytes = 4096;         // longest payload that travels in the send itself; at most 64 KiB
+  std::uint32_t inline_bytes = 220;         // longest message copied into the work request, where the device can
   std::uint32_t read_bytes_max = 1U << 20;  // most bytes of one RDMA READ; several READs fetch a larger payload
   std::uint32_t reads_in_flight = 8;        // READs of one channel; 1 to 16, and at most what the device allows
   // Memory windows of one channel: the most payloads that the peer may fetch at the same time. The number is rounded
@@ -70,7 +71,7 @@ struct VerbsSettings {
   bool on_demand = false;
   Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
   Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for this time and yields
-                                                      // to others, if most waits end within it; 0: never
+                                                      // to other threads, if most waits end within it; 0: never
   // Silence after which the transport asks whether the peer's device lives. 0: it never asks, and only a send shows
   // that a host has vanished.
   Duration keepalive = std::chrono::seconds(10);
