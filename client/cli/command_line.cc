@@ -550,7 +550,9 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
                        "tributary " + std::to_string(TRIBUTARY_VERSION_MAJOR) + "." +
                            std::to_string(TRIBUTARY_VERSION_MINOR) + "." + std::to_string(TRIBUTARY_VERSION_PATCH),
                        "Print the version, and exit");
-  app.footer("Exit codes: 0 success, 1 failure, 64 wrong usage, 69 service unreachable, 78 wrong configuration.");
+  app.footer(
+      "Exit codes: 0 success, 1 failure, 64 wrong usage, 69 service unreachable, 75 another rank has failed, 78 wrong "
+      "configuration.");
   describe_run(app, command, action);
   describe_perf(app, action);
   describe_explain(app, action);

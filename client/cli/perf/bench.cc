@@ -23,6 +23,8 @@ Errc code_of(tributary_status status) {
       return Errc::timed_out;
     case TRIBUTARY_ERROR_PEER_GONE:
       return Errc::peer_gone;
+    case TRIBUTARY_ERROR_ABORTED:
+      return Errc::aborted;
     default:
       return Errc::io;
   }

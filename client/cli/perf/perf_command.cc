@@ -47,19 +47,27 @@ class Perf {
     if (options_.require_in_network) config.require = "in-network";
     auto comm = meet(launch_, {.id_file = options_.id_file, .seconds = options_.meet_seconds}, config);
     if (!comm) return std::unexpected(comm.error());
-    if (auto ok = tell_places(comm->get()); !ok) return std::unexpected(ok.error());
-    if (auto ok = read_info(comm->get(), report_.at_start); !ok) return std::unexpected(ok.error());
+    auto code = run_with(*comm);
+    // Tell the other ranks the cause: their own errors are then only consequences.
+    if (!code && *comm) tributary_comm_abort_because(comm->release(), code.error().message.c_str());
+    return code;
+  }
+
+ private:
+  Result<int> run_with(OwnedComm& comm) {
+    if (auto ok = tell_places(comm.get()); !ok) return std::unexpected(ok.error());
+    if (auto ok = read_info(comm.get(), report_.at_start); !ok) return std::unexpected(ok.error());
     if (options_.tune_file.empty()) show(header_text(report_, options_.bytes_min, options_.bytes_max, step_text()));
     if (!options_.tune_file.empty()) {
       show(memory_text(report_));
-      if (auto ok = tune_sizes(comm->get()); !ok) return std::unexpected(ok.error());
-      if (const auto s = tributary_comm_destroy(comm->release()); s != TRIBUTARY_OK)
+      if (auto ok = tune_sizes(comm.get()); !ok) return std::unexpected(ok.error());
+      if (const auto s = tributary_comm_destroy(comm.release()); s != TRIBUTARY_OK)
         return std::unexpected(error_of(s, nullptr));
       return kExitGood;
     }
-    if (auto ok = run_sizes(comm->get()); !ok) return std::unexpected(ok.error());
-    if (auto ok = read_info(comm->get(), report_.at_end); !ok) return std::unexpected(ok.error());
-    if (const auto s = tributary_comm_destroy(comm->release()); s != TRIBUTARY_OK)
+    if (auto ok = run_sizes(comm.get()); !ok) return std::unexpected(ok.error());
+    if (auto ok = read_info(comm.get(), report_.at_end); !ok) return std::unexpected(ok.error());
+    if (const auto s = tributary_comm_destroy(comm.release()); s != TRIBUTARY_OK)
       return std::unexpected(error_of(s, nullptr));
     show(footer_text(report_));
     if (auto ok = write_json(); !ok) return std::unexpected(ok.error());
@@ -70,7 +78,6 @@ class Perf {
     return wrong_elements(report_) == 0 ? kExitGood : kExitFailed;
   }
 
- private:
   /// Opens the GPU before the library makes the communicator: the library looks for the driver that the process has.
   Status open_gpu() {
     if (!options_.gpu_memory) return {};
@@ -168,7 +175,8 @@ class Perf {
 int perf(PerfOptions options) {
   const auto complain = [](std::uint32_t rank, const Error& error) {
     std::fprintf(stderr, "tributary perf: rank %u: %s\n", rank, error.message.c_str());
-    return exit_code_of(error.code);
+    const bool of_another_rank = error.code == Errc::aborted || error.code == Errc::peer_gone;
+    return of_another_rank ? kExitOtherRank : exit_code_of(error.code);
   };
   const auto launch = detect_launch([](const char* name) -> const char* { return std::getenv(name); });
   if (!launch) return complain(0, launch.error());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "client/cli/terminal/exit_code.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::cli {
@@ -86,7 +87,7 @@ void RankProcesses::wait_for_something() {
 void RankProcesses::read_outputs() {
   for (const Rank& rank : ranks_) {
     for (const auto& output : rank.outputs) {
-      if (!output->forward()) stop(128 + SIGPIPE, milliseconds(0));
+      if (!output->forward()) stop_by(SIGPIPE);
     }
   }
 }
@@ -99,32 +100,55 @@ void RankProcesses::take_signals() {
       continue;
     }
     ++stop_signals_;
-    stop(128 + *number, milliseconds(0));
+    stop_by(*number);
     if (stop_signals_ > 1) kill_at_ = steady_clock::now();  // the user has pressed the key again: kill at once
   }
   if (child_ended && settings_.on_child_ended) settings_.on_child_ended();
 }
 
 void RankProcesses::look_at_ranks() {
+  // A look ends with a pass that finds no more ended ranks. So if a rank ended because another rank had been killed,
+  // the look also has the killed rank, and notes it first.
+  std::vector<std::uint32_t> ended;
+  for (auto more = find_ended_ranks(); !more.empty(); more = find_ended_ranks())
+    ended.insert(ended.end(), more.begin(), more.end());
+  const auto status_of = [this](std::uint32_t index) { return *ranks_[index].process->status(); };
+  std::stable_partition(ended.begin(), ended.end(), [&](std::uint32_t index) { return status_of(index).signal != 0; });
+  for (const std::uint32_t index : ended) {
+    if (!status_of(index).good()) note_failure(index, status_of(index));
+  }
+  if (!ended.empty() && running_ == 0) output_until_ = steady_clock::now() + settings_.grace;
+}
+
+std::vector<std::uint32_t> RankProcesses::find_ended_ranks() {
+  std::vector<std::uint32_t> ended;
   for (std::uint32_t index = 0; index < settings_.ranks; ++index) {
     ChildProcess& process = *ranks_[index].process;
     if (process.status() || !process.poll()) continue;
     guardian_.forget(process.pid());
     TRIBUTARY_ASSERT(running_ > 0, "rank {} has ended, and none was running", index);
     --running_;
-    if (running_ == 0) output_until_ = steady_clock::now() + settings_.grace;
-    if (!process.status()->good()) note_failure(index, *process.status());
+    ended.push_back(index);
   }
+  return ended;
 }
 
 void RankProcesses::note_failure(std::uint32_t index, const ExitStatus& status) {
-  if (code_) return;
+  const bool is_cause = status.shell_code() != kExitOtherRank && !(signalled_ && status.signal != 0);
+  if (code_is_final_ || (code_ && !is_cause)) return;
   spdlog::error("rank {} {}", index, to_string(status));
-  stop(status.shell_code(), settings_.grace);
+  if (!code_) stop_in(settings_.grace);
+  code_ = status.shell_code();
+  code_is_final_ = is_cause;
 }
 
-void RankProcesses::stop(int code, milliseconds from_now) {
-  if (!code_) code_ = code;
+void RankProcesses::stop_by(int number) {
+  if (!code_is_final_) code_ = 128 + number;
+  code_is_final_ = true;
+  stop_in(milliseconds(0));
+}
+
+void RankProcesses::stop_in(milliseconds from_now) {
   terminate_at_ = std::min(terminate_at_, steady_clock::now() + from_now);
 }
 
@@ -143,6 +167,7 @@ void RankProcesses::escalate() {
 }
 
 void RankProcesses::signal_all(int number) {
+  signalled_ = true;
   for (const Rank& rank : ranks_) {
     if (rank.process) rank.process->signal(number);
   }

@@ -36,7 +36,9 @@ class RankProcesses {
   RankProcesses(RankProcessesSettings settings, const SignalQueue& signals, const Guardian& guardian);
 
   /// Runs the ranks. Returns the exit code of the rank that failed first, or 128 plus the number of a signal that
-  /// stopped this process. After an error no rank runs.
+  /// stopped this process. A rank that failed only because another rank failed (kExitOtherRank), or by a signal of this
+  /// program, does not count if another failure comes: it may end before the rank that caused its end. After an error
+  /// no rank runs.
   [[nodiscard]] Result<int> run();
   /// True if a signal stopped this process while the ranks ran.
   [[nodiscard]] bool interrupted() const noexcept { return stop_signals_ > 0; }
@@ -51,17 +53,21 @@ class RankProcesses {
   void read_outputs();
   void take_signals();
   void look_at_ranks();
+  [[nodiscard]] std::vector<std::uint32_t> find_ended_ranks();
   void note_failure(std::uint32_t index, const ExitStatus& status);
   void escalate();
   void signal_all(int number);
-  void stop(int code, std::chrono::milliseconds from_now);
+  void stop_by(int number);
+  void stop_in(std::chrono::milliseconds from_now);
 
   const RankProcessesSettings settings_;
   const SignalQueue& signals_;
   const Guardian& guardian_;
   std::vector<Rank> ranks_;
   std::uint32_t running_ = 0;
-  std::optional<int> code_;  // the run has failed with this code
+  std::optional<int> code_;     // the run has failed with this code
+  bool code_is_final_ = false;  // a cause has the code, and no later failure changes it
+  bool signalled_ = false;      // this program has sent a signal to all ranks
   int stop_signals_ = 0;
   std::chrono::steady_clock::time_point output_until_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point terminate_at_ = std::chrono::steady_clock::time_point::max();

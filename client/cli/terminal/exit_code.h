@@ -9,6 +9,7 @@ enum ExitCode : int {
   kExitFailed = 1,
   kExitUsage = 64,          // sysexits.h: EX_USAGE
   kExitUnreachable = 69,    // EX_UNAVAILABLE: a service does not answer
+  kExitOtherRank = 75,      // EX_TEMPFAIL: this rank fails only because another rank has failed
   kExitConfiguration = 78,  // EX_CONFIG
 };
 

@@ -254,6 +254,26 @@ TEST_F(Perf, FailsWhenTheTreeIsDemandedAndThereIsNone) {
   EXPECT_EQ(outcome.code, 69) << outcome.output << outcome.error;
 }
 
+TEST_F(Perf, ARankThatFailsForAnotherRankHasAnExitCodeOfItsOwn) {
+  const std::string script = "test $RANK = 1 && (sleep 0.7; kill -9 $$) & test $RANK = 1 && exec " TRIBUTARY_PROGRAM
+                             " perf all_reduce -b 1M -e 1M -n 100000; " TRIBUTARY_PROGRAM
+                             " perf all_reduce -b 1M -e 1M -n 100000; echo rank $RANK ends with $?";
+  const Outcome outcome =
+      work_.tributary({"run", "--ranks", "3", "--aggregators", "0", "--grace", "30", "--", "sh", "-c", script});
+  EXPECT_EQ(outcome.code, 128 + 9) << outcome.error;
+  EXPECT_THAT(outcome.output, HasSubstr("rank 0 ends with 75\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("rank 2 ends with 75\n"));
+}
+
+TEST_F(Perf, TellsTheOtherRanksWhyItAborts) {
+  // Rank 1 alone demands a tree, so it alone has a cause.
+  const Outcome outcome = work_.tributary(
+      {"run", "--ranks", "2", "--aggregators", "0", "--grace", "30", "--", "sh", "-c",
+       "test $RANK = 1 && export TRIBUTARY_PATH=in-network; exec " TRIBUTARY_PROGRAM " perf all_reduce"});
+  EXPECT_EQ(outcome.code, 69) << outcome.output << outcome.error;
+  EXPECT_THAT(outcome.error, HasSubstr("rank 0: rank 1 aborted: TRIBUTARY_PATH=in-network, but there is no tree"));
+}
+
 TEST_F(Perf, AKilledRankIsAnErrorThatNamesIt) {
   const std::string script =
       "test $RANK = 1 && (sleep 0.7; kill -9 $$) & exec " TRIBUTARY_PROGRAM " perf all_reduce -b 1M -e 1M -n 100000";

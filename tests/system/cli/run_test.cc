@@ -86,6 +86,25 @@ TEST_F(RunCommand, EndsWithTheExitCodeOfTheFirstFailure) {
   EXPECT_EQ(work_.left_behind(), "");
 }
 
+TEST_F(RunCommand, EndsWithTheCodeOfTheCauseAlsoIfAnotherRankEndsBeforeForItsSake) {
+  const std::string after_the_other = "while kill -0 $(cat " + work_.path("pid") + "); do sleep 0.1; done; ";
+  for (const auto& [cause, code] : {std::pair("exit 69", 69), {"exit 1", 1}, {"kill -9 $$", 128 + SIGKILL}}) {
+    const Outcome outcome =
+        run({"--ranks", "2", "--aggregators", "0", "--grace", "20"},
+            "test $RANK = 1 && { echo $$ >" + work_.path("pid.new") + "; mv " + work_.path("pid.new") + " " +
+                work_.path("pid") + "; exit 75; }; until test -e " + work_.path("pid") + "; do sleep 0.1; done; " +
+                after_the_other + "rm " + work_.path("pid") + "; " + cause);
+    EXPECT_EQ(outcome.code, code) << outcome.error;
+    EXPECT_THAT(outcome.error, HasSubstr("rank 1 ended with exit code 75"));
+  }
+}
+
+TEST_F(RunCommand, SaysThatAnotherRankHasFailedIfEveryRankSaysSo) {
+  const Outcome outcome = run({"--ranks", "3", "--aggregators", "0", "--grace", "0.2"},
+                              "test $RANK = 1 || exit 75; exec sleep 100");  // SIGTERM ends rank 1: no cause
+  EXPECT_EQ(outcome.code, 75) << outcome.error;
+}
+
 TEST_F(RunCommand, EndsAsAShellDoesWhenARankIsKilled) {
   const Outcome outcome =
       run({"--ranks", "3", "--aggregators", "0", "--grace", "0"}, "test $RANK = 1 && kill -9 $$; exec sleep 100");
