@@ -31,7 +31,10 @@ bool wants_colour() {
 Status Screen::check_terminal() {
   int error = 0;
   const bool there = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-  if (there && setupterm(nullptr, STDOUT_FILENO, &error) == OK) return {};
+  if (there && setupterm(nullptr, STDOUT_FILENO, &error) == OK) {
+    del_curterm(cur_term);  // initscr() loads the description again
+    return {};
+  }
   return fail(Errc::unsupported, "top needs a terminal that ncurses knows (TERM); tributary groups --watch needs none");
 }
 
