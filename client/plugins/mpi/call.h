@@ -3,13 +3,17 @@
 #include <tributary/tributary.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "client/plugins/mpi/communicator.h"
 
 namespace tributary::mpi {
+
+using Count = std::int64_t;  // of elements; holds the counts of all forms of MPI's calls
 
 /// A call that libtributary may carry out. `start` gives its request; `finish` then moves the result to its place, and
 /// returns MPI's code. All pointers in them stay valid until the call has ended.
@@ -23,26 +27,43 @@ struct Call {
 /// Returns true if a call of this size may go by Tributary. This costs a few instructions: most calls are small.
 [[nodiscard]] bool may_take(std::size_t bytes) noexcept;
 
+/// The data that a rank gives to a collective, and the place of those that it gets. MPI wants that all ranks name equally
+/// many bytes, but they may name them by different types.
+struct Sent {
+  const void* buffer;
+  Count count;
+  MPI_Datatype type;
+};
+struct Received {
+  void* buffer;
+  Count count;
+  MPI_Datatype type;
+};
+
+using Displacements = std::vector<Count>;  // in elements, one for each rank
+
 // Each function returns the call, or nullopt if its arguments have no form in libtributary. Whether they have one
 // follows from arguments that MPI wants to be equal on all ranks.
-[[nodiscard]] std::optional<Call> all_reduce_call(const void* send, void* recv, int count, MPI_Datatype type,
+[[nodiscard]] std::optional<Call> all_reduce_call(const void* send, void* recv, Count count, MPI_Datatype type,
                                                   MPI_Op op);
-[[nodiscard]] std::optional<Call> reduce_call(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
+[[nodiscard]] std::optional<Call> reduce_call(const void* send, void* recv, Count count, MPI_Datatype type, MPI_Op op,
                                               int root, const Communicator& communicator);
-[[nodiscard]] std::optional<Call> broadcast_call(void* buffer, int count, MPI_Datatype type, int root,
+[[nodiscard]] std::optional<Call> broadcast_call(void* buffer, Count count, MPI_Datatype type, int root,
                                                  const Communicator& communicator);
 [[nodiscard]] std::optional<Call> barrier_call();
-[[nodiscard]] std::optional<Call> reduce_scatter_call(const void* send, void* recv, int recvcount, MPI_Datatype type,
+[[nodiscard]] std::optional<Call> reduce_scatter_call(const void* send, void* recv, Count recvcount, MPI_Datatype type,
                                                       MPI_Op op, const Communicator& communicator);
-struct GatherArguments {
-  const void* send;
-  int sendcount;
-  MPI_Datatype sendtype;
-  void* recv;
-  int recvcount;
-  MPI_Datatype recvtype;
-};
-[[nodiscard]] std::optional<Call> all_gather_call(const GatherArguments& arguments, const Communicator& communicator);
+[[nodiscard]] std::optional<Call> all_gather_call(const Sent& sent, const Received& received,
+                                                  const Communicator& communicator);
+/// Puts the part of rank r `displacements[r]` elements after the begin of the buffer.
+[[nodiscard]] std::optional<Call> all_gather_call(const Sent& sent, const Received& received,
+                                                  const Displacements& displacements, const Communicator& communicator);
+[[nodiscard]] std::optional<Call> gather_call(const Sent& sent, const Received& received, int root,
+                                              const Communicator& communicator);
+[[nodiscard]] std::optional<Call> scatter_call(const Sent& sent, const Received& received, int root,
+                                               const Communicator& communicator);
+[[nodiscard]] std::optional<Call> all_to_all_call(const Sent& sent, const Received& received,
+                                                  const Communicator& communicator);
 
 /// Carries out a call by libtributary; returns MPI's code, which the error handler has got.
 [[nodiscard]] int carry_out(const Call& call, const Communicator& communicator, MPI_Comm comm);

@@ -47,6 +47,7 @@ class Communicator {
   [[nodiscard]] tributary_comm* tributary() const noexcept { return tributary_; }
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
+  [[nodiscard]] bool has(int rank) const noexcept { return rank >= 0 && rank < size_; }
 
  private:
   enum class State : std::uint8_t {

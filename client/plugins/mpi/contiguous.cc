@@ -29,10 +29,7 @@ std::byte* Contiguous::bytes() noexcept {
 
 int Contiguous::load(std::size_t first, std::size_t elements) {
   if (!copied_ || elements == 0) return MPI_SUCCESS;
-  MPI_Aint lower = 0;
-  MPI_Aint extent = 0;
-  PMPI_Type_get_extent(type_, &lower, &extent);
-  const std::byte* const from = buffer_ + static_cast<std::ptrdiff_t>(first) * extent;
+  const std::byte* const from = buffer_ + static_cast<std::ptrdiff_t>(first) * extent_of(type_);
   std::byte* const to = copy_.data() + first * bytes_of_one_;
   int position = 0;
   const auto bytes = static_cast<int>(elements * bytes_of_one_);
@@ -51,6 +48,13 @@ std::size_t Contiguous::bytes_of(MPI_Datatype type) {
   int bytes = 0;
   if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &bytes) != MPI_SUCCESS || bytes < 0) return 0;
   return static_cast<std::size_t>(bytes);
+}
+
+std::ptrdiff_t Contiguous::extent_of(MPI_Datatype type) {
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  PMPI_Type_get_extent(type, &lower, &extent);
+  return extent;
 }
 
 }  // namespace tributary::mpi

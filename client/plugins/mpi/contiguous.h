@@ -24,6 +24,8 @@ class Contiguous {
 
   /// Returns the size of one element of `type`; 0 if MPI refuses the type.
   [[nodiscard]] static std::size_t bytes_of(MPI_Datatype type);
+  /// Returns the distance between two elements of `type` in a buffer.
+  [[nodiscard]] static std::ptrdiff_t extent_of(MPI_Datatype type);
   static constexpr std::size_t kBytesMax = 1U << 30;  // MPI_Pack takes an int
 
  private:

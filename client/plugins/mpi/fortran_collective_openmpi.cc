@@ -32,13 +32,19 @@ MPI_Op op_of(const MPI_Fint* op) {
   return PMPI_Op_f2c(*op);
 }
 
+/// Returns what a rank gives. In place MPI does not read the other arguments.
+mpi::Sent sent_of(void* buffer, const MPI_Fint* count, const MPI_Fint* type) {
+  if (buffer_of(buffer) == MPI_IN_PLACE) return {MPI_IN_PLACE, 0, MPI_DATATYPE_NULL};
+  return {buffer_of(buffer), *count, type_of(type)};
+}
+
 }  // namespace
 
 FORTRAN_CALL(allreduce, (void* send, void* recv, Integer count, Integer type, Integer op, Integer comm, Integer error),
              (send, recv, count, type, op, comm, error)) {
   clear(error);
-  store(error, mpi::all_reduce(buffer_of(send), buffer_of(recv), *count, type_of(type), op_of(op), comm_of(comm),
-                               FORTRAN_PASS(allreduce, send, recv, count, type, op, comm, error)));
+  const auto form = mpi::all_reduce(buffer_of(send), buffer_of(recv), *count, type_of(type), op_of(op), comm_of(comm));
+  store(error, mpi::blocking(form, FORTRAN_PASS(allreduce, send, recv, count, type, op, comm, error)));
 }
 
 FORTRAN_CALL(reduce,
@@ -46,32 +52,34 @@ FORTRAN_CALL(reduce,
               Integer error),
              (send, recv, count, type, op, root, comm, error)) {
   clear(error);
-  store(error, mpi::reduce(buffer_of(send), buffer_of(recv), *count, type_of(type), op_of(op), *root, comm_of(comm),
-                           FORTRAN_PASS(reduce, send, recv, count, type, op, root, comm, error)));
+  const auto form =
+      mpi::reduce(buffer_of(send), buffer_of(recv), *count, type_of(type), op_of(op), *root, comm_of(comm));
+  store(error, mpi::blocking(form, FORTRAN_PASS(reduce, send, recv, count, type, op, root, comm, error)));
 }
 
 FORTRAN_CALL(bcast, (void* buffer, Integer count, Integer type, Integer root, Integer comm, Integer error),
              (buffer, count, type, root, comm, error)) {
   clear(error);
-  store(error, mpi::broadcast(buffer_of(buffer), *count, type_of(type), *root, comm_of(comm),
-                              FORTRAN_PASS(bcast, buffer, count, type, root, comm, error)));
+  const auto form = mpi::broadcast(buffer_of(buffer), *count, type_of(type), *root, comm_of(comm));
+  store(error, mpi::blocking(form, FORTRAN_PASS(bcast, buffer, count, type, root, comm, error)));
 }
 
 FORTRAN_CALL(reduce_scatter,
              (void* send, void* recv, Integer counts, Integer type, Integer op, Integer comm, Integer error),
              (send, recv, counts, type, op, comm, error)) {
   clear(error);
-  store(error, mpi::reduce_scatter(buffer_of(send), buffer_of(recv), counts, type_of(type), op_of(op), comm_of(comm),
-                                   FORTRAN_PASS(reduce_scatter, send, recv, counts, type, op, comm, error)));
+  const auto form =
+      mpi::reduce_scatter(buffer_of(send), buffer_of(recv), counts, type_of(type), op_of(op), comm_of(comm));
+  store(error, mpi::blocking(form, FORTRAN_PASS(reduce_scatter, send, recv, counts, type, op, comm, error)));
 }
 
 FORTRAN_CALL(reduce_scatter_block,
              (void* send, void* recv, Integer count, Integer type, Integer op, Integer comm, Integer error),
              (send, recv, count, type, op, comm, error)) {
   clear(error);
-  store(error,
-        mpi::reduce_scatter_block(buffer_of(send), buffer_of(recv), *count, type_of(type), op_of(op), comm_of(comm),
-                                  FORTRAN_PASS(reduce_scatter_block, send, recv, count, type, op, comm, error)));
+  const auto form =
+      mpi::reduce_scatter_block(buffer_of(send), buffer_of(recv), *count, type_of(type), op_of(op), comm_of(comm));
+  store(error, mpi::blocking(form, FORTRAN_PASS(reduce_scatter_block, send, recv, count, type, op, comm, error)));
 }
 
 FORTRAN_CALL(allgather,
@@ -79,11 +87,53 @@ FORTRAN_CALL(allgather,
               Integer comm, Integer error),
              (send, sendcount, sendtype, recv, recvcount, recvtype, comm, error)) {
   clear(error);
-  const bool in_place = buffer_of(send) == MPI_IN_PLACE;  // MPI does not read the other arguments of `send` then
-  const mpi::GatherArguments arguments{
-      buffer_of(send), in_place ? 0 : *sendcount, in_place ? MPI_DATATYPE_NULL : type_of(sendtype), buffer_of(recv),
-      *recvcount,      type_of(recvtype)};
+  const auto form = mpi::all_gather(sent_of(send, sendcount, sendtype),
+                                    {buffer_of(recv), *recvcount, type_of(recvtype)}, comm_of(comm));
+  store(error, mpi::blocking(
+                   form, FORTRAN_PASS(allgather, send, sendcount, sendtype, recv, recvcount, recvtype, comm, error)));
+}
+
+FORTRAN_CALL(allgatherv,
+             (void* send, Integer sendcount, Integer sendtype, void* recv, Integer recvcounts, Integer displacements,
+              Integer recvtype, Integer comm, Integer error),
+             (send, sendcount, sendtype, recv, recvcounts, displacements, recvtype, comm, error)) {
+  clear(error);
+  const auto form = mpi::all_gather_v(sent_of(send, sendcount, sendtype), buffer_of(recv), recvcounts, displacements,
+                                      type_of(recvtype), comm_of(comm));
+  store(error, mpi::blocking(form, FORTRAN_PASS(allgatherv, send, sendcount, sendtype, recv, recvcounts, displacements,
+                                                recvtype, comm, error)));
+}
+
+FORTRAN_CALL(gather,
+             (void* send, Integer sendcount, Integer sendtype, void* recv, Integer recvcount, Integer recvtype,
+              Integer root, Integer comm, Integer error),
+             (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm, error)) {
+  clear(error);
+  const auto form = mpi::gather(sent_of(send, sendcount, sendtype), {buffer_of(recv), *recvcount, type_of(recvtype)},
+                                *root, comm_of(comm));
+  store(error, mpi::blocking(form, FORTRAN_PASS(gather, send, sendcount, sendtype, recv, recvcount, recvtype, root,
+                                                comm, error)));
+}
+
+FORTRAN_CALL(scatter,
+             (void* send, Integer sendcount, Integer sendtype, void* recv, Integer recvcount, Integer recvtype,
+              Integer root, Integer comm, Integer error),
+             (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm, error)) {
+  clear(error);
+  const mpi::Sent result = sent_of(recv, recvcount, recvtype);  // in place at the root, as `send` is elsewhere
+  const auto form = mpi::scatter({buffer_of(send), *sendcount, type_of(sendtype)},
+                                 {buffer_of(recv), result.count, result.type}, *root, comm_of(comm));
+  store(error, mpi::blocking(form, FORTRAN_PASS(scatter, send, sendcount, sendtype, recv, recvcount, recvtype, root,
+                                                comm, error)));
+}
+
+FORTRAN_CALL(alltoall,
+             (void* send, Integer sendcount, Integer sendtype, void* recv, Integer recvcount, Integer recvtype,
+              Integer comm, Integer error),
+             (send, sendcount, sendtype, recv, recvcount, recvtype, comm, error)) {
+  clear(error);
+  const auto form = mpi::all_to_all(sent_of(send, sendcount, sendtype),
+                                    {buffer_of(recv), *recvcount, type_of(recvtype)}, comm_of(comm));
   store(error,
-        mpi::all_gather(arguments, comm_of(comm),
-                        FORTRAN_PASS(allgather, send, sendcount, sendtype, recv, recvcount, recvtype, comm, error)));
+        mpi::blocking(form, FORTRAN_PASS(alltoall, send, sendcount, sendtype, recv, recvcount, recvtype, comm, error)));
 }

@@ -27,7 +27,7 @@ FORTRAN_CALL(finalize, (Integer error), (error)) {
 
 FORTRAN_CALL(barrier, (Integer comm, Integer error), (comm, error)) {
   clear(error);
-  store(error, mpi::barrier(PMPI_Comm_f2c(*comm), FORTRAN_PASS(barrier, comm, error)));
+  store(error, mpi::blocking(mpi::barrier(PMPI_Comm_f2c(*comm)), FORTRAN_PASS(barrier, comm, error)));
 }
 
 // A program may start an operation in C, and wait for its request in Fortran.

@@ -70,10 +70,10 @@ std::optional<tributary_status> tested(tributary_request* request) {
 
 }  // namespace
 
-int start(Call call, const Communicator& communicator, MPI_Comm comm, MPI_Request* request) {
+int start(Call call, tributary_comm* on, MPI_Comm comm, MPI_Request* request) {
   auto operation = std::make_unique<Operation>();
   operation->call = std::move(call);
-  operation->comm = communicator.tributary();
+  operation->comm = on;
   const tributary_status status = operation->call.start(operation->comm, &operation->request);
   if (status != TRIBUTARY_OK) return told(code_of(status, tributary_last_error(operation->comm)), comm);
   const int code = PMPI_Grequest_start(&query, &free_operation, &cancel, operation.get(), &operation->of_mpi);

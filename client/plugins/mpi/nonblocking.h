@@ -4,12 +4,12 @@
 // that every level of thread support is enough.
 #include <atomic>
 
-#include "client/plugins/mpi/call.h"
+#include "client/plugins/mpi/form.h"
 
 namespace tributary::mpi {
 
-/// Starts a call by libtributary; returns MPI's code.
-[[nodiscard]] int start(Call call, const Communicator& communicator, MPI_Comm comm, MPI_Request* request);
+/// Starts a call by libtributary on its communicator `on`; returns MPI's code. Errors go to `comm`.
+[[nodiscard]] int start(Call call, tributary_comm* on, MPI_Comm comm, MPI_Request* request);
 
 /// Returns true if an operation has not ended in MPI's eyes. Only then do MPI_Wait and the like need finish_ended().
 [[nodiscard]] bool any_under_way() noexcept;
@@ -18,13 +18,12 @@ void finish_ended();
 
 /// Carries out one nonblocking collective; the arguments are those of blocking().
 template <class Make, class PassOn>
-int nonblocking(Collective collective, MPI_Comm comm, std::size_t bytes, MPI_Request* request, const Make& make,
-                const PassOn& pass_on) {
-  Communicator* const communicator = may_take(bytes) ? Communicator::of(comm) : nullptr;
-  auto call = communicator == nullptr ? std::nullopt : make(*communicator);
-  const Way way = call ? communicator->way_without_waiting(collective, call->bytes) : Way::mpi;
-  count_call(collective, way, bytes);
-  return way == Way::tributary ? start(std::move(*call), *communicator, comm, request) : pass_on();
+int nonblocking(const Form<Make>& form, MPI_Request* request, const PassOn& pass_on) {
+  Communicator* const communicator = may_take(form.bytes) ? Communicator::of(form.comm) : nullptr;
+  auto call = communicator == nullptr ? std::nullopt : form.make(*communicator);
+  const Way way = call ? communicator->way_without_waiting(form.collective, call->bytes) : Way::mpi;
+  count_call(form.collective, way, form.bytes);
+  return way == Way::tributary ? start(std::move(*call), communicator->tributary(), form.comm, request) : pass_on();
 }
 
 /// Waits by a test of MPI, such as MPI_Testall, until it says that it is done. `test` returns MPI's code, and sets its

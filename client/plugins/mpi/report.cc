@@ -13,8 +13,9 @@ struct Counters {
   std::atomic<std::uint64_t> bytes{0};
 };
 
-constexpr std::array<const char*, kCollectives> kNames{"MPI_Allreduce", "MPI_Reduce",         "MPI_Bcast",
-                                                       "MPI_Barrier",   "MPI_Reduce_scatter", "MPI_Allgather"};
+constexpr std::array<const char*, kCollectives> kNames{
+    "MPI_Allreduce", "MPI_Reduce", "MPI_Bcast",   "MPI_Barrier",  "MPI_Reduce_scatter",
+    "MPI_Allgather", "MPI_Gather", "MPI_Scatter", "MPI_Alltoall", "MPI_Alltoallv"};
 
 std::array<std::array<Counters, 2>, kCollectives> counters;
 std::atomic<std::uint64_t> in_network{0};

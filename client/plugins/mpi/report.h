@@ -7,8 +7,19 @@
 
 namespace tributary::mpi {
 
-enum class Collective : std::uint8_t { all_reduce, reduce, broadcast, barrier, reduce_scatter, all_gather };
-inline constexpr std::size_t kCollectives = 6;
+enum class Collective : std::uint8_t {
+  all_reduce,
+  reduce,
+  broadcast,
+  barrier,
+  reduce_scatter,
+  all_gather,
+  gather,
+  scatter,
+  all_to_all,
+  all_to_all_v,  // libtributary has none: all of these calls go by MPI
+};
+inline constexpr std::size_t kCollectives = 10;
 
 /// Counts a call. Any thread may call it.
 void count_call(Collective collective, Way way, std::uint64_t bytes) noexcept;

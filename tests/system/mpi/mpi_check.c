@@ -1,37 +1,29 @@
 /* A program in MPI that knows nothing of Tributary. It compares every element of every result. The first argument says
  * what it does. */
-#include <mpi.h>
+#include "mpi_check.h"
+
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { kCount = 20011 };
+int rank, ranks;
 
-static int rank, ranks;
-
-static void fail(const char* what, int line) {
+void fail(const char* what, int line) {
   fprintf(stderr, "rank %d: wrong: %s, line %d\n", rank, what, line);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
-#define EXPECT(condition)                         \
-  do {                                            \
-    if (!(condition)) fail(#condition, __LINE__); \
-  } while (0)
 
-static void* memory(size_t bytes) {
+void* memory(size_t bytes) {
   void* const got = calloc(bytes == 0 ? 1 : bytes, 1);
   EXPECT(got != NULL);
   return got;
 }
 
-/* The element of a rank, and the sum over the ranks of a communicator with `size` ranks. */
-static double element(int of, int i) {
+double element(int of, int i) {
   return of + 1 + (i % 1000);
 }
-static double sum(int size, int i) {
+double sum(int size, int i) {
   return size * (size + 1) / 2.0 + (double)size * (i % 1000);
 }
 
@@ -324,6 +316,11 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (strcmp(what, "all") == 0) all_kinds();
+  if (strcmp(what, "parts") == 0) {
+    parts();
+    nonblocking_parts();
+  }
+  if (strcmp(what, "large counts") == 0) large_counts();
   if (threads) at_once(provided);
   if (strcmp(what, "message") == 0) message_under_way();
   if (strcmp(what, "seconds") == 0) for_seconds(atof(argv[2]));

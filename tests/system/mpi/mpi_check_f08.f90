@@ -5,6 +5,8 @@ program mpi_check_f08
   integer, parameter :: n = 30001
   integer :: rank, ranks, i
   real :: values(n), sums(n)
+  integer, parameter :: m = 5000
+  integer, allocatable :: numbers(:), parts(:), others(:), counts(:), places(:)
   type(MPI_Request) :: request
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -23,6 +25,27 @@ program mpi_check_f08
   call MPI_Iallreduce(values, sums, n, MPI_REAL, MPI_MAX, MPI_COMM_WORLD, request)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
   if (any(sums /= ranks - 1)) call MPI_Abort(MPI_COMM_WORLD, 1)
+  allocate(numbers(m), parts(m * ranks), others(m * ranks), counts(ranks), places(ranks))
+  numbers = rank
+  call MPI_Gather(numbers, m, MPI_INTEGER, parts, m, MPI_INTEGER, 1, MPI_COMM_WORLD)
+  do i = 1, m * ranks
+    if (rank == 1 .and. parts(i) /= (i - 1) / m) call MPI_Abort(MPI_COMM_WORLD, 3)
+  end do
+  if (rank == 1) then
+    call MPI_Scatter(parts, m, MPI_INTEGER, MPI_IN_PLACE, m, MPI_INTEGER, 1, MPI_COMM_WORLD)
+  else
+    call MPI_Scatter(parts, m, MPI_INTEGER, numbers, m, MPI_INTEGER, 1, MPI_COMM_WORLD)
+  end if
+  if (any(numbers /= rank)) call MPI_Abort(MPI_COMM_WORLD, 4)
+  call MPI_Allgather(numbers, m, MPI_INTEGER, parts, m, MPI_INTEGER, MPI_COMM_WORLD)
+  call MPI_Alltoall(parts, m, MPI_INTEGER, others, m, MPI_INTEGER, MPI_COMM_WORLD)
+  if (any(others /= rank)) call MPI_Abort(MPI_COMM_WORLD, 5)
+  counts = m
+  places = [(m * (ranks - i), i = 1, ranks)]
+  call MPI_Allgatherv(numbers, m, MPI_INTEGER, others, counts, places, MPI_INTEGER, MPI_COMM_WORLD)
+  do i = 1, m * ranks
+    if (others(i) /= ranks - 1 - (i - 1) / m) call MPI_Abort(MPI_COMM_WORLD, 6)
+  end do
   if (rank == 0) print '(a,i0,a)', 'all right on ', ranks, ' ranks'
   call MPI_Finalize()
 end program

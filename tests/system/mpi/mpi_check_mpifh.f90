@@ -5,7 +5,8 @@ program mpi_check_mpifh
   integer, parameter :: n = 30001
   integer :: rank, ranks, error, i
   double precision :: values(n), sums(n)
-  integer, allocatable :: numbers(:)
+  integer, parameter :: m = 5000
+  integer, allocatable :: numbers(:), parts(:), others(:), counts(:), places(:)
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
@@ -21,6 +22,28 @@ program mpi_check_mpifh
   numbers = rank
   call MPI_Bcast(numbers, n, MPI_INTEGER, 1, MPI_COMM_WORLD, error)
   if (any(numbers /= 1)) call MPI_Abort(MPI_COMM_WORLD, 1, error)
+  deallocate(numbers)
+  allocate(numbers(m), parts(m * ranks), others(m * ranks), counts(ranks), places(ranks))
+  numbers = rank
+  call MPI_Gather(numbers, m, MPI_INTEGER, parts, m, MPI_INTEGER, 1, MPI_COMM_WORLD, error)
+  do i = 1, m * ranks
+    if (rank == 1 .and. parts(i) /= (i - 1) / m) call MPI_Abort(MPI_COMM_WORLD, 3, error)
+  end do
+  if (rank == 1) then
+    call MPI_Scatter(parts, m, MPI_INTEGER, MPI_IN_PLACE, m, MPI_INTEGER, 1, MPI_COMM_WORLD, error)
+  else
+    call MPI_Scatter(parts, m, MPI_INTEGER, numbers, m, MPI_INTEGER, 1, MPI_COMM_WORLD, error)
+  end if
+  if (any(numbers /= rank)) call MPI_Abort(MPI_COMM_WORLD, 4, error)
+  call MPI_Allgather(numbers, m, MPI_INTEGER, parts, m, MPI_INTEGER, MPI_COMM_WORLD, error)
+  call MPI_Alltoall(parts, m, MPI_INTEGER, others, m, MPI_INTEGER, MPI_COMM_WORLD, error)
+  if (any(others /= rank)) call MPI_Abort(MPI_COMM_WORLD, 5, error)
+  counts = m
+  places = [(m * (ranks - i), i = 1, ranks)]
+  call MPI_Allgatherv(numbers, m, MPI_INTEGER, others, counts, places, MPI_INTEGER, MPI_COMM_WORLD, error)
+  do i = 1, m * ranks
+    if (others(i) /= ranks - 1 - (i - 1) / m) call MPI_Abort(MPI_COMM_WORLD, 6, error)
+  end do
   call MPI_Barrier(MPI_COMM_WORLD, error)
   if (rank == 0) print '(a,i0,a)', 'all right on ', ranks, ' ranks'
   call MPI_Finalize(error)

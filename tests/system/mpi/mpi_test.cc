@@ -102,6 +102,33 @@ TEST(Mpi, EveryKindOfCallHasTheResultThatMpiGives) {
   EXPECT_EQ(reported_bytes(output, "in memory "), 0U) << output;
 }
 
+TEST(Mpi, CollectivesThatGiveEachRankAPartGoByTributary) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " parts");
+  ASSERT_TRUE(job.good()) << job.output();
+  const std::string output = job.output();
+  EXPECT_EQ(count(output, "MPI_Gather: by Tributary 9 calls"), 1U) << output;
+  EXPECT_EQ(count(output, "MPI_Scatter: by Tributary 9 calls"), 1U) << output;
+  EXPECT_EQ(count(output, "MPI_Alltoall: by Tributary 3 calls"), 1U) << output;
+  EXPECT_EQ(count(output, "MPI_Reduce_scatter: by Tributary 2 calls"), 1U) << output;
+  // Counts that differ have no form in libtributary.
+  EXPECT_EQ(count(output, "MPI_Allgather: by Tributary 4 calls"), 1U) << output;
+  EXPECT_TRUE(output.contains("MPI_Alltoallv: by Tributary 0 calls with 0 bytes, by MPI 1 calls")) << output;
+}
+
+TEST(Mpi, CallsWithLargeCountsGoByTributary) {
+  if (Job::kOpenMpi) GTEST_SKIP() << "Open MPI 4 has no calls with large counts";
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " 'large counts'");
+  ASSERT_TRUE(job.good()) << job.output();
+  for (const char* calls :
+       {"MPI_Allreduce: by Tributary 2 ", "MPI_Allgather: by Tributary 1 ", "MPI_Bcast: by Tributary 1 "}) {
+    EXPECT_EQ(count(job.output(), calls), 1U) << job.output();
+  }
+}
+
 TEST(Mpi, CallsOfNoByteGoByTributaryIfTheLimitIsNothing) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
@@ -188,7 +215,10 @@ TEST(Mpi, ProgramsInFortranGoByTributaryToo) {
     Job job(workshop, cluster.get(), program);
     ASSERT_TRUE(job.good()) << program << job.output();
     EXPECT_EQ(count(job.output(), "all right on 4 ranks"), 1U) << program << job.output();
-    EXPECT_EQ(count(job.output(), "MPI_Bcast: by Tributary 1 calls"), 1U) << program << job.output();
+    for (const char* name : {"MPI_Bcast", "MPI_Gather", "MPI_Scatter", "MPI_Alltoall"}) {
+      EXPECT_EQ(count(job.output(), std::string(name) + ": by Tributary 1 calls"), 1U) << program << job.output();
+    }
+    EXPECT_EQ(count(job.output(), "MPI_Allgather: by Tributary 2 calls"), 1U) << program << job.output();
     EXPECT_GT(reported_bytes(job.output(), "in-network "), 300'000U) << program << job.output();
   } while (std::getline(programs, program, ':'));
 }

@@ -1,0 +1,12 @@
+// MPI-4's collectives for C with large counts.
+#include "client/plugins/mpi/blocking.h"
+#include "client/plugins/mpi/entry.h"
+#include "client/plugins/mpi/nonblocking.h"
+
+namespace mpi = tributary::mpi;
+
+#define CALL(name) MPI_##name##_c
+#define PASS(name) PMPI_##name##_c
+#define COUNT MPI_Count
+#define DISTANCE MPI_Aint
+#include "client/plugins/mpi/entries.h"

@@ -1,0 +1,127 @@
+#pragma once
+// The collectives of a program, in a form that a blocking call, a nonblocking call and a persistent request share.
+#include <algorithm>
+#include <span>
+
+#include "client/plugins/mpi/call.h"
+
+namespace tributary::mpi {
+
+/// One collective with its arguments. `bytes` is a bound that costs little to compute: smaller calls go by MPI at once.
+/// `make` returns the call for a communicator, or nullopt if the arguments have no form in libtributary.
+template <class Make>
+struct Form {
+  Collective collective;
+  MPI_Comm comm;
+  std::size_t bytes;
+  Make make;
+};
+template <class Make>
+Form(Collective, MPI_Comm, std::size_t, Make) -> Form<Make>;
+
+/// Returns the bytes of `count` elements of a type; 0 if the arguments are wrong.
+[[nodiscard]] std::size_t bytes_of(Count count, MPI_Datatype type);
+/// Returns the number of ranks; 0 for MPI_COMM_NULL.
+[[nodiscard]] std::size_t ranks_of(MPI_Comm comm);
+/// Returns true if this rank is the root. The groups of an inter-communicator, whose calls always go by MPI, have none.
+[[nodiscard]] bool is_root(int root, MPI_Comm comm);
+/// Returns true for a communicator of two groups.
+[[nodiscard]] bool is_between_groups(MPI_Comm comm);
+
+inline auto all_reduce(const void* send, void* recv, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return Form{Collective::all_reduce, comm, bytes_of(count, type),
+              [=](const Communicator&) { return all_reduce_call(send, recv, count, type, op); }};
+}
+
+inline auto reduce(const void* send, void* recv, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+  return Form{Collective::reduce, comm, bytes_of(count, type),
+              [=](const Communicator& on) { return reduce_call(send, recv, count, type, op, root, on); }};
+}
+
+inline auto broadcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return Form{Collective::broadcast, comm, bytes_of(count, type),
+              [=](const Communicator& on) { return broadcast_call(buffer, count, type, root, on); }};
+}
+
+inline auto barrier(MPI_Comm comm) {
+  return Form{Collective::barrier, comm, 0, [](const Communicator&) { return barrier_call(); }};
+}
+
+inline auto reduce_scatter_block(const void* send, void* recv, Count recvcount, MPI_Datatype type, MPI_Op op,
+                                 MPI_Comm comm) {
+  return Form{Collective::reduce_scatter, comm, bytes_of(recvcount, type) * ranks_of(comm),
+              [=](const Communicator& on) { return reduce_scatter_call(send, recv, recvcount, type, op, on); }};
+}
+
+/// The counts of a collective that names one for each rank.
+struct Counts {
+  Count each = -1;  // the count that all ranks have; -1 if they differ
+  Count sum = 0;
+};
+template <class Integer>
+[[nodiscard]] Counts counts_of(const Integer* counts, MPI_Comm comm) {
+  const std::size_t ranks = counts == nullptr || is_between_groups(comm) ? 0 : ranks_of(comm);
+  const std::span all(counts, ranks);
+  Counts found;
+  for (const Integer one : all) found.sum += static_cast<Count>(one);
+  const bool equal = ranks > 0 && std::ranges::all_of(all, [&](Integer one) { return one == all[0]; });
+  if (equal) found.each = static_cast<Count>(all[0]);
+  return found;
+}
+
+template <class Integer>
+auto reduce_scatter(const void* send, void* recv, const Integer* recvcounts, MPI_Datatype type, MPI_Op op,
+                    MPI_Comm comm) {
+  const Counts counts = counts_of(recvcounts, comm);
+  return Form{Collective::reduce_scatter, comm, bytes_of(counts.sum, type),
+              [=](const Communicator& on) { return reduce_scatter_call(send, recv, counts.each, type, op, on); }};
+}
+
+inline auto all_gather(const Sent& sent, const Received& received, MPI_Comm comm) {
+  return Form{Collective::all_gather, comm, bytes_of(received.count, received.type) * ranks_of(comm),
+              [=](const Communicator& on) { return all_gather_call(sent, received, on); }};
+}
+
+/// MPI_Allgatherv: libtributary gathers parts of equal size, to any displacements.
+template <class Integer, class Distance>
+auto all_gather_v(const Sent& sent, void* recv, const Integer* recvcounts, const Distance* displacements,
+                  MPI_Datatype type, MPI_Comm comm) {
+  const Counts counts = counts_of(recvcounts, comm);
+  return Form{Collective::all_gather, comm, bytes_of(counts.sum, type), [=](const Communicator& on) {
+                const Received received{recv, counts.each, type};
+                const Displacements places(displacements, displacements + on.size());
+                return all_gather_call(sent, received, places, on);
+              }};
+}
+
+inline auto gather(const Sent& sent, const Received& received, int root, MPI_Comm comm) {
+  const bool here = is_root(root, comm);  // only the root's `received` has a meaning
+  const std::size_t part = is_between_groups(comm) ? 0
+                           : here                  ? bytes_of(received.count, received.type)
+                                                   : bytes_of(sent.count, sent.type);
+  return Form{Collective::gather, comm, part * ranks_of(comm),
+              [=](const Communicator& on) { return gather_call(sent, received, root, on); }};
+}
+
+inline auto scatter(const Sent& sent, const Received& received, int root, MPI_Comm comm) {
+  const bool here = is_root(root, comm);  // only the root's `sent` has a meaning
+  const std::size_t part = is_between_groups(comm) ? 0
+                           : here                  ? bytes_of(sent.count, sent.type)
+                                                   : bytes_of(received.count, received.type);
+  return Form{Collective::scatter, comm, part * ranks_of(comm),
+              [=](const Communicator& on) { return scatter_call(sent, received, root, on); }};
+}
+
+inline auto all_to_all(const Sent& sent, const Received& received, MPI_Comm comm) {
+  return Form{Collective::all_to_all, comm, bytes_of(received.count, received.type) * ranks_of(comm),
+              [=](const Communicator& on) { return all_to_all_call(sent, received, on); }};
+}
+
+/// Counts a call of MPI_Alltoallv, which goes by MPI: each rank knows only its own counts, so that the ranks could not
+/// decide alike.
+template <class Integer>
+void count_all_to_all_v(const Integer* recvcounts, MPI_Datatype type, MPI_Comm comm) {
+  count_call(Collective::all_to_all_v, Way::mpi, bytes_of(counts_of(recvcounts, comm).sum, type));
+}
+
+}  // namespace tributary::mpi

@@ -1,0 +1,27 @@
+#pragma once
+/* Tools of the programs in MPI that the tests run. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { kCount = 20011 };
+
+extern int rank, ranks;
+
+void fail(const char* what, int line);
+#define EXPECT(condition)                         \
+  do {                                            \
+    if (!(condition)) fail(#condition, __LINE__); \
+  } while (0)
+
+/* Returns zeroed memory. */
+void* memory(size_t bytes);
+
+/* The element of a rank, and the sum over the ranks of a communicator with `size` ranks. */
+double element(int of, int i);
+double sum(int size, int i);
+
+/* The other parts of the program. */
+void parts(void);
+void nonblocking_parts(void);
+void large_counts(void);

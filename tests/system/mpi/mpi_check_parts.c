@@ -1,0 +1,168 @@
+/* Collectives that give each rank a part of the data, and those with large counts. */
+#include <string.h>
+
+#include "mpi_check.h"
+
+static int* filled(int first_of, int count) {
+  int* const data = memory(sizeof *data * (size_t)count);
+  for (int i = 0; i < count; ++i) data[i] = (int)element(first_of, i);
+  return data;
+}
+
+/* Element `i` of the part that rank `from` gives to rank `to`. */
+static int exchanged(int from, int to, int i) {
+  return 1000000 * from + 10000 * to + i % 9973;
+}
+
+/* The root's ints lie two apart, the other ranks' ints one after the other. */
+static void gathers(void) {
+  MPI_Datatype strided;
+  MPI_Type_vector(kCount, 1, 2, MPI_INT, &strided);
+  MPI_Type_commit(&strided);
+  MPI_Datatype spaced;
+  MPI_Type_create_resized(strided, 0, (MPI_Aint)sizeof(int) * 2 * kCount, &spaced);
+  MPI_Type_commit(&spaced);
+  int* own = filled(rank, kCount);
+  int* wide = memory(sizeof *wide * 2 * kCount * (size_t)ranks);
+  int* narrow = memory(sizeof *narrow * kCount * (size_t)ranks);
+  for (int root = 0; root < ranks; ++root) {
+    memset(wide, 0, sizeof *wide * 2 * kCount * (size_t)ranks);
+    MPI_Gather(own, kCount, MPI_INT, wide, 1, spaced, root, MPI_COMM_WORLD);
+    for (int i = 0; i < kCount * ranks; ++i) {
+      EXPECT(wide[2 * i] == (rank == root ? (int)element(i / kCount, i % kCount) : 0) && wide[2 * i + 1] == 0);
+    }
+    memcpy(narrow + root * kCount, own, sizeof *own * kCount);
+    MPI_Gather(rank == root ? MPI_IN_PLACE : own, kCount, MPI_INT, narrow, kCount, MPI_INT, root, MPI_COMM_WORLD);
+    for (int i = 0; rank == root && i < kCount * ranks; ++i) EXPECT(narrow[i] == (int)element(i / kCount, i % kCount));
+    int* got = memory(sizeof *got * kCount);
+    MPI_Scatter(wide, 1, spaced, got, kCount, MPI_INT, root, MPI_COMM_WORLD);
+    for (int i = 0; i < kCount; ++i) EXPECT(got[i] == own[i]);
+    for (int i = 0; i < kCount; ++i) got[i] = 0;
+    MPI_Scatter(narrow, kCount, MPI_INT, rank == root ? MPI_IN_PLACE : got, kCount, MPI_INT, root, MPI_COMM_WORLD);
+    for (int i = 0; rank != root && i < kCount; ++i) EXPECT(got[i] == own[i]);
+    for (int i = 0; rank == root && i < kCount * ranks; ++i) EXPECT(narrow[i] == (int)element(i / kCount, i % kCount));
+    free(got);
+  }
+  MPI_Type_free(&spaced);
+  MPI_Type_free(&strided);
+  free(own);
+  free(wide);
+  free(narrow);
+}
+
+static void exchanges(void) {
+  int* out = memory(sizeof *out * kCount * (size_t)ranks);
+  int* in = memory(sizeof *in * kCount * (size_t)ranks);
+  int* counts = memory(sizeof *counts * (size_t)ranks);
+  int* places = memory(sizeof *places * (size_t)ranks);
+  for (int i = 0; i < kCount * ranks; ++i) out[i] = exchanged(rank, i / kCount, i % kCount);
+  MPI_Alltoall(out, kCount, MPI_INT, in, kCount, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < kCount * ranks; ++i) EXPECT(in[i] == exchanged(i / kCount, rank, i % kCount));
+  MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, kCount, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < kCount * ranks; ++i) EXPECT(out[i] == in[i]);
+  for (int of = 0; of < ranks; ++of) counts[of] = kCount;
+  for (int of = 0; of < ranks; ++of) places[of] = of * kCount;
+  MPI_Alltoallv(in, counts, places, MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD); /* MPI's own */
+  for (int i = 0; i < kCount * ranks; ++i) EXPECT(out[i] == exchanged(rank, i / kCount, i % kCount));
+  free(out);
+  free(in);
+  free(counts);
+  free(places);
+}
+
+/* Rank 0 wants the parts in another order than the other ranks. */
+static void gathers_to_places(void) {
+  int* own = filled(rank, kCount);
+  int* all = memory(sizeof *all * kCount * (size_t)ranks);
+  int* counts = memory(sizeof *counts * (size_t)ranks);
+  int* places = memory(sizeof *places * (size_t)ranks);
+  for (int equal = 1; equal >= 0; --equal) {
+    for (int of = 0; of < ranks; ++of) counts[of] = kCount - (equal ? 0 : of); /* with different counts: MPI's own */
+    for (int of = 0; of < ranks; ++of) places[of] = (rank == 0 ? ranks - 1 - of : of) * kCount;
+    for (int in_place = 0; in_place < 2; ++in_place) {
+      memset(all, 0, sizeof *all * kCount * (size_t)ranks);
+      if (in_place) memcpy(all + places[rank], own, sizeof *own * (size_t)counts[rank]);
+      MPI_Allgatherv(in_place ? MPI_IN_PLACE : own, counts[rank], MPI_INT, all, counts, places, MPI_INT,
+                     MPI_COMM_WORLD);
+      for (int of = 0; of < ranks; ++of) {
+        for (int i = 0; i < counts[of]; ++i) EXPECT(all[places[of] + i] == (int)element(of, i));
+      }
+    }
+  }
+  free(own);
+  free(all);
+  free(counts);
+  free(places);
+}
+
+void parts(void) {
+  gathers();
+  exchanges();
+  gathers_to_places();
+}
+
+void nonblocking_parts(void) {
+  const int part = kCount / ranks;
+  int* own = filled(rank, kCount);
+  int* all[6];
+  int* counts = memory(sizeof *counts * (size_t)ranks);
+  int* places = memory(sizeof *places * (size_t)ranks);
+  MPI_Request requests[6];
+  MPI_Status statuses[6];
+  for (int call = 0; call < 6; ++call) all[call] = memory(sizeof(int) * kCount * (size_t)ranks);
+  for (int of = 0; of < ranks; ++of) counts[of] = part;
+  for (int of = 0; of < ranks; ++of) places[of] = (ranks - 1 - of) * part;
+  MPI_Iallgather(own, part, MPI_INT, all[0], part, MPI_INT, MPI_COMM_WORLD, &requests[0]);
+  MPI_Iallgatherv(own, part, MPI_INT, all[1], counts, places, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+  MPI_Igather(own, part, MPI_INT, all[2], part, MPI_INT, 1, MPI_COMM_WORLD, &requests[2]);
+  MPI_Iscatter(own, part, MPI_INT, all[3], part, MPI_INT, 1, MPI_COMM_WORLD, &requests[3]);
+  MPI_Ialltoall(own, part, MPI_INT, all[4], part, MPI_INT, MPI_COMM_WORLD, &requests[4]);
+  MPI_Ireduce_scatter_block(own, all[5], part, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[5]);
+  MPI_Waitall(6, requests, statuses);
+  for (int of = 0; of < ranks; ++of) {
+    for (int i = 0; i < part; ++i) {
+      EXPECT(all[0][of * part + i] == (int)element(of, i));
+      EXPECT(all[1][places[of] + i] == (int)element(of, i));
+      EXPECT(all[2][of * part + i] == (rank == 1 ? (int)element(of, i) : 0));
+      EXPECT(all[4][of * part + i] == (int)element(of, rank * part + i));
+    }
+  }
+  for (int i = 0; i < part; ++i) EXPECT(all[3][i] == (int)element(1, rank * part + i));
+  for (int i = 0; i < part; ++i) EXPECT(all[5][i] == (int)sum(ranks, rank * part + i));
+  MPI_Ireduce_scatter(own, all[5], counts, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &requests[0]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  for (int i = 0; i < part; ++i) EXPECT(all[5][i] == (int)element(ranks - 1, rank * part + i));
+  for (int call = 0; call < 6; ++call) free(all[call]);
+  free(own);
+  free(counts);
+  free(places);
+}
+
+#if MPI_VERSION >= 4
+void large_counts(void) {
+  int* own = filled(rank, kCount);
+  int* all = memory(sizeof *all * kCount * (size_t)ranks);
+  MPI_Count* counts = memory(sizeof *counts * (size_t)ranks);
+  MPI_Aint* places = memory(sizeof *places * (size_t)ranks);
+  MPI_Request request;
+  MPI_Allreduce_c(own, all, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < kCount; ++i) EXPECT(all[i] == (int)sum(ranks, i));
+  MPI_Iallreduce_c(own, all, kCount, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  for (int i = 0; i < kCount; ++i) EXPECT(all[i] == (int)element(ranks - 1, i));
+  for (int of = 0; of < ranks; ++of) counts[of] = kCount;
+  for (int of = 0; of < ranks; ++of) places[of] = (MPI_Aint)(ranks - 1 - of) * kCount;
+  MPI_Allgatherv_c(own, kCount, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
+  for (int of = 0; of < ranks; ++of) {
+    for (int i = 0; i < kCount; ++i) EXPECT(all[places[of] + i] == (int)element(of, i));
+  }
+  MPI_Bcast_c(own, kCount, MPI_INT, 1, MPI_COMM_WORLD);
+  for (int i = 0; i < kCount; ++i) EXPECT(own[i] == (int)element(1, i));
+  free(own);
+  free(all);
+  free(counts);
+  free(places);
+}
+#else
+void large_counts(void) {}
+#endif
