@@ -10,53 +10,14 @@
 #include <vector>
 
 #include "client/plugins/nccl/devices.h"
-#include "client/plugins/nccl/p2p/net.h"
+#include "tests/system/nccl/listening.h"
 
 namespace tributary::nccl {
 namespace {
 
 using enum abi::Result;
-using Clock = std::chrono::steady_clock;
-using Handle = std::array<std::byte, abi::kHandleBytes>;
 
-constexpr std::chrono::seconds kLimit{60};  // much longer than any step takes
-
-/// Repeats a step until it returns true. Fails the test if the step does not do this within the limit.
-template <class Step>
-void until(const char* what, Step step) {
-  const auto end = Clock::now() + kLimit;
-  while (!step()) {
-    ASSERT_LT(Clock::now(), end) << what << " never ends";
-    std::this_thread::yield();
-  }
-}
-
-class Listening {
- public:
-  Listening() { EXPECT_EQ(net::listen(nullptr, 0, handle_.data(), &comm_), success); }
-  ~Listening() { EXPECT_EQ(net::close_listen(comm_), success); }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
-
-  /// Returns an unchanged copy of the handle: each connecting side needs its own copy.
-  [[nodiscard]] Handle handle() const { return handle_; }
-  [[nodiscard]] void* accept_now() {
-    void* receiving = nullptr;
-    EXPECT_EQ(net::accept(comm_, &receiving), success);
-    return receiving;
-  }
-  [[nodiscard]] void* accept() {
-    void* receiving = nullptr;
-    until("accept", [&] { return (receiving = accept_now()) != nullptr; });
-    return receiving;
-  }
-
- private:
-  Handle handle_{};
-  void* comm_ = nullptr;
-};
-
-void* connect(Handle handle) {
+void* connect(HandleBytes handle) {
   void* sending = nullptr;
   until("connect", [&] {
     EXPECT_EQ(net::connect(nullptr, 0, handle.data(), &sending), success);
@@ -102,7 +63,7 @@ abi::Result outcome(void* request, int* size = nullptr) {
 }
 
 struct Pair {
-  explicit Pair(Listening& at) : sending(connect(at.handle())), receiving(at.accept()) {}
+  explicit Pair(Listening& at) : sending(connect(at.bytes())), receiving(at.accept()) {}
   void* sending;
   void* receiving;
 };
@@ -119,7 +80,7 @@ TEST(Connections, AreMadeAndClosedInEveryOrder) {
 TEST(Connections, AreAcceptedThoughThePeerHasClosedThem) {
   Listening at;
   for (int round = 0; round < 50; ++round) {
-    ASSERT_EQ(net::close_send(connect(at.handle())), success);
+    ASSERT_EQ(net::close_send(connect(at.bytes())), success);
     void* const receiving = at.accept();
     ASSERT_NE(receiving, nullptr) << "round " << round;
     Bytes into(64);
@@ -132,7 +93,7 @@ TEST(Connections, DeliverWhatWasSentBeforeTheyWereClosed) {
   Listening at;
   for (const std::size_t size : {1UL, 4096UL, 100'000UL}) {
     const Bytes first = bytes_of(size, 1), second = bytes_of(size, 2);
-    void* const sending = connect(at.handle());
+    void* const sending = connect(at.bytes());
     ASSERT_EQ(outcome(send(sending, first, 7)), success);
     ASSERT_EQ(outcome(send(sending, second, 8)), success);
     ASSERT_EQ(net::close_send(sending), success);
@@ -212,7 +173,7 @@ TEST(Connections, MakeARing) {
   constexpr std::size_t kNodes = 5;
   std::array<Listening, kNodes> at;
   std::array<void*, kNodes> to_next{}, from_last{};
-  for (std::size_t node = 0; node < kNodes; ++node) to_next[node] = connect(at[(node + 1) % kNodes].handle());
+  for (std::size_t node = 0; node < kNodes; ++node) to_next[node] = connect(at[(node + 1) % kNodes].bytes());
   for (std::size_t node = 0; node < kNodes; ++node) from_last[node] = at[node].accept();
   Bytes token = bytes_of(10'000, 1);
   for (std::size_t step = 0; step < 3 * kNodes; ++step) {

@@ -13,53 +13,18 @@
 #include <thread>
 #include <vector>
 
-#include "client/plugins/nccl/p2p/net.h"
+#include "tests/system/nccl/listening.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::nccl {
 namespace {
 
 using enum abi::Result;
-using Clock = std::chrono::steady_clock;
-using HandleBytes = std::array<std::byte, abi::kHandleBytes>;
-
-constexpr std::chrono::seconds kLimit{60};  // much longer than any step takes
-
-template <class Step>
-void until(const char* what, Step step) {
-  const auto end = Clock::now() + kLimit;
-  while (!step()) {
-    ASSERT_LT(Clock::now(), end) << what << " never ends";
-    std::this_thread::yield();
-  }
-}
-
-class Listening {
- public:
-  Listening() { EXPECT_EQ(net::listen(nullptr, 0, bytes_.data(), &comm_), success); }
-  ~Listening() { EXPECT_EQ(net::close_listen(comm_), success); }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
-
-  [[nodiscard]] NetHandle handle() const { return NetHandle::read(bytes_.data()).value(); }
-  [[nodiscard]] HandleBytes bytes() const { return bytes_; }
-  [[nodiscard]] void* accept_now() {
-    void* receiving = nullptr;
-    EXPECT_EQ(net::accept(comm_, &receiving), success);
-    return receiving;
-  }
-
- private:
-  HandleBytes bytes_{};
-  void* comm_ = nullptr;
-};
 
 /// Returns the handle with another port, as if another process answered at the listener's address.
 HandleBytes leading_to(NetHandle handle, std::uint16_t port) {
   handle.port = port;
-  HandleBytes bytes{};
-  handle.write(bytes.data());
-  return bytes;
+  return bytes_of(handle);
 }
 
 abi::Result connect(HandleBytes handle, void** sending) {

@@ -12,58 +12,20 @@
 #include <vector>
 
 #include "client/plugins/nccl/devices.h"
-#include "client/plugins/nccl/p2p/handle.h"
-#include "client/plugins/nccl/p2p/net.h"
+#include "tests/system/nccl/listening.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::nccl {
 namespace {
 
 using enum abi::Result;
-using Clock = std::chrono::steady_clock;
-using HandleBytes = std::array<std::byte, abi::kHandleBytes>;
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::chrono::seconds kLimit{60};  // much longer than the whole test takes
 constexpr SocketCounts kCounts{.threads = 2, .sockets = 4};
-
-template <class Step>
-void until(const char* what, Step step) {
-  const auto end = Clock::now() + kLimit;
-  while (!step()) {
-    ASSERT_LT(Clock::now(), end) << what << " never ends";
-    std::this_thread::yield();
-  }
-}
-
-class Listening {
- public:
-  Listening() { EXPECT_EQ(net::listen(nullptr, 0, bytes_.data(), &comm_), success); }
-  ~Listening() { EXPECT_EQ(net::close_listen(comm_), success); }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
-
-  [[nodiscard]] NetHandle handle() const { return NetHandle::read(bytes_.data()).value(); }
-  [[nodiscard]] void* accept_now() {
-    void* receiving = nullptr;
-    EXPECT_EQ(net::accept(comm_, &receiving), success);
-    return receiving;
-  }
-
- private:
-  HandleBytes bytes_{};
-  void* comm_ = nullptr;
-};
-
-HandleBytes bytes_of(const NetHandle& handle) {
-  HandleBytes bytes{};
-  handle.write(bytes.data());
-  return bytes;
-}
 
 struct Pair {
   explicit Pair(Listening& at) {
-    HandleBytes handle = bytes_of(at.handle());
+    HandleBytes handle = at.bytes();
     until("the connection", [&] {
       if (sending == nullptr) {
         EXPECT_EQ(net::connect(nullptr, 0, handle.data(), &sending), success);
@@ -279,7 +241,7 @@ TEST(Sockets, ComeTogetherThoughStrangersComeBetweenThem) {
     void on_closed(transport::Channel&, const Error&) override {}
   } silent;
   std::vector<std::unique_ptr<transport::Channel>> strangers;
-  HandleBytes handle = bytes_of(at.handle());
+  HandleBytes handle = at.bytes();
   void* sending = nullptr;
   void* receiving = nullptr;
   until("the connection", [&] {

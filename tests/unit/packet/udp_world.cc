@@ -4,44 +4,24 @@
 #include <unistd.h>
 
 #include "tests/unit/packet/sealed_keys.h"
-#include "tests/unit/transport/world.h"
+#include "tests/unit/transport/real_world.h"
 #include "tributary/transport/udp.h"
 
 namespace tributary::transport::test {
 namespace {
 
-class UdpWorld final : public World {
+class UdpWorld final : public RealWorld {
  public:
   UdpWorld(std::string host, const UdpSettings& settings)
-      : host_(std::move(host)), server_(settings), client_(settings) {}
+      : RealWorld(std::move(host)), server_(settings), client_(settings) {}
   Transport& server() override { return server_; }
   Transport& client() override { return client_; }
-  Endpoint server_address(std::uint16_t port) override { return {host_, port}; }
-  /// Returns the port of a socket that was closed.
   Endpoint nowhere() override {
     UdpTransport other;
-    class Nobody : public Acceptor {
-      ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }
-    } nobody;
-    return other.listen({host_, 0}, nobody).value()->local();
-  }
-  bool run_until(const std::function<bool()>& done) override {
-    const TimePoint limit = Clock::now() + std::chrono::seconds(30);
-    while (!done()) {
-      if (Clock::now() > limit) return false;
-      if (server().poll({}) + client().poll({}) == 0) server().poll(std::chrono::microseconds(100));
-    }
-    return true;
-  }
-  void settle() override {
-    for (const TimePoint end = Clock::now() + std::chrono::milliseconds(20); Clock::now() < end;) {
-      server().poll(std::chrono::milliseconds(1));
-      client().poll(std::chrono::milliseconds(1));
-    }
+    return closed_port(other);
   }
 
  private:
-  std::string host_;
   UdpTransport server_;
   UdpTransport client_;
 };

@@ -2,7 +2,7 @@
 // tests every duty of a channel on these threads, and both ways in which a channel comes to such a thread.
 #include "tributary/transport/io_threads.h"
 
-#include "tests/unit/transport/world.h"
+#include "tests/unit/transport/real_world.h"
 
 namespace tributary::transport::test {
 namespace {
@@ -75,33 +75,12 @@ class MovingTransport final : public Transport {
   IoThreadsTransport whole_;
 };
 
-class IoThreadsWorld final : public World {
+class IoThreadsWorld final : public RealWorld {
  public:
   IoThreadsWorld(std::uint32_t threads, bool shared_memory)
-      : server_(settings(shared_memory), threads), client_(settings(shared_memory), threads) {}
+      : RealWorld("127.0.0.1"), server_(settings(shared_memory), threads), client_(settings(shared_memory), threads) {}
   Transport& server() override { return server_; }
   Transport& client() override { return client_; }
-  Endpoint server_address(std::uint16_t port) override { return {"127.0.0.1", port}; }
-  Endpoint nowhere() override {
-    class Nobody : public Acceptor {
-      ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }
-    } nobody;
-    return server().listen({"127.0.0.1", 0}, nobody).value()->local();  // the address is free again at once
-  }
-  bool run_until(const std::function<bool()>& done) override {
-    const TimePoint limit = Clock::now() + std::chrono::seconds(30);
-    while (!done()) {
-      if (Clock::now() > limit) return false;
-      if (server().poll({}) + client().poll({}) == 0) server().poll(std::chrono::microseconds(100));
-    }
-    return true;
-  }
-  void settle() override {
-    for (const TimePoint end = Clock::now() + std::chrono::milliseconds(20); Clock::now() < end;) {
-      server().poll(std::chrono::milliseconds(1));
-      client().poll(std::chrono::milliseconds(1));
-    }
-  }
 
  private:
   static NearSettings settings(bool shared_memory) {
