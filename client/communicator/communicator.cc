@@ -112,7 +112,8 @@ void Communicator::tick(TimePoint now) {
   if (shared_.life.fails_by(now)) fail_all(Error(shared_.life.pending()));
   if (!shared_.life.well()) return;
   const bool may_lack = shared_.life.has_begun() || shared_.settings.require_trees;
-  if (coordinator_ && may_lack && !trees_.in_use() && hosts_.level() == nullptr) watch_for_lack(shared_, *coordinator_);
+  const bool shares_memory = local_.calls() != nullptr || hosts_.level() != nullptr;
+  if (coordinator_ && may_lack && !trees_.in_use() && !shares_memory) watch_for_lack(shared_, *coordinator_);
   traffic_.tick();
   trees_.look();
   stalls_.tick();

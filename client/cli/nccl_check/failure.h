@@ -15,6 +15,12 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// No byte went by a tree, although the user demands it.
+class NoTree : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 inline void require(bool good, const std::string& what) {
   if (!good) throw Failure(what);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -27,6 +28,7 @@ namespace tributary::cli::nccl_check {
 namespace {
 
 constexpr int kExitFailed = 1;
+constexpr int kExitNoTree = 69;  // sysexits.h: EX_UNAVAILABLE
 constexpr std::chrono::seconds kMeetingLimit{60};
 
 int number_from(const char* name, int otherwise) {
@@ -84,11 +86,26 @@ void check(Session& session) {
     say(session.rank(), "CollNet is off, which took " +
                             std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(spent).count()) +
                             " ms to find out: NCCL would use its own rings and trees over this plugin's messages");
+    if (session.options().require_in_network)
+      throw NoTree("--require in-network: CollNet is off; NCCL_DEBUG=WARN or INFO says why");
     require(session.options().expect_off,
             "CollNet is off; NCCL_DEBUG=WARN or INFO says why (with --without-collnet this is no failure)");
   }
   require(!on || !session.options().expect_off, "CollNet is on, although --without-collnet was given");
   session.options().measure ? measure_messages(session) : check_messages(session);
+}
+
+/// Throws NoTree on every rank, if no byte of some rank went by a tree.
+void require_tree(const Traffic::Bytes& bytes, Bootstrap& bootstrap) {
+  const auto everybody = bootstrap.all_gather_value(bytes);
+  if (std::ranges::all_of(everybody, [](const Traffic::Bytes& one) { return one.in_network > 0; })) return;
+  if (std::ranges::all_of(everybody, [](const Traffic::Bytes& one) { return one.in_shared_memory > 0; }))
+    throw NoTree(
+        "--require in-network: no byte went by a tree: all ranks are on one host, and sum in its memory; "
+        "TRIBUTARY_LOCAL=off sends the data of every rank to the aggregators");
+  throw NoTree(
+      "--require in-network: no byte went by a tree; NCCL_DEBUG=WARN says why the group has none, and "
+      "TRIBUTARY_LOG=info whether the tuning chose the ranks");
 }
 
 int run_rank(const Options& options, int rank, int ranks) {
@@ -105,21 +122,20 @@ int run_rank(const Options& options, int rank, int ranks) {
     }
     const Traffic::Bytes bytes = traffic.read();
     if (!options.expect_off) say(rank, to_string(bytes));
-    require(!options.require_in_network || bytes.in_network > 0,
-            "--require in-network: no byte went by a tree; NCCL_DEBUG=WARN says why the group has none, and "
-            "TRIBUTARY_LOG=info whether the tuning chose the ranks");
+    if (options.require_in_network) require_tree(bytes, bootstrap);
     bootstrap.barrier();
     say(rank, "good");
     return 0;
   } catch (const std::exception& e) {
     say(rank, std::string("FAILED: ") + e.what());
-    std::_Exit(kExitFailed);  // the other ranks notice the end at once
+    const bool no_tree = dynamic_cast<const NoTree*>(&e) != nullptr;
+    std::_Exit(no_tree ? kExitNoTree : kExitFailed);  // the other ranks notice the end at once
   }
 }
 
 void describe(CLI::App& app, Options& options, std::string& required, int& ranks) {
   service::use_help_style(app);
-  app.footer("Exit codes: 0 good, 1 failed, 64 wrong usage.");
+  app.footer("Exit codes: 0 good, 1 failed, 64 wrong usage, 69 no byte went by the tree that --require demands.");
   service::add_text(app, "--plugin", options.plugin,
                     {.value = "PLUGIN",
                      .help = "The plugin, as NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so",
@@ -165,8 +181,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return service::answer(error, app, "tributary-nccl-check");
   }
-  options.require_in_network = !required.empty();
-  if (options.require_in_network) setenv("TRIBUTARY_REQUIRE", required.c_str(), 1);
+  const char* const variable = std::getenv("TRIBUTARY_REQUIRE");
+  options.require_in_network = !required.empty() || (variable != nullptr && std::string_view(variable) == "in-network");
+  if (options.require_in_network) setenv("TRIBUTARY_REQUIRE", "in-network", 1);
   const int rank = number_from("RANK", -1);
   return rank < 0 ? run_ranks(ranks, argv) : run_rank(options, rank, number_from("WORLD_SIZE", 1));
 }

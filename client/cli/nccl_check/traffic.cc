@@ -40,17 +40,19 @@ Traffic::Bytes Traffic::read() const {
     const auto value = [&] { return std::strtoull(line.c_str() + line.rfind(' ') + 1, nullptr, 10); };
     if (line.starts_with("tributary_nccl_in_network_bytes_total{")) bytes.in_network = value();
     if (line.starts_with("tributary_nccl_fallback_bytes_total{")) bytes.between_ranks = value();
+    if (line.starts_with("tributary_nccl_local_bytes_total{")) bytes.in_shared_memory = value();
   }
   return bytes;
 }
 
 std::string to_string(const Traffic::Bytes& bytes) {
-  const double all = static_cast<double>(bytes.in_network + bytes.between_ranks);
+  const double all = static_cast<double>(bytes.in_network + bytes.between_ranks + bytes.in_shared_memory);
   const double percent = all == 0 ? 0 : 100 * static_cast<double>(bytes.in_network) / all;
-  std::array<char, 128> text{};
-  std::snprintf(text.data(), text.size(), "bytes in-network %llu (%.1f %%), between ranks %llu",
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(), "bytes in-network %llu (%.1f %%), between ranks %llu, in shared memory %llu",
                 static_cast<unsigned long long>(bytes.in_network), percent,
-                static_cast<unsigned long long>(bytes.between_ranks));
+                static_cast<unsigned long long>(bytes.between_ranks),
+                static_cast<unsigned long long>(bytes.in_shared_memory));
   return text.data();
 }
 

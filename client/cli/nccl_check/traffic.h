@@ -16,7 +16,7 @@ class Traffic {
   ~Traffic();
 
   struct Bytes {
-    std::uint64_t in_network = 0, between_ranks = 0;
+    std::uint64_t in_network = 0, between_ranks = 0, in_shared_memory = 0;
   };
   /// Reads the counts that the plugin wrote when its last group ended.
   [[nodiscard]] Bytes read() const;
@@ -26,7 +26,7 @@ class Traffic {
   bool own_ = false;
 };
 
-/// Returns a text such as "bytes in-network 4096 (50.0 %), between ranks 4096".
+/// Returns a text such as "bytes in-network 4096 (50.0 %), between ranks 4096, in shared memory 0".
 [[nodiscard]] std::string to_string(const Traffic::Bytes& bytes);
 
 }  // namespace tributary::cli::nccl_check

@@ -59,6 +59,11 @@ bool has_root(PerfCollective collective) noexcept {
          collective == PerfCollective::gather || collective == PerfCollective::scatter;
 }
 
+bool can_use_trees(PerfCollective collective) noexcept {
+  return collective == PerfCollective::broadcast || collective == PerfCollective::all_gather ||
+         collective == PerfCollective::barrier || reduces(collective);
+}
+
 bool can_be_in_place(PerfCollective collective) noexcept {
   return collective != PerfCollective::all_to_all && collective != PerfCollective::sendrecv &&
          collective != PerfCollective::barrier;

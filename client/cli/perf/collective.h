@@ -29,6 +29,8 @@ inline constexpr std::uint8_t kPerfCollectiveCount = 10;
 
 [[nodiscard]] bool reduces(PerfCollective collective) noexcept;
 [[nodiscard]] bool has_root(PerfCollective collective) noexcept;
+/// True if a tree can carry the collective's data.
+[[nodiscard]] bool can_use_trees(PerfCollective collective) noexcept;
 [[nodiscard]] bool can_be_in_place(PerfCollective collective) noexcept;
 
 /// Numbers of elements. `count` is the call's argument; the larger of send and recv is the reported size. If each rank

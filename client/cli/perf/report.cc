@@ -114,6 +114,14 @@ std::uint64_t bytes_in_network(const PerfReport& report) {
 
 std::string why_no_byte(const PerfReport& report) {
   const tributary_info& info = report.at_end;
+  const PerfCollective collective = report.settings.call.collective;
+  if (collective == PerfCollective::barrier) return "a barrier has no bytes";
+  if (!can_use_trees(collective))
+    return fmt::format("{} moves data straight between ranks, and no tree carries it", to_string(collective));
+  if (info.path == TRIBUTARY_PATH_LOCAL) {
+    return fmt::format("{}, and sum in its memory; TRIBUTARY_LOCAL=off sends the data of every rank to the aggregators",
+                       info.reason);
+  }
   if (info.path != TRIBUTARY_PATH_IN_NETWORK) return info.reason;
   return "trees were ready, and the tuning chose the ranks for every operation; tributary explain says why, and "
          "TRIBUTARY_TUNING=off takes the trees";

@@ -11,6 +11,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kInNetwork[] = {"all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather"};
 constexpr const char* kDirect[] = {"all_to_all", "gather", "scatter", "sendrecv"};
@@ -112,10 +113,10 @@ TEST_F(Perf, ShowsTheColumnsOfNcclTests) {
 
 TEST_F(Perf, MayRequireTheNetwork) {
   work_.variables["TRIBUTARY_LOG"] = "info";
-  const auto run = [&](const std::string& aggregators, const std::string& variables = "") {
+  const auto run = [&](const std::string& aggregators, const std::string& variables = "",
+                       const std::string& what = "all_reduce -b 4K -e 4K -n 2 --require in-network") {
     return work_.tributary({"run", "--ranks", "3", "--aggregators", aggregators, "--", "sh", "-c",
-                            variables + " exec " TRIBUTARY_PROGRAM " perf all_reduce -b 4K -e 4K -n 2 --require "
-                                        "in-network"});
+                            variables + " exec " TRIBUTARY_PROGRAM " perf " + what});
   };
   const Outcome with = run("1");
   EXPECT_EQ(with.code, 0) << with.error;
@@ -127,7 +128,15 @@ TEST_F(Perf, MayRequireTheNetwork) {
   EXPECT_THAT(without.error, HasSubstr("TRIBUTARY_REQUIRE=in-network, and there is no tree: no manager is configured"));
   const Outcome local = run("1", "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one");
   EXPECT_EQ(local.code, 69) << local.output;
-  EXPECT_THAT(local.error, HasSubstr("--require in-network: no byte went by a tree"));
+  EXPECT_THAT(local.error, HasSubstr("--require in-network: no byte went by a tree: all ranks are on one host, and sum "
+                                     "in its memory; TRIBUTARY_LOCAL=off sends"));
+  EXPECT_THAT(local.error, Not(HasSubstr("waiting for a tree"))) << "ranks of one host wait for no tree";
+  const Outcome by_variable = run("1", "TRIBUTARY_REQUIRE=in-network TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one",
+                                  "all_reduce -b 4K -e 4K -n 2");
+  EXPECT_EQ(by_variable.code, 69) << by_variable.output;
+  const Outcome direct = run("1", "", "sendrecv -b 4K -e 4K -n 2 --require in-network");
+  EXPECT_EQ(direct.code, 69) << direct.output;
+  EXPECT_THAT(direct.error, HasSubstr("sendrecv moves data straight between ranks, and no tree carries it"));
 }
 
 TEST_F(Perf, WarnsOfAPathThatNobodyAskedFor) {
@@ -146,7 +155,7 @@ TEST_F(Perf, WarnsOfAPathThatNobodyAskedFor) {
                          "TRIBUTARY_TOKEN_FILE to a file with a token of `tributary token make`, or job.token"));
   EXPECT_THAT(error, HasSubstr("TRIBUTARY_LANE is set, but nothing reads it: is TRIBUTARY_LANES meant?"));
   EXPECT_THAT(run("1", "TRIBUTARY_PATH=fallback").error,
-              testing::Not(testing::ContainsRegex(" warn[a-z]* .*tributary: rank 0 of 2: in-network")));
+              Not(testing::ContainsRegex(" warn[a-z]* .*tributary: rank 0 of 2: in-network")));
 }
 
 TEST_F(Perf, ComputesBandwidthsFromSizeAndTime) {

@@ -126,6 +126,31 @@ TEST(NcclPlugin, LeavesCollNetOffWhereNoManagerIsConfigured) {
   EXPECT_EQ(count(ranks.output(), "WARN"), 0U) << "nobody asked for a service: nothing is amiss";
 }
 
+TEST(NcclPlugin, FailsWithACodeOfItsOwnIfATreeIsRequiredAndNoByteWentByOne) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
+  const std::vector<std::string> small{"--communicators", "1", "--connections", "1"};
+  const cli::Environment required{{"TRIBUTARY_REQUIRE", "in-network"}};
+  const auto expect_69 = [](CheckRanks& ranks, const std::string& why) {
+    for (const std::uint32_t rank : {0U, 1U}) {
+      const auto end = ranks.end_of(rank, kLimit);
+      ASSERT_TRUE(end) << ranks.output();
+      EXPECT_EQ(end->code, 69) << ranks.output_of(rank);
+      EXPECT_EQ(count(ranks.output_of(rank), why), 1U) << ranks.output_of(rank);
+    }
+  };
+  CheckRanks without(2, small, workshop.folder(), nullptr, required);
+  expect_69(without, "FAILED: --require in-network: CollNet is off");
+  cli::Environment one_host = required;
+  one_host["TRIBUTARY_HOST_ID"] = "one";
+  CheckRanks local(2, small, workshop.folder(), cluster.get(), {}, {{0, one_host}, {1, one_host}});
+  expect_69(local, "no byte went by a tree: all ranks are on one host");
+  EXPECT_EQ(count(local.output(), "rank 0: bytes in-network 0 (0.0 %), between ranks 0, in shared memory "), 1U);
+  EXPECT_EQ(count(local.output(), "rank 1: bytes in-network 0 (0.0 %), between ranks 0, in shared memory "), 1U);
+  EXPECT_EQ(count(local.output(), "in shared memory 0\n"), 0U) << local.output();
+  EXPECT_EQ(count(local.output(), "has no tree"), 0U) << "shared memory is no lack of a tree\n" << local.output();
+}
+
 // NCCL 2.30.3 and later end a job whose ranks report different numbers of CollNet devices; tributary-nccl-check does
 // the same.
 TEST(NcclPlugin, ReportsCollNetEverywhereWhereOneRankHasNoManager) {

@@ -36,6 +36,7 @@ void sum_up(tributary_info& total, const tributary_info& one) {
   total.operations += one.operations;
   total.bytes_in_network += one.bytes_in_network;
   total.bytes_fallback += one.bytes_fallback;
+  total.bytes_local += one.bytes_local;
   total.failovers += one.failovers;
   total.returns += one.returns;
 }
@@ -73,8 +74,9 @@ void Observer::remove(tributary_comm* comm) {
     const tributary_info& total = group.last;
     info(name(group.number, group.ranks, group.rank) + " ends: operations " + std::to_string(total.operations) +
          ", bytes in-network " + std::to_string(total.bytes_in_network) + ", bytes fallback " +
-         std::to_string(total.bytes_fallback) + ", failovers " + std::to_string(total.failovers) + ", returns " +
-         std::to_string(total.returns) + ", longest pause " + milliseconds(total.longest_pause_us));
+         std::to_string(total.bytes_fallback) + ", bytes local " + std::to_string(total.bytes_local) + ", failovers " +
+         std::to_string(total.failovers) + ", returns " + std::to_string(total.returns) + ", longest pause " +
+         milliseconds(total.longest_pause_us));
     sum_up(ended_, total);
     groups_.erase(at);
     write_metrics();
@@ -112,6 +114,9 @@ void Observer::look(tributary_comm* comm, Group& group) {
     info(who + " sums in the network: lanes " + std::to_string(now.lanes) + ", tree depth " +
          std::to_string(now.levels) + ", window " + std::to_string(now.window) + " x " +
          std::to_string(now.segment_bytes) + " bytes");
+  } else if (!group.said_how && now.path == TRIBUTARY_PATH_LOCAL) {
+    group.said_how = true;
+    info(who + " sums in shared memory: " + now.reason);
   } else if (!group.said_how && group.looks >= kLooksUntilFallbackIsSaid) {
     group.said_how = true;
     warn(who + " has no tree, and sums between the ranks until it gets one: " + now.reason);
@@ -140,6 +145,7 @@ void Observer::write_metrics() const {
     counter("tributary_nccl_operations_total", total.operations);
     counter("tributary_nccl_in_network_bytes_total", total.bytes_in_network);
     counter("tributary_nccl_fallback_bytes_total", total.bytes_fallback);
+    counter("tributary_nccl_local_bytes_total", total.bytes_local);
     counter("tributary_nccl_failovers_total", total.failovers);
     counter("tributary_nccl_returns_total", total.returns);
     file << "# TYPE tributary_nccl_groups gauge\n"
