@@ -1,5 +1,6 @@
 #include "service-kit/program_options.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <sstream>
@@ -90,6 +91,31 @@ std::string first_unexpected(const std::string& listed) {
   return first_option.empty() ? first : first_option;
 }
 
+/// Returns false for negative numbers, too: these are values.
+bool looks_like_an_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && std::string_view("0123456789.").find(word[1]) == std::string_view::npos;
+}
+
+/// Returns the program or command whose options `app` takes, too, or nullptr.
+const CLI::App* around(const CLI::App& app) {
+  return app.get_fallthrough() ? app.get_parent() : nullptr;
+}
+
+/// Returns the option of `app`, or around it, that a word such as `--ranks=2` or `-n2` gives.
+const CLI::Option* option_of(const CLI::App& app, const std::string& word) {
+  const std::string name = word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
+  for (const CLI::App* at = &app; at != nullptr; at = around(*at)) {
+    if (const CLI::Option* const option = at->get_option_no_throw(name)) return option;
+  }
+  return nullptr;
+}
+
+bool takes_no_word(const CLI::App& app) {
+  const auto is_positional = [](const CLI::Option* option) { return option->get_positional(); };
+  const auto options = app.get_options();
+  return std::ranges::none_of(options, is_positional);
+}
+
 template <class Kind>
 bool is(const CLI::ParseError& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
@@ -134,8 +160,10 @@ Mistake unknown_argument(const CLI::App& app, const std::string& argument) {
   const bool is_option = argument.starts_with('-');
   std::vector<std::string> names;
   if (is_option) {
-    for (const CLI::Option* option : app.get_options()) {
-      if (option->nonpositional()) names.push_back(option->get_name());
+    for (const CLI::App* at = &app; at != nullptr; at = around(*at)) {
+      for (const CLI::Option* option : at->get_options()) {
+        if (option->nonpositional()) names.push_back(option->get_name());
+      }
     }
   } else {
     for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -145,6 +173,27 @@ Mistake unknown_argument(const CLI::App& app, const std::string& argument) {
   if (is_option) return unknown_key("", argument.substr(0, argument.find('=')), "option", views);
   if (!names.empty()) return unknown_key("", argument, "command", views);
   return {.value = argument, .why = "it is one argument too many", .allowed = "no further argument"};
+}
+
+std::optional<Mistake> misspelt_option(const CLI::App& app, std::span<const std::string> arguments) {
+  const CLI::App* command = &app;
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& word = arguments[i];
+    if (!looks_like_an_option(word)) {
+      const auto named = command->get_subcommands([&](const CLI::App* sub) { return sub->check_name(word); });
+      if (!named.empty()) {
+        command = named.front();
+      } else if (takes_no_word(*command)) {
+        return {};  // it is the word that is wrong
+      }
+      continue;
+    }
+    const CLI::Option* const option = option_of(*command, word);
+    if (option == nullptr) return unknown_argument(*command, word);
+    const bool has_value = word.contains('=') || (!word.starts_with("--") && word.size() > 2);
+    if (!has_value) i += static_cast<std::size_t>(option->get_items_expected_min());
+  }
+  return {};
 }
 
 Mistake mistake_of(const CLI::ParseError& error, const CLI::App& app, const std::string& program) {
@@ -182,11 +231,21 @@ Mistake mistake_of(const CLI::ParseError& error, const CLI::App& app, const std:
   return {.where = where, .why = sentence};
 }
 
-int answer(const CLI::ParseError& error, const CLI::App& app, const std::string& program) {
+int answer(const CLI::ParseError& error, const CLI::App& app, const std::string& program,
+           std::span<const std::string> arguments) {
   if (error.get_exit_code() == 0) return app.exit(error);
-  std::fprintf(stderr, "%s\nRun %s --help for what there is.\n", to_string(mistake_of(error, app, program)).c_str(),
-               words_of(app, program).c_str());
+  const std::string where = words_of(app, program);
+  auto mistake = misspelt_option(app, arguments);
+  if (mistake) mistake->where = where;
+  if (!mistake) mistake = mistake_of(error, app, program);
+  std::fprintf(stderr, "%s\nRun %s --help for what there is.\n", to_string(*mistake).c_str(), where.c_str());
   return kUsage;
+}
+
+int answer(const CLI::ParseError& error, const CLI::App& app, const std::string& program, int argc,
+           const char* const* argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  return answer(error, app, program, arguments);
 }
 
 }  // namespace tributary::service

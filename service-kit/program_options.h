@@ -6,6 +6,8 @@
 //   tributary run: --ranks: '0': it is below 1 (allowed: 1 to 64)
 #include <CLI/CLI.hpp>
 #include <concepts>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,11 +44,19 @@ void use_help_style(CLI::App& app);
 /// Returns the mistake that `app` does not accept `argument`: an unknown option or command, or one argument too many.
 [[nodiscard]] Mistake unknown_argument(const CLI::App& app, const std::string& argument);
 
+/// Returns the first of a program's arguments that has the form of an option and is none, at the place where it stands.
+/// CLI11 would take the word after it for an argument, and complain about that word.
+[[nodiscard]] std::optional<Mistake> misspelt_option(const CLI::App& app, std::span<const std::string> arguments);
+
 /// Returns the mistake for an error of CLI11. Its `where` is `program` with the given subcommands.
 [[nodiscard]] Mistake mistake_of(const CLI::ParseError& error, const CLI::App& app, const std::string& program);
 
-/// Prints the help or the version if the caller asked for it, and returns 0; else prints the mistake, and returns 64.
-[[nodiscard]] int answer(const CLI::ParseError& error, const CLI::App& app, const std::string& program);
+/// Prints the help or the version if the caller asked for it, and returns 0; else prints the mistake, and returns 64. A
+/// misspelt option is the mistake that counts. `arguments`: the program's, without its name.
+[[nodiscard]] int answer(const CLI::ParseError& error, const CLI::App& app, const std::string& program,
+                         std::span<const std::string> arguments);
+[[nodiscard]] int answer(const CLI::ParseError& error, const CLI::App& app, const std::string& program, int argc,
+                         const char* const* argv);
 
 /// Gives an option its texts.
 CLI::Option* described(CLI::Option* option, const OptionText& text);

@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return service::answer(error, app, "tributary-manager");
+      return service::answer(error, app, "tributary-manager", argc, argv);
     }
     const auto settings = settings_from(options);
     if (!settings) return complain(settings.error());

@@ -54,7 +54,7 @@ std::variant<CommandLine, Exit> read_command_line(int argc, const char* const* a
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return service::answer(error, app, "tributary-aggregator") == 0 ? Exit::good : Exit::usage;
+    return service::answer(error, app, "tributary-aggregator", argc, argv) == 0 ? Exit::good : Exit::usage;
   }
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
     if (options[i]->count() > 0) line.overrides.push_back({kFlags[i].key, values[i], kFlags[i].flag});

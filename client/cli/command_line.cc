@@ -601,10 +601,10 @@ int run_command_line(std::vector<std::string> arguments) {
   describe(app, command, action);
   try {
     check_first_word(app, arguments);
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 expects this order
-    app.parse(arguments);
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 expects this order
+    app.parse(reversed);
   } catch (const CLI::ParseError& error) {
-    return service::answer(error, app, "tributary");
+    return service::answer(error, app, "tributary", arguments);
   }
   return action();
 }

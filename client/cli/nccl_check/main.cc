@@ -179,7 +179,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return service::answer(error, app, "tributary-nccl-check");
+    return service::answer(error, app, "tributary-nccl-check", argc, argv);
   }
   const char* const variable = std::getenv("TRIBUTARY_REQUIRE");
   options.require_in_network = !required.empty() || (variable != nullptr && std::string_view(variable) == "in-network");

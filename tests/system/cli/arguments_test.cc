@@ -83,6 +83,14 @@ TEST(UnknownSubcommand, IsNamed) {
   EXPECT_THAT(work.tributary({}).error, testing::StartsWith("tributary: COMMAND: it is missing (allowed: see "));
 }
 
+TEST(MisspeltOption, IsNamedAndNotTheWordAfterIt) {
+  const Workplace work;
+  const Outcome outcome = work.tributary({"perf", "--warmpu", "3"});
+  EXPECT_EQ(outcome.code, 64);
+  EXPECT_THAT(outcome.error, testing::StartsWith("tributary perf: --warmpu: there is no such option; is '--warmup' "
+                                                 "meant?"));
+}
+
 TEST(Lanes, AreAutoOrANumber) {
   const Workplace work;
   EXPECT_THAT(work.tributary({"plan", "a", "--lanes", "0"}).error,

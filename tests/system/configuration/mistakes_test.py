@@ -76,6 +76,14 @@ class Mistakes(unittest.TestCase):
         for program, words, wrong, near in (
             (MANAGER, [], "--lisen", "--listen"), (AGGREGATOR, [], "--lisen", "--listen"), (NCCL_CHECK, [], "--ranksx", "--ranks"), (TRIBUTARY, ["run"], "--aggregatros", "--aggregators")):
             self.in_an_option(program, [*words, wrong], wrong, None, f"there is no such option; is '{near}", "--help")
+        # The word after a misspelt option is its value, and no argument of the command.
+        for words, wrong, near in (
+            ("perf --warmpu 3", "--warmpu", "--warmup"), ("perf --warmpu=3", "--warmpu", "--warmup"), ("perf all_reduce --iter 3", "--iter", "--iters"), ("perf -z 3", "-z", ""),
+            ("explain all_reduce --byets 3", "--byets", "--bytes"), ("token make --rloe admin", "--rloe", "--role"), ("token make --life 3x --rloe admin", "--rloe", "--role"),
+            ("drain --mangaer http://m:1 a", "--mangaer", "--manager"), ("groups --wath 3", "--wath", "--watch"), ("plan --ranks -4 --lnaes 2", "--lnaes", "--lanes")):
+            self.in_an_option(TRIBUTARY, words.split(), wrong, None, f"is '{near}" if near else "there is no such option", "--help")
+        self.in_an_option(TRIBUTARY, ["statsu", "--ranks", "2"], "statsu", None, "is 'status' meant?", "perf")
+        self.in_an_option(MANAGER, ["export", "--lisen", "1:1", "file"], "--lisen", None, "is '--listen' meant?", "--config")
         self.in_an_option(TRIBUTARY, ["statsu"], "statsu", None, "there is no such command; is 'status' meant?", "perf")
 
     def test_a_wrong_type(self) -> None:
