@@ -1,9 +1,12 @@
 #include "client/plugins/mpi/communicator.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "client/plugins/mpi/job.h"
+#include "client/plugins/mpi/nonblocking.h"
+#include "client/plugins/mpi/persistent.h"
 #include "client/plugins/mpi/progress.h"
 
 namespace tributary::mpi {
@@ -16,7 +19,8 @@ int key = MPI_KEYVAL_INVALID;
 
 struct Registry {
   std::mutex mutex;
-  std::vector<Communicator*> all;  // in the order in which libtributary's communicators were made
+  std::vector<Communicator*> all;  // in the order of the first communicator of libtributary that each has made
+  std::size_t made = 0;            // communicators of libtributary
 };
 
 Registry& registry() {
@@ -33,6 +37,17 @@ bool holds_everywhere(bool here, MPI_Comm comm) {
 int turn_mpi_and_go_on(void* /*context*/) {
   turn_mpi();
   return 1;
+}
+
+void end_one(tributary_comm* comm) {
+  run_and_turn_mpi([comm] { tributary_comm_finalize(comm); });
+  finish_all(comm);
+  tributary_info info{};
+  info.struct_bytes = sizeof info;
+  if (tributary_comm_info(comm, &info) == TRIBUTARY_OK) {
+    count_paths(info.bytes_in_network, info.bytes_fallback + info.bytes_local);
+  }
+  run_and_turn_mpi([comm] { tributary_comm_destroy(comm); });
 }
 
 }  // namespace
@@ -88,12 +103,12 @@ Communicator::Choice Communicator::choose(Collective collective, std::uint64_t b
   const Settings* const settings = job_settings();
   if (settings == nullptr || state_ == State::passed) return {};
   if (!settings->measured) {
-    if (state_ == State::unmade) make();
+    if (state_ == State::unmade) make_first();
     return {state_ == State::made ? Way::tributary : Way::mpi, nullptr};
   }
   Trials& trials = trials_[static_cast<std::size_t>(collective)][class_of(bytes)];
   if (trials.agree_now()) agree(trials);
-  if (trials.way() == Way::tributary && state_ == State::unmade) make();
+  if (trials.way() == Way::tributary && state_ == State::unmade) make_first();
   if (state_ == State::passed) return {};
   return {trials.way(), &trials};
 }
@@ -111,21 +126,26 @@ void Communicator::agree(Trials& trials) const {
   trials.agree({.mpi = times[0], .tributary = times[1]});
 }
 
-void Communicator::make() {
-  state_ = State::passed;
+void Communicator::make_first() {
+  tributary_ = make();
+  state_ = tributary_ == nullptr ? State::passed : State::made;
+}
+
+/// Makes a communicator of libtributary; nullptr on all ranks if a rank could not. Collective.
+tributary_comm* Communicator::make() {
   if (!room_everywhere()) {
     note_reason("a rank has " + std::to_string(kCommunicatorsMax) + " communicators already");
-    return;
+    return nullptr;
   }
   tributary_unique_id id{};
-  if (offered(id)) join(id);
+  return offered(id) ? join(id) : nullptr;
 }
 
 bool Communicator::room_everywhere() const {
   bool room = false;
   {
     const std::lock_guard lock(registry().mutex);  // not held while this rank waits for other ranks
-    room = registry().all.size() < kCommunicatorsMax;
+    room = registry().made < kCommunicatorsMax;
   }
   return holds_everywhere(room, comm_);
 }
@@ -145,36 +165,76 @@ bool Communicator::offered(tributary_unique_id& id) const {
   return offer.made != 0;
 }
 
-void Communicator::join(const tributary_unique_id& id) {
+tributary_comm* Communicator::join(const tributary_unique_id& id) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   config.still_wanted = &turn_mpi_and_go_on;
-  const tributary_status status = tributary_comm_init_rank_config(&tributary_, size_, &id, rank_, &config);
+  tributary_comm* comm = nullptr;
+  const tributary_status status = tributary_comm_init_rank_config(&comm, size_, &id, rank_, &config);
   if (status != TRIBUTARY_OK) {
     const std::string reason = tributary_last_error(nullptr);
     note_reason(reason);
     say("a communicator of " + std::to_string(size_) + " ranks goes by MPI: " + reason);
   }
   if (!holds_everywhere(status == TRIBUTARY_OK, comm_)) {
-    if (status == TRIBUTARY_OK) tributary_comm_abort(tributary_);
-    tributary_ = nullptr;
-    return;
+    if (status == TRIBUTARY_OK) tributary_comm_abort(comm);
+    return nullptr;
   }
   const std::lock_guard lock(registry().mutex);
-  registry().all.push_back(this);
-  state_ = State::made;
+  ++registry().made;
+  auto& all = registry().all;
+  if (std::ranges::find(all, this) == all.end()) all.push_back(this);
+  return comm;
+}
+
+tributary_comm* Communicator::reserve(Collective collective, std::uint64_t bytes) {
+  const Settings* const settings = job_settings();
+  if (settings == nullptr || state_ == State::passed || refused_) return nullptr;
+  if (settings->measured && way_without_waiting(collective, bytes) != Way::tributary) return nullptr;
+  // A rank may have freed a request that another rank has not freed yet.
+  std::uint64_t unused_everywhere = unused();
+  const int code = PMPI_Allreduce(MPI_IN_PLACE, &unused_everywhere, 1, MPI_UINT64_T, MPI_BAND, comm_);
+  if (code != MPI_SUCCESS) return nullptr;
+  if (unused_everywhere != 0) {
+    const std::lock_guard lock(registry().mutex);
+    Reserved& one = reserved_[static_cast<std::size_t>(std::countr_zero(unused_everywhere))];
+    one.used = true;
+    return one.comm;
+  }
+  tributary_comm* const made = make();
+  refused_ = made == nullptr;
+  const std::lock_guard lock(registry().mutex);
+  if (made != nullptr) reserved_.push_back({made, true});
+  return made;
+}
+
+/// Returns a bit for each reserved communicator that no request of this rank uses.
+std::uint64_t Communicator::unused() const {
+  const std::lock_guard lock(registry().mutex);
+  std::uint64_t bits = 0;
+  for (std::size_t index = 0; index < reserved_.size(); ++index) {
+    if (!reserved_[index].used) bits |= std::uint64_t{1} << index;
+  }
+  return bits;
+}
+
+void Communicator::release(tributary_comm* reserved) {
+  const std::lock_guard lock(registry().mutex);
+  for (Reserved& one : reserved_) {
+    if (one.comm == reserved) one.used = false;
+  }
 }
 
 void Communicator::end() {
   state_ = State::passed;
-  if (tributary_ == nullptr) return;
-  run_and_turn_mpi([this] { tributary_comm_finalize(tributary_); });
-  tributary_info info{};
-  info.struct_bytes = sizeof info;
-  if (tributary_comm_info(tributary_, &info) == TRIBUTARY_OK) {
-    count_paths(info.bytes_in_network, info.bytes_fallback + info.bytes_local);
-  }
-  run_and_turn_mpi([this] { tributary_comm_destroy(tributary_); });
+  forget_persistent(*this);
+  std::vector<tributary_comm*> made;
+  if (tributary_ != nullptr) made.push_back(tributary_);
+  for (const Reserved& one : reserved_) made.push_back(one.comm);
+  for (tributary_comm* const one : made) end_one(one);
   tributary_ = nullptr;
+  reserved_.clear();
+  const std::lock_guard lock(registry().mutex);
+  registry().made -= made.size();
 }
 
 int Communicator::deleted(MPI_Comm /*comm*/, int /*key*/, void* attribute, void* /*extra*/) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "client/plugins/mpi/mpi.h"
 #include "client/plugins/mpi/report.h"
@@ -43,6 +44,11 @@ class Communicator {
   /// Returns the way of a nonblocking call. Waits for no other rank: Tributary's way needs a communicator and a
   /// decision that earlier blocking calls have made.
   [[nodiscard]] Way way_without_waiting(Collective collective, std::uint64_t bytes) const;
+  /// Gives a persistent request a communicator of libtributary with the same ranks, for this request alone: MPI lets each
+  /// rank start its persistent requests in an order of its own. Returns nullptr if the request goes by MPI. Collective.
+  [[nodiscard]] tributary_comm* reserve(Collective collective, std::uint64_t bytes);
+  /// Takes back a communicator that reserve() has given, for a later request. Waits for no other rank.
+  void release(tributary_comm* reserved);
 
   [[nodiscard]] tributary_comm* tributary() const noexcept { return tributary_; }
   [[nodiscard]] int rank() const noexcept { return rank_; }
@@ -57,10 +63,12 @@ class Communicator {
   };
   static int deleted(MPI_Comm comm, int key, void* attribute, void* extra);
   [[nodiscard]] bool inside_the_world() const;
-  void make();
+  void make_first();
+  [[nodiscard]] tributary_comm* make();
   [[nodiscard]] bool room_everywhere() const;
   [[nodiscard]] bool offered(tributary_unique_id& id) const;
-  void join(const tributary_unique_id& id);
+  [[nodiscard]] tributary_comm* join(const tributary_unique_id& id);
+  [[nodiscard]] std::uint64_t unused() const;
   void agree(Trials& trials) const;
   void end();
 
@@ -69,6 +77,12 @@ class Communicator {
   int size_ = 0;
   State state_ = State::unmade;
   tributary_comm* tributary_ = nullptr;
+  struct Reserved {
+    tributary_comm* comm;
+    bool used;  // by a request of this rank
+  };
+  std::vector<Reserved> reserved_;  // equally many on all ranks; the registry's lock protects it
+  bool refused_ = false;            // reserve() could make no communicator, and tries no more
   std::array<std::array<Trials, kClasses>, kCollectives> trials_;
 };
 

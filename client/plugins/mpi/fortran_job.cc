@@ -1,8 +1,9 @@
-// MPI's begin, end, waits and tests for Fortran, and the collective that has no buffer.
+// MPI's calls for Fortran that have no buffer: begin, end, barrier, and those that take requests.
 #include "client/plugins/mpi/blocking.h"
 #include "client/plugins/mpi/fortran.h"
 #include "client/plugins/mpi/job.h"
 #include "client/plugins/mpi/nonblocking.h"
+#include "client/plugins/mpi/persistent.h"
 
 namespace mpi = tributary::mpi;
 using mpi::fortran::clear;
@@ -32,6 +33,7 @@ FORTRAN_CALL(barrier, (Integer comm, Integer error), (comm, error)) {
 
 // A program may start an operation in C, and wait for its request in Fortran.
 FORTRAN_CALL(wait, (Integer request, Integer status, Integer error), (request, status, error)) {
+  const mpi::InPlaceOfPersistent replaced(1, request);
   clear(error);
   mpi::wait_by_tests(
       [&](bool& done) {
@@ -45,6 +47,7 @@ FORTRAN_CALL(wait, (Integer request, Integer status, Integer error), (request, s
 
 FORTRAN_CALL(waitall, (Integer count, Integer requests, Integer statuses, Integer error),
              (count, requests, statuses, error)) {
+  const mpi::InPlaceOfPersistent replaced(*count, requests);
   clear(error);
   mpi::wait_by_tests(
       [&](bool& done) {
@@ -58,6 +61,7 @@ FORTRAN_CALL(waitall, (Integer count, Integer requests, Integer statuses, Intege
 
 FORTRAN_CALL(waitany, (Integer count, Integer requests, Integer index, Integer status, Integer error),
              (count, requests, index, status, error)) {
+  const mpi::InPlaceOfPersistent replaced(*count, requests);
   clear(error);
   mpi::wait_by_tests(
       [&](bool& done) {
@@ -72,6 +76,7 @@ FORTRAN_CALL(waitany, (Integer count, Integer requests, Integer index, Integer s
 FORTRAN_CALL(waitsome,
              (Integer count, Integer requests, Integer ended, Integer indices, Integer statuses, Integer error),
              (count, requests, ended, indices, statuses, error)) {
+  const mpi::InPlaceOfPersistent replaced(*count, requests);
   clear(error);
   mpi::wait_by_tests(
       [&](bool& done) {
@@ -83,18 +88,21 @@ FORTRAN_CALL(waitsome,
 }
 
 FORTRAN_CALL(test, (Integer request, Integer flag, Integer status, Integer error), (request, flag, status, error)) {
+  const mpi::InPlaceOfPersistent replaced(1, request);
   if (mpi::any_under_way()) mpi::finish_ended();
   FORTRAN_PASS(test, request, flag, status, error)();
 }
 
 FORTRAN_CALL(testall, (Integer count, Integer requests, Integer flag, Integer statuses, Integer error),
              (count, requests, flag, statuses, error)) {
+  const mpi::InPlaceOfPersistent replaced(*count, requests);
   if (mpi::any_under_way()) mpi::finish_ended();
   FORTRAN_PASS(testall, count, requests, flag, statuses, error)();
 }
 
 FORTRAN_CALL(testany, (Integer count, Integer requests, Integer index, Integer flag, Integer status, Integer error),
              (count, requests, index, flag, status, error)) {
+  const mpi::InPlaceOfPersistent replaced(*count, requests);
   if (mpi::any_under_way()) mpi::finish_ended();
   FORTRAN_PASS(testany, count, requests, index, flag, status, error)();
 }
@@ -102,6 +110,32 @@ FORTRAN_CALL(testany, (Integer count, Integer requests, Integer index, Integer f
 FORTRAN_CALL(testsome,
              (Integer count, Integer requests, Integer ended, Integer indices, Integer statuses, Integer error),
              (count, requests, ended, indices, statuses, error)) {
+  const mpi::InPlaceOfPersistent replaced(*count, requests);
   if (mpi::any_under_way()) mpi::finish_ended();
   FORTRAN_PASS(testsome, count, requests, ended, indices, statuses, error)();
+}
+
+// Start a request that another part of the program has made in C, too.
+FORTRAN_CALL(start, (Integer request, Integer error), (request, error)) {
+  clear(error);
+  if (const auto code = mpi::start_persistent(PMPI_Request_f2c(*request))) return store(error, *code);
+  FORTRAN_PASS(start, request, error)();
+}
+
+FORTRAN_CALL(startall, (Integer count, Integer requests, Integer error), (count, requests, error)) {
+  clear(error);
+  if (!mpi::any_persistent()) {
+    FORTRAN_PASS(startall, count, requests, error)();
+    return;
+  }
+  store(error, mpi::start_each(*count, requests, [&](Integer request) {
+          if (const auto code = mpi::start_persistent(PMPI_Request_f2c(*request))) return *code;
+          FORTRAN_PASS(start, request, error)();
+          return failed(error) ? static_cast<int>(*error) : MPI_SUCCESS;
+        }));
+}
+
+FORTRAN_CALL(request_free, (Integer request, Integer error), (request, error)) {
+  mpi::forget_persistent(PMPI_Request_f2c(*request));
+  FORTRAN_PASS(request_free, request, error)();
 }

@@ -110,4 +110,13 @@ void finish_ended() {
   }
 }
 
+void finish_all(tributary_comm* on) {
+  const std::lock_guard lock(under_way().mutex);
+  std::erase_if(under_way().operations, [on](Operation* one) {
+    if (one->comm != on) return false;
+    finish(*one, tributary_wait(one->request, -1));
+    return true;
+  });
+}
+
 }  // namespace tributary::mpi

@@ -16,6 +16,10 @@ namespace tributary::mpi {
 /// Ends the requests of operations that have ended. If none has, waits for a moment.
 void finish_ended();
 
+/// Ends the requests of all operations on a communicator that libtributary has finalized: a program may free MPI's
+/// communicator before it waits.
+void finish_all(tributary_comm* on);
+
 /// Carries out one nonblocking collective; the arguments are those of blocking().
 template <class Make, class PassOn>
 int nonblocking(const Form<Make>& form, MPI_Request* request, const PassOn& pass_on) {

@@ -321,7 +321,9 @@ int main(int argc, char** argv) {
     nonblocking_parts();
   }
   if (strcmp(what, "large counts") == 0) large_counts();
+  if (strcmp(what, "persistent") == 0) persistent();
   if (threads) at_once(provided);
+  if (threads) under_load();
   if (strcmp(what, "message") == 0) message_under_way();
   if (strcmp(what, "seconds") == 0) for_seconds(atof(argv[2]));
   if (strcmp(what, "many") == 0)

@@ -21,7 +21,17 @@ void* memory(size_t bytes);
 double element(int of, int i);
 double sum(int size, int i);
 
+/* MPI-4's persistent collectives. Open MPI 4 has them under names of its own. */
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#define INIT(name) MPIX_##name##_init
+#else
+#define INIT(name) MPI_##name##_init
+#endif
+
 /* The other parts of the program. */
 void parts(void);
 void nonblocking_parts(void);
 void large_counts(void);
+void persistent(void);
+void under_load(void);
