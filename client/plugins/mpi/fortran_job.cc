@@ -131,7 +131,7 @@ FORTRAN_CALL(startall, (Integer count, Integer requests, Integer error), (count,
   store(error, mpi::start_each(*count, requests, [&](Integer request) {
           if (const auto code = mpi::start_persistent(PMPI_Request_f2c(*request))) return *code;
           FORTRAN_PASS(start, request, error)();
-          return failed(error) ? static_cast<int>(*error) : MPI_SUCCESS;
+          return failed(error) ? *error : MPI_SUCCESS;
         }));
 }
 
