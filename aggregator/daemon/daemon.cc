@@ -46,8 +46,9 @@ void warn_about_memory(std::uint64_t memory) {
   if (pages <= 0 || page <= 0) return;
   const std::uint64_t physical = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
   if (memory <= physical) return;
-  spdlog::warn("memory is {}, but this host has {} MiB: set it lower, or lanes may be promised what is not there",
-               bytes_text(memory), physical >> 20U);
+  spdlog::warn(
+      "memory is {}, but this host has {} MiB: set it lower, or lanes may be promised memory that does not exist",
+      bytes_text(memory), physical >> 20U);
 }
 
 PacketSecurity least_security(const Settings& settings) {
@@ -520,7 +521,7 @@ void Daemon::shut_down_within_limit(const std::string& reason) {
   drain_workers(reason);
   while (!all_sessions_ended()) {
     if (std::chrono::steady_clock::now() >= deadline) {
-      spdlog::warn("some children did not take their last words within {}: they find a broken connection",
+      spdlog::warn("some children did not read the reason within {}: they find a broken connection",
                    duration_text(settings_.drain_limit));
       return;
     }

@@ -109,8 +109,8 @@ Result<std::optional<Identity>> read_identity(const std::string& path) {
   const auto text = service::read_file(path, kIdentityBytesMax);
   if (!text) return service::refuse(service::unreadable("state_file", path, text.error().message));
   if ((mode & 022U) != 0) {
-    return open_to_others("state_file", path, mode, "others may change the key that tokens are verified with",
-                          "a mode with which others cannot write");
+    return open_to_others("state_file", path, mode, "other users may change the key that verifies tokens",
+                          "a mode that lets no other user write");
   }
   const std::string lines = without_line_ends(*text);
   const std::size_t space = lines.find(' ');

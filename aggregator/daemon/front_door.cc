@@ -220,7 +220,8 @@ void FrontDoor::Reception::on_join(Visitor& visitor) {
   if (const auto ok = check_join(key->name, visitor.join(), unix_seconds()); !ok) {
     return visitor.refuse(ok.error().code == Errc::corrupt ? Count::malformed : Count::denied, ok.error().message);
   }
-  // A tenant at its limit costs no checks of signatures. Nobody without its tokens can bring it to its limit.
+  // A tenant at its limit costs no checks of signatures. A process without the tenant's tokens cannot bring the tenant
+  // to its limit.
   if (const auto ok = tenants_.check(tenant_of(visitor.join()), now_ns()); !ok) {
     return visitor.refuse(Count::over_limit, ok.error().message);
   }

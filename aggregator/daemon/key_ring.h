@@ -46,8 +46,8 @@ class KeyRing {
          fence > known && !fence_.compare_exchange_weak(known, fence, std::memory_order_relaxed);) {
     }
   }
-  /// Takes a token whose signature is right. Refuses it if a leadership is known that is later than the token's. Any
-  /// thread may call it.
+  /// Takes a token whose signature is right. Refuses the token if a later leadership is known than the one that signed
+  /// it. Any thread may call it.
   [[nodiscard]] Status admit(const TokenClaims& claims) noexcept {
     const std::uint64_t known = fence();
     if (claims.fence >= known) {

@@ -64,7 +64,7 @@ Status check_usable(const Settings& settings) {
   if (settings.manager.empty()) {
     return service::refuse({.key = "manager",
                             .value = "",
-                            .why = "no manager is set, and without one nobody can show a token; set it in the "
+                            .why = "no manager is set, and without a manager no rank has a token; set it in the "
                                    "configuration, or by --manager",
                             .allowed = "http://host:port or https://host:port"});
   }
@@ -110,7 +110,7 @@ int wait_for_signal(const sigset_t& signals, microseconds limit) {
 }
 
 void end_at_once() {
-  spdlog::warn("a second signal: ends at once");
+  spdlog::warn("a second signal: the process ends at once");
   spdlog::shutdown();
   std::_Exit(static_cast<int>(Exit::failed));
 }
@@ -142,7 +142,7 @@ Exit serve(Daemon& daemon, const CommandLine& line, const sigset_t& signals) {
     if (signal == SIGHUP) reload(line, daemon);
     if (signal != SIGTERM && signal != SIGINT) continue;
     if (std::exchange(ending, true)) end_at_once();
-    spdlog::info("{}: draining; once more ends at once", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+    spdlog::info("{}: draining; a second signal ends the process at once", signal == SIGTERM ? "SIGTERM" : "SIGINT");
     notify_service_manager("STOPPING=1\nSTATUS=draining");
     daemon.begin_shutdown("it shuts down");
   }

@@ -146,7 +146,8 @@ void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
   const auto known = keys_.current();
   const auto shared = settings_.exchange.agree(answer.exchange_key);
   if (!shared) {
-    spdlog::error("the manager at {} gave an exchange key that is none: {}", settings_.url, shared.error().message);
+    spdlog::error("the manager at {} gave an exchange key that is not valid: {}", settings_.url,
+                  shared.error().message);
     return;
   }
   if (known && known->name == answer.name && known->public_key == answer.public_key && known->shared == *shared) return;
@@ -155,7 +156,7 @@ void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
                  settings_.url);
   }
   if (auto ok = TokenVerifier::create(answer.public_key); !ok) {
-    spdlog::error("the manager at {} gave a key that is none: {}", settings_.url, ok.error().message);
+    spdlog::error("the manager at {} gave a key that is not valid: {}", settings_.url, ok.error().message);
     return;
   }
   // The key is written before it is used: a child that could join can then join again after a restart.
@@ -217,12 +218,12 @@ bool ManagerLink::obey(AggregatorState state) {
   }
   if (drains == drained_before) return false;
   if (drains) {
-    spdlog::info("the manager drains {}: no new lanes, and those there are end within {} ms", name_,
+    spdlog::info("the manager drains {}: it takes no new lanes, and its lanes end within {} ms", name_,
                  settings_.drain_grace.count());
     grace_end_ = Clock::now() + settings_.drain_grace;
     user_.drain_begins();
   } else {
-    spdlog::info("the manager drains {} no more: lanes are welcome", name_);
+    spdlog::info("the manager no longer drains {}: it takes lanes again", name_);
     grace_end_.reset();
     user_.drain_revoked();
   }
@@ -271,7 +272,7 @@ void ManagerLink::take_leave(Milliseconds limit) {
   auto client = connect(std::min(limit, settings_.request_limit));  // stop() has cancelled client_ for ever
   if (!client) return;
   if (auto ok = (*client)->unregister_aggregator(name_); !ok && ok.error().code != Errc::peer_gone) {
-    spdlog::warn("could not tell the manager that {} goes: {}; its lease ends by itself", name_, ok.error().message);
+    spdlog::warn("could not tell the manager that {} ends: {}; its lease ends by itself", name_, ok.error().message);
   }
 }
 

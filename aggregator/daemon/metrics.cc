@@ -20,10 +20,12 @@ struct Figure {
 
 constexpr Figure<WorkerMetrics> kWorkerCounters[] = {
     {"joins_accepted_total", "Children that joined a lane.", &WorkerMetrics::joins_accepted},
-    {"joins_refused_total", "Verified joins that were refused, as for want of memory.", &WorkerMetrics::joins_refused},
+    {"joins_refused_total", "Verified joins that were refused, for example because memory was short.",
+     &WorkerMetrics::joins_refused},
     {"sessions_displaced_total", "Connections without a join that were closed because many others came.",
      &WorkerMetrics::sessions_displaced},
-    {"lanes_formed_total", "Lanes whose children and parent all were there.", &WorkerMetrics::lanes_formed},
+    {"lanes_formed_total", "Lanes whose children all joined, and whose parent was ready.",
+     &WorkerMetrics::lanes_formed},
     {"lanes_failed_total", "Lanes that broke; their groups went on by fallback.", &WorkerMetrics::lanes_failed},
     {"lanes_ended_total", "Lanes that all children left in good order.", &WorkerMetrics::lanes_ended},
     {"contributions_total", "Contributions from children.", &WorkerMetrics::contributions},
@@ -44,7 +46,7 @@ constexpr Figure<WorkerMetrics> kWorkerCounters[] = {
 constexpr Figure<transport::TcpStatistics> kTransportCounters[] = {
     {"tcp_sent_bytes_total", "Bytes sent over TCP, with headers.", &transport::TcpStatistics::bytes_sent},
     {"tcp_received_bytes_total", "Bytes received over TCP, with headers.", &transport::TcpStatistics::bytes_received},
-    {"tcp_pushes_total", "How often bytes that the system kept, with none under way, were pushed.",
+    {"tcp_pushes_total", "Times that a worker made the system send bytes that it kept back.",
      &transport::TcpStatistics::pushes},
     {"tcp_write_calls_total", "Calls to the system that write to TCP connections.",
      &transport::TcpStatistics::write_calls},
@@ -54,20 +56,22 @@ constexpr Figure<transport::TcpStatistics> kTransportCounters[] = {
 
 constexpr Figure<transport::VerbsStatistics> kVerbsCounters[] = {
     {"rdma_messages_sent_total", "Sends, each with one frame or several.", &transport::VerbsStatistics::messages_sent},
-    {"rdma_messages_received_total", "Sends that came.", &transport::VerbsStatistics::messages_received},
-    {"rdma_fetched_bytes_total", "Payload that the device read straight to its place.",
+    {"rdma_messages_received_total", "Sends that arrived.", &transport::VerbsStatistics::messages_received},
+    {"rdma_fetched_bytes_total", "Payload that the device read directly to its destination.",
      &transport::VerbsStatistics::bytes_fetched},
     {"rdma_copied_bytes_total", "Payload that travelled in sends, and was copied by a processor.",
      &transport::VerbsStatistics::bytes_copied},
     {"rdma_posts_total", "Lists of work requests handed to the device.", &transport::VerbsStatistics::posts},
-    {"rdma_sleeps_total", "Waits for the system; none while busy.", &transport::VerbsStatistics::sleeps},
-    {"rdma_queue_pairs_extended_total", "Queue pairs that were made and are posted to by ibv_wr_*.",
+    {"rdma_sleeps_total", "Times that a worker waited for the system; a busy worker never waits.",
+     &transport::VerbsStatistics::sleeps},
+    {"rdma_queue_pairs_extended_total", "Queue pairs that were made, and whose work is posted by ibv_wr_*.",
      &transport::VerbsStatistics::queue_pairs_extended},
-    {"rdma_refused_full_total", "Connections beyond connections_max.", &transport::VerbsStatistics::refused_full},
-    {"rdma_refused_unproved_total", "Connections that did not prove the group that they named.",
+    {"rdma_refused_full_total", "Connections refused because connections_max were open.",
+     &transport::VerbsStatistics::refused_full},
+    {"rdma_refused_unproved_total", "Connections refused because they did not prove that they belong to their group.",
      &transport::VerbsStatistics::refused_unproved},
-    {"rdma_registrations_total", "Memory registered with a device.", &transport::VerbsStatistics::registrations},
-    {"rdma_registration_hits_total", "Memory that was registered already.",
+    {"rdma_registrations_total", "Registrations of memory with a device.", &transport::VerbsStatistics::registrations},
+    {"rdma_registration_hits_total", "Times that memory was registered already.",
      &transport::VerbsStatistics::registration_hits},
 };
 constexpr Figure<transport::VerbsStatistics> kVerbsGauges[] = {
@@ -82,11 +86,12 @@ constexpr Figure<transport::ShmStatistics> kSharedCounters[] = {
     {"shm_sent_bytes_total", "Bytes sent through shared memory, with headers.", &transport::ShmStatistics::bytes_sent},
     {"shm_received_bytes_total", "Bytes received through shared memory, with headers.",
      &transport::ShmStatistics::bytes_received},
-    {"shm_wakes_total", "Sleeping peers woken: calls to the system.", &transport::ShmStatistics::bells},
-    {"shm_corrupt_total", "Connections closed for what the other side wrote to the shared memory.",
+    {"shm_wakes_total", "Sleeping peers that were woken, each by a call to the system.",
+     &transport::ShmStatistics::bells},
+    {"shm_corrupt_total", "Connections closed because the other side wrote garbage to the shared memory.",
      &transport::ShmStatistics::corrupt},
-    {"shm_in_place_total", "Payloads that were summed where they lay.", &transport::ShmStatistics::frames_in_place},
-    {"shm_named_total", "Payloads that the other side read where they lay.", &transport::ShmStatistics::frames_named},
+    {"shm_in_place_total", "Payloads that were summed without a copy.", &transport::ShmStatistics::frames_in_place},
+    {"shm_named_total", "Payloads that the other side read without a copy.", &transport::ShmStatistics::frames_named},
     {"shm_regions_mapped_total", "Ranges of other processes' memory that were mapped for reading.",
      &transport::ShmStatistics::regions_mapped},
     {"shm_regions_refused_total",
@@ -102,43 +107,45 @@ constexpr Figure<transport::PacketFigures> kPacketCounters[] = {
     {"packets_sent_again_total", "Datagrams that were sent again: lost, or taken for lost.",
      &transport::PacketFigures::packets_sent_again},
     {"packets_marked_total", "Datagrams that came with the congestion mark.", &transport::PacketFigures::marked},
-    {"packets_stray_total", "Datagrams that fit no connection: dropped.", &transport::PacketFigures::stray},
-    {"packets_forged_total", "Datagrams that were sealed, but with a wrong authenticator: dropped.",
+    {"packets_stray_total", "Datagrams that were dropped because they belong to no connection.",
+     &transport::PacketFigures::stray},
+    {"packets_forged_total", "Sealed datagrams that were dropped because their authenticator is wrong.",
      &transport::PacketFigures::forged},
-    {"packets_unsealed_total", "Datagrams in clear where sealed ones are due: dropped.",
+    {"packets_unsealed_total", "Datagrams that were dropped because they are not sealed, but must be.",
      &transport::PacketFigures::unsealed},
-    {"packets_repeated_total", "Datagrams that came twice, or were sent again by somebody else: dropped.",
+    {"packets_repeated_total", "Datagrams that were dropped because they came before.",
      &transport::PacketFigures::repeats},
     {"packets_no_room_total", "Datagrams that were dropped because no memory was left for them.",
      &transport::PacketFigures::no_room},
-    {"timeouts_total", "Times that nothing was heard and something was sent again.",
+    {"timeouts_total", "Times that no answer came in time, and packets were sent again.",
      &transport::PacketFigures::timeouts},
     {"peers_silent_total", "Connections that ended because the peer did not answer.",
      &transport::PacketFigures::peers_silent},
-    {"refused_full_total", "Connections beyond connections_max.", &transport::PacketFigures::refused_full},
-    {"displaced_total", "Connections that were not open yet, and closed because many others came.",
+    {"refused_full_total", "Connections refused because connections_max were open.",
+     &transport::PacketFigures::refused_full},
+    {"displaced_total", "Half-open connections that were closed because newer ones came.",
      &transport::PacketFigures::displaced},
-    {"cookies_wrong_total", "Openings with a cookie that was not given to their address, or is too old.",
+    {"cookies_wrong_total", "Openings whose cookie was made for another address, or is too old.",
      &transport::PacketFigures::cookies_wrong},
-    {"resets_sent_total", "Answers to packets of connections that are not here.",
+    {"resets_sent_total", "Answers to packets of connections that do not exist here.",
      &transport::PacketFigures::resets_sent},
-    {"resets_received_total", "Messages of peers that a connection does not exist any more.",
+    {"resets_received_total", "Answers of peers that a connection does not exist any more.",
      &transport::PacketFigures::resets_received},
 };
 
 constexpr Figure<transport::UdpStatistics> kUdpCounters[] = {
-    {"udp_joined_sent_packets_total", "Datagrams that left as parts of one message (UDP_SEGMENT).",
+    {"udp_joined_sent_packets_total", "Datagrams that were sent in messages with several datagrams (UDP_SEGMENT).",
      &transport::UdpStatistics::joined_sent},
-    {"udp_joined_received_packets_total", "Datagrams that came as parts of one message (UDP_GRO).",
+    {"udp_joined_received_packets_total", "Datagrams that came in messages with several datagrams (UDP_GRO).",
      &transport::UdpStatistics::joined_received},
-    {"udp_joined_refused_packets_total", "Datagrams that left one by one, because the system did not cut messages.",
+    {"udp_joined_refused_packets_total", "Datagrams that were sent one by one because the system cut no messages.",
      &transport::UdpStatistics::joined_refused},
 };
 
 constexpr Figure<transport::DpdkStatistics> kDpdkCounters[] = {
     {"dpdk_sent_shared_packets_total", "Datagrams that share one copy of their payload.",
      &transport::DpdkStatistics::sent_shared},
-    {"dpdk_frames_in_place_total", "Contributions that were summed where they came.",
+    {"dpdk_frames_in_place_total", "Contributions that were summed in their packet buffers.",
      &transport::DpdkStatistics::frames_in_place},
     {"dpdk_frames_malformed_total",
      "Frames with wrong lengths or checksums, with options, fragments, or of other protocols.",
@@ -149,45 +156,44 @@ constexpr Figure<transport::DpdkStatistics> kDpdkCounters[] = {
      &transport::DpdkStatistics::frames_control},
     {"dpdk_frames_handed_over_total", "Frames that came to another worker's queue.",
      &transport::DpdkStatistics::frames_handed_over},
-    {"dpdk_packets_unsent_no_buffer_total", "Datagrams that were sent later: no packet buffer was free.",
+    {"dpdk_packets_unsent_no_buffer_total", "Datagrams that were sent later because no packet buffer was free.",
      &transport::DpdkStatistics::unsent_no_buffer},
     {"dpdk_packets_unsent_total",
-     "Datagrams that were not sent: no route, no neighbour, or a device that took nothing for long.",
+     "Datagrams that were never sent: no route, no neighbour, or a device that took no packets for long.",
      &transport::DpdkStatistics::unsent},
 };
 
 void add_dpdk_device(MetricPage& page, const transport::DpdkDeviceStatistics& device) {
-  page.counter("dpdk_device_received_packets_total", "Frames that came, as the driver counts.",
+  page.counter("dpdk_device_received_packets_total", "Frames received, by the driver's count.",
                device.received_packets);
-  page.counter("dpdk_device_received_bytes_total", "Bytes of the frames that came, as the driver counts.",
+  page.counter("dpdk_device_received_bytes_total", "Bytes of frames received, by the driver's count.",
                device.received_bytes);
-  page.counter("dpdk_device_sent_packets_total", "Frames that went, as the driver counts.", device.sent_packets);
-  page.counter("dpdk_device_sent_bytes_total", "Bytes of the frames that went, as the driver counts.",
-               device.sent_bytes);
+  page.counter("dpdk_device_sent_packets_total", "Frames sent, by the driver's count.", device.sent_packets);
+  page.counter("dpdk_device_sent_bytes_total", "Bytes of frames sent, by the driver's count.", device.sent_bytes);
   page.begin(MetricType::counter, "dpdk_device_lost_total", "Frames that the device lost, by reason.", {"reason"});
   page.add(device.receive_missed, {"missed"});
   page.add(device.receive_errors, {"damaged"});
   page.add(device.receive_no_buffer, {"no_buffer"});
   page.add(device.send_errors, {"send"});
-  page.begin(MetricType::counter, "dpdk_device_driver_total", "The driver's own counters that tell of loss.", {"name"});
+  page.begin(MetricType::counter, "dpdk_device_driver_total", "The driver's own counters of lost packets.", {"name"});
   for (const auto& [name, value] : device.others) page.add(value, {name});
-  page.begin(MetricType::counter, "dpdk_answers_total", "Questions of the network that this host answered.", {"to"});
+  page.begin(MetricType::counter, "dpdk_answers_total", "Requests from the network that this host answered.", {"to"});
   page.add(device.arp_answered, {"arp"});
   page.add(device.ndp_answered, {"neighbour_solicitation"});
   page.add(device.echoes_answered, {"echo"});
   page.add(device.refusals_sent, {"unknown_port"});
-  page.counter("dpdk_answers_limited_total", "Questions of the network that got no answer, because too many came.",
+  page.counter("dpdk_answers_limited_total", "Requests from the network that got no answer because too many came.",
                device.answers_limited);
-  page.counter("dpdk_control_ignored_total", "ARP, ICMP and neighbour discovery that concerns nobody here.",
+  page.counter("dpdk_control_ignored_total", "ARP, ICMP and neighbour discovery frames that do not concern this host.",
                device.control_ignored);
-  page.counter("dpdk_address_conflicts_total", "Times that another station said it had our address.",
+  page.counter("dpdk_address_conflicts_total", "Times that another station said that it has this host's address.",
                device.address_conflicts);
-  page.counter("dpdk_path_mtu_told_total", "Messages of routers that packets are too long for a path.",
+  page.counter("dpdk_path_mtu_told_total", "Messages from routers that a packet is too long for its path.",
                device.path_mtu_told);
   page.counter("dpdk_neighbours_failed_total", "Neighbours that did not answer.", device.neighbours_failed);
   page.counter("dpdk_neighbours_moved_total", "Neighbours whose address moved to another station.",
                device.neighbours_moved);
-  page.counter("dpdk_neighbours_full_total", "Strangers for whom no place was left among the neighbours.",
+  page.counter("dpdk_neighbours_full_total", "Neighbours for which no place was left in the table.",
                device.neighbours_full);
   page.gauge("dpdk_rules_wanted", "Rules that are needed to bring datagrams to their worker's queue.",
              device.rules_wanted);
@@ -195,7 +201,7 @@ void add_dpdk_device(MetricPage& page, const transport::DpdkDeviceStatistics& de
   page.gauge("dpdk_neighbours_count", "Neighbours that are known now.", device.neighbours);
   page.gauge("dpdk_buffers_in_use", "Packet buffers in use now.", device.buffers_in_use);
   page.gauge("dpdk_link_up", "1 while the link is up.", device.link_up ? 1 : 0);
-  page.gauge("dpdk_huge_pages", "1 where packets are in huge pages.", device.huge_pages ? 1 : 0);
+  page.gauge("dpdk_huge_pages", "1 if packet buffers are in huge pages.", device.huge_pages ? 1 : 0);
 }
 
 std::vector<std::string> of_worker(std::size_t index) {
@@ -220,9 +226,9 @@ void add_packet_figures(MetricPage& page, const std::string& prefix, const Each&
     page.begin(MetricType::counter, prefix + name, help, {"worker", "reason"});
     each([&](const transport::PacketFigures& of, const std::string& worker) { add_parts(page, of.*parts, worker); });
   };
-  by_reason("packets_rejected_total", "Datagrams that were garbage, damaged or of another version: dropped.",
+  by_reason("packets_rejected_total", "Datagrams that were dropped as garbage, as damaged or for their version.",
             &transport::PacketFigures::rejected_parts);
-  by_reason("frames_rejected_total", "Connections closed for an impossible frame.",
+  by_reason("frames_rejected_total", "Connections that were closed because of an impossible frame.",
             &transport::PacketFigures::frames_rejected);
 }
 
@@ -236,7 +242,8 @@ void add_udp(MetricPage& page, const std::vector<WorkerSnapshot>& workers) {
     each([&](const transport::UdpStatistics& of, const std::string& worker) { page.add(of.*counter.value, {worker}); });
   }
   page.begin(MetricType::counter, "udp_packets_unsent_total",
-             "Datagrams that were not sent; the protocol sends again what matters.", {"worker", "reason"});
+             "Datagrams that the system did not take; the protocol sends them again if necessary.",
+             {"worker", "reason"});
   each([&](const transport::UdpStatistics& of, const std::string& worker) { add_parts(page, of.unsent, worker); });
 }
 
@@ -263,7 +270,7 @@ void add_dpdk(MetricPage& page, const DaemonStatus& status) {
     each(
         [&](const transport::DpdkStatistics& of, const std::string& worker) { page.add(of.*counter.value, {worker}); });
   }
-  page.begin(MetricType::counter, "dpdk_frames_dropped_total", "Frames that came and went no further, by reason.",
+  page.begin(MetricType::counter, "dpdk_frames_dropped_total", "Received frames that were dropped, by reason.",
              {"worker", "reason"});
   each([&](const transport::DpdkStatistics& of, const std::string& worker) {
     for (const auto& [reason, count] : of.frames_dropped) {
@@ -287,7 +294,7 @@ void add_workers(MetricPage& page, const DaemonStatus& status) {
     page.begin(MetricType::counter, counter.name, counter.help, {"worker"});
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.*counter.value, of_worker(i));
   }
-  page.begin(MetricType::gauge, "shm_connections", "Connections through shared memory now, parents' included.",
+  page.begin(MetricType::gauge, "shm_connections", "Connections through shared memory now, to children and parents.",
              {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.connections, of_worker(i));
   add_udp(page, workers);
@@ -299,10 +306,10 @@ void add_workers(MetricPage& page, const DaemonStatus& status) {
 }
 
 void add_front_door(MetricPage& page, const FrontDoorCounts& counts) {
-  page.counter("connections_accepted_total", "Connections that were taken.", counts.accepted);
+  page.counter("connections_accepted_total", "Connections that the front door accepted.", counts.accepted);
   page.counter("connections_joined_total", "Connections that showed a valid token.", counts.handed_over);
-  page.gauge("connections_unjoined", "Connections that have not shown a token yet, now.", counts.unjoined);
-  page.begin(MetricType::counter, "connections_rejected_total", "Connections that did not get in, by reason.",
+  page.gauge("connections_unjoined", "Connections now that have not shown a token yet.", counts.unjoined);
+  page.begin(MetricType::counter, "connections_rejected_total", "Connections that did not become children, by reason.",
              {"reason"});
   const auto add = [&](const char* reason, std::uint64_t value) { page.add(value, {reason}); };
   add("denied", counts.denied);
@@ -316,7 +323,8 @@ void add_front_door(MetricPage& page, const FrontDoorCounts& counts) {
 
 void add_tenants(MetricPage& page, const TenantCounts& counts) {
   page.gauge("tenants", "Tenants with connections now; all groups without a tenant count as one.", counts.tenants);
-  page.gauge("joins_half_open", "Connections with a valid token whose lane is not ready yet, now.", counts.half_open);
+  page.gauge("joins_half_open", "Connections now whose token is valid and whose lane is not ready yet.",
+             counts.half_open);
   page.begin(MetricType::counter, "tenant_joins_refused_total",
              "Joins that were refused because their tenant is at a limit, by limit.", {"limit"});
   const auto refused = [&](TenantLimit limit) { return counts.refused[static_cast<std::size_t>(limit)]; };
@@ -331,7 +339,7 @@ void add_http(MetricPage& page, const DaemonStatus& status) {
   page.counter("http_connections_displaced_total",
                "HTTP connections that were closed because http_connections_max newer ones came.",
                status.http.displaced);
-  page.counter("http_answers_refused_total", "Pages that were not sent, because too many others were still being sent.",
+  page.counter("http_answers_refused_total", "Pages that were not sent because too many other pages were being sent.",
                status.http.busy);
 }
 
@@ -339,7 +347,7 @@ void add_manager(MetricPage& page, const DaemonStatus& status) {
   const ManagerLinkState& manager = status.manager;
   page.gauge("manager_registered", "1 while the manager knows this aggregator, by its last answer.",
              manager.registered ? 1 : 0);
-  page.gauge("manager_key_known", "1 when tokens can be verified.", status.has_key ? 1 : 0);
+  page.gauge("manager_key_known", "1 if this aggregator can verify tokens.", status.has_key ? 1 : 0);
   page.counter("manager_registrations_total", "Registrations that the manager accepted.", manager.registrations);
   page.counter("manager_renewals_total", "Lease renewals that the manager answered.", manager.renewals);
   page.counter("manager_failures_total", "Calls to the manager that failed.", manager.failures);
@@ -352,15 +360,15 @@ void add_manager(MetricPage& page, const DaemonStatus& status) {
 
 MetricPage metrics_page(const DaemonStatus& status) {
   MetricPage page("tributary_aggregator_");
-  page.begin(MetricType::gauge, "info", "Always 1; the labels tell.", {"name", "version", "host_id"});
+  page.begin(MetricType::gauge, "info", "Always 1; the labels describe this aggregator.",
+             {"name", "version", "host_id"});
   page.add(1, {status.name, status.version, status.host_id});
   page.gauge("memory_limit_bytes", "Memory that lanes may reserve together.", status.memory_bytes_max);
   page.gauge("memory_reserved_bytes", "Memory that lanes have reserved.", status.memory_bytes_reserved);
-  page.gauge("draining", "1 when no new lanes are taken because this aggregator drains.",
-             status.draining.empty() ? 0 : 1);
-  page.gauge("threads_stuck", "Threads whose loop has not come round for too long.", status.stuck.size());
+  page.gauge("draining", "1 while this aggregator drains, and takes no new lanes.", status.draining.empty() ? 0 : 1);
+  page.gauge("threads_stuck", "Threads whose loop has made no turn for too long.", status.stuck.size());
   page.begin(MetricType::gauge, "listen_live",
-             "1 where connections come in, 0 while the address or its device is away.", {"at"});
+             "1 if connections can reach this address; 0 while the address or its device is away.", {"at"});
   for (const ListenPlace& place : status.listen) page.add(place.live ? 1 : 0, {to_string(place.at)});
   add_workers(page, status);
   add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));

@@ -84,12 +84,13 @@ std::unexpected<Error> wrong_entry(std::size_t index, std::size_t count, std::st
 std::string why_not_beside(const Endpoint& one, const std::vector<Endpoint>& others) {
   const bool all = one.host.empty() || one.host == "0.0.0.0" || one.host == "::";
   for (const Endpoint& other : others) {
-    if (other.host == one.host) return "the address is there twice; name each device's once";
+    if (other.host == one.host) return "the address is in the list twice; name each address once";
     if (other.port != one.port) {
-      return "its port is not that of '" + to_string(other) + "'; give all the same, or all 0 to have them chosen";
+      return "its port differs from the port of '" + to_string(other) +
+             "'; give all the same port, or port 0 to have the ports chosen";
     }
     if (all || other.host.empty() || other.host == "0.0.0.0" || other.host == "::") {
-      return "one of the addresses stands for all of this host's; name each device's, or that one alone";
+      return "one of the addresses means all addresses of this host; name each device's address, or that address alone";
     }
   }
   return {};
@@ -102,8 +103,8 @@ Field listen() {
               "to " +
               std::to_string(kListenMax) + " of them, with the same port, as a list or by commas",
           .help =
-              "Where ranks and other aggregators connect. With transport tcp or verbs several, one for each device: "
-              "lane i of a group uses the ith of them, and so on in turn.",
+              "The address where ranks and other aggregators connect. With transport tcp or verbs one for each device: "
+              "the lanes of a group use them in turn.",
           .read = [](Settings& settings, std::string_view written) -> Status {
             const auto entries = list_entries(written);
             if (entries.size() > kListenMax) {
@@ -131,33 +132,34 @@ Field listen() {
 }
 
 Field advertise() {
-  return {.key = "advertise",
-          .allowed =
-              "a host name or address of at most 63 bytes, or one for each of listen, as a list or by commas; or "
-              "empty",
-          .help =
-              "The host that ranks are told to connect to. Empty: that of listen, or, where that is every address, the "
-              "one from which the manager is reached.",
-          .read = [](Settings& settings, std::string_view written) -> Status {
-            std::vector<std::string> hosts;
-            if (!written.empty()) {
-              const auto entries = list_entries(written);
-              for (std::size_t i = 0; i < entries.size(); ++i) {
-                if (auto ok = check_advertised(entries[i]); !ok)
-                  return wrong_entry(i, entries.size(), entries[i], ok.error().message);
-                hosts.emplace_back(entries[i]);
-              }
-            }
-            settings.advertise = std::move(hosts);
-            return {};
+  return {
+      .key = "advertise",
+      .allowed =
+          "a host name or address of at most 63 bytes, or one for each of listen, as a list or by commas; or "
+          "empty",
+      .help =
+          "The host that ranks connect to. Empty: the host of listen or, if listen means every address, the address "
+          "from which this host reaches the manager.",
+      .read = [](Settings& settings, std::string_view written) -> Status {
+        std::vector<std::string> hosts;
+        if (!written.empty()) {
+          const auto entries = list_entries(written);
+          for (std::size_t i = 0; i < entries.size(); ++i) {
+            if (auto ok = check_advertised(entries[i]); !ok)
+              return wrong_entry(i, entries.size(), entries[i], ok.error().message);
+            hosts.emplace_back(entries[i]);
+          }
+        }
+        settings.advertise = std::move(hosts);
+        return {};
+      },
+      .write =
+          [](const Settings& settings) {
+            std::string text;
+            for (const std::string& host : settings.advertise) text += (text.empty() ? "" : ",") + host;
+            return text;
           },
-          .write =
-              [](const Settings& settings) {
-                std::string text;
-                for (const std::string& host : settings.advertise) text += (text.empty() ? "" : ",") + host;
-                return text;
-              },
-          .list = true};
+      .list = true};
 }
 
 Field log_level() {
@@ -204,7 +206,8 @@ std::vector<Field> make_fields() {
           "tls_cert", &service::TlsFiles::cert,
           "This aggregator's certificate (PEM). With it http_listen speaks HTTPS alone, and the aggregator shows it "
           "to a manager of https. A file of TLS that changes is read anew."),
-      tls_path("tls_key", &service::TlsFiles::key, "The private key of tls_cert (PEM), which not everybody may read."),
+      tls_path("tls_key", &service::TlsFiles::key,
+               "The private key of tls_cert (PEM), which other users must not be able to read."),
       tls_path("tls_crl", &service::TlsFiles::crl, "Revocation lists of those CAs (PEM). Empty: none."),
       path("state_file", &S::state_file,
            "Keeps the manager's public key, so that an aggregator that starts while the manager is down can verify "
@@ -214,7 +217,7 @@ std::vector<Field> make_fields() {
       choice("transport", &S::transport, {"tcp", "udp", "verbs", "dpdk"},
              "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, over RDMA (InfiniBand, "
              "RoCE, iWARP) by verbs, or in packets over UDP by a device of its own, without the kernel (DPDK). "
-             "All aggregators and ranks of a group use the same; udp and dpdk are the same to each other."),
+             "All aggregators and ranks of a group use the same; udp and dpdk can talk to each other."),
       flag("shared_memory", &S::shared_memory, "on", "off",
            "With transport tcp: the aggregator talks to processes of this host, of the same user or root, through "
            "memory that both share."),

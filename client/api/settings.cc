@@ -242,13 +242,13 @@ std::vector<Setting> make_settings() {
       {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT] or https://HOST[:PORT]",
         "The manager that rank 0 asks for aggregation trees. Without one, collectives run between the ranks."},
        set_manager},
-      tls_file(
-          "tls_ca", "TRIBUTARY_TLS_CA", &service::TlsFiles::ca,
-          "For a manager of https: the CAs of its certificate (PEM). No others are believed. Rank 0 alone reads it."),
+      tls_file("tls_ca", "TRIBUTARY_TLS_CA", &service::TlsFiles::ca,
+               "For a manager of https: the CAs of its certificate (PEM). Rank 0, which alone reads the file, accepts "
+               "no other CA."),
       tls_file("tls_cert", "TRIBUTARY_TLS_CERT", &service::TlsFiles::cert,
                "For a manager of https: the certificate by which rank 0 proves who it is (PEM), in place of a token."),
       tls_file("tls_key", "TRIBUTARY_TLS_KEY", &service::TlsFiles::key,
-               "The private key of that certificate (PEM), which not everybody may read."),
+               "The private key of that certificate (PEM), which other users must not be able to read."),
       tls_file("tls_crl", "TRIBUTARY_TLS_CRL", &service::TlsFiles::crl,
                "For a manager of https: revocation lists of the CAs (PEM)."),
       {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
@@ -286,12 +286,13 @@ std::vector<Setting> make_settings() {
         "The old name of security, which overrides it."},
        set_security},
       {{"security", "TRIBUTARY_SECURITY", "off", "off, authenticate or encrypt",
-        "For transports tcp, udp and dpdk: authenticate keeps others from making, changing or repeating what the group "
-        "sends; encrypt hides it, too. Must be the same on every rank."},
+        "For transports tcp, udp and dpdk: authenticate keeps other processes from making, changing or repeating "
+        "messages "
+        "of the group; encrypt hides the messages, too. Must be the same on every rank."},
        set_security},
       {{"udp_busy_poll", "TRIBUTARY_UDP_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport udp: how long a waiting thread polls the socket before it sleeps until a packet comes. 0: "
-        "it polls for a moment, and only if most waits end within that."},
+        "it polls for a moment, and only if most waits end within this moment."},
        [](ClientSettings& s, std::string_view value) { return set_duration(s.udp.busy_poll, value, 0, 1'000'000); }},
       {{"udp_datagram_bytes_max", "TRIBUTARY_UDP_DATAGRAM_BYTES_MAX", "16384", "a number of bytes from 1232 to 65000",
         "For transport udp: longer datagrams are neither sent nor taken, even if the path would carry them."},
@@ -326,8 +327,8 @@ std::vector<Setting> make_settings() {
         "it."},
        [](ClientSettings& s, std::string_view value) { return set_printable(s.dpdk.gpu, value); }},
       {{"lanes", "TRIBUTARY_LANES", "auto", "auto, or a number from 1 to 16",
-        "Independent trees that share a group's traffic, each with its own connections. auto: as many as the manager "
-        "finds to save time, by the links' rates; one where it does not know them."},
+        "Independent trees that share a group's traffic, each with its own connections. auto: as many as save time, by "
+        "the rates of the links; one if the manager does not know the rates."},
        [](ClientSettings& s, std::string_view value) { return set_auto_or_within(s.lanes, value, 1, kLanesMax); }},
       {{"link_rate", "TRIBUTARY_LINK_RATE", "what the interface's driver says", "a rate with a unit, as 25Gbit/s",
         "The rate of this host's link. The manager plans by it where no topology tells the rates, and the choice of "
@@ -352,7 +353,8 @@ std::vector<Setting> make_settings() {
        set_timeout},
       {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up",
         "the name of a network interface (1 to 15 bytes), or several, separated by commas",
-        "Other ranks are told this interface's address, or that of the first of several. NCCL's plugin uses all."},
+        "Other ranks get the address of this interface, or of the first one in a list. NCCL's plugin uses all of "
+        "them."},
        set_interface},
       {{"rdma_devices", "TRIBUTARY_RDMA_DEVICES", "auto",
         "auto, or a list, separated by commas, of device or device:port",
@@ -369,7 +371,7 @@ std::vector<Setting> make_settings() {
        [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.rdma_on_demand, value); }},
       {{"rdma_busy_poll", "TRIBUTARY_RDMA_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport verbs: how long a waiting thread polls the completion queue before it sleeps until an event "
-        "comes. 0: it polls for at most 50, and only if most waits end within that time."},
+        "comes. 0: it polls for at most 50 us, and only if most waits end within that time."},
        [](ClientSettings& s, std::string_view value) { return set_duration(s.rdma_busy_poll, value, 0, 1'000'000); }},
       {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
         "This host's name in the manager's topology."},

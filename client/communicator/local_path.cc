@@ -97,10 +97,10 @@ bool LocalPath::agree(const ControlMessage& commit) {
     return true;
   }
   if (calls_) return true;
-  const std::string why = why_not_ ? why_not_->message : "it was not asked to";
+  const std::string why = why_not_ ? why_not_->message : "rank 0 did not ask it to share memory";
   const Error error{Errc::io, "rank " + std::to_string(shared_.rank()) +
                                   " has no part in the memory that the ranks of host " + shared_.settings.host_id +
-                                  " share: " + why + "; TRIBUTARY_LOCAL=off does without"};
+                                  " share: " + why + "; set TRIBUTARY_LOCAL=off to work without shared memory"};
   shared_.whole.tell_rank_0(Shared::abort_message(error));
   shared_.whole.begin_failing(error);
   return false;

@@ -7,9 +7,9 @@
 
 namespace tributary::tuning {
 namespace {
-/// The least time between two agreements, in times of an agreement: the ranks stand still while they agree.
+/// The least time between two agreements, as a multiple of an agreement's time: ranks stand still while they agree.
 constexpr int kAmendmentsApart = 10;
-/// The least part of all classes' time for which a class is worth tuning.
+/// A class is worth tuning if its operations take at least this part of the time of all classes.
 constexpr double kWorthwhile = 0.02;
 }  // namespace
 

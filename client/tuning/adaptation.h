@@ -13,7 +13,7 @@
 //
 // Operations that overlap end in no steady rhythm: two may end at once, and then none for a while. So their times are
 // averaged over as many of them as are under way at once, and such an average counts as one operation. A tree gets them
-// as a stream, in which its levels are filled only once, and the model counts it so.
+// as a stream, in which its levels are filled only once; the model assumes the same.
 //
 // Short operations differ more from each other, so up to 64 of them decide, and a path must win by more than their
 // medians differ by chance. A choice is judged by the operations that began under it, whatever path they took: in a

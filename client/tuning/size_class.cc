@@ -46,9 +46,9 @@ constexpr double kErrorOfMedian = 0.93;
 constexpr double kOutOfBalance = 1.12;
 /// The least share of each part, out of kWholeShare: a smaller share costs more time in steps than it saves.
 constexpr std::uint32_t kLeastShare = kWholeShare / 32;
-/// The segments of a lane from which on a part's time is proportional to its bytes.
+/// From this number of a lane's segments on, the time of a split's part is proportional to its bytes.
 constexpr std::uint32_t kManySegments = 4;
-/// The size from which on an operation's time is proportional to its bytes.
+/// From this size on, an operation's time is proportional to its bytes.
 constexpr std::uint64_t kBytesCount = 64 << 10;
 
 std::uint64_t class_end(std::uint64_t size) noexcept {

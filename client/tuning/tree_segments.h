@@ -9,9 +9,9 @@
 namespace tributary::tuning {
 
 /// Returns how many of an operation's segments the trees carry at `share`, which is out of kWholeShare: the nearest
-/// whole number. If that changes little, it is a multiple of `cycle`, the places in a cycle of the dealing
-/// (client/operation/dealing.h): each of the `lanes` lanes then has exactly its share, and no lane ends later with an
-/// additional segment. In an operation of few segments the result may be 0 or all of them.
+/// whole number. If this changes the number little, it is rounded to a multiple of `cycle`, the length of a cycle of
+/// the dealing (client/operation/dealing.h): each of the `lanes` lanes then has exactly its share, and no lane ends
+/// later with an additional segment. In an operation of few segments the result may be 0 or all of them.
 [[nodiscard]] constexpr std::uint64_t tree_segments(std::uint64_t segments, std::uint32_t share, std::uint32_t lanes,
                                                     std::uint32_t cycle) noexcept {
   // The product fits: a share is at most 2^16.

@@ -9,7 +9,7 @@
 namespace tributary::kernels {
 namespace {
 
-/// Bytes of the result that are made and then counted as a block, while they are in a first cache of 32 KiB.
+/// The results are made and then counted in blocks of this many bytes, which stay in a first cache of 32 KiB.
 constexpr std::size_t kCountedBytes = std::size_t{8} << 10;
 
 }  // namespace

@@ -18,7 +18,7 @@ template <class Format>
 struct Float8Layout {
   static constexpr int kMantissaBits = Format::kMantissaBits;
   static constexpr int kExponentMin =
-      127 + 2 - (1 << (Format::kExponentBits - 1));  // float32's, of the smallest normal
+      127 + 2 - (1 << (Format::kExponentBits - 1));  // in float32's form, of the format's smallest normal
   static constexpr int kAdded = 23 - kMantissaBits;
   // In a 16-bit lane the exponent stands at bit 7, as in the upper half of a float32, and the code ends there.
   static constexpr int kBelow = 7 - kMantissaBits;

@@ -25,7 +25,7 @@ namespace tributary::kernels::cuda {
   return {head, (count - head) * size / kVectorBytes};
 }
 
-/// Groups of four elements move from the first element at which the floats are at a multiple of 16 and the others at a
+/// Groups of four elements move from the first element at which `floats` is at a multiple of 16 and `others` at a
 /// multiple of 4 * size; without such an element there are no groups.
 [[nodiscard]] constexpr Split split_of_convert(DeviceAddress floats, DeviceAddress others, std::uint64_t count,
                                                std::size_t size) noexcept {

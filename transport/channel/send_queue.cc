@@ -92,12 +92,12 @@ std::size_t SendQueue::consume(std::size_t bytes) noexcept {
 }
 
 std::optional<std::uint64_t> SendQueue::next_sent() noexcept {
-  TRIBUTARY_ASSERT(told_ <= written_ && written_ <= tail_, "{} frames are told of, {} written, {} queued", told_,
+  TRIBUTARY_ASSERT(told_ <= written_ && written_ <= tail_, "{} frames are reported, {} written, {} queued", told_,
                    written_, tail_);
   while (told_ < written_) {
     const Frame& frame = at(told_++);
     if (!frame.borrowed) continue;
-    TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is told of, and none is borrowed", told_ - 1);
+    TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is reported as sent, and none is borrowed", told_ - 1);
     --borrowed_;
     return frame.cookie;
   }

@@ -82,7 +82,7 @@ Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<Eal> eal, const Dev
   if (auto ok = device->attach(); !ok) return std::unexpected(ok.error());
   rte_eth_dev_info info{};
   if (const int result = ::rte_eth_dev_info_get(device->id_, &info); result != 0) {
-    return std::unexpected(device->error(Errc::io, "tells nothing of itself", result));
+    return std::unexpected(device->error(Errc::io, "gives no information about itself", result));
   }
   if (auto ok = device->check(info); !ok) return std::unexpected(ok.error());
   if (auto ok = device->choose_mtu(info); !ok) return std::unexpected(ok.error());
@@ -138,7 +138,7 @@ Status Device::check(const rte_eth_dev_info& info) {
     return std::unexpected(error(Errc::bad_config,
                                  "has " + std::to_string(info.max_rx_queues) + " queues, of which " +
                                      std::to_string(settings_.queues) +
-                                     " would be served, and what comes to the others would be lost: say " +
+                                     " would be served, and packets to the other queues would be lost: say " +
                                      (driver == "net_af_packet" ? "qpairs=" : "queue_count=") +
                                      std::to_string(settings_.queues) + ", or there must be more workers",
                                  0));
@@ -340,7 +340,7 @@ Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) 
     if (const std::string& refusal = rule->second->refusal(); !refusal.empty() && !refusal_noted_) {
       refusal_noted_ = true;
       notes_.push_back("DPDK's device " + name_ + " does not take all rules for its queues (" + refusal +
-                       "): what comes to another worker's queue is handed over in software, which costs more.");
+                       "): packets that come to another worker's queue are handed over in software, which costs more.");
     }
   }
   return Bound{udp_port, place};

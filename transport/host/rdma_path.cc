@@ -60,11 +60,13 @@ constexpr std::array<RdmaPathSetting, 8> kSettings{{
      [](RdmaPath& path, std::string_view value) { return set(path.traffic_class, value, 255); },
      [](const RdmaPath& path) { return std::to_string(path.traffic_class); }},
     {"rdma_service_level", "TRIBUTARY_RDMA_SERVICE_LEVEL", "auto", "auto, or a number from 0 to 15",
-     "Where transport is verbs: the service level of InfiniBand packets. auto: the one that the subnet manager says.",
+     "Where transport is verbs: the service level of InfiniBand packets. auto: the level that the subnet manager "
+     "gives.",
      [](RdmaPath& path, std::string_view value) { return set(path.service_level, value, 15); },
      [](const RdmaPath& path) { return text_of(path.service_level); }},
     {"rdma_partition_key", "TRIBUTARY_RDMA_PARTITION_KEY", "auto", "auto, or a number from 0x1 to 0xffff",
-     "Where transport is verbs: the partition of connections, the same on every side. auto: that of the interface "
+     "Where transport is verbs: the partition of connections, the same on every side. auto: the partition of the "
+     "interface "
      "whose address is used.",
      [](RdmaPath& path, std::string_view value) { return set(path.partition_key, value, 0xFFFF, 1); },
      [](const RdmaPath& path) { return text_of(path.partition_key); }},

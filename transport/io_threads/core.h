@@ -29,7 +29,7 @@ class Core final : public std::enable_shared_from_this<Core> {
   [[nodiscard]] bool fall_asleep() noexcept;
   void wake_up() noexcept { alarm_.wake_up(); }
   void shut_down();
-  /// As NearTransport::lend(), for `own` and all I/O threads that have started. Any thread may call it.
+  /// Does the same as NearTransport::lend(), for `own` and all I/O threads that have started. Any thread may call it.
   [[nodiscard]] std::unique_ptr<KeptMemory> lend(NearTransport& own, const std::byte* address, SharedRange range);
 
   // ---- Calls of the ends

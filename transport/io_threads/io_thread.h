@@ -43,7 +43,7 @@ class IoThread {
   /// Ends the thread and all its channels. It does not carry out later commands.
   void stop();
   [[nodiscard]] bool stopped() const noexcept { return !thread_.joinable(); }
-  /// As NearTransport::lend(). Any thread may call it.
+  /// Does the same as NearTransport::lend(). Any thread may call it.
   [[nodiscard]] std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) {
     return inner_->lend(address, std::move(range));
   }

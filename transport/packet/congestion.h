@@ -64,7 +64,7 @@ class Congestion {
   bool slow_start_ = true;
   Duration path_{};                           // the path's own delay, if it is longer than the target
   Duration least_above_ = Duration::max();    // the shortest delay since above_since_
-  TimePoint above_since_ = TimePoint::max();  // all later delays were above the target, with almost no window
+  TimePoint above_since_ = TimePoint::max();  // since this time all delays exceed the target, with almost no window
   double scaling_alpha_ = 0;
   double scaling_beta_ = 0;
 };

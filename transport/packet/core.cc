@@ -16,7 +16,7 @@ constexpr Duration kAbsence = std::chrono::seconds(1);
 // Bytes that a connection may promise at least, whatever the number of connections: two datagrams of the greatest
 // length.
 constexpr std::size_t kWindowMin = 32768;
-// Looks between two offers of the core. A look asks the system, which takes about as long as an offer.
+// The number of looks after which the thread offers its core. A look asks the system, and takes as long as an offer.
 constexpr std::uint32_t kLooksPerOffer = 1;
 
 }  // namespace
@@ -65,7 +65,7 @@ std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
 
 /// Call it only if can_listen() is true.
 Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
-  TRIBUTARY_ASSERT(can_listen(at), "a core listens at port {}, and listens or has another port", at.port);
+  TRIBUTARY_ASSERT(can_listen(at), "a core is to listen at port {}, and listens already or has another port", at.port);
   const auto refused = [&](const std::string& why) {
     return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why);
   };
@@ -228,7 +228,7 @@ void PacketCore::wait_for_packets(Duration limit) {
     } else {
       calls().wait(limit);
     }
-    attended_ = std::min(time_(), until);  // a sleep is no absence, but a sleep beyond `until` is
+    attended_ = std::min(time_(), until);  // a sleep to `until` is no absence, but a longer sleep is
     for (const auto& other : driven_) other->attended_ = attended_;
   }
   calls().wake_up();

@@ -152,7 +152,7 @@ TRIBUTARY_CRC_TARGET std::uint32_t header_by_instruction(const std::byte* at) no
 
 #if defined(__x86_64__)
 // Long inputs, 256 bytes at a time: 16 remainders of 128 bits side by side. To move a remainder by D bits, the code
-// multiplies its two halves by x^(D+32) and x^(D-32). The product has at most 128 bits, and gives the same rest. (Gopal
+// multiplies its two halves by x^(D+32) and x^(D-32). The product has at most 128 bits, and the same remainder. (Gopal
 // et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ, Intel 2009.)
 constexpr std::size_t kFoldBytesMin = 256;
 constexpr long long fold_factor(std::uint64_t bits) noexcept {
@@ -255,8 +255,8 @@ bool has_folding() noexcept {
          __builtin_cpu_supports("vpclmulqdq") != 0;
 }
 
-// The product of two polynomials has at most 63 bits. The instruction divides it as a message of 64 bits, which
-// multiplies it by x^33 more; the power is smaller by x^33 for this reason.
+// The product of two polynomials has at most 63 bits. The instruction takes it for a message of 64 bits, and so
+// multiplies it by x^33. To make up for this, the power is smaller by x^33.
 constexpr std::uint64_t kDivided = 33;
 [[gnu::target("sse4.2,pclmul")]] std::uint32_t times(std::uint32_t crc, std::uint32_t power) noexcept {
   const __m128i product =

@@ -14,15 +14,16 @@ namespace tributary::transport::packet {
 inline constexpr std::size_t kCrc32cHeaderBytes = 60;
 [[nodiscard]] std::uint32_t crc32c_of_header(const std::byte* header) noexcept;
 
-/// As crc32c(). In the same pass it adds the partial sum for UDP's checksum (ethernet/checksum.h) to `sum`.
+/// Computes the same as crc32c(). In the same pass it adds the partial sum for UDP's checksum (ethernet/checksum.h) to
+/// `sum`.
 [[nodiscard]] std::uint32_t crc32c_and_sum(std::span<const std::byte> bytes, std::uint32_t before,
                                            std::uint64_t& sum) noexcept;
 
-/// As crc32c(), without any special instruction.
+/// Computes the same as crc32c(), without any special instruction.
 [[nodiscard]] std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
-/// As crc32c(), by the instruction for CRC32C only. crc32c() uses it for short inputs, and on processors without wide
-/// carry-less multiplication for long inputs, too.
+/// Computes the same as crc32c(), by the instruction for CRC32C only. crc32c() uses it for short inputs, and on
+/// processors without wide carry-less multiplication for long inputs, too.
 [[nodiscard]] std::uint32_t crc32c_instruction(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
 /// Bytes that follow several different beginnings. Their part of the CRC is computed once for all beginnings.

@@ -42,7 +42,7 @@ class PacketSink {
 
 /// A packet that has come for this flow.
 struct Arrival {
-  const PacketHeader& header;  // read in place: the copy of a header that was just written would wait for its stores
+  const PacketHeader& header;  // a reference: a copy of a header that was just written would be slow
   std::span<const std::byte> payload;
   bool marked = false;
   TimePoint at{};  // time when it came to this host
@@ -97,7 +97,7 @@ class Flow {
   /// datagrams again.
   void narrow_to(std::size_t bytes, TimePoint now) noexcept;
   [[nodiscard]] std::size_t datagram_bytes() const noexcept { return datagram_bytes_; }
-  /// Does not count the time in which this thread did not look as silence of the other side.
+  /// Says that this thread did not look at the network for this time, which therefore is no silence of the other side.
   void excuse(Duration absence) noexcept;
   /// Gives all memory back; from here on the flow neither sends nor receives.
   void clear() noexcept;

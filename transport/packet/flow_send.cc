@@ -12,7 +12,7 @@ bool Flow::has_new() const noexcept {
   return finishing_ && !finish_sent_;
 }
 
-/// True if window and pacing allow another packet that counts.
+/// True if window and pacing allow another packet that counts as under way.
 bool Flow::window_open(TimePoint now) const noexcept {
   const double window = congestion_.window();
   if (window < 1) return sent_.under_way() == 0 && now >= next_paced_;

@@ -59,7 +59,7 @@ inline constexpr std::size_t kPacketHeaderBytes = 64;
 /// A datagram that is a whole frame. Its frame header and payload may go to several receivers, so it carries values
 /// that were computed once for all of them.
 struct FrameDatagram {
-  std::span<const std::byte, kPacketHeaderBytes> packet_header;  // send_frame() copies it, and so the frame header
+  std::span<const std::byte, kPacketHeaderBytes> packet_header;  // send_frame() copies this and the frame header
   std::span<const std::byte, kFrameHeaderBytes> frame_header;
   std::span<const std::byte> payload;  // borrowed until flush(), as in send()
   std::uint64_t frame_header_sum = 0;  // partial sum of the frame's header, as in udp_besides

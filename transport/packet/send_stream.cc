@@ -112,12 +112,12 @@ std::size_t SendStream::acknowledge(std::uint64_t to) noexcept {
 }
 
 std::optional<std::uint64_t> SendStream::next_sent() noexcept {
-  TRIBUTARY_ASSERT(told_ <= done_ && done_ <= tail_, "{} frames are told of, {} acknowledged, {} queued", told_, done_,
+  TRIBUTARY_ASSERT(told_ <= done_ && done_ <= tail_, "{} frames are reported, {} acknowledged, {} queued", told_, done_,
                    tail_);
   while (told_ < done_) {
     const Frame& frame = at(told_++);
     if (!frame.borrowed) continue;
-    TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is told of, and none is borrowed", told_ - 1);
+    TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is reported as sent, and none is borrowed", told_ - 1);
     --borrowed_;
     return frame.cookie;
   }

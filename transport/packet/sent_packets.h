@@ -26,8 +26,8 @@ class Ring {
     TRIBUTARY_ASSERT(!empty(), "the first is taken from an empty ring of {}", items_.size());
     ++begin_;
   }
-  /// Adds an item, which the caller writes in its place. The copy of an item that was just written elsewhere in small
-  /// parts would read large parts, and wait for those stores.
+  /// Adds an item, which the caller writes in its place. A copy of an item that was just written elsewhere would be
+  /// slow: its large reads would wait for the small stores.
   [[nodiscard]] T& push_back() {
     if (size() == items_.size()) grow();
     return items_[end_++ & (items_.size() - 1)];

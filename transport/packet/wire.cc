@@ -87,8 +87,8 @@ bool begins_as_usual(std::span<const std::byte> bytes) noexcept {
   return (begin & 0xFFFF'FFFF'FFFF) == kUsual;
 }
 
-/// Fills `header`, or returns the reason why the bytes are no header. The header is written once, at its final place: a
-/// copy of a header that was just written would wait for its stores.
+/// Fills `header`, or returns the reason why the bytes are no header. The header is written once, at its final place:
+/// the large reads of a copy would wait for the small stores.
 std::optional<PacketReject> read_header(std::span<const std::byte> bytes, PacketHeader& header) noexcept {
   if (bytes.size() < kPacketHeaderBytes) return PacketReject::length;
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);

@@ -1,6 +1,7 @@
 #pragma once
-// One key of AES-128-GCM (NIST SP 800-38D) for one direction. It encrypts what passes, and authenticates what passes or
-// is covered. A key that only covers is an authenticator (GMAC). The caller never uses a number twice for sealing.
+// One key of AES-128-GCM (NIST SP 800-38D) for one direction. It encrypts the bytes of pass(), and authenticates the
+// bytes of pass() and cover(). A message with covered bytes alone has only an authenticator (GMAC). The caller never
+// uses a number twice for sealing.
 #include <openssl/evp.h>
 
 #include <array>

@@ -7,9 +7,9 @@
 //     | -- records ... ----------------------------> |   the first record proves that the client made the hello's key
 //     | <----------------------------- records ... - |
 //
-// The keys are X25519 keys that live for one connection: who learns the link secret later cannot read a recording. All
-// secrets of the connection are derived from the link secret, the agreed X25519 secret and both messages, so nothing in
-// a message can be changed without notice. docs/protocol.md draws the bytes.
+// The keys are X25519 keys that live for one connection: a process that learns the link secret later cannot read a
+// recording. All secrets of the connection are derived from the link secret, the agreed X25519 secret and both
+// messages, so nothing in a message can be changed without notice. docs/protocol.md draws the bytes.
 #include <array>
 #include <cstddef>
 #include <cstdint>

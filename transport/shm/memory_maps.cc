@@ -96,7 +96,7 @@ Result<SharedRange> find_mapped_file(std::span<const std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::uintptr_t end = begin + memory.size();
   std::ifstream maps("/proc/self/maps");
-  if (!maps) return unsupported("/proc/self/maps cannot be read, which tells whose memory it is");
+  if (!maps) return unsupported("/proc/self/maps, which says where memory comes from, cannot be read");
   std::optional<Mapping> first, last;
   for (std::string line; std::getline(maps, line);) {
     const auto mapping = parse(line);
@@ -126,7 +126,7 @@ Result<SharedRange> find_mapped_file(std::span<const std::byte> memory) {
   if (!range.file.is_open()) range.file = open_map_file(*first);
   if (range.file.is_open()) return range;
   return unsupported(
-      "this process has closed its memfd, and /proc/self/map_files, where it could be had again, is for processes with "
+      "this process has closed its memfd, and /proc/self/map_files, which could give it back, is for processes with "
       "CAP_CHECKPOINT_RESTORE: keep the descriptor open until the memory is registered");
 }
 

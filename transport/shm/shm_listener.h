@@ -9,8 +9,8 @@ namespace tributary::transport {
 
 class ShmAcceptor final : public Pollable {
  public:
-  /// `host` is the peer's address of accepted connections. A caller on the same host has, over TCP, the address that it
-  /// calls.
+  /// `host` is the peer's address of accepted connections. Over TCP, a caller on the same host has the address that it
+  /// calls; so it has that address here, too.
   ShmAcceptor(const std::shared_ptr<SocketCore>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
               std::string host, Acceptor& acceptor);
   /// Returns 0, or errno.

@@ -18,8 +18,8 @@ class SealedStream {
  public:
   /// The client's side of a connection for `link`. Errc::unsupported: OpenSSL makes no key.
   [[nodiscard]] static Result<std::unique_ptr<SealedStream>> of_client(const LinkKeys::Link& link);
-  /// The listener's side, which finds out whether the client seals. If it demands that, it says so at once: a client that
-  /// does not seal may wait for the listener's first frame.
+  /// The listener's side, which finds out whether the client seals. If the listener demands a seal, it says so at once:
+  /// a client that does not seal may wait for the listener's first frame.
   [[nodiscard]] static std::unique_ptr<SealedStream> of_listener(std::shared_ptr<const LinkKeys> keys);
 
   /// True once both sides have agreed on keys.

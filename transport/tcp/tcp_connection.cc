@@ -114,8 +114,8 @@ void TcpConnection::close_after_flush(Duration limit) {
   handler_ = nullptr;
   reader_.forget();
   staged_begin_ = staged_end_ = 0;
-  // A listener that closes a silent connection tells the reason in clear: the client has begun neither way, and a reason
-  // is no secret.
+  // A listener that closes a silent connection tells the reason in clear: the client has not shown yet whether it
+  // seals, and a reason is no secret.
   if (state_ == State::open && sealed_ && sealed_->may_begin_in_clear()) sealed_.reset();
   if (fatal_ || (state_ == State::open && sealed_ && !sealed_->ready())) return close();
   deadline_ = deadline_of(Clock::now(), limit);

@@ -31,8 +31,8 @@ class DueList {
   void run(Turn turn) {
     run_if([](auto&) { return true; }, std::move(turn));
   }
-  /// Gives each item its turn for which `may_go` is true, as run() does. The other items stay, ahead of all that ask
-  /// later.
+  /// Gives each item its turn for which `may_go` is true, as run() does. The other items stay, ahead of all items that
+  /// ask later.
   template <class MayGo, class Turn>
   void run_if(MayGo may_go, Turn turn) {
     TRIBUTARY_ASSERT(running_.empty(), "a turn runs the list that it is in, with {} items", running_.size());

@@ -11,12 +11,12 @@
 
 namespace tributary::transport::turn {
 
-/// After this number of short looks that find nothing, the thread offers its core to others.
+/// After this number of short looks that find nothing, the thread offers its core to other threads.
 inline constexpr std::uint32_t kLooksPerOffer = 4;
 
 /// One thread's waits, one after the other. A wait spins for up to `spin_max` of its own time before it sleeps, and
-/// offers the core to others between its looks. It does so only while three of the last four waits ended before the
-/// thread slept. So a thread with long waits rarely spins.
+/// offers the core to other threads between its looks. It does so only while three of the last four waits ended before
+/// the thread slept. So a thread with long waits rarely spins.
 ///
 /// Where processes outnumber cores, the process that gets the core is often the process for which this thread waits. To
 /// look again when the core comes back is then cheaper, for both, than to sleep and be woken. But where the other
@@ -35,9 +35,9 @@ class SpinEstimate {
   }
   /// Says whether to look again (true) or to sleep (false).
   [[nodiscard]] bool stays_awake(TimePoint now) const noexcept { return now < until_; }
-  /// Offers the core to others, after a look that found nothing. If others wanted the core lately, it does so at every
-  /// look, else only at some looks, because the offer takes longer than a look. `now` becomes the time after the offer,
-  /// by `time()`.
+  /// Offers the core to other threads, after a look that found nothing. If other threads wanted the core lately, it
+  /// does so at every look, else only at some looks, because the offer takes longer than a look. `now` becomes the time
+  /// after the offer, by `time()`.
   template <class Time>
   void offer_core(TimePoint& now, Time time) {
     if (!crowded_ && ++looks_ % looks_per_offer_ != 0) return;

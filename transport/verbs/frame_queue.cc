@@ -19,7 +19,7 @@ void FrameQueue::grow() {
 }
 
 FrameQueue::Frame& FrameQueue::push(const FrameHeader& header) {
-  TRIBUTARY_ASSERT(told_ <= sent_ && sent_ <= tail_, "{} frames are told of, {} sent, {} queued", told_, sent_, tail_);
+  TRIBUTARY_ASSERT(told_ <= sent_ && sent_ <= tail_, "{} frames are reported, {} sent, {} queued", told_, sent_, tail_);
   if (tail_ - told_ == frames_.size()) grow();
   Frame& frame = at(tail_++);
   frame.header = header;
@@ -53,13 +53,13 @@ void FrameQueue::fetched() noexcept {
 }
 
 FrameQueue::Done FrameQueue::take_oldest() noexcept {
-  TRIBUTARY_ASSERT(told_ < sent_, "frame {} is told of, and {} were sent", told_, sent_);
+  TRIBUTARY_ASSERT(told_ < sent_, "frame {} is reported, and {} were sent", told_, sent_);
   Frame& frame = at(told_++);
   if (fetched_ < told_) fetched_ = told_;
   frame.registration.reset();
   if (frame.copy.capacity() > kCopyBytesKept) std::vector<std::byte>().swap(frame.copy);
   if (!frame.borrowed) return Done{};
-  TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is told of, and none is borrowed", told_ - 1);
+  TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is reported as sent, and none is borrowed", told_ - 1);
   --borrowed_;
   return Done{frame.cookie};
 }

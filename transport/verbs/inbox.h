@@ -66,7 +66,7 @@ class Inbox {
   void push(const Arrived& what) { arrived_.push_back(what); }
   [[nodiscard]] bool empty() const noexcept { return arrived_.empty(); }
   [[nodiscard]] Arrived& first() noexcept {
-    TRIBUTARY_ASSERT(!arrived_.empty(), "nothing has arrived, and the first of it is read");
+    TRIBUTARY_ASSERT(!arrived_.empty(), "no message has arrived, and the first one is read");
     return arrived_.front();
   }
   [[nodiscard]] const Arrived& first() const noexcept { return arrived_.front(); }

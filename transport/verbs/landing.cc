@@ -57,7 +57,7 @@ bool Landing::free(const std::byte* payload) noexcept {
 }
 
 bool PeerLanding::open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept {
-  TRIBUTARY_ASSERT(queue_pair < keys_.size(), "room is told on queue pair {} of {}", queue_pair, keys_.size());
+  TRIBUTARY_ASSERT(queue_pair < keys_.size(), "room is announced on queue pair {} of {}", queue_pair, keys_.size());
   if (where.number == 0 || where.number > kCellsMax || payload_bytes == 0 || payload_bytes > kSegmentBytesMax)
     return false;
   const bool known = cells_ != 0;
@@ -78,7 +78,7 @@ bool PeerLanding::freed_to(std::uint32_t count) noexcept {
 }
 
 std::uint32_t PeerLanding::next_queue_pair() noexcept {
-  TRIBUTARY_ASSERT(cells_ != 0, "a way to the room is asked for before any was told");
+  TRIBUTARY_ASSERT(cells_ != 0, "a write to the room is prepared before the room was announced");
   do {
     last_queue_pair_ = (last_queue_pair_ + 1) % kQueuePairsMax;
   } while (!keys_[last_queue_pair_]);

@@ -46,11 +46,11 @@ bool Places::expect(const FrameHeader& header, std::span<std::byte> memory) {
 }
 
 Result<Places::Told> Places::tell(Registrations& registrations, std::uint32_t queue_pair, ibv_send_wr* work) {
-  TRIBUTARY_ASSERT(has_untold(), "a place is told, and none of {} is expected", places_.size());
+  TRIBUTARY_ASSERT(has_untold(), "a place is announced, and none of {} waits for this", places_.size());
   const std::uint32_t number = untold_.front();
   Place& place = at(number);
-  TRIBUTARY_ASSERT(place.state == State::untold && queue_pair < queues_.size(), "place {} is told in state {}", number,
-                   place.state);
+  TRIBUTARY_ASSERT(place.state == State::untold && queue_pair < queues_.size(), "place {} is announced in state {}",
+                   number, place.state);
   auto registration = registrations.acquire(place.memory, Access::target);
   if (!registration) return std::unexpected(registration.error());
   place.registration = std::move(*registration);
@@ -153,7 +153,7 @@ const PeerPlaces::Place* PeerPlaces::find(const FrameHeader& header) const noexc
 
 void PeerPlaces::taken(const Place* place) {
   const auto found = std::ranges::find_if(places_, [&](const Place& one) { return &one == place; });
-  TRIBUTARY_ASSERT(found != places_.end(), "a place is used that is not among the {} that were told", places_.size());
+  TRIBUTARY_ASSERT(found != places_.end(), "a place is used that is not among the {} announced places", places_.size());
   places_.erase(found);
 }
 

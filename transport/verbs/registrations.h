@@ -35,7 +35,7 @@ struct Exposed {
   // True if registrations of this kind have keys that give rights by themselves. Such registrations cover exactly the
   // wanted memory, and end with their use.
   bool peers = false;   // sources and targets, where there are no memory windows
-  bool locals = false;  // on iWARP, where the answer of a read is a remote write: local
+  bool locals = false;  // local ones, on iWARP, where the answer of a read is a remote write
   // True if the device lets a window reach the whole registration under it, despite the window's bounds. So memory
   // under windows is registered exactly; registrations of parts of kept memory are then kept, too.
   bool windows_unbounded = false;

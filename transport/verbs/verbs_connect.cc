@@ -375,12 +375,12 @@ void VerbsConnection::notice(const Notice& notice) {
 bool VerbsConnection::join(const Notice& answer) {
   Greeting theirs;
   if (!read_greeting({answer.data.data(), answer.data_bytes}, theirs)) {
-    broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
+    broken({Errc::corrupt, "the process at " + peer_ + " speaks another protocol."});
     return false;
   }
   if (opening_.proved_by &&
       !same_proof(theirs.proof, proof_of_answer(opening_.proved_by->secret, theirs, opening_.proved_by->proof))) {
-    broken({Errc::denied, "what answers at " + peer_ + " does not know the secret that it should."});
+    broken({Errc::denied, "the process at " + peer_ + " does not know the secret that it should."});
     return false;
   }
   set_up_sending(theirs);

@@ -392,7 +392,7 @@ void VerbsCore::keep_promise(const Promise& promise) {
   if (found == kept_.end()) return;
   const auto memory = found->second.memory;
   if (found->second.owner != nullptr) {
-    TRIBUTARY_ASSERT(kept_of_devices_ > 0, "promise {} is of a device, and none is", promise.number);
+    TRIBUTARY_ASSERT(kept_of_devices_ > 0, "promise {} is for memory of a device, and there is none", promise.number);
     --kept_of_devices_;
   }
   kept_.erase(found);  // the destructor of its owner may end another promise

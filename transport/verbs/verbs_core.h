@@ -94,7 +94,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   [[nodiscard]] bool shut() const noexcept { return ended(); }
   /// Copies memory. If the processor cannot access it, its driver makes the copy.
   [[nodiscard]] Status copy(std::span<std::byte> to, const std::byte* from);
-  /// As keep(), for memory of `owner`.
+  /// Does the same as keep(), for memory of `owner`.
   [[nodiscard]] std::uint64_t keep_device_memory(std::span<const std::byte> memory,
                                                  std::shared_ptr<DeviceMemory> owner);
   VerbsStatistics statistics;

@@ -129,7 +129,8 @@ void VerbsConnection::received(const Came& what) {
 bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) {
   if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return corrupt("a message of a wrong length");
   const auto heard = credit_.hear(prefix.consumed, prefix.fetched);
-  if (!heard || !peer_landing_.freed_to(prefix.freed)) return corrupt("an acknowledgement of what was not sent");
+  if (!heard || !peer_landing_.freed_to(prefix.freed))
+    return corrupt("an acknowledgement of messages that were not sent");
   end_offers(heard->fetched);
   if (inbox_.has_last()) return corrupt("a message after the last");
   if (heard->consumed > 0) core_.make_dirty(*this);

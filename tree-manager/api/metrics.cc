@@ -49,7 +49,8 @@ void add_cluster(MetricPage& page, const ClusterStats& s) {
 }
 
 void add_standing(MetricPage& page, const Standing& standing) {
-  page.gauge("leader", "1: this manager leads. 0: another does, or none.", std::uint64_t{standing.leads ? 1U : 0U});
+  page.gauge("leader", "1: this manager leads. 0: another manager leads, or none.",
+             std::uint64_t{standing.leads ? 1U : 0U});
   page.gauge("fence", "Number of this manager's leadership; 0: it does not lead.", standing.fence);
   page.counter("leaders_seen_total", "Leaderships that this manager has seen, its own included.",
                standing.leaders_seen);

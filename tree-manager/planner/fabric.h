@@ -73,7 +73,7 @@ struct TreesInUse {
   std::span<const LaneTree> lanes;
   std::span<const std::string> hosts;                               // by rank
   std::uint64_t link_rate_bits_per_second = 0;                      // see PlanRequest
-  std::function<std::uint64_t(const std::string&)> line_rate_of{};  // an aggregator's rate; 0: that of its host's links
+  std::function<std::uint64_t(const std::string&)> line_rate_of{};  // an aggregator's rate; 0: the rate of its host
 };
 
 struct Plan {

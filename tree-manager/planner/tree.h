@@ -38,7 +38,7 @@ struct TreeNode {
 
 struct LaneTree {
   std::string rail;         // the rail's name, if the fabric has rails
-  std::uint32_t route = 0;  // number by which hosts choose interfaces for this lane: the lane's, or a later one
+  std::uint32_t route = 0;  // number by which hosts choose interfaces for this lane: its own, or a later one
   std::vector<TreeNode> nodes;
   std::vector<std::uint32_t> leaf_of_rank;  // index: rank; index in `nodes`
   std::uint32_t weight = 1;                 // its share of the group's segments is weight / sum of all lanes' weights

@@ -197,7 +197,7 @@ Result<OpenedRecord> RecordSeal::open(const std::string& sealed, const std::vect
   try {
     const json from = json::parse(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));
     if (from.at("hosts") != to_hex(digest_of(hosts))) {
-      return fail(Errc::mismatch, "'ranks' are not those of the group in 'record'");
+      return fail(Errc::mismatch, "'ranks' are not the ranks of the group in 'record'");
     }
     return opened_from(from, hosts);
   } catch (const std::exception& error) {  // another version has sealed it

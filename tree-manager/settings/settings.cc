@@ -58,12 +58,12 @@ Field tls_path(std::string_view key, service::TlsFiles Settings::* files, std::s
 std::vector<Field> tls_fields() {
   using service::TlsFiles;
   return {
-      tls_path(
-          "tls_cert", &Settings::tls, &TlsFiles::cert,
-          "The manager's certificate, and those of the CAs below the root (PEM). With it, the manager speaks HTTPS "
-          "alone. A file of TLS that changes is read anew."),
+      tls_path("tls_cert", &Settings::tls, &TlsFiles::cert,
+               "The manager's certificate, and the certificates of the CAs below the root (PEM). With it, the manager "
+               "speaks HTTPS "
+               "alone. A file of TLS that changes is read anew."),
       tls_path("tls_key", &Settings::tls, &TlsFiles::key,
-               "The private key of tls_cert (PEM), which not everybody may read."),
+               "The private key of tls_cert (PEM), which other users must not be able to read."),
       tls_path("tls_ca", &Settings::tls, &TlsFiles::ca,
                "The CAs of client certificates (PEM). Empty: the manager asks callers for none."),
       tls_path("tls_crl", &Settings::tls, &TlsFiles::crl,
@@ -73,7 +73,7 @@ std::vector<Field> tls_fields() {
       flag("allow_plain_http", &Settings::allow_plain_http, "true", "false",
            "true: without tls_cert, the manager also listens at addresses that other hosts reach."),
       count("tls_handshakes_per_second_max", &Settings::tls_handshakes_per_second_max, 0, 1'000'000,
-            "The most handshakes of TLS a second with one address, and twice as many at once; more of them wait. 0: no "
+            "The most TLS handshakes a second with one address; twice as many may come at once, and more wait. 0: no "
             "limit."),
   };
 }
@@ -92,12 +92,13 @@ std::vector<Field> network_fields() {
       endpoint("listen", &Settings::listen, "The address that serves the REST API, the metrics and the web page."),
       flag("reads_need_token", &Settings::reads_need_token, "true", "false", "true: reading, too, needs a token."),
       choice("tenants_read", &Settings::tenants_read, {"own", "all"},
-             "Whose groups tenants see, where reading needs a token."),
+             "The groups that tenants see, if reading needs a token."),
       count("threads", &Settings::threads, 1, 64, "Threads that serve requests."),
       count("connections_max", &Settings::connections_max, 1, 65536,
-            "The most HTTP connections without a token, and again of those with one; one more closes the oldest."),
+            "The most HTTP connections without a token, and as many with a token; one more closes the oldest."),
       count("requests_per_second_max", &Settings::requests_per_second_max, 0, 1'000'000,
-            "The most requests a second of each holder of an identity token, and twice as many at once; 0: no limit."),
+            "The most requests a second of each holder of an identity token; twice as many may come at once. 0: no "
+            "limit."),
       duration("request_limit", &Settings::request_limit, 100ms, 10min,
                "The time within which a whole request must come in."),
       duration("idle_limit", &Settings::idle_limit, 100ms, 1h,
@@ -128,7 +129,8 @@ std::vector<Field> state_fields() {
            "a path, or empty for identity.keys in the state directory",
            "The keys of identity tokens; the first start makes the file, with mode 0600. SIGHUP reads it anew."),
       path("audit_file", &Settings::audit_file, "a path, or empty for none",
-           "The audit log, lines of JSON: who asked for which change, and what came of it. SIGHUP opens it anew."),
+           "The audit log, lines of JSON: each caller, the change that it asked for, and the outcome. SIGHUP opens it "
+           "anew."),
       flag("old_secrets", &Settings::old_secrets, "true", "false",
            "false: the manager refuses the aggregator token and the job token, which all their holders share."),
       bytes("database_bytes_max", &Settings::database_bytes_max, 0, 1ULL << 40,
@@ -149,17 +151,17 @@ std::vector<Field> replica_fields() {
            }),
       path("store_user", &Settings::store_user, "a name, or empty", "The user of etcd. Empty: etcd asks for none."),
       path("store_password_file", &Settings::store_password_file, "a path, or empty",
-           "The file with the password of store_user; nobody else may read it."),
+           "The file with the password of store_user; no other user may read it."),
       tls_path("store_tls_ca", &Settings::store_tls, &service::TlsFiles::ca,
-               "The CA's certificates by which an etcd of etcds:// is believed; nobody else is."),
+               "The certificates of the CAs that the manager accepts for an etcd of etcds://."),
       tls_path("store_tls_cert", &Settings::store_tls, &service::TlsFiles::cert,
                "The manager's certificate as a client of etcd, if etcd asks for one. With store_tls_key."),
       tls_path("store_tls_key", &Settings::store_tls, &service::TlsFiles::key, "The key of store_tls_cert."),
       tls_path("store_tls_crl", &Settings::store_tls, &service::TlsFiles::crl,
                "The revocation list of store_tls_ca. With it every member of etcd is checked against the list."),
       path("advertise", &Settings::advertise, "http://host:port, https://host:port, or empty",
-           "The URL where the other managers of this store reach this one. Empty: by the address of listen, or by the "
-           "host's name where that is every address."),
+           "The URL where the other managers of this store reach this one. Empty: the address of listen, or the "
+           "host's name if listen means every address."),
       seconds("leader_lease", &Settings::leader_lease, 2s, 1min,
               "With etcd: another manager leads when the leader has not renewed within this time."),
   };

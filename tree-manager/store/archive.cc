@@ -130,7 +130,8 @@ Result<Archive> archive_from_text(std::string_view text) {
     const json line = json::parse(text.substr(at, end - at), nullptr, false);
     if (!line.is_object()) return no_archive("a line is no object of JSON");
     if (line.contains("end")) {
-      if (head || line["end"] != digest_of(text.substr(0, at))) return no_archive("its digest is another");
+      if (head || line["end"] != digest_of(text.substr(0, at)))
+        return no_archive("its digest differs from its records");
       if (end + 1 != text.size()) return no_archive("lines follow its end");
       return archive;
     }

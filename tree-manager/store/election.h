@@ -16,7 +16,7 @@ using LeaseId = std::int64_t;
 /// The data of one leadership that its store needs.
 struct Term {
   LeaseId lease = 0;
-  std::uint64_t revision = 0;    // the store's revision when the leader's key was made: above all earlier leaderships'
+  std::uint64_t revision = 0;    // the store's revision when the leader's key was made: it only grows
   std::uint64_t version = 0;     // version of the leader's key, which grows by one with each write
   std::uint64_t fence_base = 0;  // the fence is fence_base + revision; 0: there is no base yet
   std::string candidate;         // the candidate in the leader's key

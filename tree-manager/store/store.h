@@ -105,8 +105,8 @@ struct EndedGroup {
 class Store {
  public:
   virtual ~Store() = default;
-  /// The number of the leadership under which this store writes, which is above those of all earlier leaderships. Any
-  /// thread may call it.
+  /// The number of the leadership under which this store writes, which is above the numbers of all earlier leaderships.
+  /// Any thread may call it.
   [[nodiscard]] virtual std::uint64_t fence() const = 0;
   /// Gives this leadership a number above `seen`. A process has seen `seen` although this store did not give it out,
   /// because the store was restored from a backup.

@@ -74,7 +74,7 @@ TRIBUTARY_DEVICE void store_element(void* array, std::uint64_t index, T value) {
   static_cast<T*>(array)[index] = value;
 }
 
-/// Returns byte kByte of each word, that of `a` lowest.
+/// Returns byte kByte of each word; the byte of `a` is the lowest one.
 template <std::uint32_t kByte>
 TRIBUTARY_DEVICE std::uint32_t bytes_of_words(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
 #if defined(__CUDA_ARCH__)

@@ -65,7 +65,7 @@ TRIBUTARY_DEVICE void reduce_body(const ReduceArguments& arguments, Lane lane) {
   using E = Element<kDType, kOp>;
   using V = VectorElement<kDType, kOp>;
   constexpr std::uint64_t kElements = kVectorBytes / sizeof(typename E::Stored);
-  // With more at once, accumulators of bytes would spill.
+  // With more vectors at once, the accumulators of bytes would not fit into the registers.
   constexpr std::uint64_t kAccumulatorBytes =
       kVectorBytes / sizeof(typename V::Stored) * sizeof(typename V::Accumulator);
   constexpr std::uint32_t kAtOnce = kAccumulatorBytes >= 64 ? 1 : 2;

@@ -53,7 +53,7 @@ come_back 'after it ended'
 
 # At each of its three starts the aggregator reports each shortcoming of its device once, with the remedy.
 (($(value dpdk_huge_pages) == 0 && $(value dpdk_rules_wanted) > 0 && $(value dpdk_rules_in_place) == 0)) || fail 'huge pages, or rules'
-for note in "DPDK's memory is in ordinary pages.*echo [0-9]* >" 'does not take all rules for its queues (.*): what comes to another'; do
+for note in "DPDK's memory is in ordinary pages.*echo [0-9]* >" 'does not take all rules for its queues (.*): packets that come to another'; do
   (($(grep -c -- "$note" "$folder/aggregator.log") == 3)) || fail "the log does not say this once at each start: $note"
 done
 

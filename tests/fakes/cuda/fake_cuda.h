@@ -45,7 +45,7 @@ struct Counts {
   std::uint64_t bytes_staged = 0;  // copied between device and host
   std::uint64_t copies_begun = 0;  // handed to a stream
   std::uint64_t misuses = 0;
-  std::int64_t host_blocks_made = 0;  // also those that are gone
+  std::int64_t host_blocks_made = 0;  // freed ones included
 };
 Counts counts();
 std::string misuse();  // describes the first misuse

@@ -172,7 +172,8 @@ int run(const std::vector<std::uint32_t>& sizes) {
 int main(int argc, char** argv) {
   CLI::App app("Groups of many ranks in the simulator: bytes, memory and time of forming, failover and end");
   std::vector<std::uint32_t> ranks{256, 1024, 4096};
-  app.add_option("--ranks", ranks, "sizes, ascending: what the control star carries may grow as N log N from the first")
+  app.add_option("--ranks", ranks,
+                 "numbers of ranks, ascending: the bytes of the control star may grow as N log N from the first number")
       ->expected(1, 16);
   CLI11_PARSE(app, argc, argv);
   return tributary::simulation::run(ranks);

@@ -122,11 +122,12 @@ TEST(Settings, SeveralAddressesAreAListOrSeparatedByCommas) {
 TEST(Settings, AWrongAddressOfSeveralIsNamedWithWhatToDo) {
   EXPECT_THAT(mistakes_in("listen: [a:1, b]\n"),
               AllOf(HasSubstr("aggregator.yaml:1: listen: 'a:1,b': entry 2, 'b': "), HasSubstr("the port is missing")));
-  EXPECT_THAT(mistakes_in("listen: [a:1, b:1, a:1]\n"), HasSubstr("entry 3, 'a:1': the address is there twice"));
-  EXPECT_THAT(mistakes_in("listen: [a:1, b:2]\n"), HasSubstr("entry 2, 'b:2': its port is not that of 'a:1'"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, b:1, a:1]\n"), HasSubstr("entry 3, 'a:1': the address is in the list twice"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, b:2]\n"),
+              HasSubstr("entry 2, 'b:2': its port differs from the port of 'a:1'"));
   EXPECT_THAT(mistakes_in("listen: [a:0, b:2]\n"), HasSubstr("give all the same, or all 0"));
-  EXPECT_THAT(mistakes_in("listen: [a:1, '[::]:1']\n"), HasSubstr("stands for all of this host's"));
-  EXPECT_THAT(mistakes_in("listen: [0.0.0.0:1, b:1]\n"), HasSubstr("stands for all of this host's"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, '[::]:1']\n"), HasSubstr("means all addresses of this host"));
+  EXPECT_THAT(mistakes_in("listen: [0.0.0.0:1, b:1]\n"), HasSubstr("means all addresses of this host"));
   EXPECT_THAT(mistakes_in("listen: [a:1, [b:1]]\n"), HasSubstr("listen: an entry of the list is no single value"));
   EXPECT_THAT(mistakes_in("listen: []\n"), HasSubstr("the port is missing"));
   EXPECT_THAT(mistakes_in("listen: 'a:1,,b:1'\n"), HasSubstr("entry 2, ''"));

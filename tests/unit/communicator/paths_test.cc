@@ -22,9 +22,10 @@ TEST_F(LocalPathTest, WithoutAGroupItAgreesToAnyOtherPath) {
 TEST_F(LocalPathTest, WithoutAGroupItCannotGoThere) {
   EXPECT_FALSE(path_.agree({.type = FrameType::commit, .value = kCommitLocal}));
   ASSERT_EQ(whole_.errors.size(), 1U);
-  EXPECT_EQ(whole_.errors[0].message,
-            "rank 1 has no part in the memory that the ranks of host node-1 share: it was not asked to; "
-            "TRIBUTARY_LOCAL=off does without");
+  EXPECT_EQ(
+      whole_.errors[0].message,
+      "rank 1 has no part in the memory that the ranks of host node-1 share: rank 0 did not ask it to share memory; "
+      "set TRIBUTARY_LOCAL=off to work without shared memory");
   ASSERT_EQ(whole_.to_rank_0.size(), 1U);
   EXPECT_EQ(whole_.to_rank_0[0].body, whole_.errors[0].message);
 }

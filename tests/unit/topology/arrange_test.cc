@@ -120,7 +120,7 @@ TEST(Arrange, SwitchesThatMakeNoTreeAreAGroupOfADragonfly) {
   EXPECT_EQ(topology.fabric, FabricKind::dragonfly);
   EXPECT_THAT(topology.hosts, SizeIs(16));
   EXPECT_THAT(topology.links, SizeIs(16 + 28));
-  EXPECT_THAT(warnings, ElementsAre(HasSubstr("as no tree is")));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("form no tree")));
 }
 
 TEST(Arrange, NamesAreUniqueAndAccepted) {

@@ -30,8 +30,8 @@ class EtcdStore : public Store {
   [[nodiscard]] virtual Result<std::string> value(const std::string& key) = 0;
 };
 
-/// Reads without a leadership, and refuses every write. After load(), the fence is at least as high as that of every
-/// leadership before the read.
+/// Reads without a leadership, and refuses every write. After load(), the fence is at least as high as the fence of
+/// every leadership before the read.
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> open_etcd_to_read(const EtcdSettings& etcd,
                                                                    const EtcdStoreSettings& settings);
 /// Begins a leadership: makes sure that it has a fence.

@@ -213,7 +213,7 @@ class Arranger {
       topology.groups.emplace_back(kOneGroup);
       imported_.warnings.emplace_back(
           std::string(
-              "the switches with hosts are cabled to one another as no tree is: they are taken as one group '") +
+              "the cables between the switches with hosts form no tree: the switches are taken as one group '") +
           kOneGroup + "' of a dragonfly; name the groups by hand where there are several");
     }
     std::vector<std::uint32_t> places(found_.nodes.size(), 0);

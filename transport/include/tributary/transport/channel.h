@@ -50,7 +50,7 @@ class ChannelHandler {
   virtual ~ChannelHandler() = default;
   /// connect() has succeeded. Frames that were queued earlier are written now. Accepted channels do not get this call.
   virtual void on_open(Channel&) {}
-  /// A header that passed decode() has arrived. Called once per frame, again after NotYet and resume().
+  /// A header that passed decode() has arrived. The call comes once a frame, and again after NotYet and resume().
   virtual Placement on_header(Channel& channel, const FrameHeader& header) = 0;
   /// The transport calls this before on_header if the whole payload lies in memory that the other side has written
   /// (shared memory, or the room of make_room()). Return true to take the payload where it lies: on_frame follows
@@ -99,8 +99,8 @@ class Channel {
   /// side may write payloads there before on_header, and takes_in_place() may take them there. May be called once;
   /// Transport::room_bytes() returns the memory that it needs.
   virtual void make_room(std::uint32_t /*payloads*/, std::uint32_t /*payload_bytes*/) {}
-  /// Makes the transport serve the channel as a part of this share of its thread's turns (turn_share.h); nullptr: of no
-  /// share. A transport without shares ignores it.
+  /// Makes the transport serve the channel as a part of this share of its thread's turns (turn_share.h); nullptr: the
+  /// channel belongs to no share. A transport without shares ignores this call.
   virtual void set_turn_share(std::shared_ptr<TurnShare> /*share*/) {}
   /// Goes on reading after NotYet: on_header is called again for the same frame in a later poll().
   virtual void resume() = 0;
@@ -130,7 +130,7 @@ class Acceptor {
   virtual ChannelHandler* on_accept(std::unique_ptr<Channel> channel) = 0;
 };
 
-/// Stops listening when destroyed.
+/// The destructor stops listening.
 class Listener {
  public:
   virtual ~Listener() = default;

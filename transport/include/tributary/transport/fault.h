@@ -23,7 +23,7 @@ enum class Fault : std::uint8_t {
   delay,      // in: the frame, and with it the channel, waits up to delay_max before on_header
   hold,       // in: the frame waits as with delay, until release_held()
   cut,        // in: some but not all of the payload is written, then the connection breaks for both sides: peer_gone
-  refuse,     // out: send() returns false, as for a full queue; only if an on_sent is due, after which the sender
+  refuse,     // out: send() returns false, as for a full queue; only while an on_sent is due, after which the sender
               // sends again
   corrupt,    // out: one byte of the header is changed; not payload_bytes, which each transport sets itself
   duplicate,  // out: the frame goes out twice

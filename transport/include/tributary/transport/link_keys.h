@@ -1,7 +1,7 @@
 #pragma once
 // The secrets with which transports of packets and streams seal their connections, and with which an RDMA connection
-// proves the place that it claims. The maker of the transport shares this object with the transport, and adds a secret before it
-// connects. protocol/link_secret.h says where secrets come from.
+// proves the place that it claims. The maker of the transport shares this object with the transport, and adds a secret
+// before the transport connects. protocol/link_secret.h says where secrets come from.
 #include <functional>
 #include <map>
 #include <mutex>

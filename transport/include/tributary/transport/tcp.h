@@ -31,7 +31,7 @@ struct TcpSettings {
                                                       // intervals of a third of it; 0: never
   Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for this time and yields
-                                                      // to others, if most waits end within it; 0: never
+                                                      // to other threads, if most waits end within it; 0: never
   std::string bind_address;          // numeric source of connect(), also for listen() without a host; empty: any
   std::shared_ptr<LinkKeys> keys{};  // secrets that seal the connections; nullptr: no connection is sealed
 };

@@ -66,8 +66,9 @@ struct VerbsSettings {
   // program unmaps would stay registered, and the transport would use its registration for a new mapping at the same
   // address. For memory that stays, keep_registered() is the better way.
   std::size_t registrations_idle_bytes = 0;
-  // Registers on demand (ODP), where the device can, the host's memory for which keep_registered() was not called: no
-  // memory is pinned, and a registration can be used again. The first access to a page costs a fault in the device.
+  // Registers the host's memory on demand (ODP), where the device can, unless keep_registered() was called for the
+  // memory: no memory is pinned, and a registration can be used again. The first access to a page costs a fault in the
+  // device.
   bool on_demand = false;
   Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
   Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for this time and yields
@@ -150,7 +151,8 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
   /// nullptr refuses the connection. All these transports must outlive the listener.
   using Route = std::function<VerbsTransport*(const VerbsClaim& claim)>;
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
-  /// Must run on this transport's thread, or before it has one. nullptr: the transport takes no more connections.
+  /// Must run on this transport's thread, or before the transport has a thread. nullptr: the transport takes no more
+  /// connections.
   void accept_routed(Acceptor* acceptor);
 
   /// The memory is registered once in each protection domain that uses it. The registrations end when the promise has
@@ -166,7 +168,7 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
   [[nodiscard]] VerbsStatistics statistics() const;
 
   /// From now on this transport's poll() also polls `beside`, a transport on sockets, on the same thread, and does not
-  /// wait while `beside` has work. While `beside` is quiet, it costs no system call. Called once, before the first
+  /// wait while `beside` has work. While `beside` is quiet, it costs no system call. Call it once, before the first
   /// poll().
   void drive(std::shared_ptr<SocketCore> beside);
   /// Checks whether this address still belongs to a device. If the address is empty, it checks the addresses that

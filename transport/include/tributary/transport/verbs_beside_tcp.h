@@ -12,7 +12,8 @@ namespace tributary::transport {
 
 class VerbsBesideTcp final : public Transport, public TakesDeviceMemory, public HasSecondWay {
  public:
-  /// As VerbsTransport::create(). The spin settings of `tcp` are ignored, and the settings of verbs are used.
+  /// Makes a transport like VerbsTransport::create(). The spin settings of `tcp` are ignored, and the settings of verbs
+  /// are used.
   [[nodiscard]] static Result<std::unique_ptr<VerbsBesideTcp>> create(const VerbsSettings& verbs,
                                                                       const TcpSettings& tcp);
 

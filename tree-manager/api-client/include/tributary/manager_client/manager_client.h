@@ -41,7 +41,7 @@ struct AggregatorRegistration {
   Endpoint http;     // address of metrics and health; a wildcard host means the same as in `data`
   std::uint64_t memory_bytes = 0;               // memory that lanes may use
   std::uint32_t children_max = kChildrenMax;    // most children in a lane, 1 to kChildrenMax
-  std::uint64_t line_rate_bits_per_second = 0;  // rate of its network interface; 0: the topology's, or an assumed one
+  std::uint64_t line_rate_bits_per_second = 0;  // rate of its network interface; 0: the topology's rate, or a guess
   std::string version;
   ExchangePublicKey exchange_key{};  // source of the keys that seal packets to it
   // Further addresses like `data`, one for each further device: lane i uses the (i mod n)th of all n addresses, at most
