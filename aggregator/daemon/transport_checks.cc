@@ -18,8 +18,9 @@ Status check_transport_settings(const Settings& settings) {
   if (settings.transport == "dpdk" && (settings.dpdk_device.empty() || settings.dpdk_addresses.empty())) {
     return service::refuse({.key = "transport",
                             .value = settings.transport,
-                            .why = "dpdk_device and dpdk_addresses must say which device, and what this host is called "
-                                   "there",
+                            .why =
+                                "dpdk_device and dpdk_addresses must name the device, and the addresses of this host "
+                                "on it",
                             .allowed = "dpdk with both of these settings"});
   }
   return {};

@@ -1,12 +1,13 @@
-// Two tenants on the workers of one aggregator: one sends small operations, one after the other; the other floods. How
-// long do the small operations take, alone, beside the flood in one share of the turns, and in shares of their own?
+// Two tenants on the workers of one aggregator: one sends small operations, one after the other; the other floods. The
+// program measures how long the small operations take: alone, in one share of the turns together with the flood, and in
+// a separate share.
 //
 //   neighbours_bench [--workers 1] [--seconds 2] [--rounds 3] [--connections 16] [--segment 262144] [--window 16]
 //                    [--flood data|asks|silence]
 //
 // data: the flooding tenant's ranks reduce large segments, as fast as their window allows. asks: they send nothing but
 // questions. silence: they contribute and read no results. Every kind of run comes once in each round; the figures are
-// medians over rounds. Worker i runs on core i, and all ranks on the last core, where those of the small operations
+// medians over rounds. Worker i runs on core i, and all ranks on the last core, where the ranks of the small operations
 // have precedence.
 #include <pthread.h>
 #include <sched.h>

@@ -78,7 +78,7 @@ class Contestant:
         if setting.equal and self.levels:
             return "its aggregators need wider links"
         if self.aggregators and not setting.equal:
-            return "its aggregators have links like the ranks'"
+            return "its aggregators have links like the ranks' links"
         if self.levels == 2 and ranks < 4:
             return "two levels of aggregators need four ranks: with one child below it an aggregator reduces nothing"
         return ""

@@ -79,26 +79,26 @@ def parser() -> argparse.ArgumentParser:
     it.add_argument("--ranks", type=_ranks, default=[2, 4, 8], metavar="LIST", help="default 2,4,8")
     it.add_argument("--bytes", type=_sizes, default=_sizes(SIZES), metavar="LIST", help=f"default {SIZES}")
     it.add_argument("--alternations", type=count_of, default=5, metavar="N", help="default 5")
-    it.add_argument("--seconds", type=float, default=0.5, help="of one contestant's turn (default 0.5)")
+    it.add_argument("--seconds", type=float, default=0.5, help="length of one contestant's turn (default 0.5)")
     it.add_argument("--quick", action="store_true",
                     help="2 ranks, 4 B and 1 MiB, loopback, Tributary and Gloo, 2 short alternations")  # fmt: skip
-    it.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
-    it.add_argument("--plots", type=Path, metavar="FOLDER", help="draw peers-SETTING.svg and .png there")
+    it.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
+    it.add_argument("--plots", type=Path, metavar="FOLDER", help="draw peers-SETTING.svg and .png in this folder")
     it.add_argument("--report", type=Path, nargs="+", metavar="FILE",
-                    help="measure nothing: table (and --plots) of results that were written before")  # fmt: skip
-    it.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="the contestants' logs go there, and stay")
+                    help="measure nothing: print a table (and draw --plots) of earlier results")  # fmt: skip
+    it.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="keep the contestants' logs in this folder")
     it.add_argument("--set", type=_variable, action="append", default=[], metavar="TRIBUTARY_NAME=VALUE",
                     help="a setting of Tributary's ranks")  # fmt: skip
     it.add_argument("--aggregator-setting", action="append", default=[], metavar="'KEY: VALUE'",
                     help="a line for the aggregators' configuration files")  # fmt: skip
     it.add_argument("--manager-setting", action="append", default=[], metavar="'KEY: VALUE'",
-                    help="a line for the manager's, as 'segment_bytes: 16KiB'")  # fmt: skip
+                    help="a line for the manager's configuration file, as 'segment_bytes: 16KiB'")  # fmt: skip
     it.add_argument("--no-topology", dest="topology", action="store_false",
-                    help="the manager gets none; links' rates come from --set TRIBUTARY_LINK_RATE=RATE and"
-                         " --aggregator-setting 'line_rate: RATE', else nobody knows them")  # fmt: skip
+                    help="give the manager no topology; it knows links' rates only by --set TRIBUTARY_LINK_RATE=RATE"
+                         " and --aggregator-setting 'line_rate: RATE'")  # fmt: skip
     it.add_argument("--congestion-control", "--congestion", type=lambda text: text.split(","), default=[""],
-                    metavar="LIST", help="TCP's, for everyone, in the settings with hosts, as cubic,bbr,reno: each in"
-                                         " turn (default: the machine's)")  # fmt: skip
+                    metavar="LIST", help="TCP's congestion controls in the settings with hosts, such as cubic,bbr,reno:"
+                                         " measure with each in turn (default: the machine's setting)")  # fmt: skip
     it.add_argument("--queue", type=_queue, metavar="TIME",
                     help="depth of the links' queues at their rate (default 4ms, and 256 KiB at least)")  # fmt: skip
     it.add_argument("--build", type=Path, default=Path("build/release"), help=argparse.SUPPRESS)
@@ -108,7 +108,7 @@ def parser() -> argparse.ArgumentParser:
 def parse(arguments: list[str]) -> argparse.Namespace:
     options = parser().parse_args(arguments)
     if options.seconds <= 0:
-        parser().error("--seconds: above 0")
+        parser().error("--seconds must be above 0")
     if options.quick:
         options.settings, options.ranks, options.bytes = ["loopback"], [2], [4, 1 << 20]
         options.contestants = [name for name in options.contestants if name not in ("openmpi", "mpich")]

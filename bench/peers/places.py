@@ -33,8 +33,8 @@ SETTINGS = {
         Setting("shm", "one host, shared memory", shared_memory=True),
         Setting("200mbit", "hosts with links of 200 Mbit/s", 200e6),
         Setting("1gbit", "hosts with links of 1 Gbit/s", 1e9),
-        Setting("equal", "hosts with links of 1 Gbit/s, the aggregators' too", 1e9, equal=True),
-        Setting("equal-200mbit", "hosts with links of 200 Mbit/s, the aggregators' too", 200e6, equal=True),
+        Setting("equal", "hosts with links of 1 Gbit/s, also for aggregators", 1e9, equal=True),
+        Setting("equal-200mbit", "hosts with links of 200 Mbit/s, also for aggregators", 200e6, equal=True),
     )
 }
 

@@ -7,8 +7,8 @@ import statistics
 from dataclasses import dataclass
 
 SAMPLES_MAX = 400
-BATCH_SECONDS = 0.02  # least length of a sample, where longer batches are possible, because ranks may start its first
-                      # operation unevenly
+# Least length of a sample, where longer batches are possible: ranks may start its first operation unevenly.
+BATCH_SECONDS = 0.02
 
 
 @dataclass(frozen=True)

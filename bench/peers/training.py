@@ -208,20 +208,20 @@ def parser() -> argparse.ArgumentParser:
                     metavar="LIST", help=", ".join(NAMES))  # fmt: skip
     it.add_argument("--ranks", type=number, default=4, metavar="N", help="default 4")
     it.add_argument("--alternations", type=number, default=5, metavar="N", help="default 5")
-    it.add_argument("--steps", type=number, default=3, metavar="N", help="of each contestant's turn (default 3)")
+    it.add_argument("--steps", type=number, default=3, metavar="N", help="steps in each contestant's turn (default 3)")
     for name, default, what in (
-        ("layers", 8, "of the transformer"),
-        ("width", 512, "of the transformer, a multiple of 64"),
-        ("characters", 32, "of a text"),
-        ("batch", 8, "texts of each rank's step"),
+        ("layers", 8, "number of the transformer's layers"),
+        ("width", 512, "width of the transformer, a multiple of 64"),
+        ("characters", 32, "length of a text"),
+        ("batch", 8, "number of texts in each rank's step"),
     ):
         it.add_argument(f"--{name}", type=number, default=default, metavar="N", help=f"{what} (default {default})")
     it.add_argument("--quick", action="store_true",
                     help="2 ranks, a model of a layer, the loopback, 2 alternations of 1 step")  # fmt: skip
-    it.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
-    it.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="the contestants' logs go there, and stay")
+    it.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
+    it.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="keep the contestants' logs in this folder")
     it.add_argument("--congestion-control", default="", metavar="NAME",
-                    help="TCP's, for everyone (default: the machine's)")  # fmt: skip
+                    help="TCP's congestion control (default: the machine's setting)")  # fmt: skip
     it.add_argument("--build", type=Path, default=Path("build/release"), help=argparse.SUPPRESS)
     return it
 

@@ -91,7 +91,7 @@ class Study:
 
     def together(self, fabric: Fabric, jobs: int, spread: bool, size: int) -> list[dict]:
         """Jobs of equal size reduce at once. Like real jobs, they ask the manager in turn, so later plans count the
-        load of earlier jobs; then each renews its lease, and hears of all jobs."""
+        load of earlier jobs; then each renews its lease, and learns the load of all jobs."""
         links = Links(fabric)
         each = fabric.ranks // jobs
         groups = []

@@ -403,7 +403,7 @@ void describe_doctor(CLI::App& app, Action& action) {
       add_text(*sub, "--measure", *names,
                {.value = "NAME,...",
                 .help = "Also measure rate, round trip, loss and frames to the aggregators of these names, 2 s each. "
-                        "Needs the job token, or a tenant's",
+                        "Needs the job token, or a tenant's token",
                 .standard = "at most 16 active ones"})
           ->expected(0, 1);
   CLI::Option* const fabric = sub->add_flag("--fabric", measures->fabric,
@@ -505,7 +505,7 @@ void describe_plan(CLI::App& app, Action& action) {
   auto* sub =
       app.add_subcommand("plan", "Show the trees that ranks on these hosts would get now, without reserving them");
   sub->footer(
-      "Needs one of the manager's tokens (--token-file); with --budget nothing.\n"
+      "Needs one of the manager's tokens (--token-file); with --budget it needs none.\n"
       "Example: tributary plan --budget --parameters 70G --ranks 1024 --link-rate 400Gbit/s --step 10s");
   const auto options = add_manager_options(*sub);
   const auto wanted = std::make_shared<PlanOptions>();

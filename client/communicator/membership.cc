@@ -116,7 +116,7 @@ void Membership::admit(Arrival& arrival, const std::string& body) {
     const auto theirs = json_number<std::uint32_t>(hello.at("nranks"));
     if (theirs != nranks) {
       return arrival.refuse("rank 0 makes a communicator of " + std::to_string(nranks) + " ranks, rank " +
-                            std::to_string(from) + " one of " + std::to_string(theirs));
+                            std::to_string(from) + " makes one of " + std::to_string(theirs));
     }
     if (from == 0 || from >= nranks) return arrival.refuse("there is no place for a rank " + std::to_string(from));
     if (shared_.life.has_begun() || links_[from])

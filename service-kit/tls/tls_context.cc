@@ -80,11 +80,13 @@ Status use_own_certificate(SSL_CTX& context, const TlsFiles& files, std::int64_t
     return refused(files.cert, "it holds no certificate in PEM form that can be used (" + take_reason() + ")");
   if (SSL_CTX_use_PrivateKey_file(&context, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
     const std::string why = take_reason();
-    if (why.contains("mismatch")) return refused(files.key, "the key is not that of the certificate in " + files.cert);
+    if (why.contains("mismatch"))
+      return refused(files.key, "the key does not belong to the certificate in " + files.cert);
     return refused(files.key, "it holds no private key in PEM form without a password (" + why + ")");
   }
   if (SSL_CTX_check_private_key(&context) != 1)
-    return refused(files.key, "the key is not that of the certificate in " + files.cert + " (" + take_reason() + ")");
+    return refused(files.key,
+                   "the key does not belong to the certificate in " + files.cert + " (" + take_reason() + ")");
   const Certificate own = describe_certificate(*SSL_CTX_get0_certificate(&context));
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -149,7 +151,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::open(Side side, TlsFiles files) 
   }
   if (side == Side::server && files.cert.empty())
     return fail(Errc::bad_config,
-                "a server needs a certificate: name its file in tls_cert, and that of its key in tls_key");
+                "a server needs a certificate: name its file in tls_cert, and the file of its key in tls_key");
   if (!files.crl.empty() && files.ca.empty())
     return fail(Errc::bad_config,
                 files.crl + ": a revocation list needs the CA that wrote it; name its file in tls_ca");

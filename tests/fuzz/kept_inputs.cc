@@ -47,10 +47,9 @@ std::expected<std::vector<KeptInput>, std::string> parse_kept_inputs(std::string
       return malformed("a line is a name, a space and bytes in hexadecimal");
     std::string name(line.substr(0, space));
     if (!inputs.empty() && name <= inputs.back().name)
-      return malformed("'" + name + "' comes after '" + inputs.back().name +
-                       "': the names are sorted, and each stands once");
+      return malformed("'" + name + "' comes after '" + inputs.back().name + "': names must be sorted and unique");
     auto bytes = from_digits(line.substr(space + 1));
-    if (!bytes) return malformed("the bytes of '" + name + "' are two of 0-9a-f for each, or '-' for none");
+    if (!bytes) return malformed("the bytes of '" + name + "' must be two digits of 0-9a-f each, or '-' for no bytes");
     inputs.push_back({std::move(name), std::move(*bytes)});
   }
   if (inputs.empty()) return std::unexpected(source + ": no input is kept there");

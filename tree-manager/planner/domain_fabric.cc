@@ -141,7 +141,7 @@ class DomainFabric final : public Fabric {
   [[nodiscard]] std::string why_no_place(const Sites& sites) const {
     const std::string who = "no tree: host '" + sites.unknown_host + "' of rank " + std::to_string(sites.unknown_rank);
     if (sites.off_all_routes)
-      return who + " has no link to a rail on which all others are; give it one in the manager's topology";
+      return who + " has no link to a rail on which all other hosts have one; give it such a link in the topology";
     return who + " is not in the manager's topology; add it there, or set TRIBUTARY_HOST_ID to its name there";
   }
 

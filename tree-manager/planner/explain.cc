@@ -25,7 +25,7 @@ Census count(const DomainTree& domains, const PlanRequest& request) {
     if (std::ranges::find(request.avoided, i) != request.avoided.end()) {
       ++census.unusable["avoided because this group saw it fail"];
     } else if (std::ranges::binary_search(request.reserved, i)) {
-      ++census.unusable["reserved for others"];
+      ++census.unusable["reserved for other tenants"];
     } else if (!aggregator.unusable.empty()) {
       ++census.unusable[aggregator.unusable];
     } else if (domains.place(aggregator.host).domain == kNoDomain) {
@@ -82,15 +82,16 @@ std::string explain_no_tree(const DomainTree& domains, const PlanRequest& reques
   if (census.too_small != 0) {
     add(census.too_small, "without room for two children of one lane (" +
                               std::to_string(lane_reservation_bytes(2, request.window, request.segment_bytes)) +
-                              " bytes; the most that one has left is " + std::to_string(census.memory_free_max) + ")");
+                              " bytes; the most that an aggregator has left is " +
+                              std::to_string(census.memory_free_max) + ")");
   }
   if (census.usable != 0) {
-    add(census.usable, "usable, but with the children and the memory that they have left they form no tree of ");
+    add(census.usable, "usable, but their free memory and their free places for children allow no tree of ");
     text += request.levels != 0 ? "exactly " + how_many(request.levels, "level")
                                 : "at most " + how_many(request.levels_max, "level");
   }
   if (const std::string rails = rails_without(domains, request); !rails.empty())
-    text += "; none that may be used has a link to the rails " + rails;
+    text += "; no usable aggregator has a link to the rails " + rails;
   return text;
 }
 

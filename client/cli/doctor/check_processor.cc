@@ -23,7 +23,7 @@ Finding governor(const SystemTree& system) {
   if (governors.empty()) {
     f.level = Level::unknown;
     f.found = "the kernel does not set the frequency: a virtual machine, or the firmware does";
-    f.mend = "set the power profile of the machine below, or of the firmware, to performance";
+    f.mend = "set the power profile of the virtual machine's host, or of the firmware, to performance";
     return f;
   }
   for (const auto& [name, count] : governors)
@@ -109,7 +109,7 @@ Finding balancing(const SystemTree& system) {
   Finding f{.part = "processor", .what = "NUMA balancing", .found = on ? "on" : "off"};
   if (!on) return f;
   f.level = Level::warning;
-  f.why = "the kernel unmaps pages to see who uses them: an aggregator's thread stops for each";
+  f.why = "the kernel unmaps pages to see which threads use them: an aggregator's thread stops at each";
   f.mend = "sysctl kernel.numa_balancing=0";
   return f;
 }

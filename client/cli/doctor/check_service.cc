@@ -24,8 +24,8 @@ Finding clock_finding(const std::optional<ClockSkew>& clock) {
     return f;
   }
   const double skew = std::abs(clock->seconds);
-  f.found = fmt::format("the manager's is {:.3f} s {}, within {:.3f} s", skew, clock->seconds >= 0 ? "ahead" : "behind",
-                        clock->within);
+  f.found = fmt::format("the manager's clock is {:.3f} s {}, within {:.3f} s", skew,
+                        clock->seconds >= 0 ? "ahead" : "behind", clock->within);
   if (skew - clock->within < kLogsMixSeconds) return f;
   f.level = skew - clock->within < kTokensEndSeconds ? Level::warning : Level::bad;
   f.why = f.level == Level::bad

@@ -111,7 +111,8 @@ MeasuredWay way_to(const std::string& name, const Endpoint& at, const std::strin
 }
 
 std::string mend_of(Errc code, const std::string& name) {
-  if (code == Errc::denied) return "tributary doctor --measure --token-file FILE, with the job token or a tenant's";
+  if (code == Errc::denied)
+    return "tributary doctor --measure --token-file FILE, with the job token or a tenant's token";
   if (code == Errc::bad_argument) return "install the manager in the version of this program";
   return "tributary aggregators " + name + "; journalctl -u tributary-aggregator, on its host";
 }

@@ -50,7 +50,7 @@ CLI::Option* add_life(CLI::App& sub, const char* name, std::int64_t& into, const
 void describe_make(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("make", "Make a token, with a signing key or by the manager");
   sub->footer(
-      "Whoever has the key file makes any token. The manager makes tokens for administrators and operators.\n"
+      "A holder of the key file can make any token. The manager makes tokens for administrators and operators.\n"
       "Example: tributary token make --tenant physics --job train --life 2h --key-file /etc/tributary/identity.keys");
   const auto options = add_manager_access(*sub);
   const auto wanted = std::make_shared<TokenWanted>();
@@ -60,7 +60,7 @@ void describe_make(CLI::App& app, Action& action) {
            {.value = "NAME", .help = "Only groups of this job: role tenant", .standard = "all jobs"});
   add_text(*sub, "--role", wanted->role,
            {.value = "ROLE",
-            .help = "What the holder may do",
+            .help = "Rights of the holder",
             .allowed = "administrator, operator, tenant, reader or aggregator",
             .standard = "tenant"});
   add_text(*sub, "--name", wanted->name,
@@ -82,7 +82,7 @@ void describe_show_token(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("show", "Show what a token says; its seal is not checked");
   const auto options = std::make_shared<ManagerOptions>();
   const auto token = std::make_shared<std::string>();
-  add_text(*sub, "token", *token, {.value = "TOKEN", .help = "The token", .standard = "that of --token-file"});
+  add_text(*sub, "token", *token, {.value = "TOKEN", .help = "The token", .standard = "the token of --token-file"});
   add_text(*sub, "--token-file", options->token_file,
            {.value = "FILE", .help = "File with the token", .standard = "TRIBUTARY_TOKEN_FILE"});
   add_output_form(*sub, *options);
@@ -105,7 +105,7 @@ void describe_revoke(CLI::App& app, Action& action) {
 }
 
 void describe_new_key(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("new-key", "Put a new signing key before the others of a key file");
+  auto* sub = app.add_subcommand("new-key", "Put a new signing key before the other keys of a key file");
   const auto file = std::make_shared<std::string>();
   add_text(*sub, "key-file", *file, {.value = "FILE", .help = "The file; it is made if it is missing"})->required();
   sub->callback([=, &action] { action = [=] { return add_token_key(*file); }; });

@@ -41,7 +41,7 @@ void add_rate(CLI::App& sub, const char* name, std::uint64_t& into, const char* 
 void add_format(CLI::App& sub, std::optional<manager::ImportFormat>& into) {
   service::add_parsed(sub, "--format", into,
                       {.value = "FORMAT",
-                       .help = "What the files are",
+                       .help = "Format of the files",
                        .allowed = "auto, ibnetdiscover, topology.conf, topology.yaml or lldp",
                        .standard = "auto"},
                       [](const std::string& text) -> Result<std::optional<manager::ImportFormat>> {

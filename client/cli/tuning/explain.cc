@@ -113,7 +113,7 @@ void show_table(const Answer& answer, const ExplainOptions& options) {
   const std::string within =
       answer.hosts == 0
           ? ""
-          : fmt::format("in shared memory on each of {} hosts, and of one rank for each host ", answer.hosts);
+          : fmt::format("in shared memory on each of {} hosts, and with one rank of each host ", answer.hosts);
   std::printf("%s of %llu bytes (%s) over %u ranks: %s%s\n", std::string(to_string(answer.call.collective)).c_str(),
               static_cast<unsigned long long>(answer.call.bytes), std::string(to_string(options.dtype)).c_str(),
               options.ranks, within.c_str(), way_text(answer.step.path, answer.step.algorithm).c_str());

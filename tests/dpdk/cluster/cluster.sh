@@ -6,8 +6,8 @@
 # TRIBUTARY_TEST_WORKERS (1): the aggregator's workers; with several workers, its device has a queue for each worker and
 # one for the door.
 # TRIBUTARY_TEST_KERNEL_LOSS=N: each host's kernel and each port of the bridge lose N packets in a thousand, before the
-# kernel cuts long packets; one packet in a hundred is sent twice, and one in twenty is overtaken.
-# TRIBUTARY_TEST_JOBS (1): the number of jobs, which share the ranks' hosts evenly, in a row; start_job starts one more.
+# kernel cuts long packets; one packet in a hundred is sent twice, and one in twenty is overtaken. TRIBUTARY_TEST_JOBS
+# (1): the number of jobs, each on an equal number of neighbouring hosts; start_job starts one more.
 # TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three
 # communicators.
 set -euo pipefail
@@ -36,7 +36,7 @@ within() {
   done
 }
 
-# ---- the network: a bridge here, one host for each rank, and the aggregator's wire, whose far end is DPDK's
+# ---- the network: a bridge here, one host for each rank, and the aggregator's wire, whose far end DPDK drives
 mkdir -p /run/netns && mount -t tmpfs none /run/netns
 ip link set lo up
 ip link add bridge0 type bridge forward_delay 0 && ip link set bridge0 up && ip addr add 10.6.0.254/24 dev bridge0

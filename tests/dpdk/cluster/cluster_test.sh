@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Four ranks in separate network namespaces use UDP by the kernel's sockets; their aggregator is on the same bridge by
 # DPDK. The ranks run mixed collectives and check every value. The aggregator answers a neighbour's ping; then the test
-# kills it, and the ranks go on between themselves.
+# kills the aggregator, and the ranks go on between themselves.
 #   cluster_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]
 set -euo pipefail
 # shellcheck source=tests/dpdk/cluster/cluster.sh

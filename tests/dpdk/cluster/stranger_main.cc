@@ -2,7 +2,7 @@
 //   tributary_dpdk_stranger INTERFACE TARGET_IP TARGET_MAC PORT KIND SECONDS RATE [PEER_IP]
 // Prints the number of frames that it has sent. RATE 0 means as fast as it can. PEER_IP is the host to which the target
 // is supposed to have sent the packet that ICMP quotes. KIND cookie_open uses the kernel's sockets instead of raw
-// frames, because these receive the cookies that are sent to them.
+// frames, because sockets receive the cookies that are sent to them.
 //   tributary_dpdk_stranger TARGET_IP DOOR_PORT GROUP LANE
 // Asks the door for the port of the worker that serves a lane, and prints it. The program also replays and changes
 // frames that it has overheard at this host's interfaces.

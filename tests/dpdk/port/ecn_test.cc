@@ -68,8 +68,8 @@ class DpdkEcn : public ::testing::TestWithParam<Case> {
     for (const TimePoint end = Clock::now() + 20s; taker_.frames < kFrames && Clock::now() < end;) turn(mark);
     EXPECT_EQ(taker_.frames, kFrames);
   }
-  /// Keeps the client sending. In the last ten turns, the most that it sent in a turn shows the window. Ends when
-  /// `good` accepts this number, or after a time limit.
+  /// Keeps the client sending. The greatest number of datagrams in one of the last ten turns shows the window. Ends
+  /// when `good` accepts this number, or after a time limit.
   bool flood_until(Mark mark, const std::function<bool(std::size_t)>& good) {
     const std::vector<std::byte> payload(1000, std::byte{1});
     std::deque<std::size_t> sent;

@@ -50,7 +50,7 @@ std::unique_ptr<Veth> Veth::make(std::string& why) {
   }
   if (made) veth->far([&] { made = run("ethtool -K " + far_name + " tx off"); });
   if (made) return veth;
-  why = "a pair of interfaces can not be made (iproute2, root)";
+  why = "a pair of interfaces cannot be made; this needs iproute2 and root";
   return nullptr;
 }
 

@@ -36,7 +36,7 @@ void stranger_is_not_believed(std::span<const std::uint8_t> input) {
   if (give(*client, std::as_bytes(input)) == Greeted::sealed) std::abort();
 }
 
-/// The bytes that are opened, of what comes in pieces of the script's lengths.
+/// Passes the records on in pieces of the script's lengths; returns the number of bytes that could be opened.
 std::size_t opened_bytes(SealedStream& by, std::span<std::byte> records, Script& script) {
   std::vector<std::byte> room(records.size() + 1);
   std::vector<std::byte> content(kPayloadBytesMax);

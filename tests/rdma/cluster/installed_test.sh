@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the programs of a build, and runs a job over RDMA with them: the installed aggregators load their module from
-# where a package puts it, and carry every byte of the job.
+# the place where a package puts it, and carry every byte of the job.
 #   installed_test.sh BUILD CMAKE VM
 set -euo pipefail
 build=$1 cmake=$2 vm=$3

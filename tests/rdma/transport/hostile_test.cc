@@ -9,8 +9,8 @@
 
 namespace {
 
-/// Every registration that the device's library has made in this process. Its keys are the worst that a peer could
-/// guess.
+/// Every registration that the device's library has made in this process. These keys are the most harmful guesses for a
+/// peer.
 std::map<ibv_mr*, ibv_mr>& registrations() {
   static std::map<ibv_mr*, ibv_mr> all;
   return all;
@@ -107,8 +107,8 @@ class Hostile : public testing::TestWithParam<Mode> {
     return offered.value_or(RawPeer::Offer{});
   }
 
-  /// Checks the result of the attempt, and that it ended only the peer's own connection. Before it, the server makes
-  /// room for four of the peer's payloads, or expects a frame at this place, and tells the peer so.
+  /// Checks the result of the attempt, and that it ended only the peer's own connection. Before the attempt, the server
+  /// makes room for four of the peer's payloads, or expects a frame at this place, and tells the peer so.
   RawPeer::Told room(Pair& pair) {
     pair.server->channel->make_room(4, kSecretBytes);
     return told(pair, verbs::RecordKind::room);

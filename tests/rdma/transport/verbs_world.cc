@@ -5,7 +5,7 @@
 namespace tributary::transport::test {
 namespace {
 
-/// A TCP transport beside the verbs transport, which polls it.
+/// A TCP transport that a verbs transport polls.
 class SecondWay final : public Transport {
  public:
   explicit SecondWay(const std::string& host, const VerbsSettings& verbs)

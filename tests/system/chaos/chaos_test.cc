@@ -94,7 +94,7 @@ class ChaosRun {
       all += rank.bytes_in_network + rank.bytes_fallback;
     }
     std::printf(
-        "%llu kills, %llu of them seen by a group whose tree it was; %llu operations on %u ranks, %.0f %% of "
+        "%llu kills, %llu of them noticed by a group in whose tree it was; %llu operations on %u ranks, %.0f %% of "
         "their bytes in-network; longest pause %.1f ms (library: %.1f ms)\n",
         static_cast<unsigned long long>(kills_done_), static_cast<unsigned long long>(kills_noticed_),
         static_cast<unsigned long long>(operations), kRanks,

@@ -68,9 +68,9 @@ class DoctorOfACluster : public testing::Test {
 
 TEST_F(DoctorOfACluster, ReachesTheManagerAndEachAggregator) {
   const json service = findings_of(work_.tributary({"doctor", "--json"}), "service");
-  ASSERT_EQ(service.size(), 6U) << service.dump(2);  // manager, clock, and for each aggregator itself and its MTU
+  ASSERT_EQ(service.size(), 6U) << service.dump(2);  // manager, clock, and two findings for each aggregator
   for (const json& one : service) EXPECT_EQ(one.at("level"), "good") << one.dump(2);
-  EXPECT_THAT(service[1].at("found").get<std::string>(), HasSubstr("the manager's is 0.0"));
+  EXPECT_THAT(service[1].at("found").get<std::string>(), HasSubstr("the manager's clock is 0.0"));
   EXPECT_THAT(service[2].at("found").get<std::string>(), HasSubstr("answers"));
   EXPECT_EQ(service[3].at("what"), "path MTU to " + service[2].at("what").get<std::string>().substr(11));
 }

@@ -149,7 +149,7 @@ TEST_F(RunHosts, EndsWithTheExitCodeOfARankThatFails) {
 TEST_F(RunHosts, LeavesNothingBehindWhenItIsAskedToStop) {
   for (const int number : {SIGINT, SIGTERM}) {
     cli::ChildProcess process = start_waiting({"--hosts", "2", "--link", "1Gbit"});
-    EXPECT_EQ(namespaces_.size(), 5U) << "the switch, the manager's, an aggregator's, two ranks'";
+    EXPECT_EQ(namespaces_.size(), 5U) << "namespaces of the switch, the manager, an aggregator and two ranks";
     kill(process.pid(), number);
     const Outcome outcome = work_.finish(std::move(process), seconds(60));
     EXPECT_EQ(outcome.code, 128 + number) << outcome.error;

@@ -109,7 +109,7 @@ class Network:
 
     def lose(self, number: int, part: float, *, out: bool) -> None:
         """The switch drops this part of the packets that come from a host (`out`) or go to it."""
-        random_word = 4294963256  # the filter machine's random number
+        random_word = 4294963256  # reads a random number, in the code of packet filters
         program = f"4,32 0 0 {random_word},53 1 0 {int(part * 2**32)},6 0 0 2,6 0 0 4294967295"
         run("tc", "-n", self.switch, "qdisc", "add", "dev", f"p{number}", "clsact")
         run("tc", "-n", self.switch, "filter", "add", "dev", f"p{number}", "ingress" if out else "egress", "bpf", "da", "bytecode", program)

@@ -109,7 +109,7 @@ TEST_F(Tuning, ExplainKnowsHostsOfSeveralRanks) {
   auto as_table = call;
   as_table.insert(as_table.begin(), "explain");
   EXPECT_THAT(work_.tributary(as_table).output,
-              HasSubstr("over 16 ranks: in shared memory on each of 4 hosts, and of one rank for each host through "));
+              HasSubstr("over 16 ranks: in shared memory on each of 4 hosts, and with one rank of each host through "));
   work_.variables["TRIBUTARY_LOCAL"] = "off";
   EXPECT_EQ(explain(call).at("hosts"), 0);
 }

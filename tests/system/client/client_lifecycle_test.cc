@@ -154,7 +154,7 @@ TEST(Lifecycle, RanksThatDisagreeOnTheirNumberAreDenied) {
     const auto status = init(&comm, rank == 0 ? 3 : 2, id, rank, patience(Milliseconds(1000)));
     EXPECT_EQ(status, rank == 0 ? TRIBUTARY_ERROR_TIMED_OUT : TRIBUTARY_ERROR_DENIED) << last_error();
     if (rank == 1) {
-      EXPECT_TRUE(says("of 3 ranks, rank 1 one of 2")) << last_error();
+      EXPECT_TRUE(says("of 3 ranks, rank 1 makes one of 2")) << last_error();
     } else {
       EXPECT_TRUE(says("rank 1, rank 2")) << last_error();
     }

@@ -13,7 +13,7 @@ using Milliseconds = std::chrono::milliseconds;
 
 struct GroupOptions {
   Milliseconds timeout{20'000};
-  std::function<void(int rank, tributary_config&)> configure;  // the function calls it after it has set the time-out
+  std::function<void(int rank, tributary_config&)> configure;  // called after the time-out is set
 };
 
 using RankBody = std::function<void(tributary_comm* comm, int rank)>;

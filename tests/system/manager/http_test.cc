@@ -131,7 +131,8 @@ TEST_F(HttpTest, TwoThousandIdleConnectionsKeepNobodyOut) {
       << "strangers do not displace a client that has shown a token";
 }
 
-// Tests a connection whose last reference is the server's: an earlier server waited for its own lock for ever.
+// Tests connections to which only the server holds a reference: an earlier version then waited for ever for its own
+// lock.
 TEST_F(HttpTest, EndsOnASignalWhateverItsConnectionsAreDoing) {
   cpu_set_t before{}, one{};
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);

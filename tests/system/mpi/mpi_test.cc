@@ -153,7 +153,7 @@ TEST(Mpi, MeasurementsDecideAndAllRanksDecideAlike) {
   const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
   Job job(workshop, cluster.get(), MPI_CHECK " many", {{"TRIBUTARY_MPI_MIN_BYTES", "auto"}});
   ASSERT_TRUE(job.good()) << job.output();
-  // 200 calls of one size: either way wins, but the trials take 3 calls of MPI's and 4 of Tributary's.
+  // 200 calls of one size: either way may win, but the trials take 3 calls by MPI and 4 by Tributary.
   const std::string output = job.output();
   EXPECT_TRUE(output.contains("MPI_Allreduce: by Tributary 4 calls") ||
               output.contains("MPI_Allreduce: by Tributary 197 calls"))

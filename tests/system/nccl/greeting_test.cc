@@ -39,8 +39,8 @@ abi::Result connect(HandleBytes handle, void** sending) {
 /// A hostile process that knows the frames of the greeting.
 class Stranger final : public transport::Acceptor, public transport::ChannelHandler {
  public:
-  /// `says` holds its messages to a process that connects to it: it sends the first message at once, and the others as
-  /// answers.
+  /// `says` holds the stranger's messages to a process that connects: the stranger sends the first message at once, and
+  /// each other message as an answer.
   explicit Stranger(std::vector<std::string> says) : says_(std::move(says)) {
     listener_ = transport_.listen({"127.0.0.1", 0}, *this).value();
     thread_ = std::jthread([this](const std::stop_token& stop) {
@@ -48,7 +48,7 @@ class Stranger final : public transport::Acceptor, public transport::ChannelHand
     });
   }
   [[nodiscard]] std::uint16_t port() const { return listener_->local().port; }
-  /// Returns all bytes that it has received until the other end closed, and ends it.
+  /// Returns all bytes that the stranger received until the other end closed, and ends its thread.
   [[nodiscard]] const std::string& heard() {
     until("the connection to the stranger", [&] { return left_.load(); });
     thread_ = {};
@@ -103,7 +103,7 @@ TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
       << "the stranger hears a nonce, a proof, a number, and nothing else";
 }
 
-// The fake can show only the messages that it received to the process whose address it has taken.
+// To the process whose address it has taken, the fake can show only the messages that it received.
 TEST(Greeting, WhatAFakeHeardIsWorthNothingAtTheTrueListener) {
   Listening at;
   Stranger fake({std::string(kNonceDigits, '0'), std::string(kProofDigits, '0')});

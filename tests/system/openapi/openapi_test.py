@@ -3,9 +3,9 @@
 
     openapi_test.py REPOSITORY BUILD
 
-Each kind of identity runs all operations: the answer must be one that the document names, no answer may be a crash,
-what the document allows must be accepted, and what it forbids must be refused. Further runs name an aggregator and a
-group that exist.
+Each kind of identity runs all operations: the document must name each answer, no answer may be a crash, the manager
+must accept all requests that the document allows, and refuse all requests that it forbids. Further runs name an
+aggregator and a group that exist.
 """
 
 import json
@@ -53,7 +53,7 @@ class Document(Daemons):
 
     def run_all(self, token: str, more: str = "") -> None:
         settings = self.folder / "schemathesis.toml"
-        # The stateful phase follows what it has made itself, so it runs where no names are given.
+        # The stateful phase uses objects that it has made itself, so it runs only where no names are given.
         phases = "examples,coverage,fuzzing" + ("" if more else ",stateful")
         settings.write_text(more + (self.root / "tests/system/openapi/schemathesis.toml").read_text())
         proof = ("--header", f"Authorization: Bearer {token}") if token else ()

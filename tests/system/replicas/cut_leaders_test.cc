@@ -69,7 +69,7 @@ TEST_P(CutLeaders, ChangeNothingAndSignNothing) {
   EXPECT_GT(next_fence, old_fence_);
 
   if (const char* const text = std::getenv("TRIBUTARY_TEST_STANDSTILL_SECONDS"); text != nullptr)
-    std::this_thread::sleep_for(std::chrono::seconds(std::atoi(text)));  // many leases, and not one alone
+    std::this_thread::sleep_for(std::chrono::seconds(std::atoi(text)));  // many leases, instead of only one
 
   // Clients that know only the old leader: their requests wait there, and it handles them as soon as it runs.
   std::vector<std::unique_ptr<Connection>> clients;
@@ -106,7 +106,7 @@ TEST_P(CutLeaders, ChangeNothingAndSignNothing) {
   const auto after = managers_->client(managers_->at(old_).url(), "job.token")
                          .request_group({.job = "j", .hosts = {"x", "y"}, .lanes = 1});
   if (after) {
-    EXPECT_EQ(after->descriptor.fence, next_fence) << "the new leader's, passed on by the old one";
+    EXPECT_EQ(after->descriptor.fence, next_fence) << "the old leader passed on the new leader's answer";
   }
   EXPECT_EQ(managers_->wait_leader(), next);
 }

@@ -12,8 +12,8 @@ namespace tributary::manager {
 /// Returns whether etcd is installed on this machine.
 [[nodiscard]] bool has_etcd();
 
-/// Says how members start. With `tls` they serve HTTPS alone, and ask callers for a certificate of its CA; `client` has a
-/// certificate that they believe.
+/// Says how members start. With `tls` they serve HTTPS alone, and ask callers for a certificate of the CA in `tls`.
+/// `client` has a certificate that the members accept.
 struct EtcdWishes {
   service::TlsFiles tls{}, client{};
   std::vector<std::string> more{};  // further options of etcd

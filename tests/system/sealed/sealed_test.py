@@ -59,8 +59,8 @@ class Capture:
 
 
 class Relay:
-    """Passes bytes on in both directions, and changes one bit of what each rank gets. All ranks get results in step, so rank
-    0, which logs the reason, comes to its changed record before it can hear of another rank's."""
+    """Passes bytes on in both directions, and changes one bit of the bytes to each rank. All ranks get results in step, so
+    rank 0, which logs the reason, gets its changed record before it can hear of another rank's changed record."""
 
     def __init__(self, at: tuple[str, int], to: tuple[str, int]) -> None:
         self.to, self.flipped = to, threading.Event()
@@ -124,7 +124,8 @@ class Sealed(Daemons):
         return [self.command, "perf", "all_reduce", "-b", size, "-e", size, "-n", times, "-w", "1", "-c", "1"]
 
     def seen(self, security: str) -> dict[str, bool]:
-        """Returns what a reader of the network finds while ranks reduce through two levels, and between the ranks."""
+        """Returns the kinds of data that a reader of the network finds while ranks reduce through two levels, and
+        without trees."""
         found = {"frames": False, "tokens": False, "gradients": False}
         for trees in (["--aggregators", "3", "--levels", "2"], ["--aggregators", "0"]):
             path = "in-network" if trees[1] != "0" else "fallback"
@@ -186,7 +187,7 @@ if __name__ == "__main__":
         print("only root can read the loopback interface")
         sys.exit(SKIPPED)
     if "TRIBUTARY_TEST_NAMESPACE" not in os.environ:
-        # A loopback interface of the test's own: other tests beside it send frames in clear over the host's.
+        # Use a separate loopback interface: other tests send frames in clear over the host's loopback interface.
         os.execvpe("unshare", ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, "-B", *sys.argv],
                    os.environ | {"TRIBUTARY_TEST_NAMESPACE": "own"})
     Sealed.root, Sealed.build = Path(sys.argv[1]), Path(sys.argv[2])

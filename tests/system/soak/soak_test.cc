@@ -19,13 +19,13 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kRanks = 6;
 constexpr std::uint32_t kAggregators = 4;
 constexpr std::size_t kVictim = 0;  // each kill restarts this aggregator, so the test does not measure it
-constexpr double kWarmUp = 0.4;     // part of the whole time in which pools and caches may fill
+constexpr double kWarmUp = 0.4;     // pools and caches may fill in this part of the whole time
 constexpr double kKillPeriodSeconds = 15;
 constexpr double kSamplesWanted = 120;
 constexpr milliseconds kSilenceMax{45'000};
 
-// The greatest allowed growth between warm-up and end. A leak of a kilobyte for each of the some thousand groups, or of
-// a file for each kill, exceeds it.
+// The greatest allowed growth between warm-up and end. A leak of a kilobyte for each group (about a thousand groups),
+// or of a file for each kill, exceeds it.
 constexpr double kResidentGrowthMiB = 1.5;
 constexpr double kResidentGrowthShare = 0.03;
 constexpr double kFilesGrowth = 4;

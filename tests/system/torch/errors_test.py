@@ -204,7 +204,7 @@ except dist.DistBackendError as error:
         for process in ranks:
             process.kill()
     good = heard and failed
-    print("ok     " if good else "FAILED ", "an uncaught exception on one rank is heard of at once on the other")
+    print("ok     " if good else "FAILED ", "the other rank learns at once of an uncaught exception")
     return int(good), int(not good)
 
 

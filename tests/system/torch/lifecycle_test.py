@@ -217,7 +217,7 @@ except dist.DistBackendError as error:
 
 def ends(how: str, environment: dict[str, str]) -> tuple[int, int]:
     """Uses real processes, because this is about the end of the interpreter."""
-    name = f"a rank that {how} is heard of at once {environment or ''}"
+    name = f"the other ranks learn at once of a rank that {how} {environment or ''}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "script.py")
         path.write_text(SCRIPT)
@@ -234,7 +234,7 @@ def ends(how: str, environment: dict[str, str]) -> tuple[int, int]:
         try:
             heard = [process.communicate(timeout=PATIENCE)[0] for process in ranks]
         except subprocess.TimeoutExpired:
-            return report(name, "it is not")
+            return report(name, "they do not")
         finally:
             for process in ranks:
                 process.kill()

@@ -61,46 +61,46 @@ BAD: dict[str, Callable[[Group, int], object]] = {
     "all_reduce, two sizes": lambda g, n: g.allreduce([zeros(3), zeros(4)]),
     "all_reduce, two types": lambda g, n: g.allreduce([zeros(3), zeros(3, dtype=INT)]),
     "all_reduce, int16": lambda g, n: g.allreduce([zeros(3, dtype=torch.int16)]),
-    "all_reduce, bits of floats": lambda g, n: g.allreduce(
+    "all_reduce, bitwise and of floats": lambda g, n: g.allreduce(
         [zeros(3)], options(dist.AllreduceOptions, reduceOp=dist.ReduceOp.BAND)
     ),
     "all_reduce, maximum of sparse": lambda g, n: g.allreduce(
         [torch.eye(3).to_sparse()], options(dist.AllreduceOptions, reduceOp=dist.ReduceOp.MAX)
     ),
-    "reduce, root": lambda g, n: g.reduce([zeros(3)], options(dist.ReduceOptions, rootRank=9)),
+    "reduce, root too high": lambda g, n: g.reduce([zeros(3)], options(dist.ReduceOptions, rootRank=9)),
     "reduce, two tensors": lambda g, n: g.reduce([zeros(3), zeros(3)]),
-    "gather, root": lambda g, n: g.gather([], [zeros(3)], options(dist.GatherOptions, rootRank=n)),
+    "gather, root too high": lambda g, n: g.gather([], [zeros(3)], options(dist.GatherOptions, rootRank=n)),
     "gather, two inputs": lambda g, n: g.gather([], [zeros(3), zeros(3)], options(dist.GatherOptions, rootRank=0)),
-    "gather, the list": lambda g, n: g.gather(
+    "gather, a longer list": lambda g, n: g.gather(
         [[zeros(3)] * (n + 1)], [zeros(3)], options(dist.GatherOptions, rootRank=g.rank())
     ),
-    "gather, a type": lambda g, n: g.gather(
+    "gather, another type": lambda g, n: g.gather(
         [[zeros(3, dtype=INT)] * n], [zeros(3)], options(dist.GatherOptions, rootRank=g.rank())
     ),
-    "gather, a size": lambda g, n: g.gather(
+    "gather, another size": lambda g, n: g.gather(
         [[zeros(4)] * n], [zeros(3)], options(dist.GatherOptions, rootRank=g.rank())
     ),
-    "scatter, root": lambda g, n: g.scatter([zeros(3)], [], options(dist.ScatterOptions, rootRank=n)),
+    "scatter, root too high": lambda g, n: g.scatter([zeros(3)], [], options(dist.ScatterOptions, rootRank=n)),
     "scatter, no input": lambda g, n: g.scatter([zeros(3)], [], options(dist.ScatterOptions, rootRank=g.rank())),
-    "scatter, a size": lambda g, n: g.scatter(
+    "scatter, another size": lambda g, n: g.scatter(
         [zeros(3)], [[zeros(4)] * n], options(dist.ScatterOptions, rootRank=g.rank())
     ),
     "all_gather, no lists": lambda g, n: g.allgather([], [zeros(3)]),
-    "all_gather, the list": lambda g, n: g.allgather([[zeros(3)] * (n + 1)], [zeros(3)]),
-    "all_gather, a type": lambda g, n: g.allgather([[zeros(3, dtype=INT)] * n], [zeros(3)]),
-    "all_gather, a size": lambda g, n: g.allgather([[zeros(4)] * n], [zeros(3)]),
-    "all_gather_coalesced, a type": lambda g, n: g.allgather_coalesced([[zeros(3, dtype=INT)]] * n, [zeros(3)]),
-    "all_gather_coalesced, lists": lambda g, n: g.allgather_coalesced([[zeros(3)]] * (n + 1), [zeros(3)]),
-    "all_gather_into_tensor, a size": lambda g, n: g._allgather_base(zeros(3 * n + 1), zeros(3)),
-    "reduce_scatter, the list": lambda g, n: g.reduce_scatter([zeros(3)], [[zeros(3)] * (n + 1)]),
-    "reduce_scatter, a size": lambda g, n: g.reduce_scatter([zeros(3)], [[zeros(4)] * n]),
-    "reduce_scatter_tensor, a size": lambda g, n: g._reduce_scatter_base(zeros(3), zeros(3 * n + 1)),
-    "all_to_all_single, splits": lambda g, n: g.alltoall_base(zeros(2 * n), zeros(2 * n), [1] * n, [2] * n),
-    "all_to_all_single, number of splits": lambda g, n: g.alltoall_base(
+    "all_gather, a longer list": lambda g, n: g.allgather([[zeros(3)] * (n + 1)], [zeros(3)]),
+    "all_gather, another type": lambda g, n: g.allgather([[zeros(3, dtype=INT)] * n], [zeros(3)]),
+    "all_gather, another size": lambda g, n: g.allgather([[zeros(4)] * n], [zeros(3)]),
+    "all_gather_coalesced, another type": lambda g, n: g.allgather_coalesced([[zeros(3, dtype=INT)]] * n, [zeros(3)]),
+    "all_gather_coalesced, a longer list": lambda g, n: g.allgather_coalesced([[zeros(3)]] * (n + 1), [zeros(3)]),
+    "all_gather_into_tensor, another size": lambda g, n: g._allgather_base(zeros(3 * n + 1), zeros(3)),
+    "reduce_scatter, a longer list": lambda g, n: g.reduce_scatter([zeros(3)], [[zeros(3)] * (n + 1)]),
+    "reduce_scatter, another size": lambda g, n: g.reduce_scatter([zeros(3)], [[zeros(4)] * n]),
+    "reduce_scatter_tensor, another size": lambda g, n: g._reduce_scatter_base(zeros(3), zeros(3 * n + 1)),
+    "all_to_all_single, wrong splits": lambda g, n: g.alltoall_base(zeros(2 * n), zeros(2 * n), [1] * n, [2] * n),
+    "all_to_all_single, wrong number of splits": lambda g, n: g.alltoall_base(
         zeros(2 * n), zeros(2 * n), [1] * (2 * n), [2] * n
     ),
     "send, two tensors": lambda g, n: g.send([zeros(3), zeros(3)], (g.rank() + 1) % n, 0),
-    "send, tag": lambda g, n: g.send([zeros(3)], (g.rank() + 1) % n, -1),
+    "send, tag below 0": lambda g, n: g.send([zeros(3)], (g.rank() + 1) % n, -1),
 }
 
 

@@ -37,7 +37,7 @@ JOIN_SECONDS = 240
 
 
 def without_service() -> None:
-    """Makes the environment that of a host without a Tributary service: all operations run between the ranks.
+    """Sets the environment of a host without a Tributary service: all operations run between the ranks.
 
     TRIBUTARY_TEST_SERVICE keeps the environment as it is: scripts/gpu-check runs the tests with a service, too.
     """

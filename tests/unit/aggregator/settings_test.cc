@@ -125,7 +125,7 @@ TEST(Settings, AWrongAddressOfSeveralIsNamedWithWhatToDo) {
   EXPECT_THAT(mistakes_in("listen: [a:1, b:1, a:1]\n"), HasSubstr("entry 3, 'a:1': the address is in the list twice"));
   EXPECT_THAT(mistakes_in("listen: [a:1, b:2]\n"),
               HasSubstr("entry 2, 'b:2': its port differs from the port of 'a:1'"));
-  EXPECT_THAT(mistakes_in("listen: [a:0, b:2]\n"), HasSubstr("give all the same, or all 0"));
+  EXPECT_THAT(mistakes_in("listen: [a:0, b:2]\n"), HasSubstr("give all the same port, or port 0"));
   EXPECT_THAT(mistakes_in("listen: [a:1, '[::]:1']\n"), HasSubstr("means all addresses of this host"));
   EXPECT_THAT(mistakes_in("listen: [0.0.0.0:1, b:1]\n"), HasSubstr("means all addresses of this host"));
   EXPECT_THAT(mistakes_in("listen: [a:1, [b:1]]\n"), HasSubstr("listen: an entry of the list is no single value"));

@@ -29,7 +29,7 @@ TEST(KeptInputs, AreReadWithTheirNamesAndAllTheirBytes) {
 }
 
 TEST(KeptInputs, ALineThatIsMalformedIsNamed) {
-  EXPECT_THAT(complaint("a 00\nb 0\n"), HasSubstr("kept.txt:2: the bytes of 'b' are two of 0-9a-f for each"));
+  EXPECT_THAT(complaint("a 00\nb 0\n"), HasSubstr("kept.txt:2: the bytes of 'b' must be two digits of 0-9a-f each"));
   EXPECT_THAT(complaint("a 0g\n"), HasSubstr("kept.txt:1: the bytes of 'a'"));
   EXPECT_THAT(complaint("a 0A\n"), HasSubstr("kept.txt:1: the bytes of 'a'"));
   EXPECT_THAT(complaint("a 00 \n"), HasSubstr("kept.txt:1: the bytes of 'a'"));

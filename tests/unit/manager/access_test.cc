@@ -254,7 +254,7 @@ TEST_F(AccessTest, ATenantMayDoNothingWithAnothersGroup) {
         EXPECT_EQ(about_none.status, 404U) << what;
         std::string text = message(about_none);
         text.replace(text.find(none.substr(11)), none.size() - 11, path.substr(11));
-        EXPECT_EQ(message(reply), text) << "nobody learns which groups others have";
+        EXPECT_EQ(message(reply), text) << "nobody learns which groups other tenants have";
       }
     }
     const HttpReply seen = call("GET " + path, of_tenant("physics"));
@@ -326,7 +326,7 @@ TEST_F(AccessTest, AnAggregatorsLeaseIsItsOwn) {
   }
   EXPECT_EQ(call("POST /v1/aggregators", kAggregatorToken, body).status, 200U);
   EXPECT_EQ(call("POST /v1/aggregators", of("one"), body).status, 200U)
-      << "who gets a token takes its aggregator along";
+      << "an aggregator moves to the tenant whose token it uses";
 }
 
 TEST_F(AccessTest, GroupsAndRevocationsOutliveTheManager) {

@@ -187,7 +187,7 @@ TEST_F(AdoptionTest, RefusesWhatTheManagerHasNotSealed) {
 
 TEST_F(AdoptionTest, RefusesOtherRanksAndOtherNumbers) {
   forget_all();
-  expect_refused(cluster_->adopt_group(id_, granted_.record, nodes(3)), Errc::mismatch, "'ranks' are not those");
+  expect_refused(cluster_->adopt_group(id_, granted_.record, nodes(3)), Errc::mismatch, "'ranks' are not the");
   expect_refused(cluster_->adopt_group(id_ + 1, granted_.record, nodes(4)), Errc::mismatch, "the path names");
   EXPECT_THAT(store_.groups, IsEmpty());
 }

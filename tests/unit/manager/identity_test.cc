@@ -205,7 +205,7 @@ TEST_F(AuthenticatorTest, OldSecretsAreWhatTheyWere) {
   EXPECT_EQ(look("shared-by-jobs").identity->roles, Roles(Role::tenant));
   EXPECT_EQ(look("shared-by-aggregators").identity->roles, Roles(Role::operator_, Role::aggregator));
   EXPECT_FALSE(look("shared-by-aggregators").identity->scopes.has(Scope::tokens))
-      << "whoever has an aggregator's disk must not make tokens";
+      << "a reader of an aggregator's disk must not make tokens";
   EXPECT_FALSE(look("shared-by-job").identity.has_value());
   EXPECT_FALSE(look("").identity.has_value());
   EXPECT_FALSE(authenticator_.look("", "192.0.2.7", kNow).identity.has_value());
@@ -222,7 +222,7 @@ TEST_F(AuthenticatorTest, ARevokedTokenIsGoodForNothingNorAreItsRenewals) {
   const std::string second = *authenticator_.sign(renewed);
   disk_full_ = true;
   EXPECT_FALSE(authenticator_.revoke(renewed.id, kNow + kTokenSecondsMax, kNow).has_value());
-  EXPECT_TRUE(look(first).identity.has_value()) << "what was not saved does not count";
+  EXPECT_TRUE(look(first).identity.has_value()) << "an unsaved revocation does not count";
   disk_full_ = false;
   ASSERT_TRUE(authenticator_.revoke(renewed.id, kNow + kTokenSecondsMax, kNow).has_value());
   for (const std::string& token : {first, second}) EXPECT_EQ(look(token).why, "the token was revoked");

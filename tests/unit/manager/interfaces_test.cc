@@ -113,7 +113,7 @@ TEST(RailPlans, TheReasonForNoTreeNamesTheRailsWithoutAggregators) {
   for (const std::size_t i : {2U, 3U, 4U, 5U}) aggregators[i].unusable = "draining";  // all of rails 1 and 2
   for (const std::size_t i : {0U, 1U}) aggregators[i].memory_free_bytes = 1;
   EXPECT_THAT(plan_over(*fabric_from(rails_yaml(3, false)), aggregators, 1).reason,
-              HasSubstr("; none that may be used has a link to the rails 'rail-1', 'rail-2'"));
+              HasSubstr("; no usable aggregator has a link to the rails 'rail-1', 'rail-2'"));
   for (PlanAggregator& it : aggregators) it = {.name = it.name, .host = it.host, .data = it.data};
   EXPECT_THAT(plan_over(*fabric_from(rails_yaml(3, false)), aggregators, 1).reason, Not(HasSubstr("rails")));
 }
@@ -132,7 +132,7 @@ TEST(RailPlans, AMemberOffARailKeepsTheGroupOffIt) {
   worse += "  - {from: lamer, to: leaf-0-0, rate: 100Gbit/s}\n";
   const std::vector<std::string> apart{"lamer", "lame"};
   EXPECT_THAT(plan_over(*fabric_from(worse), rail_aggregators(2), 2, apart).reason,
-              HasSubstr("host 'lame' of rank 1 has no link to a rail on which all others are"));
+              HasSubstr("host 'lame' of rank 1 has no link to a rail on which all other hosts have one"));
 }
 
 TEST(RailPlans, AnAggregatorOnSeveralRailsHasAnAddressOnEach) {

@@ -358,7 +358,7 @@ TEST(Replicas, WithoutALeaderReadsComeFromACopyAndWritesAreRefused) {
   EXPECT_EQ(json::parse(read.body)["groups"].size(), 1U);
   EXPECT_EQ(code_of(two.ask_for_group()), "no_leader");
   const std::string tokens = "/v1/groups/" + std::to_string(shared.records->groups.begin()->first) + "/tokens";
-  EXPECT_EQ(code_of(two.call("GET", tokens, kJob)), "no_leader") << "whoever does not lead signs nothing";
+  EXPECT_EQ(code_of(two.call("GET", tokens, kJob)), "no_leader") << "a manager that does not lead signs no token";
   two.store_unreadable = true;
   shared.clock.advance(1min);
   EXPECT_EQ(two.call("GET", "/v1/groups").status, 200U) << "the copy before";

@@ -148,7 +148,7 @@ TEST_F(TenantsTest, RulesAndUsesOutliveTheManager) {
   EXPECT_EQ(use_by("a"), use);
   store_.full = true;
   EXPECT_FALSE(cluster_->change_rules([](TenantRules& rules) { return rules.remove("a"); }).has_value());
-  EXPECT_EQ(cluster_->tenants().rules.tenants(), before.rules.tenants()) << "what is not stored does not count";
+  EXPECT_EQ(cluster_->tenants().rules.tenants(), before.rules.tenants()) << "a rule that is not stored does not count";
 }
 
 TEST_F(TenantsTest, AHigherClassDisplacesALowerOneAndThisOneComesBack) {
@@ -213,7 +213,7 @@ TEST_F(TenantsTest, AReservationKeepsOthersOffFromItsBeginToItsEnd) {
   advance(10s);
   const GroupGrant refused = ask_as("b");
   EXPECT_EQ(refused.code, kCodeReserved);
-  EXPECT_THAT(refused.descriptor.reason, HasSubstr("3 are reserved for others"));
+  EXPECT_THAT(refused.descriptor.reason, HasSubstr("3 are reserved for other tenants"));
   EXPECT_THAT(ask_as("a").descriptor.lanes, SizeIs(1));
   EXPECT_FALSE(lease(other).leave) << "trees that exist stay, if the reservation is not exclusive";
   advance(9s);

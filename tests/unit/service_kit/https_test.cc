@@ -200,7 +200,7 @@ TEST_F(Https, FilesThatAreWrongAreErrorsThatNameThem) {
   EXPECT_THAT(error(server, {.cert = good.cert}), HasSubstr("the certificate has no key"));
   EXPECT_THAT(error(client, {.ca = good.ca, .key = good.key}), HasSubstr("the key has no certificate"));
   EXPECT_THAT(error(server, {.cert = good.cert, .key = other.key}),
-              AllOf(HasSubstr(other.key + ": the key is not that of the certificate in " + good.cert)));
+              AllOf(HasSubstr(other.key + ": the key does not belong to the certificate in " + good.cert)));
   EXPECT_THAT(error(server, {.cert = good.key, .key = good.key}), HasSubstr("it holds no certificate in PEM form"));
   std::filesystem::permissions(good.cert, std::filesystem::perms(0600));
   EXPECT_THAT(error(server, {.cert = good.cert, .key = good.cert}), HasSubstr("it holds no private key"));

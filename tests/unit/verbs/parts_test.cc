@@ -201,7 +201,7 @@ TEST(Inbox, KnowsThePeersLast) {
 
 TEST(InboxDeathTest, IsNotReadWhileItIsEmpty) {
   Inbox inbox;
-  EXPECT_DEATH(static_cast<void>(inbox.pop()), "nothing has arrived");
+  EXPECT_DEATH(static_cast<void>(inbox.pop()), "no message has arrived");
 }
 
 // ---- Fetch

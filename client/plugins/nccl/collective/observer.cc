@@ -105,8 +105,9 @@ void Observer::look(tributary_comm* comm, Group& group) {
   const tributary_info& before = group.last;
   const std::string who = name(group.number, group.ranks, group.rank);
   if (now.failovers > before.failovers) {
-    warn(who + " lost its tree; what was under way was finished between the ranks, and nothing is lost: failovers " +
-         std::to_string(now.failovers) + ", pause " + milliseconds(now.last_pause_us) + "; " + now.reason);
+    warn(who + " lost its tree; the ranks have finished the calls under way without it, and nothing is lost: " +
+         "failovers " + std::to_string(now.failovers) + ", pause " + milliseconds(now.last_pause_us) + "; " +
+         now.reason);
   }
   if (now.returns > before.returns && group.said_how) info(who + " is back on a tree: " + now.reason);
   if (!group.said_how && now.path == TRIBUTARY_PATH_IN_NETWORK) {

@@ -24,8 +24,8 @@ class Communicator {
 
   /// Runs `call` with the communicator. After close() or abort() it does not run `call`, and returns false.
   bool use(const std::function<void(tributary_comm*)>& call);
-  /// A collective call: waits for every rank, at most for the time-out, then frees the communicator. Call it once. For
-  /// a failure, a warning is enough.
+  /// A collective call: waits for every rank, at most for the time-out, then frees the communicator. Call it once. If
+  /// it fails, a warning is enough.
   tributary_status close();
   /// Ends the communicator because the process ends. If all ranks end their communicators until `deadline`, they end in
   /// order. Otherwise the other ranks get an error: this rank aborted, with `reason`.
