@@ -43,7 +43,7 @@ endif()
 # and the build takes a third of the time. Preset dev compiles each file alone, because a developer changes single
 # files.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # In a joined file, GCC treats the anonymous types of a .cc file like those of a header, and warns without cause.
+  # In a joined file, GCC treats the anonymous types of a .cc file like types of a header, and warns without cause.
   target_compile_options(tributary_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 

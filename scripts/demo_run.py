@@ -245,7 +245,7 @@ class Checks:
         name, difference = largest_difference(folder / "undisturbed.pt", folder / "gloo.pt")
         figures = f"{difference:.1e} (tensor {name}), at most {GLOO_DIFFERENCE_MAX:.0e}"
         self.expect(
-            difference <= GLOO_DIFFERENCE_MAX, f"undisturbed, the parameters are gloo's: relative difference {figures}"
+            difference <= GLOO_DIFFERENCE_MAX, f"undisturbed, the parameters are the same as with gloo: relative difference {figures}"
         )
 
 

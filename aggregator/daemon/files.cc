@@ -92,7 +92,7 @@ Result<std::string> read_token(const std::string& path) {
                             .allowed = "the path of a file that this user can read"});
   }
   if (const mode_t mode = mode_of(path); (mode & 037U) != 0)
-    return open_to_others("token_file", path, mode, "others may use the secret", "mode 0600 or 0640");
+    return open_to_others("token_file", path, mode, "other users may use the secret", "mode 0600 or 0640");
   std::string token = without_line_ends(*text);
   if (token.empty()) {
     return service::refuse({.key = "token_file",
@@ -128,7 +128,7 @@ Result<std::optional<Identity>> read_identity(const std::string& path) {
   std::ranges::copy(keys[0], identity.manager_key.begin());
   if (keys.size() == 1) return identity;
   if ((mode & 077U) != 0)
-    return open_to_others("state_file", path, mode, "others may read the key that packets are sealed by", "mode 0600");
+    return open_to_others("state_file", path, mode, "other users may read the key that seals packets", "mode 0600");
   std::ranges::copy(keys[1], identity.manager_exchange.emplace().begin());
   std::ranges::copy(keys[2], identity.exchange_private.emplace().begin());
   return identity;

@@ -50,7 +50,7 @@ struct Settings {
   Duration drain_limit = std::chrono::seconds(10);
   Duration drain_grace = std::chrono::seconds(30);
   Duration user_timeout = std::chrono::seconds(20);
-  Duration packet_peer_timeout = std::chrono::minutes(5);  // the default is that of the ranks' time-out
+  Duration packet_peer_timeout = std::chrono::minutes(5);  // the default equals the ranks' time-out
   Duration hang_after = std::chrono::milliseconds(500);
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};
@@ -100,7 +100,7 @@ using service::Override;
 /// file cannot be read.
 [[nodiscard]] Result<Settings> load_settings(const std::string& path, const std::vector<Override>& overrides);
 
-/// Opens the files of TLS for http_listen; nullptr for plain HTTP. Errors as those of TlsContext::open().
+/// Opens the files of TLS for http_listen; nullptr for plain HTTP. Returns the errors of TlsContext::open().
 [[nodiscard]] Result<std::shared_ptr<service::TlsContext>> status_tls(const Settings& settings);
 
 /// Fills in the settings with a default that depends on the host: name, host_id, workers, state_file.

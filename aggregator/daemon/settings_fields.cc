@@ -97,38 +97,39 @@ std::string why_not_beside(const Endpoint& one, const std::vector<Endpoint>& oth
 }
 
 Field listen() {
-  return {.key = "listen",
-          .allowed =
-              "host:port or [IPv6]:port; [::] is every address of both families; port 0 chooses a free one. Or up "
-              "to " +
-              std::to_string(kListenMax) + " of them, with the same port, as a list or by commas",
-          .help =
-              "The address where ranks and other aggregators connect. With transport tcp or verbs one for each device: "
-              "the lanes of a group use them in turn.",
-          .read = [](Settings& settings, std::string_view written) -> Status {
-            const auto entries = list_entries(written);
-            if (entries.size() > kListenMax) {
-              return wrong("it has " + std::to_string(entries.size()) + " entries; there are at most " +
-                           std::to_string(kListenMax) + " lanes to use them");
-            }
-            std::vector<Endpoint> places;
-            for (std::size_t i = 0; i < entries.size(); ++i) {
-              auto place = parse_endpoint(entries[i]);
-              if (!place) return wrong_entry(i, entries.size(), entries[i], place.error().message);
-              if (auto why = why_not_beside(*place, places); !why.empty())
-                return wrong_entry(i, entries.size(), entries[i], std::move(why));
-              places.push_back(std::move(*place));
-            }
-            settings.listen = std::move(places);
-            return {};
+  return {
+      .key = "listen",
+      .allowed =
+          "host:port or [IPv6]:port; [::] is every address of both families; port 0 chooses a free one. Or up "
+          "to " +
+          std::to_string(kListenMax) + " addresses with the same port, as a list or separated by commas",
+      .help =
+          "The address where ranks and other aggregators connect. With transport tcp or verbs, one address for each "
+          "device: the lanes of a group use them in turn.",
+      .read = [](Settings& settings, std::string_view written) -> Status {
+        const auto entries = list_entries(written);
+        if (entries.size() > kListenMax) {
+          return wrong("it has " + std::to_string(entries.size()) + " entries; there are at most " +
+                       std::to_string(kListenMax) + " lanes to use them");
+        }
+        std::vector<Endpoint> places;
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+          auto place = parse_endpoint(entries[i]);
+          if (!place) return wrong_entry(i, entries.size(), entries[i], place.error().message);
+          if (auto why = why_not_beside(*place, places); !why.empty())
+            return wrong_entry(i, entries.size(), entries[i], std::move(why));
+          places.push_back(std::move(*place));
+        }
+        settings.listen = std::move(places);
+        return {};
+      },
+      .write =
+          [](const Settings& settings) {
+            std::string text;
+            for (const Endpoint& place : settings.listen) text += (text.empty() ? "" : ",") + to_string(place);
+            return text;
           },
-          .write =
-              [](const Settings& settings) {
-                std::string text;
-                for (const Endpoint& place : settings.listen) text += (text.empty() ? "" : ",") + to_string(place);
-                return text;
-              },
-          .list = true};
+      .list = true};
 }
 
 Field advertise() {
@@ -199,9 +200,10 @@ std::vector<Field> make_fields() {
           "token_file", &S::token_file,
           "Holds the secret that the manager asks of aggregators (it makes one at its first start); mode 0600 or 0640. "
           "Empty: none."),
-      tls_path("tls_ca", &service::TlsFiles::ca,
-               "The CAs of the manager's certificate, for a manager of https, and of those who read the metrics with a "
-               "certificate (PEM)."),
+      tls_path(
+          "tls_ca", &service::TlsFiles::ca,
+          "The CAs of the manager's certificate, for a manager of https, and the CAs of the certificates with which "
+          "callers read the metrics (PEM)."),
       tls_path(
           "tls_cert", &service::TlsFiles::cert,
           "This aggregator's certificate (PEM). With it http_listen speaks HTTPS alone, and the aggregator shows it "
@@ -215,9 +217,9 @@ std::vector<Field> make_fields() {
       path("ready_file", &S::ready_file,
            "The aggregator writes this file when it serves: JSON with the chosen ports. Empty: none."),
       choice("transport", &S::transport, {"tcp", "udp", "verbs", "dpdk"},
-             "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, over RDMA (InfiniBand, "
+             "How ranks and other aggregators talk to it: over TCP, in packets over UDP, over RDMA (InfiniBand, "
              "RoCE, iWARP) by verbs, or in packets over UDP by a device of its own, without the kernel (DPDK). "
-             "All aggregators and ranks of a group use the same; udp and dpdk can talk to each other."),
+             "All aggregators and ranks of a group use one transport; udp and dpdk can talk to each other."),
       flag("shared_memory", &S::shared_memory, "on", "off",
            "With transport tcp: the aggregator talks to processes of this host, of the same user or root, through "
            "memory that both share."),
@@ -233,28 +235,28 @@ std::vector<Field> make_fields() {
             "The memory that all lanes together may reserve. The aggregator refuses a lane that does not fit."),
       count("children_max", &S::children_max, 1, kChildrenMax,
             "Children that the manager may give this aggregator in one lane."),
-      rate(
-          "line_rate", &S::line_rate, kLinkRateMax,
-          "The rate of the network interfaces, for the planner. 0bit/s: the rate that their drivers tell, else that of "
-          "the topology."),
+      rate("line_rate", &S::line_rate, kLinkRateMax,
+           "The rate of the network interfaces, for the planner. 0bit/s: the rate that their drivers tell, else the "
+           "rate in the topology."),
       count("unjoined_max", &S::unjoined_max, 1, 65536,
-            "The most connections that have not shown a token yet; one more closes the oldest."),
+            "The most connections that have not shown a token yet; a further connection displaces the oldest."),
       count("connections_max", &S::connections_max, 16, 1U << 20, "The most connections of each worker."),
       count("tenant_connections_max", &S::tenant_connections_max, 0, 1U << 24,
-            "The most connections of one tenant to this aggregator. The aggregator refuses one more. 0: no limit."),
+            "The most connections of one tenant to this aggregator. The aggregator refuses more. 0: no limit."),
       count("tenant_half_open_max", &S::tenant_half_open_max, 0, 1U << 24,
             "The most connections of one tenant whose lanes are not ready yet. 0: no limit."),
       count("tenant_joins_per_second_max", &S::tenant_joins_per_second_max, 0, 1U << 20,
             "The most joins with valid tokens of one tenant in a second; twice as many may come at once. 0: no limit."),
       count("http_connections_max", &S::http_connections_max, 1, 4096,
-            "The most HTTP connections; one more closes the oldest."),
+            "The most HTTP connections; a further connection displaces the oldest."),
       duration("join_limit", &S::join_limit, 100ms, 5min,
                "The time from connecting within which a whole join frame must come."),
-      duration("form_limit", &S::form_limit, 1s, 60min,
-               "The time from a lane's first join within which the last must come; else the lane fails and its group "
-               "falls back."),
+      duration(
+          "form_limit", &S::form_limit, 1s, 60min,
+          "The time from a lane's first join within which the last join must come; else the lane fails and its group "
+          "falls back."),
       duration("flush_limit", &S::flush_limit, 100ms, 5min,
-               "The time for the last words to a child that does not read."),
+               "The time for the last frames to a child that does not read."),
       duration("drain_limit", &S::drain_limit, 100ms, 10min,
                "The time after SIGTERM for telling the manager and all children; then the process ends."),
       duration(
@@ -264,19 +266,19 @@ std::vector<Field> make_fields() {
       duration("user_timeout", &S::user_timeout, 0s, 60min,
                "A peer that acknowledges nothing for this time is gone. 0s: the kernel's time, some minutes."),
       duration("packet_peer_timeout", &S::packet_peer_timeout, 1s, 60min,
-               "With transport udp or dpdk: a child or parent that is silent for this time is gone. Ranks that stand "
-               "still for less cost no error, so let it be at least their time-out (TRIBUTARY_TIMEOUT)."),
+               "With transport udp or dpdk: a child or parent that is silent for this time is gone. Set at least the "
+               "ranks' time-out (TRIBUTARY_TIMEOUT): a rank may stand still for that time without an error."),
       duration(
           "hang_after", &S::hang_after, 0s, 1min,
-          "When nothing comes from a parent, the aggregator asks whether it lives, and gives it up after this time "
-          "without an answer; later if its answers have taken longer before. 0s: the aggregator does not ask."),
+          "When no frame comes from a parent, the aggregator asks whether the parent lives. It gives up a parent that "
+          "does not answer for this time, or longer if earlier answers took longer. 0s: the aggregator does not ask."),
       duration("keepalive", &S::keepalive, 0s, 60min,
                "The time after which the aggregator probes a silent connection. 0s: never."),
       duration("busy_poll", &S::busy_poll, 0s, 1s,
                "A worker spins for this time before it sleeps, which lowers latency and costs a core. 0s: never."),
       text("security", &S::security, "off, authenticate or encrypt",
            "The aggregator refuses groups with less security than this. Ranks set TRIBUTARY_SECURITY. Transport verbs "
-           "has only off.",
+           "allows only off.",
            check_security),
       text("packet_security", &S::packet_security, "off, authenticate or encrypt",
            "The old name of security. If both are set, the stricter one counts.", check_security),
@@ -313,7 +315,7 @@ std::vector<Field> make_fields() {
       text("dpdk_cores", &S::dpdk_cores, "numbers, by commas; or empty",
            "The cores on which the workers run, one after the other. Empty: the system chooses.", check_cores),
       count("dpdk_vlan", &S::dpdk_vlan, 0, 4094, "The VLAN tag of all frames. 0: none."),
-      count("dpdk_mtu", &S::dpdk_mtu, 0, 65326, "The MTU of the link. 0: that of the device, or of its interface."),
+      count("dpdk_mtu", &S::dpdk_mtu, 0, 65326, "The MTU of the link. 0: the MTU of the device or its interface."),
       count("dpdk_descriptors", &S::dpdk_descriptors, 64, 32768,
             "The descriptors of each queue of the device, in each direction."),
       text("dpdk_gpu", &S::dpdk_gpu, "a PCI address; or empty",
@@ -323,7 +325,7 @@ std::vector<Field> make_fields() {
       choice("dpdk_huge_pages", &S::dpdk_huge_pages, {"prefer", "require", "never"},
              "Says whether DPDK may take ordinary memory if there are too few huge pages."),
       duration("dpdk_sleep", &S::dpdk_sleep, 0s, 10ms,
-               "A worker to which nothing comes sleeps for this time at once. 0s: it keeps its core busy."),
+               "A worker to which no packet comes sleeps for this time, again and again. 0s: it keeps its core busy."),
       text("dpdk_file_prefix", &S::dpdk_file_prefix, "a word; or empty",
            "The prefix of the files that DPDK makes for its own tools. Empty: it makes none.", check_words),
       text("dpdk_arguments", &S::dpdk_arguments, "words, by spaces; or empty",

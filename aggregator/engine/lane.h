@@ -11,7 +11,7 @@
 //       +--- contribution of sequence + window <--- waiting ----+
 //
 // Contributions with data are reduced in child order, and contributions without data are only counted. The result's
-// data goes to the children that asked for it (kWantsResult); the others get a bare result.
+// data goes to the children that asked for it (kWantsResult); the other children get a bare result.
 //
 // A buffer may be used again without a question to the children, for this reason: a child contributes sequence + window
 // only after it has received the result of sequence. So when all contributions of sequence + window are here, no child
@@ -55,7 +55,8 @@ class LaneOutput {
   virtual void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) = 0;
 };
 
-/// The reason why the lane does not take a frame. Frames marked "drop" are harmless; the others break the protocol.
+/// The reason why the lane does not take a frame. Frames marked "drop" are harmless; the other frames break the
+/// protocol.
 enum class Refusal : std::uint8_t {
   stale_epoch,      // drop: a frame of another epoch
   duplicate,        // drop: counted already, or its result was sent

@@ -109,7 +109,8 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
                          claims.ranks == claims_.ranks && claims.root == claims_.root &&
                          claims.parent_host == claims_.parent_host && claims.parent_port == claims_.parent_port;
   if (!same_lane)
-    return tributary::fail(Errc::denied, name() + ": this token describes the lane differently from its first child's");
+    return tributary::fail(Errc::denied,
+                           name() + ": this token describes the lane differently from its first child's token");
   TRIBUTARY_ASSERT(claims.child < claims_.children, "{}: a verified token of child {} of {}", name(), claims.child,
                    claims_.children);
   const std::uint64_t bit = std::uint64_t{1} << claims.child;

@@ -1,6 +1,6 @@
 #pragma once
-// One child's connection. First it is the connection of a stranger; after a valid join frame it is that of one child of
-// one lane.
+// One child's connection. First it is the connection of a stranger; after a valid join frame it is the connection of
+// one child of one lane.
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,7 +34,7 @@ class Session final : public transport::ChannelHandler {
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
 
-  /// Keeps the place of its connection among those of its tenant until the session is destroyed. May be nullptr.
+  /// Keeps its connection's place among its tenant's connections until the session is destroyed. May be nullptr.
   void take_place(std::shared_ptr<TenantLimits::Place> place) noexcept { place_ = std::move(place); }
   /// Tells the child that its lane is ready.
   void lane_ready(const FrameHeader& header);

@@ -3,9 +3,9 @@
 // the check of its token until its lane is ready, or its connection has ended.
 //
 // Only joins whose signature is right count: nobody can use up the limits of a tenant without tokens of this tenant. So
-// the number of tenants that are remembered is at most that of the manager's tenants. Groups without a tenant count
-// together, as one tenant with an empty name. Any thread may call all functions; they take a lock, and run once for
-// each join and each end of a connection.
+// the number of tenants that are remembered is at most the number of the manager's tenants. Groups without a tenant
+// count together, as one tenant with an empty name. Any thread may call all functions; they take a lock, and run once
+// for each join and each end of a connection.
 #include <array>
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@ namespace tributary::aggregator {
 struct TenantLimitSettings {
   std::uint32_t connections_max = 0;  // 0: no limit, as in the other members
   std::uint32_t half_open_max = 0;
-  std::uint32_t joins_per_second_max = 0;  // after a pause, a tenant may join this often twice in one second
+  std::uint32_t joins_per_second_max = 0;  // most joins a second; after a pause, twice as many in one second
 };
 
 enum class TenantLimit : std::uint8_t { connections, half_open, joins_per_second };
@@ -39,7 +39,7 @@ class TenantLimits {
   TenantLimits(const TenantLimits&) = delete;
   TenantLimits& operator=(const TenantLimits&) = delete;
 
-  /// The place of one connection among those of its tenant. The destructor frees the place.
+  /// The place of one connection among its tenant's connections. The destructor frees the place.
   class Place {
    public:
     Place(TenantLimits& limits, std::string tenant) : limits_(limits), tenant_(std::move(tenant)) {}

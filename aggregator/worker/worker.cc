@@ -37,7 +37,7 @@ Status check_claims(const TokenClaims& claims, std::string_view aggregator_name,
   }
   if (claims.root != (tokens == 1)) {
     return fail(Errc::denied, claims.root ? "the token is for a root, but tokens for a parent came with it"
-                                          : "no token for the parent came with the child's");
+                                          : "no token for the parent came with the child's token");
   }
   return {};
 }
@@ -161,7 +161,7 @@ Status Worker::check_seal(Session& session, const TokenClaims& claims) {
   const auto sealed = session.channel().sealed();
   const PacketSecurity have = sealed ? sealed->security : PacketSecurity::off;
   if (have < claims.security && !session.channel().shares_memory()) {
-    return fail(Errc::denied, "the connections of group " + std::to_string(claims.group) + " are to have security '" +
+    return fail(Errc::denied, "the connections of group " + std::to_string(claims.group) + " must have security '" +
                                   std::string(to_string(claims.security)) + "', and this connection has '" +
                                   std::string(to_string(have)) + "'");
   }

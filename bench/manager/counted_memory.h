@@ -1,8 +1,8 @@
 #pragma once
 #include <cstddef>
 
-/// Counts the bytes that this program's only thread allocates with `new`, beyond those that it had when the counting
-/// began.
+/// Counts the bytes that this program's only thread allocates with `new`, beyond the bytes that it had when the
+/// counting began.
 class MemoryCount {
  public:
   MemoryCount();

@@ -137,7 +137,7 @@ class Training:
         turn = figures.Turn.of(answers, steps, aggregators, others)
         print(
             f"   {running.contestant.name:20} {word:8} {report.short_time(turn.seconds):>8} a step, loss {turn.loss:.4f},"
-            f" others' load {others:.2f} cores",
+            f" other processes used {others:.2f} cores",
             flush=True,
         )
         return turn

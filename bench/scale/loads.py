@@ -32,7 +32,7 @@ class Lane:
 
 
 class Links:
-    """All links of a fabric: first the links of the ranks' hosts, then those of the aggregators, then the racks'
+    """All links of a fabric: first the links of the ranks' hosts, then the aggregators' links, then the racks'
     uplinks."""
 
     def __init__(self, fabric: Fabric) -> None:

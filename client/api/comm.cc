@@ -491,7 +491,7 @@ std::string Comm::announce(RegisteredMemory& memory) {
   if (to.empty()) {
     return memory.lent != nullptr && connected
                ? ""
-               : "no other rank of this communicator, and no aggregator, shares memory with this one";
+               : "no other rank of this communicator, and no aggregator, shares memory with this rank";
   }
   for (const auto& regions : to) {
     auto range = transport::find_shared({at, memory.bytes});

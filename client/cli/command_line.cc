@@ -560,7 +560,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_listing(app, "status", "Show whether the service works, and how much of it is in use", status, action);
   describe_listing_of(app, "aggregators", "Show all aggregators, or one", "name", "The aggregator's name", aggregators,
                       action);
-  describe_groups(app, "groups", "Show all groups, those of a job, or one with its trees", "group",
+  describe_groups(app, "groups", "Show all groups, the groups of a job, or one group with its trees", "group",
                   "The group's number, or the job's name", groups, action);
   describe_groups(app, "trees", "Show the trees of all groups, or of one", "--group", "The group's number", trees,
                   action);

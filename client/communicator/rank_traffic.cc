@@ -116,7 +116,7 @@ void RankTraffic::report_lost_peer() {
 
 void RankTraffic::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                                 const FrameHeader& arrived) {
-  TRIBUTARY_ASSERT(peer_class != PeerClass::message, "a message of rank {} is not the queue's", peer);
+  TRIBUTARY_ASSERT(peer_class != PeerClass::message, "a message of rank {} is not in the queue", peer);
   user_.mismatch(peer, expected, arrived);
 }
 

@@ -45,7 +45,7 @@ Status TaggedMessages::on_offer(std::uint32_t peer, const FrameHeader& note) {
   Peer& from = peers_[peer];
   if (note.operation != from.offers_come)
     return fail(Errc::corrupt, "it offers message " + std::to_string(note.operation) + " with a tag, after " +
-                                   std::to_string(from.offers_come) + " others");
+                                   std::to_string(from.offers_come) + " earlier offers");
   if (note.sequence == 0 || note.sequence > UINT32_MAX)
     return fail(Errc::corrupt, "it offers a message with tag " + std::to_string(note.sequence));
   if (matching_.offers_of(peer) >= kOffersMax)

@@ -149,7 +149,7 @@ bool TreeLife::on_commit(const ControlMessage& message) {
   };
   if (state_ == State::frozen || state_ == State::repairing)
     return corrupt("before the operations of the lost ones go on");
-  if (state_ == State::in_use) return corrupt("while others are in use");
+  if (state_ == State::in_use) return corrupt("while other trees are in use");
   if (const std::uint64_t next = operations_.next_to_start(); message.operation < next) {
     return corrupt("from operation " + std::to_string(message.operation) + " on, and operation " +
                    std::to_string(next - 1) + " has begun");

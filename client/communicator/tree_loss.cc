@@ -75,7 +75,7 @@ void TreeLife::on_recover(const ControlMessage& message) {
   if (!moves) return shared_.whole.abort(moves.error().message);
   if (message.operation < operations_.next_to_start()) {
     return shared_.whole.abort("rank 0 says that no rank has begun operation " + std::to_string(message.operation) +
-                               ", and this one has");
+                               ", but this rank has");
   }
   std::erase_if(lost_, [this](const TreeTerms& it) { return it.end <= operations_.first_number(); });
   trees_->terms.end = message.operation;

@@ -50,7 +50,7 @@ Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes) {
   if (other && version >= '0' && version <= '9') {
     return fail(Errc::bad_argument, std::string("this unique id was made by another version of Tributary, which speaks "
                                                 "protocol version ") +
-                                        version + "; this one speaks version " + std::to_string(kProtocolVersion) +
+                                        version + "; this process speaks version " + std::to_string(kProtocolVersion) +
                                         ": all ranks must load the same version of libtributary");
   }
   if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0 || host_bytes == 0 || host_bytes > kHostBytesMax) {

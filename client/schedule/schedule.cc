@@ -88,7 +88,8 @@ void Schedule::compose_all_reduce() noexcept {
 void Schedule::compose_rooted() noexcept {
   const Parameters& p = parameters_;
   const std::uint64_t tree_steps = ceil_log2(p.ranks);
-  const std::uint64_t largest_subtree = std::uint64_t{1} << (tree_steps - 1);  // the largest, except the root's
+  const std::uint64_t largest_subtree = std::uint64_t{1}
+                                        << (tree_steps - 1);  // the largest subtree, except the root's tree
   const std::uint64_t largest_part = partition_of(p).largest();
   const std::uint32_t place = place_of(p);
   const bool inner = place != 0 && subtree(p, place) > 1;

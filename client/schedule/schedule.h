@@ -19,7 +19,7 @@
 //   - No action writes to Buffer::send. In a call in place, send and recv share memory, and no action reads a part of
 //     send after an action wrote that part of recv. Messages do not depend on in_place, which may differ by rank.
 //   - A message has at most piece_bytes (or one element), so that the reduction of one piece overlaps with the transfer
-//     of the next, and a staging buffer of piece_bytes suffices. No message is empty, except the barrier's.
+//     of the next, and a staging buffer of piece_bytes suffices. No message is empty, except in a barrier.
 //   - Operand orders are fixed. Either one rank finishes an element of an all_reduce and the others copy it, or all
 //     ranks finish it with the same operands in the same order: all ranks get the same bits, also in every later run.
 //   - Only the last reduction of an element carries divisor == ranks: an average is divided once, before that

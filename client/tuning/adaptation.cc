@@ -58,7 +58,7 @@ std::optional<Amendment> Adaptation::add(const MeasuredOperation& o, TimePoint n
 }
 
 void Adaptation::took_effect(std::uint64_t first, TimePoint now) {
-  TRIBUTARY_ASSERT(pending_ && pending_class_ != nullptr, "operation {}: no amendment was to be agreed", first);
+  TRIBUTARY_ASSERT(pending_ && pending_class_ != nullptr, "operation {}: the ranks agreed on no amendment", first);
   if (first != kNever) policy_ = amended(policy_, *pending_);
   pending_.reset();
   next_amendment_at_ = now + kAmendmentsApart * (now - asked_at_);

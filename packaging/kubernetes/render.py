@@ -146,7 +146,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--release", default="tributary")
     parser.add_argument("--namespace", default="tributary")
-    parser.add_argument("--values", type=Path, help="a file like chart/values.yaml, whose values replace the chart's")
+    parser.add_argument("--values", type=Path, help="a file like chart/values.yaml, whose values replace the chart's values")
     args = parser.parse_args()
     try:
         sys.stdout.write(render_chart(args.release, args.namespace, yaml.safe_load(args.values.read_text()) if args.values else None))

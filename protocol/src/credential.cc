@@ -84,7 +84,7 @@ Status check_bounds(const TokenClaims& c) {
   if (c.rank >= c.ranks)
     return bad("rank " + std::to_string(c.rank) + " is not below ranks " + std::to_string(c.ranks));
   if (c.scale > kScaleMax || (c.kind == ChildKind::rank && c.scale != 0))
-    return bad("scale " + std::to_string(c.scale) + " is not that of " +
+    return bad("scale " + std::to_string(c.scale) + " is no scale of " +
                (c.kind == ChildKind::rank ? "a rank" : "an aggregator") + ", 0 to " +
                std::to_string(c.kind == ChildKind::rank ? 0 : kScaleMax));
   if (c.fence > kFenceMax) return bad("fence " + std::to_string(c.fence) + " is above " + std::to_string(kFenceMax));

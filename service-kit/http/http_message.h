@@ -19,7 +19,7 @@ struct HttpHead {
   std::string authorization;
   std::string remote_address;
   std::string passed_on{};  // the header Tributary-Passed-On: another manager has passed the request on; empty: none
-  std::shared_ptr<const Certificate> certificate{};  // the other side's, from a believed CA; null: none
+  std::shared_ptr<const Certificate> certificate{};  // certificate of the other side, from a believed CA; null: none
 };
 
 struct HttpReply {

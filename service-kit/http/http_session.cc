@@ -234,7 +234,7 @@ void HttpSession::on_body(error_code error) {
 
 void HttpSession::answer(HttpReply reply, bool keep_alive) {
   if (!may_send(reply.body.size())) {
-    reply = handler_.reject(503, "too many answers to others are still being sent; try again, or show a token");
+    reply = handler_.reject(503, "too many answers to other callers are still being sent; try again, or show a token");
     reply.headers.emplace_back("Retry-After", "1");
   }
   keep_alive = keep_alive && !door_.closing();

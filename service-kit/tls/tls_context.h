@@ -19,7 +19,7 @@ namespace tributary::service {
 /// Paths of PEM files; an empty path means that there is no such file.
 struct TlsFiles {
   std::string ca;    // the only CAs that are believed: the system's CAs do not count
-  std::string cert;  // the own certificate, then those of the CAs between it and the root
+  std::string cert;  // this process's certificate, then the CAs between it and the root
   std::string key;   // the private key of `cert`; nobody but its owner and group may read the file
   std::string crl;   // revocation lists of the CAs
 

@@ -101,7 +101,7 @@ void DpdkPort::give_back(void* buffer) noexcept {
   TRIBUTARY_ASSERT(kept_count_ > 0, "a buffer is given back, and none is kept, with {} returned", returned_count_);
   --kept_count_;
   auto* const mbuf = static_cast<rte_mbuf*>(buffer);
-  if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // others keep the buffer, too
+  if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // other users keep the buffer
   TRIBUTARY_ASSERT(returned_count_ < returned_.size(), "{} buffers are returned, of at most {}", returned_count_ + 1,
                    returned_.size());
   returned_[returned_count_++] = mbuf;

@@ -226,7 +226,8 @@ void DpdkPort::keep_waiting(rte_mbuf* mbuf, const ethernet::IpAddress& next_hop)
   waiting_[waiting_count_++] = {mbuf, next_hop, Clock::now()};
 }
 
-/// Sends datagrams whose neighbours are known now. The others go on waiting in their order, for at most kWaitsAtMost.
+/// Sends datagrams whose neighbours are known now. The other datagrams go on waiting in their order, for at most
+/// kWaitsAtMost.
 void DpdkPort::retry_waiting(TimePoint now) {
   std::size_t left = 0;
   for (Waiting& one : std::span(waiting_).first(waiting_count_)) {

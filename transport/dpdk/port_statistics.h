@@ -8,11 +8,11 @@
 namespace tributary::transport::dpdk {
 
 struct PortStatistics {
-  std::uint64_t received = 0, received_bytes = 0;  // datagrams that were shown, and bytes of their UDP payloads
+  std::uint64_t received = 0, received_bytes = 0;  // datagrams that receive() gave out; bytes of their payloads
   std::uint64_t sent = 0, sent_bytes = 0;          // datagrams that send() took, and bytes of their UDP payloads
   std::uint64_t sent_shared = 0;                   // datagrams of `sent` whose payload lies in a shared buffer
   std::uint64_t marked = 0;                        // datagrams received with the mark of congestion
-  // Counts of frames that were received, but not shown:
+  // Counts of frames that were received, but not given out:
   std::array<std::uint64_t, ethernet::kDrops> dropped{};  // frames that are malformed; index: Drop
   std::uint64_t dropped_foreign = 0;                      // frames for another station, address or VLAN
   std::uint64_t dropped_port = 0;                         // datagrams for no port of this device

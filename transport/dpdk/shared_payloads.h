@@ -1,7 +1,7 @@
 #pragma once
 // Payloads that go to several destinations, as a result goes to all children. Each payload is copied into a packet
 // buffer once, with its checksum, and every packet is a small buffer of headers that refers to it. From one flush() to
-// the next, a payload is known by its address, as packet/port.h lends it for this time.
+// the next, a payload is known by its address, because its owner lends it for this time (packet/port.h).
 //
 // A payload that goes to one destination is better copied behind its headers, into one buffer instead of two. So the
 // first packet of a payload gets two buffers only while most recent payloads went to several destinations.

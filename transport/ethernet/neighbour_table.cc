@@ -122,7 +122,8 @@ NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexc
   return &*free;
 }
 
-/// Returns a free place, else the place of the neighbour that came first among those that this host does not use.
+/// Returns a free place, else the place of the neighbour that came first among the neighbours that this host does not
+/// use.
 NeighbourTable::Place* NeighbourTable::place_for_stranger(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto is_ours = [](const Place& place) {

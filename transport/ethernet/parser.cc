@@ -14,7 +14,8 @@ using Bytes = std::span<const std::byte>;
 constexpr std::uint16_t kVlanNumber = 0x0FFF;
 constexpr std::uint16_t kMoreFragmentsAndOffset = 0x3FFF;
 
-/// True if an IPv4 address can be a single host's: not the unspecified one, loopback, a group or the broadcast address.
+/// True if an IPv4 address can belong to a single host: not the unspecified one, loopback, a group or the broadcast
+/// address.
 bool is_host(std::uint32_t ip) noexcept {
   return ip != 0 && ip >> 24U != 127 && ip >> 28U != 0xE && ip != 0xFFFFFFFFU;
 }

@@ -27,7 +27,7 @@ enum class Drop : std::uint8_t {
   ip_checksum,    // the checksum of IPv4's header is wrong
   ip_source,      // no host can have the source: multicast, loopback, unspecified
   protocol,       // the packet is neither UDP nor ICMP
-  udp_length,     // UDP's length differs from the IP datagram's
+  udp_length,     // UDP's length differs from the IP header's length
   udp_port,       // the source is port 0
   udp_checksum,   // UDP's checksum is wrong, or missing over IPv6
   icmp_checksum,  // the checksum of ICMP or ICMPv6 is wrong

@@ -65,7 +65,7 @@ std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
 
 /// Call it only if can_listen() is true.
 Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
-  TRIBUTARY_ASSERT(can_listen(at), "a core is to listen at port {}, and listens already or has another port", at.port);
+  TRIBUTARY_ASSERT(can_listen(at), "a core must listen at port {}, but listens already or has another port", at.port);
   const auto refused = [&](const std::string& why) {
     return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why);
   };
@@ -193,7 +193,7 @@ void PacketCore::watch_driven() {
   if (port_) port_->watch(descriptors);
 }
 
-/// Polls the other ports' cores. Their callbacks count as this core's.
+/// Polls the other ports' cores. Their callbacks count as this core's callbacks.
 void PacketCore::turn_driven() {
   for (std::size_t i = 0; i < driven_.size(); ++i) count_callbacks(driven_[i]->poll(Duration::zero()));
   const auto over = [](const auto& other) {

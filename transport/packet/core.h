@@ -100,7 +100,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   /// make place for newcomers.
   [[nodiscard]] HalfOpen& departing() noexcept { return departing_; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
-  PacketStatistics statistics;  // the core's counts, without the port's
+  PacketStatistics statistics;  // the core's counts, without the port's counts
   [[nodiscard]] PortCounts port_counts() const noexcept { return port_ ? port_->counts() : PortCounts{}; }
 
   /// The time of the next turn that is needed even if no packet comes; max: none.

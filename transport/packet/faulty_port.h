@@ -19,8 +19,8 @@ struct PortFaults {
 /// Errc::bad_config names the wrong part.
 [[nodiscard]] Result<PortFaults> parse_port_faults(std::string_view text);
 [[nodiscard]] std::unique_ptr<PacketPort> make_faulty(std::unique_ptr<PacketPort> port, const PortFaults& faults);
-/// Adds the faults that `told` names, or else those in TRIBUTARY_TEST_PACKET_FAULTS. Returns the port unchanged if both
-/// are empty.
+/// Adds the faults that `told` names, or else the faults in TRIBUTARY_TEST_PACKET_FAULTS. Returns the port unchanged if
+/// both are empty.
 [[nodiscard]] Result<std::unique_ptr<PacketPort>> with_faults(std::unique_ptr<PacketPort> port, std::string_view told);
 
 }  // namespace tributary::transport::packet

@@ -18,7 +18,7 @@
 namespace tributary::transport::packet {
 
 /// The address of a datagram's sender or receiver. IPv4 is mapped into IPv6 (::ffff:a.b.c.d). `ip` is in network byte
-/// order, `port` in the processor's.
+/// order, `port` in the processor's byte order.
 struct PacketAddress {
   std::array<std::uint8_t, 16> ip{};
   std::uint16_t port = 0;

@@ -15,7 +15,7 @@ class SealedRoom {
 
   /// Returns room for `bytes`, which is at least 1; empty if there is not enough room. Allocates on the first call.
   [[nodiscard]] std::span<std::byte> take(std::size_t bytes) {
-    TRIBUTARY_ASSERT(bytes > 0 && bytes <= kBytes, "{} bytes are to be sealed, in a room of {}", bytes, kBytes);
+    TRIBUTARY_ASSERT(bytes > 0 && bytes <= kBytes, "{} bytes must be sealed, in a room of {}", bytes, kBytes);
     if (bytes_.empty()) bytes_.resize(kBytes);
     if (used_ + bytes > kBytes) return {};
     const auto room = std::span(bytes_).subspan(used_, bytes);

@@ -19,10 +19,10 @@ inline constexpr std::size_t kDatagramBytesMax = 65000;
 inline constexpr std::size_t kCopiedBytesMax = kPortHeaderBytesMax - kPacketHeaderBytes;
 
 struct PacketSettings {
-  std::uint32_t frames_queued_max = 1024;      // most frames in a channel's queue; when it is full, send() returns false
-  std::uint32_t connections_max = 16384;       // open connections; others are refused, and the peer falls back
-  std::uint32_t half_open_max = 1024;          // open connections whose first packet is still awaited: see half_open.h
-  std::size_t window_bytes = 1U << 20;         // bytes that a connection's peer may send before we read
+  std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
+  std::uint32_t connections_max = 16384;   // open connections; a further peer is refused, and falls back
+  std::uint32_t half_open_max = 1024;      // open connections whose first packet is still awaited: see half_open.h
+  std::size_t window_bytes = 1U << 20;     // bytes that a connection's peer may send before we read
   std::size_t window_bytes_total = 64U << 20;  // bytes of all connections' windows together
   std::size_t kept_bytes_max = 64U << 20;      // bytes of memory for data that came early or is not wanted yet
   std::size_t datagram_bytes_max = 16384;      // most bytes of a sent datagram, even if the path carries more
@@ -69,7 +69,7 @@ struct PacketStatistics {
   std::uint64_t refused_full = 0;    // connections refused because of connections_max
   std::uint64_t control_unsent = 0;  // packets of openings and ends, dropped because the port was full
   PortCounts port;
-  std::uint64_t displaced = 0;                          // half open or departing connections that made place for others
+  std::uint64_t displaced = 0;  // half open or departing connections that made place for newer ones
   std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that are no packets, by PacketReject
   std::array<std::uint64_t, 9> frame_rejects{};         // channels closed for a bad frame, by FrameReject
   std::size_t connections = 0;                          // connections open now

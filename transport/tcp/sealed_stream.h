@@ -43,11 +43,11 @@ class SealedStream {
   /// Notes that `bytes` more bytes of the greeting are there, and judges what has come.
   [[nodiscard]] Greeted greet(std::size_t bytes, const std::string& peer);
   [[nodiscard]] const Error& error() const noexcept { return error_; }
-  /// none: the other side is to learn nothing.
+  /// none: the other side must learn nothing.
   [[nodiscard]] RefuseReason refusal() const noexcept { return refusal_; }
 
   // ---- Bytes to write
-  /// Bytes that are sealed and wait for the system. They go before all others.
+  /// Bytes that are sealed and wait for the system. They go before all other bytes.
   [[nodiscard]] std::span<const std::byte> unsent() const noexcept { return std::span(unsent_).subspan(unsent_begin_); }
   void note_sent(std::size_t bytes) noexcept;
   void keep_unsent(std::span<const std::byte> bytes);
@@ -86,7 +86,7 @@ class SealedStream {
   void start(const StreamSecrets& secrets, bool client);
   [[nodiscard]] std::size_t gather_frames(SendQueue& queue, std::span<std::byte> into, Filled& filled) noexcept;
 
-  std::shared_ptr<const LinkKeys> keys_;  // the listener's; nullptr: this is the client
+  std::shared_ptr<const LinkKeys> keys_;  // the listener's keys; nullptr: this is the client
   LinkKeys::Link link_;
   std::optional<ExchangeKey> exchange_;  // the client's key, until the answer
   GreetingBytes ours_{};

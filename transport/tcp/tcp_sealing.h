@@ -8,8 +8,8 @@ class TcpSealing {
  public:
   /// Begins the greeting of a client that has connected. False: the connection is not sealed.
   [[nodiscard]] static bool begin(TcpConnection& connection);
-  /// Ends a connection in clear whose other side seals, or refuses it because it does not seal. `bytes` are no frame's
-  /// header. False: they are nothing of this kind.
+  /// Ends a connection in clear if `bytes`, which are no frame's header, show that the other side seals, or refuses to
+  /// go on without a seal. False: they do not show this.
   [[nodiscard]] static bool meets_seal(TcpConnection& connection, std::span<const std::byte> bytes);
   /// A turn of a client that greets.
   static void greet(TcpConnection& connection);

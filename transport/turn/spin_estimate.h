@@ -106,10 +106,10 @@ class SpinEstimate {
   std::uint32_t looks_per_offer_;
   // State of this wait
   TimePoint started_, until_;
-  Duration away_{};  // time in which others had the core
+  Duration away_{};  // time in which other threads had the core
   bool slept_ = false;
   // State of earlier waits
-  bool crowded_ = false;     // others wanted the core in the last wait, or in this one
+  bool crowded_ = false;     // other threads wanted the core in the last wait or this wait
   bool trying_ = false;      // this wait is a trial
   int caught_ = 0;           // moving share of waits that were, or would have been, over before a sleep
   std::uint32_t looks_ = 0;  // number of looks that found nothing

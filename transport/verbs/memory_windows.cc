@@ -56,7 +56,7 @@ void MemoryWindows::close() noexcept {
 
 Result<std::uint32_t> MemoryWindows::bind(std::span<const std::byte> memory, const Registration& registration,
                                           ibv_send_wr& work) {
-  TRIBUTARY_ASSERT(has_free(), "window {} is bound, and of {} only those before {} are free", bound_, ring_.size(),
+  TRIBUTARY_ASSERT(has_free(), "window {} of {} is bound, and only windows below {} are free", bound_, ring_.size(),
                    freed_);
   auto key = at(bound_).window.bind(memory, registration, IBV_ACCESS_REMOTE_READ, work);
   if (key) ++bound_;

@@ -54,7 +54,7 @@ class SendList {
     TRIBUTARY_ASSERT(count_ > 0, "the last of no requests is asked for");
     return works_[count_ - 1];
   }
-  /// The first request; `next` links the others.
+  /// The first request; `next` links the other requests.
   [[nodiscard]] ibv_send_wr* chained() noexcept {
     for (std::size_t i = 0; i + 1 < count_; ++i) works_[i].next = &works_[i + 1];
     return works_.data();

@@ -137,8 +137,8 @@ bool VerbsCore::run_once() {
   return true;
 }
 
-/// Polls the driven transport, whose callbacks count as this one's. It asks the system only after a report, and in some
-/// turns after it. Returns true if there was work.
+/// Polls the driven transport, whose callbacks count as callbacks of this transport. It asks the system only after a
+/// report, and in some turns after it. Returns true if there was work.
 bool VerbsCore::take_beside() {
   const bool told = beside_waits_->load(std::memory_order_acquire);
   if (!told && turns_beside_left_ == 0 && !beside_->has_work()) return false;

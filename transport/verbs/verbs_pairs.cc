@@ -1,4 +1,5 @@
-// Class VerbsConnection: connects its queue pairs with the peer's, and puts the messages of all queue pairs in order.
+// Class VerbsConnection: connects its queue pairs with the peer's queue pairs, and puts the messages of all queue pairs
+// in order.
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -266,7 +266,7 @@ std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& c
     const auto view = cluster.aggregator(found.parameters[0]);
     const bool others = view && !view->record.owner.empty() && view->record.owner != caller.name;
     if (!others) return std::nullopt;
-    return error_reply(403, "aggregator '" + found.parameters[0] + "' is another identity's");
+    return error_reply(403, "aggregator '" + found.parameters[0] + "' belongs to another identity");
   }
   const auto id = number_in(found.parameters[0]);
   if (!id) return std::nullopt;  // the route reports the mistake

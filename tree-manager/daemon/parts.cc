@@ -178,7 +178,7 @@ Status claim_directory(const std::string& path) {
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
   ::close(fd);
   return fail(Errc::io, "another tributary-manager uses the state directory " + path +
-                            "; stop it, or give this one another with --state-dir");
+                            "; stop it, or give this manager another directory with --state-dir");
 }
 
 Status check_start(const Settings& settings) {

@@ -35,7 +35,7 @@ class File {
   int fd_;
 };
 
-/// Returns the text of the file, unless others than its owner can use it.
+/// Returns the text of the file, unless users other than its owner can use it.
 Result<std::string> read_all(const std::string& path) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.fd() < 0) return fail(Errc::bad_config, "the file of identity keys " + path + " cannot be opened: " + why());
@@ -43,8 +43,8 @@ Result<std::string> read_all(const std::string& path) {
   if (::fstat(file.fd(), &status) != 0 || !S_ISREG(status.st_mode))
     return fail(Errc::bad_config, "the file of identity keys " + path + " is no regular file");
   if ((status.st_mode & kForbidden) != 0) {
-    return fail(Errc::bad_config,
-                "the file of identity keys " + path + " can be used by others than its owner; run: chmod 600 " + path);
+    return fail(Errc::bad_config, "the file of identity keys " + path +
+                                      " can be used by users other than its owner; run: chmod 600 " + path);
   }
   std::string text(kFileBytesMax, '\0');
   const ssize_t bytes = ::read(file.fd(), text.data(), text.size());

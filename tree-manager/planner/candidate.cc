@@ -16,7 +16,7 @@ std::uint32_t CandidateBuilder::count(const Items& items) noexcept {
 bool CandidateBuilder::build(const CandidateShape& shape, std::uint64_t weight, Candidate& out) {
   TRIBUTARY_ASSERT(shape.scope < sites_.sites.size(), "the root is looked for in site {} of {}", shape.scope,
                    sites_.sites.size());
-  TRIBUTARY_ASSERT(shape.fan_in >= 2 && shape.fan_in <= kChildrenMax, "an aggregator is to have {} children",
+  TRIBUTARY_ASSERT(shape.fan_in >= 2 && shape.fan_in <= kChildrenMax, "an aggregator would have {} children",
                    shape.fan_in);
   shape_ = shape;
   weight_ = weight;

@@ -76,7 +76,7 @@ class DomainFabric final : public Fabric {
   }
 
  private:
-  /// Returns whether the links' own rates are used in place of a topology's.
+  /// Returns whether the links' own rates are used in place of the rates of a topology.
   [[nodiscard]] bool links_tell_rates(const PlanRequest& request) const {
     return !knows_rates_ && request.link_rate_bits_per_second != 0 &&
            std::ranges::all_of(request.aggregators, [](const PlanAggregator& aggregator) {
@@ -165,8 +165,8 @@ class DomainFabric final : public Fabric {
 
   using Parts = std::vector<std::uint64_t>;  // index: lane; in kFullRate units, the greatest first
 
-  /// Returns parts in proportion to the rates of the fastest aggregators near the members. The load of others on an
-  /// aggregator reduces its rate. Lanes of several rails have equal parts.
+  /// Returns parts in proportion to the rates of the fastest aggregators near the members. The load of other groups on
+  /// an aggregator reduces its rate. Lanes of several rails have equal parts.
   [[nodiscard]] static Parts parts_by_rate(const Search& search, std::uint32_t lanes) {
     const Sites& sites = search.sites;
     Parts equal(lanes, kFullRate / lanes);

@@ -63,7 +63,7 @@ struct PlanRequest {
   // The rate of each member's host, used if no topology gives rates and every aggregator has a rate. 0: unknown.
   std::uint64_t link_rate_bits_per_second = 0;
   std::span<const std::uint32_t> avoided{};   // numbers of aggregators that this group saw fail
-  std::span<const std::uint32_t> reserved{};  // numbers of aggregators that others have reserved, sorted
+  std::span<const std::uint32_t> reserved{};  // numbers of aggregators that other holders have reserved, sorted
   // The index that Fabric::index() made for `aggregators`, for many plans; nullptr: the planner makes one.
   const AggregatorIndex* index = nullptr;
 };

@@ -23,8 +23,8 @@ struct Flight {
 /// queues of 256 KiB, a tensor of 1 MiB then ran at 98 % of the rate over four ranks and at 94 % over eight; with 256
 /// KiB at 98 and 82 %, with 2 MiB at 75 % (bench/results/archive/peers-*.md). Segments shrink with the rate, so that a
 /// tree's levels work at the same time even on small tensors. If no rate is known, children begin with few bytes and
-/// measure. Links without a known rate are mostly those of virtual machines, so segments are small, and the reservation
-/// is 2 MiB.
+/// measure. Links without a known rate mostly belong to virtual machines, so segments are small, and the reservation is
+/// 2 MiB.
 [[nodiscard]] constexpr Flight flight_for(std::uint64_t rate_bits_per_second) noexcept {
   constexpr Flight kUnknown{.window = 128, .segment_bytes = 16U << 10};
   constexpr std::uint64_t kRoundTripsPerSecond = 6250;

@@ -18,7 +18,7 @@ using service::HttpReply;
 
 constexpr service::HttpServerWords kLeaderWords{
     .name = "the manager that leads",
-    .advice = "check that the setting advertise of that manager names an address that this one reaches",
+    .advice = "check that the setting advertise of that manager names an address that this manager reaches",
     .kind = "manager URL",
     .default_port = "7470",
 };
@@ -123,7 +123,7 @@ std::optional<HttpReply> Passing::pass(const std::string& leader, const HttpHead
     spdlog::error("requests cannot be passed on: {}", url.error().message);
     return std::nullopt;
   }
-  // In clear, others could send the proof of a certificate once more.
+  // In clear, other processes could send the proof of a certificate once more.
   if (is_proved_by_certificate(head) && !url->secure) return std::nullopt;
   const auto stated = forwarder_.header_for(head, body);
   const auto client = stated ? take(read) : nullptr;

@@ -146,7 +146,8 @@ void Replica::reload() {
     if (!secrets_.files_differ()) return;
     const auto leader = member_->leader();
     spdlog::error(
-        "the tokens or identity keys in this manager's files differ from the store's, and no manager uses them: change "
+        "the tokens or identity keys in this manager's files are not the store's secrets, and no manager uses them: "
+        "change "
         "the files of the manager that leads{}, and send SIGHUP to that manager",
         leader ? " (" + leader->url + ")" : "");
     return;
@@ -163,7 +164,7 @@ void Replica::reload() {
     spdlog::error("the tokens and identity keys were not reloaded, and the old ones stay in use: {}",
                   ok.error().message);
   } else {
-    spdlog::info("the tokens and identity keys of this manager's files are those of all managers now");
+    spdlog::info("all managers now use the tokens and identity keys of this manager's files");
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kRoomIsKept = 4;  // leases for which the memory of groups that leave is kept for one of a higher class
 
-/// Returns the roster's numbers of the aggregators that others have reserved.
+/// Returns the roster's numbers of the aggregators that other holders have reserved.
 std::vector<std::uint32_t> reserved_from(const GroupRecord& group, const TenantRules& rules, const Roster& roster,
                                          std::int64_t now_s) {
   std::vector<std::uint32_t> numbers;

@@ -91,7 +91,7 @@ void Cluster::put_in_place(Group& place, GroupRecord group) {
                place.record->job, place.record->epoch, place.record->hosts.size(), place.record->lanes.size());
   for (const std::string& name : overcommitted()) {
     spdlog::warn(
-        "aggregator {} has promised more memory than it has: adopted groups hold memory that was given to others",
+        "aggregator {} has promised more memory than it has: adopted groups hold memory that was given to other groups",
         name);
   }
 }

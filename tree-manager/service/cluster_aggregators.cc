@@ -143,11 +143,11 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
     const AggregatorRecord& before = known->second.record;
     if (!before.expired && before.host != record.host) {
       return fail(Errc::mismatch, "an aggregator named '" + record.name + "' is alive on host '" + before.host +
-                                      "'; give this one another name, or wait until that one's lease has ended");
+                                      "'; give this aggregator another name, or wait until the other lease ends");
     }
     if (!before.expired && !before.owner.empty() && before.owner != record.owner) {
       return fail(Errc::mismatch, "an aggregator named '" + record.name +
-                                      "' is alive and another identity's; give this one another name");
+                                      "' is alive, and belongs to another identity; give this aggregator another name");
     }
     record.draining = before.draining;
   }

@@ -82,7 +82,8 @@ GroupRecord record_of(const GroupSpec& spec, std::uint32_t configured, const Fab
           .priority = spec.priority};
 }
 
-/// Returns the running, exclusive reservation of others that has an aggregator of the group's trees, or nullptr.
+/// Returns the running, exclusive reservation of another holder that has an aggregator of the group's trees, or
+/// nullptr.
 const Reservation* takes_trees(const GroupRecord& group, const TenantRules& rules, std::int64_t now_s) {
   for (const auto& [name, it] : rules.reservations()) {
     if (!it.exclusive || !it.runs(now_s) || it.holds(group)) continue;
@@ -266,7 +267,7 @@ Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
     const bool repeated = epoch != UINT32_MAX && now.epoch == epoch + 1 && !now.lanes.empty();
     if (!repeated && (now.epoch != epoch || epoch == UINT32_MAX)) {
       return fail(Errc::mismatch, epoch_text(id, now.epoch) + "; a rebuild from epoch " + std::to_string(epoch) +
-                                      " is out of date; ask for a new group if this one's epoch is unknown");
+                                      " is out of date; ask for a new group if you do not know the epoch");
     }
     if (repeated && !planned_before_report(now, failed)) {
       result = group.record;

@@ -45,7 +45,7 @@ Result<std::string> read_secret(const std::string& path, int fd, mode_t forbidde
   if (!S_ISREG(status.st_mode)) return fail(Errc::bad_config, "the secret file " + path + " is no regular file");
   if ((status.st_mode & forbidden) != 0) {
     return fail(Errc::bad_config,
-                "the secret file " + path + " can be used by others than its owner; run: chmod 600 " + path);
+                "the secret file " + path + " can be used by users other than its owner; run: chmod 600 " + path);
   }
   std::string text(kSecretBytesMax, '\0');
   const ssize_t bytes = ::read(fd, text.data(), text.size());

@@ -20,7 +20,7 @@ struct Secrets {
   std::string job_token;
 };
 
-/// Reads the secrets, and makes those that do not exist. Errc::bad_config if users other than the owner can read a
+/// Reads the secrets, and makes secrets that do not exist. Errc::bad_config if users other than the owner can read a
 /// file, or if it is no regular file or has other content; the sentence gives the remedy.
 [[nodiscard]] Result<Secrets> load_or_make_secrets(const SecretPaths& paths);
 /// Reads a secret that a person has put there: a text of at most 4096 bytes, without the line's end. A group may read

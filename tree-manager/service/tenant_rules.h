@@ -116,7 +116,7 @@ inline constexpr const char* kCodeQuotaGroups = "quota-groups";
 inline constexpr const char* kCodeQuotaLanes = "quota-lanes";
 inline constexpr const char* kCodeQuotaMemory = "quota-memory";
 inline constexpr const char* kCodeQuotaRate = "quota-rate";
-inline constexpr const char* kCodeReserved = "reserved";    // others have reserved aggregators
+inline constexpr const char* kCodeReserved = "reserved";    // other holders have reserved aggregators
 inline constexpr const char* kCodeWaiting = "waiting";      // groups of a lower class are about to leave
 inline constexpr const char* kCodePreempted = "preempted";  // a group of a higher class has the place
 

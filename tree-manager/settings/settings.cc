@@ -65,7 +65,7 @@ std::vector<Field> tls_fields() {
       tls_path("tls_key", &Settings::tls, &TlsFiles::key,
                "The private key of tls_cert (PEM), which other users must not be able to read."),
       tls_path("tls_ca", &Settings::tls, &TlsFiles::ca,
-               "The CAs of client certificates (PEM). Empty: the manager asks callers for none."),
+               "The CAs of client certificates (PEM). Empty: the manager asks callers for no certificate."),
       tls_path("tls_crl", &Settings::tls, &TlsFiles::crl,
                "Revocation lists of those CAs (PEM). With it, each CA that issues client certificates needs a list."),
       path("certificate_file", &Settings::certificate_file, "a path, or empty",
@@ -95,7 +95,7 @@ std::vector<Field> network_fields() {
              "The groups that tenants see, if reading needs a token."),
       count("threads", &Settings::threads, 1, 64, "Threads that serve requests."),
       count("connections_max", &Settings::connections_max, 1, 65536,
-            "The most HTTP connections without a token, and as many with a token; one more closes the oldest."),
+            "The most HTTP connections without a token, and as many with a token; a further one displaces the oldest."),
       count("requests_per_second_max", &Settings::requests_per_second_max, 0, 1'000'000,
             "The most requests a second of each holder of an identity token; twice as many may come at once. 0: no "
             "limit."),
@@ -149,18 +149,20 @@ std::vector<Field> replica_fields() {
              const auto etcd = parse_etcd_url(url);
              return etcd ? Status{} : std::unexpected(etcd.error());
            }),
-      path("store_user", &Settings::store_user, "a name, or empty", "The user of etcd. Empty: etcd asks for none."),
+      path("store_user", &Settings::store_user, "a name, or empty", "The user of etcd. Empty: etcd asks for no user."),
       path("store_password_file", &Settings::store_password_file, "a path, or empty",
            "The file with the password of store_user; no other user may read it."),
       tls_path("store_tls_ca", &Settings::store_tls, &service::TlsFiles::ca,
                "The certificates of the CAs that the manager accepts for an etcd of etcds://."),
-      tls_path("store_tls_cert", &Settings::store_tls, &service::TlsFiles::cert,
-               "The manager's certificate as a client of etcd, if etcd asks for one. With store_tls_key."),
+      tls_path(
+          "store_tls_cert", &Settings::store_tls, &service::TlsFiles::cert,
+          "The manager's certificate as a client of etcd, if etcd asks for a certificate. It needs store_tls_key."),
       tls_path("store_tls_key", &Settings::store_tls, &service::TlsFiles::key, "The key of store_tls_cert."),
-      tls_path("store_tls_crl", &Settings::store_tls, &service::TlsFiles::crl,
-               "The revocation list of store_tls_ca. With it every member of etcd is checked against the list."),
+      tls_path(
+          "store_tls_crl", &Settings::store_tls, &service::TlsFiles::crl,
+          "The revocation list of store_tls_ca. With it the manager checks every member of etcd against the list."),
       path("advertise", &Settings::advertise, "http://host:port, https://host:port, or empty",
-           "The URL where the other managers of this store reach this one. Empty: the address of listen, or the "
+           "The URL where the other managers of this store reach this manager. Empty: the address of listen, or the "
            "host's name if listen means every address."),
       seconds("leader_lease", &Settings::leader_lease, 2s, 1min,
               "With etcd: another manager leads when the leader has not renewed within this time."),
@@ -172,7 +174,7 @@ std::vector<Field> cluster_fields() {
   return {
       path("topology", &Settings::topology, "a path, or empty",
            "The topology file (YAML). Empty: the topology that was put over the API, or else a fabric in which every "
-           "host reaches every other at one rate. SIGHUP reads the file anew."),
+           "host reaches every other host at one rate. SIGHUP reads the file anew."),
       seconds("aggregator_lease", &Settings::aggregator_lease, 1s, 1h,
               "An aggregator that has not renewed within this time gets no new trees."),
       seconds("group_lease", &Settings::group_lease, 1s, 1h,

@@ -20,7 +20,7 @@ struct Settings {
   std::string store_user;             // user of etcd; empty: etcd asks for none
   std::string store_password_file;    // path; empty: none
   service::TlsFiles store_tls;        // as a client of an etcd that speaks TLS
-  std::string advertise;              // URL where other managers reach this one; empty: by `listen`
+  std::string advertise;              // URL where other managers reach this manager; empty: by `listen`
   std::string topology;               // path; empty: the topology that was put over the API, or a flat one
   std::string aggregator_token_file;  // empty: <state_directory>/aggregator.token
   std::string job_token_file;         // empty: <state_directory>/job.token

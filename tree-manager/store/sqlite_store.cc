@@ -155,7 +155,8 @@ class SqliteStore final : public Store {
     const int version = std::stoi(*text);
     if (version > kSchemaVersion) {
       return fail(Errc::io, "the manager's database " + path + " has schema version " + *text +
-                                ", made by a newer manager; this one knows up to " + std::to_string(kSchemaVersion));
+                                ", made by a newer manager; this manager knows versions up to " +
+                                std::to_string(kSchemaVersion));
     }
     for (int from = version; from < kSchemaVersion; ++from) {
       const std::string sql = std::string("BEGIN IMMEDIATE;") + kMigrations[from] +
@@ -183,7 +184,7 @@ class SqliteStore final : public Store {
     const auto row = statement.step();
     statement.reset();
     if (!row) return std::unexpected(row.error());
-    TRIBUTARY_ASSERT(!*row, "a statement with {} values was to change rows, and has read one", sizeof...(values));
+    TRIBUTARY_ASSERT(!*row, "a statement with {} values that changes rows has read a row", sizeof...(values));
     return {};
   }
 

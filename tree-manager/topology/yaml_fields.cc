@@ -92,7 +92,7 @@ std::optional<std::string> scalar(const YAML::Node& node, const std::string& pat
 }
 
 Result<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t low, std::uint64_t high) {
-  TRIBUTARY_ASSERT(low <= high, "a number is to lie between {} and {}", low, high);
+  TRIBUTARY_ASSERT(low <= high, "a number must lie between {} and {}", low, high);
   const auto value = service::parse_number<std::uint64_t>(text);
   if (!value || *value < low || *value > high) {
     return fail(Errc::bad_config, "it is no whole number from " + std::to_string(low) + " to " + std::to_string(high));

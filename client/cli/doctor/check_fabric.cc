@@ -194,8 +194,8 @@ class FabricCheck {
     const double value = fault.value(p);
     const bool alone = report_.hosts.size() == 2;
     std::string found = p.measured() ? fault.text(value) : std::string(p.trouble.data());
-    found +=
-        alone ? ": a third host would tell which of the two it is" : ": the way between, as both do well with others";
+    found += alone ? ": a third host would tell which of the two it is"
+                   : ": the way between, as both do well with other hosts";
     add(fault, fault.what + " from " + from + " to " + to, found, fault.why(value), fault.mend(from + " and " + to));
   }
   void say_more(const Fault& fault, std::size_t number) {

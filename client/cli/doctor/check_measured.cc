@@ -96,8 +96,8 @@ Finding rate_finding(const std::vector<MeasuredWay>& ways, const MeasuredWay& w)
 
 Finding loss_finding(const std::vector<MeasuredWay>& ways, const MeasuredWay& w) {
   Finding f{.part = "measured", .what = "loss to " + name_of(ways, w)};
-  f.found = part_text(std::max(w.way.lost_to, 0.0)) + " of the segments there were sent again";
-  if (w.way.lost_from >= 0) f.found += ", " + part_text(w.way.lost_from) + " of those back came late";
+  f.found = part_text(std::max(w.way.lost_to, 0.0)) + " of the segments to it were sent again";
+  if (w.way.lost_from >= 0) f.found += ", " + part_text(w.way.lost_from) + " of the segments from it came late";
   if (w.way.lost_full >= 0) f.found += ", with a full link " + part_text(w.way.lost_full);
   const double loss = greatest_loss(w);
   if (loss <= kLossyAbove) return f;
@@ -136,7 +136,7 @@ Finding mtu_finding(const std::vector<MeasuredWay>& ways, const MeasuredWay& w) 
   if (!w.way.stalled) return f;
   f.level = Level::bad;
   f.found = fmt::format("frames of {} bytes vanish", w.mtu_here) +
-            (w.way.mtu < w.mtu_here ? fmt::format(", those of {} pass", w.way.mtu) : ", and small ones pass");
+            (w.way.mtu < w.mtu_here ? fmt::format(", frames of {} pass", w.way.mtu) : ", and small ones pass");
   f.why = "every group that sends more than a frame over this way waits until its time-out, then falls back";
   f.mend = fmt::format("set the MTU {} on every switch's port of the way; until then: ip link set {} mtu {}",
                        w.mtu_here, link_here(w), std::min(w.way.mtu, kTypicalFrame));

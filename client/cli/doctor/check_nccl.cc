@@ -91,7 +91,7 @@ Finding plugin(const SystemTree& system, const Libraries& libraries) {
   f.found = file ? fmt::format("NCCL would load {}", *file) : fmt::format("NCCL finds none: {}", joined(names));
   if (file) {
     const bool ours = name_of(system, *file).contains("tributary");
-    f.found += ours ? "" : ", which is not Tributary's";
+    f.found += ours ? "" : ", which is not Tributary's plugin";
     return f;
   }
   if (!wanted || wanted->empty()) {

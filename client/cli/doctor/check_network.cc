@@ -21,7 +21,7 @@ Finding interface(const SystemTree& system, const std::string& name) {
     f.mend = "ip link set " + name + " up; then check its cable, or ignore it if it has none";
   } else if (speed >= kFastFromMbits && mtu < kJumboFrom) {
     f.level = Level::warning;
-    f.why = "frames of 1500 bytes cost about six times as much processor time per byte as those of 9000";
+    f.why = "frames of 1500 bytes cost about six times as much processor time per byte as frames of 9000";
     f.mend = "ip link set " + name + " mtu 9000, if every switch and host on the way has this MTU, too";
   }
   return f;

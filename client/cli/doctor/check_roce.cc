@@ -80,7 +80,8 @@ Finding trust_finding(const SystemTree& system, const Port& port, const std::opt
   f.found = dscp ? "dscp" : "pcp";
   if (dscp) return f;
   f.level = Level::warning;
-  f.why = "the device sorts packets by VLAN tag, which routed RoCE packets lack: they share the queue of all others";
+  f.why =
+      "the device sorts packets by VLAN tag, which routed RoCE packets lack: they share the queue of all other packets";
   f.mend = fmt::format("mlnx_qos -i {} --trust dscp, or: dcb app add dev {} dscp-prio 26:{}", port.interface,
                        port.interface, kUsualPriority);
   return f;

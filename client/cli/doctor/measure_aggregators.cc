@@ -94,7 +94,7 @@ Status over_udp(const LaneEntry& entry, const meter::LaneShape& shape, MeasuredW
   return measured;
 }
 
-/// Returns the rate of the slower link, of this host's and the aggregator's. If only one rate is known, returns it.
+/// Returns the rate of the slower of this host's link and the aggregator's link. If only one rate is known, returns it.
 double line_rate_of(const std::string& interface, const ServiceReport::Aggregator& a) {
   const auto address = transport::address_of_interface(interface);
   const auto own = address ? transport::link_rate_of(*address) : 0;
@@ -186,9 +186,9 @@ std::vector<ServiceReport::Aggregator> chosen(const ServiceReport& service, cons
     const bool named = std::ranges::find(names, a.name) != names.end();
     if (!named && (!names.empty() || a.state != "active")) continue;
     if (names.empty() && list.size() == kMeasuredMax) {
-      left_out.push_back(way_to(a.name, {},
-                                "only the first " + std::to_string(kMeasuredMax) + " were measured; --measure " +
-                                    a.name + " measures this one"));
+      left_out.push_back(way_to(
+          a.name, {},
+          "only the first " + std::to_string(kMeasuredMax) + " were measured; --measure " + a.name + " measures it"));
       continue;
     }
     list.push_back(a);

@@ -11,7 +11,7 @@
 
 namespace tributary::cli::doctor {
 
-/// The difference of the manager's clock from this host's: ahead by `seconds`, with an error of up to `within`.
+/// The difference of the manager's clock from this host's clock: ahead by `seconds`, with an error of up to `within`.
 struct ClockSkew {
   double seconds = 0;
   double within = 0;

@@ -51,7 +51,7 @@ class LaneMeter final : public transport::ChannelHandler {
 
  private:
   [[nodiscard]] FrameHeader header_of(FrameType type) const;
-  /// Sends one contribution. False: the channel takes no frame until it has sent others.
+  /// Sends one contribution. False: the channel takes no frame until it has sent other frames.
   bool contribute(std::uint32_t bytes);
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
   void result_came();

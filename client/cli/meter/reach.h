@@ -20,7 +20,7 @@ struct PathFacts {
   std::uint32_t mtu_here = 0;   // MTU of the way out, as far as the kernel knows it
   std::uint32_t mtu_there = 0;  // MTU by the segment size that the other side offered
   std::uint64_t segments_out = 0;
-  std::uint64_t segments_again = 0;  // segments sent again, without those that the other side had already
+  std::uint64_t segments_again = 0;  // segments sent again, except segments that the other side had already
   std::uint64_t segments_in = 0;
   std::uint64_t segments_in_late = 0;  // segments that came after later segments, as repeats of lost ones do
   double round_trip_seconds = 0;       // the least measured round trip

@@ -35,8 +35,8 @@ void turn_off_ipv6() {
 
 Result<std::unique_ptr<HostNetwork>> HostNetwork::make(std::vector<HostLink> links) {
   if (links.size() > kHostsMax) {
-    return fail(Errc::bad_argument, std::to_string(links.size()) + " hosts, with those of the aggregators and the " +
-                                        "manager: allowed are " + std::to_string(kHostsMax));
+    return fail(Errc::bad_argument, std::to_string(links.size()) + " hosts, including the aggregators' hosts and the " +
+                                        "manager's host: allowed are " + std::to_string(kHostsMax));
   }
   auto fabric = NetworkNamespace::make();
   if (!fabric) return std::unexpected(fabric.error());

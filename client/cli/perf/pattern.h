@@ -32,7 +32,7 @@ class Pattern {
 
 /// Fills `out` with repetitions of `period` (whole elements of `element_bytes`), from element number `first` on.
 void tile(std::span<const std::byte> period, std::size_t element_bytes, std::size_t first, std::span<std::byte> out);
-/// Returns the number of elements of `data` that differ from those that tile() would write.
+/// Returns the number of elements of `data` that differ from the elements that tile() would write.
 [[nodiscard]] std::uint64_t count_wrong(std::span<const std::byte> period, std::size_t element_bytes, std::size_t first,
                                         std::span<const std::byte> data);
 

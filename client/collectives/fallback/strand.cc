@@ -89,7 +89,7 @@ void Strand::do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Act
     mesh.link(peer_class, send->peer).send(header(), {at(send->from), bytes(send->from)}, cookie);
   } else if (const auto* receive = std::get_if<schedule::Receive>(&action)) {
     ++outstanding_;
-    TRIBUTARY_ASSERT(bytes(receive->into) <= kPieceBytes, "a message of {} bytes is to come", bytes(receive->into));
+    TRIBUTARY_ASSERT(bytes(receive->into) <= kPieceBytes, "a message of {} bytes would come", bytes(receive->into));
     const FrameHeader h = header();
     const bool copies = receive->landing == schedule::Landing::copy;
     mesh.link(peer_class, receive->peer)

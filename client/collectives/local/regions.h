@@ -10,8 +10,8 @@
 // place now. A call uses a region only when all other ranks have mapped it. The other ranks drop a withdrawn region
 // with their next long call, or at once if their communicator is idle.
 //
-// Trust: the ranks belong to one user and have proved the group's secret, so each rank trusts the others to write only
-// where a call's results belong. They could harm each other more with ptrace() anyway. Every rank still checks all
+// Trust: the ranks belong to one user and have proved the group's secret, so each rank trusts the other ranks to write
+// only where a call's results belong. They could harm each other more with ptrace() anyway. Every rank still checks all
 // lengths.
 #include <memory>
 #include <mutex>
@@ -45,12 +45,12 @@ class Regions {
           Inboxes inboxes) noexcept;
 
   // Any thread may call add(), remove() and find().
-  /// Announces the range to all others, and returns its generation for remove(). Errc::exhausted: kRegionsMax ranges
-  /// are announced already.
+  /// Announces the range to all other ranks, and returns its generation for remove(). Errc::exhausted: kRegionsMax
+  /// ranges are announced already.
   [[nodiscard]] Result<std::uint32_t> add(const void* address, transport::SharedRange range);
   /// Withdraws the range: no later call uses it.
   void remove(std::uint32_t generation) noexcept;
-  /// Returns the range's place, if all others have mapped it.
+  /// Returns the range's place, if all other ranks have mapped it.
   [[nodiscard]] std::optional<RegionPlace> find(const void* address, std::size_t bytes) noexcept;
 
   // Only the thread that drives the group may call the other functions.

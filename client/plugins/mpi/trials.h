@@ -1,5 +1,5 @@
 #pragma once
-// The choice between MPI's own collectives and Tributary's, for one collective and one class of sizes.
+// The choice between MPI's own collectives and Tributary's collectives, for one collective and one class of sizes.
 #include <cstdint>
 #include <limits>
 

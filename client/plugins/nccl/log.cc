@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<abi::Logger> g_logger{nullptr};
 
-/// Returns the file's name without its folder, as NCCL's own lines show it: the folder is that of a build machine.
+/// Returns the file's name without its folder, as NCCL's own lines show it: the folder belongs to a build machine.
 const char* name_of(const std::source_location& where) noexcept {
   const char* const slash = std::strrchr(where.file_name(), '/');
   return slash == nullptr ? where.file_name() : slash + 1;

@@ -220,7 +220,7 @@ inline constexpr bool kHasPairs = false;
 inline constexpr bool kHasPairs = true;
 #endif
 
-/// The class for whole vectors: that of one element, or of several in a word.
+/// The class for whole vectors: the class of one element, or of several elements in a word.
 template <DType kDType, ReduceOp kOp>
 struct VectorElementOf {
   using type = Element<kDType, kOp>;

@@ -185,7 +185,7 @@ TEST_F(DpdkDaemon, ServesEachLaneAtItsOwnWorker) {
 TEST_F(DpdkDaemon, TellsOfItsDeviceAndOfWhatItDropped) {
   Child& only = child(kGroup, 0, join_of(0, 0, 1));
   ASSERT_TRUE(run_until([&] { return only.ready; })) << only.refused.value_or("");
-  // Sends to a port where no process listens, by each queue: those of the workers and that of the door.
+  // Sends to a port where no process listens, by each queue: the queues of the workers and of the door.
   for (std::uint16_t queue = 0; queue < kQueues; ++queue) {
     children_.push_back(std::make_unique<Child>(*transports_[queue], Endpoint{"10.7.0.1", 9}, Bytes{}, kEpoch));
   }

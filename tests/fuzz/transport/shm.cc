@@ -45,7 +45,7 @@ class World {
   }
   void turn() { victim_.poll({}); }
   Victim& newest() { return *accepting_.ends.back(); }
-  /// Drops every connection except that of the honest process.
+  /// Drops every connection except the honest process's connection.
   void forget() {
     if (accepting_.ends.size() > 1) accepting_.ends.resize(1);
     if (victim_.statistics().connections > 8) std::abort();

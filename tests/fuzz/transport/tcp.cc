@@ -100,7 +100,7 @@ class World {
   }
   void turn() { victim_.poll({}); }
   Victim& newest() { return *accepting_.ends.back(); }
-  /// Drops every connection except that of the honest client.
+  /// Drops every connection except the honest client's connection.
   void forget() {
     if (accepting_.ends.size() > 1) accepting_.ends.resize(1);
     turn();

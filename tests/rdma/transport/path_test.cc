@@ -1,4 +1,4 @@
-// The transport makes all queue pairs, those of the connection manager and the further ones, with the settings of the
+// The transport makes all queue pairs, the connection manager's pair and the further pairs, with the settings of the
 // path.
 #include <gmock/gmock.h>
 #include <infiniband/verbs.h>

@@ -21,7 +21,7 @@ class TwoWays final : public transport::Transport, public transport::HasSecondWa
   /// sent early.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max)
       : TwoWays(network, host, early_bytes_max, network.transport(device_of(host)), network.transport(host)) {}
-  /// Uses these two transports: those of the two hosts, or transports that wrap them.
+  /// Uses these two transports: the transports of the two hosts, or transports that wrap them.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max,
           transport::Transport& first, transport::Transport& second)
       : network_(network), host_(host), first_(first), second_(second), early_bytes_max_(early_bytes_max) {}

@@ -217,7 +217,7 @@ class Measure(unittest.TestCase):
         # The port to the aggregator keeps an MTU of 1500, and the bridge drops longer frames.
         found = self.measure()
         self.assertEqual(found["frames to narrow"]["level"], "bad", found)
-        self.assertEqual(found["frames to narrow"]["found"], "frames of 9000 bytes vanish, those of 1500 pass")
+        self.assertEqual(found["frames to narrow"]["found"], "frames of 9000 bytes vanish, frames of 1500 pass")
 
     def fabric(self, hosts: int) -> dict[str, dict]:
         ranks = [self.network.start(f"{PREFIX}-h{i + 1}", self.tributary, "doctor", "--fabric", "-o", "json", RANK=str(i), WORLD_SIZE=str(hosts), LOCAL_RANK="0",

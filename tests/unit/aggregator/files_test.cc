@@ -38,7 +38,8 @@ TEST_F(Files, ATokenThatOthersMayUseIsRefusedWithWhatToDo) {
     const auto token = read_token(file("token", "secret\n", mode));
     ASSERT_FALSE(token) << std::oct << mode;
     EXPECT_EQ(token.error().code, Errc::bad_config);
-    EXPECT_THAT(token.error().message, HasSubstr("others may use the secret; run: chmod 600 " + folder_ + "/token"));
+    EXPECT_THAT(token.error().message,
+                HasSubstr("other users may use the secret; run: chmod 600 " + folder_ + "/token"));
   }
 }
 
@@ -82,7 +83,7 @@ TEST_F(Files, ADamagedOrExposedIdentityIsRefused) {
   EXPECT_TRUE(read_identity(file("key", good, 0644))) << "the key is public, so all may read it";
   const std::string secret = good + good.substr(good.find(' ')) + good.substr(good.find(' '));
   EXPECT_TRUE(read_identity(file("key", secret)));
-  EXPECT_THAT(read_identity(file("key", secret, 0640)).error().message, HasSubstr("others may read"));
+  EXPECT_THAT(read_identity(file("key", secret, 0640)).error().message, HasSubstr("other users may read"));
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ TEST(Measured, LossIsSaidByDirection) {
   w.way.lost_from = 0.004;
   const auto f = about(doctor::check_measured({w, way_to("b", 1e9)}), "loss to a");
   EXPECT_EQ(f.level, doctor::Level::warning);
-  EXPECT_THAT(f.found, HasSubstr("0.40 % of those back came late"));
+  EXPECT_THAT(f.found, HasSubstr("0.40 % of the segments from it came late"));
   EXPECT_THAT(f.mend, HasSubstr("ethtool -S eth0"));
   w.way.lost_to = 0.02;
   EXPECT_EQ(about(doctor::check_measured({w}), "loss to a").level, doctor::Level::bad);
@@ -320,7 +320,7 @@ TEST(Measured, LongFramesThatVanishAreBad) {
   w.way.mtu = 1500;
   const auto f = about(doctor::check_measured({w}), "frames to a");
   EXPECT_EQ(f.level, doctor::Level::bad);
-  EXPECT_EQ(f.found, "frames of 9000 bytes vanish, those of 1500 pass");
+  EXPECT_EQ(f.found, "frames of 9000 bytes vanish, frames of 1500 pass");
 }
 
 TEST(Measured, AFarAggregator) {

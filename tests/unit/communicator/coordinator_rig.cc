@@ -180,7 +180,7 @@ void Rig::answer(Result<GroupDescriptor> answer) {
 }
 
 void Rig::answer_lease(Result<GroupLease> answer) {
-  if (manager.leases.empty()) throw std::logic_error("no lease was to be renewed");
+  if (manager.leases.empty()) throw std::logic_error("the coordinator renewed no lease");
   const auto respond = std::move(manager.leases.front());
   manager.leases.pop_front();
   respond(std::move(answer));

@@ -121,8 +121,8 @@ TEST_F(TaggedMessagesTest, RefusesOffersThatAreRepeatedOrLeftOut) {
   offers(1, 0, 7);
   offers(1, 0, 7);
   offers(2, 1, 7);
-  EXPECT_EQ(lost_, (Ends{"1: it offers message 0 with a tag, after 1 others",
-                         "2: it offers message 1 with a tag, after 0 others"}));
+  EXPECT_EQ(lost_, (Ends{"1: it offers message 0 with a tag, after 1 earlier offers",
+                         "2: it offers message 1 with a tag, after 0 earlier offers"}));
 }
 
 TEST_F(TaggedMessagesTest, RefusesTagsThatAreNone) {

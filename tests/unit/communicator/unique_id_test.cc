@@ -35,7 +35,7 @@ TEST(UniqueId, OfAnotherProtocolVersionIsRefusedWithBothVersions) {
     ASSERT_FALSE(id);
     EXPECT_EQ(id.error().code, Errc::bad_argument);
     EXPECT_THAT(id.error().message, HasSubstr(std::string("protocol version ") + version));
-    EXPECT_THAT(id.error().message, HasSubstr("this one speaks version 2"));
+    EXPECT_THAT(id.error().message, HasSubstr("this process speaks version 2"));
     EXPECT_THAT(id.error().message, HasSubstr("same version of libtributary"));
   }
 }

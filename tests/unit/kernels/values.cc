@@ -63,7 +63,7 @@ std::uint64_t special_float(Layout layout, std::uint64_t pick) {
 }
 
 std::uint64_t ordinary_float(Layout layout, std::uint64_t random) {
-  // Draw exponents within three of that of 1, with any mantissa and sign.
+  // Draw exponents within three of the exponent of 1, with any mantissa and sign.
   const std::uint64_t exponent = ones(layout.exponent_bits - 1) - 3 + (random >> 58) % 6;
   const std::uint64_t sign = (random >> 57 & 1) << (layout.exponent_bits + layout.mantissa_bits);
   return sign | exponent << layout.mantissa_bits | (random & ones(layout.mantissa_bits));

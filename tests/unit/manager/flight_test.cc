@@ -32,7 +32,7 @@ TEST(Flight, LanesShareTheWindowOfTwo) {
   EXPECT_EQ(window_of_lane(32, 1, 3), 22U);
   EXPECT_EQ(window_of_lane(8, 1, 4), 4U);
   EXPECT_EQ(window_of_lane(8, 1, 16), 2U) << "with one segment in flight a link stands still during each sum";
-  EXPECT_EQ(window_of_lane(1, 1, 16), 1U) << "the window is never greater than that of a single lane";
+  EXPECT_EQ(window_of_lane(1, 1, 16), 1U) << "the window is never greater than a single lane's window";
 }
 
 TEST(Flight, ChildrenShareTheWindowOfANarrowAggregator) {

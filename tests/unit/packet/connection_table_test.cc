@@ -104,7 +104,7 @@ TEST(SealedRoom, GivesEachPayloadALineOfItsOwnUntilItIsFull) {
 
 TEST(SealedRoomDeathTest, RefusesMoreThanItEverHolds) {
   SealedRoom room;
-  EXPECT_DEATH(static_cast<void>(room.take(SealedRoom::kBytes + 1)), "1048577 bytes are to be sealed");
+  EXPECT_DEATH(static_cast<void>(room.take(SealedRoom::kBytes + 1)), "1048577 bytes must be sealed");
 }
 
 TEST(Endings, AreFoundOnceForAPayloadInATurn) {

@@ -22,8 +22,8 @@ constexpr TreeShape kShape{.rates = {.links = 1'000'000'000, .trees = 500'000'00
                            .levels = 1,
                            .segment_bytes = 16 << 10};
 
-/// A job over four links and two aggregators' links of 1 Gbit/s. The times are those of such hosts: `time_us` has them
-/// by the number of segments that the trees carry. Each time differs from them by chance.
+/// A job over four links and two aggregators' links of 1 Gbit/s. The times come from such hosts: `time_us` has them by
+/// the number of segments that the trees carry. Each time differs from them by chance.
 struct ShortJob {
   std::array<double, kSegments + 1> time_us;
   double chance = 0.3;  // the greatest difference from the time, as a part of it

@@ -320,8 +320,8 @@ struct ManagerClient::Impl {
     return parsed;
   }
 
-  /// Tells a manager of a fence that is higher than its last answer's: its store may have been restored from a backup.
-  /// An older manager, whose answers have no fence, is not told.
+  /// Tells a manager of a fence that is higher than the fence in its last answer: its store may have been restored from
+  /// a backup. An older manager, whose answers have no fence, is not told.
   void add_fence(json& body) const {
     const std::uint64_t last = last_fence.load();
     if (last != 0 && last < fence.load()) body["fence"] = fence.load();

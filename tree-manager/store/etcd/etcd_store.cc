@@ -325,7 +325,7 @@ class Keeper final : public EtcdStore {
             {"failure", json::array({{{"request_range", {{"key", key}}}}})}};
   }
 
-  /// Returns the version of the leader's key, if the key is this leadership's; else 0. Reads the answer to a
+  /// Returns the version of the leader's key, if the key belongs to this leadership; else 0. Reads the answer to a
   /// transaction that did not succeed.
   [[nodiscard]] std::uint64_t version_in(const json& answer) const {
     if (!answer.contains("responses") || answer["responses"].empty()) return 0;

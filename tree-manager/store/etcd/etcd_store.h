@@ -1,6 +1,6 @@
 #pragma once
 // The manager's state in etcd, as long as this manager leads. Every write is one transaction that etcd makes only if
-// the leader's key is still that of this leadership. The transaction also raises the key's version, so a request that
+// the leader's key still belongs to this leadership. The transaction also raises the key's version, so a request that
 // timed out, and arrives late, has no effect.
 #include <memory>
 

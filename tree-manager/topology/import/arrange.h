@@ -25,8 +25,8 @@ struct Imported {
 /// A switch with hosts is on level 1; each other switch is one level above the lowest switch to which it is cabled. If
 /// this would join two switches of one level, the switch with fewer hosts than such cables moves up: for example, a
 /// spine with a few hosts. Links that still join switches of one level, hosts without links, and parts that are not
-/// connected to the largest part are left out with a warning. Switches that form no tree, such as those of a dragonfly
-/// or torus, become one group of a dragonfly. Errc::bad_config: no host is left, or too many levels.
+/// connected to the largest part are left out with a warning. Switches that form no tree, such as the switches of a
+/// dragonfly or torus, become one group of a dragonfly. Errc::bad_config: no host is left, or too many levels.
 [[nodiscard]] Result<Imported> arrange(FoundFabric found, const ImportRates& rates);
 
 }  // namespace tributary::manager

@@ -96,7 +96,7 @@ abi::Result connect(void* context, int device, void* handle, void** send_comm) {
       return invalid_usage;
     }
     if (to->wire != *wire()) {
-      warn("the other side of a connection listens over " + std::string(to_string(to->wire)) + ", and this one uses " +
+      warn("the other side of a connection listens over " + std::string(to_string(to->wire)) + ", and this side uses " +
            std::string(to_string(*wire())) +
            ": TRIBUTARY_TRANSPORT, and what it leads to, must be the same on every node");
       return invalid_usage;

@@ -42,7 +42,8 @@ class SparseSum {
     for (std::int64_t rank = 0; rank < shapes_.size(0); ++rank) {
       const std::int64_t* shape = shapes + rank * kShape;
       TORCH_CHECK(std::equal(shape + 1, shape + kShape, shape_.const_data_ptr<std::int64_t>() + 1),
-                  "the sparse tensors of all ranks must have one shape; rank ", rank, " has another than this one");
+                  "the sparse tensors of all ranks must have one shape; rank ", rank,
+                  " has another shape than this rank");
       lengths_.push_back(shape[0]);
       most = std::max(most, shape[0]);
     }

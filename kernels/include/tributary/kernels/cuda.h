@@ -2,8 +2,8 @@
 // reduce, convert and pack on the memory of an NVIDIA GPU.
 //
 // Each call runs in the order of the stream that it gets; no call synchronises. Success means that the driver accepted
-// the launch; the stream reports later failures on the device, as for any kernel. The bits are the same as those of the
-// host kernels, except in the payload of NaN.
+// the launch; the stream reports later failures on the device, as for any kernel. The bits are the same as the bits of
+// the host kernels, except in the payload of NaN.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,7 +63,8 @@ class PackTable {
 };
 
 /// The kernels, loaded into the primary context of one device. Any thread may use them. Streams and memory must belong
-/// to that context, as those of the CUDA runtime and PyTorch do; mapped host memory is given by its device address.
+/// to that context, like the streams and memory of the CUDA runtime and PyTorch; mapped host memory is given by its
+/// device address.
 class CudaKernels {
  public:
   /// `driver` must outlive the result. Errc::unsupported: the build has no device code, or no code for this device, or

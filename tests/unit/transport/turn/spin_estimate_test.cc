@@ -1,4 +1,4 @@
-// The waits in which a thread spins, and those in which it no longer does.
+// The waits in which a thread spins, and the waits in which it no longer spins.
 #include "transport/turn/spin_estimate.h"
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ struct DescriptorLimit {
 };
 [[nodiscard]] DescriptorLimit descriptor_limit();
 /// Raises the soft limit to the hard one if this process needs more than the soft one allows for `more` descriptors
-/// beside those that are open now. Never lowers it.
+/// beside the descriptors that are open now. Never lowers it.
 void raise_descriptor_limit(std::uint64_t more);
 /// Returns Errc::exhausted if the hard limit does not allow `needed` more descriptors; the text has the limit, the
 /// numbers and a remedy. `what` names the process: "rank 0 of 5000 ranks".

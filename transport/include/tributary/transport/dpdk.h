@@ -105,7 +105,7 @@ struct DpdkSettings {
   std::uint16_t queue = 0;                          // number of the device's queue
   int core = -1;                                    // core of the polling thread; -1: any core
   std::uint32_t frames_queued_max = 1024;           // most frames in a channel's queue; send() refuses more
-  std::uint32_t connections_max = 16384;            // open connections; others are refused, and the peer falls back
+  std::uint32_t connections_max = 16384;            // open connections; a further peer is refused, and falls back
   std::uint32_t half_open_max = 1024;               // open connections whose first packet is still awaited
   std::size_t window_bytes = 1U << 20;              // bytes that a connection's peer may send before we read
   Duration keepalive = std::chrono::seconds(1);     // silence after which the peer is asked for an answer

@@ -7,7 +7,7 @@ namespace tributary::transport {
 
 /// Returns the rate of the interface that has this numeric address, in bits per second in each direction. 0: no
 /// interface has the address, its driver does not know the rate (loopback, many virtual machines), or the driver gives
-/// a rate that is not that of a wire (veth, tun). Any thread may call it.
+/// a rate that is not the rate of a wire (veth, tun). Any thread may call it.
 [[nodiscard]] std::uint64_t link_rate_of(const std::string& address);
 
 }  // namespace tributary::transport

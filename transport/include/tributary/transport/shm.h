@@ -20,7 +20,7 @@ class ShmPart;
 struct ShmSettings {
   std::uint32_t ring_bytes = 512U << 10;     // bytes of one direction of a connection; a power of two, 4 KiB to 64 MiB
   std::uint32_t frames_queued_max = 1024;    // most frames in a channel's queue; when it is full, send() returns false
-  std::uint32_t connections_max = 16384;     // connections open at once; others are closed when they are accepted
+  std::uint32_t connections_max = 16384;     // most open connections; a further connection is closed at once
   std::size_t poll_bytes_max = 1U << 20;     // bytes of a channel and direction in one turn of poll()
   bool huge_pages = true;                    // uses huge pages, where the system has set some aside
   std::uint64_t map_bytes_max = 8ULL << 30;  // bytes of each peer's memory mapped for reading; 0: copies payloads

@@ -109,7 +109,7 @@ class SimNetwork {
   void cut(Channel& channel);
   void cut(std::string_view host_a, std::string_view host_b);
   /// Ends a host's process: none of its callbacks runs any more, its listeners vanish, and its channels break. Its
-  /// handlers, buffers and channels may be destroyed at once, except those whose callback is running. The other sides
+  /// handlers, buffers and channels may be destroyed at once, except objects whose callback is running. The other sides
   /// get on_closed.
   void kill(std::string_view host);
   /// Starts a new process on a killed host.

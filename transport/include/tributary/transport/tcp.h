@@ -23,7 +23,7 @@ struct TcpSettings {
   std::uint32_t receive_buffer_bytes = 0;  // receive buffer of each socket; 0: the kernel tunes it
   std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max =
-      16384;  // connections open at once; others are closed when they are accepted, and the peer falls back
+      16384;  // most open connections; a further connection is closed at once, and its peer falls back
   std::size_t poll_bytes_max = 1U << 20;  // bytes of a channel and direction in one turn, so that no channel starves
   Duration user_timeout =
       std::chrono::seconds(20);  // a peer that acknowledges no bytes for this long is gone; 0: the kernel's limit

@@ -1,8 +1,8 @@
 #pragma once
 // Frames over UDP by the kernel's sockets, IPv4 and IPv6: the packet protocol (docs/protocol.md), in place of TCP, for
 // hosts without RDMA. It survives loss, repeats, reordering and damage; delay and ECN marks decide how many packets are
-// under way. One socket carries all connections of a transport. Where the system can, the kernel or the device cuts
-// each batch of sent packets (UDP_SEGMENT), and joins received packets (UDP_GRO).
+// under way. One socket carries all connections of a transport. Where the system supports this, the kernel or the
+// device cuts each batch of sent packets (UDP_SEGMENT), and joins received packets (UDP_GRO).
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -23,15 +23,15 @@ class PacketTransport;
 
 struct UdpSettings {
   std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
-  std::uint32_t connections_max = 16384;   // connections open at once; others are refused, and the peer falls back
-  std::uint32_t half_open_max = 1024;      // open connections whose first packet is still awaited
+  std::uint32_t connections_max = 16384;   // most open connections; a further peer is refused, and falls back
+  std::uint32_t half_open_max = 1024;      // half-open connections, whose first packet has not come
   std::size_t send_buffer_bytes = 4U << 20;
   std::size_t receive_buffer_bytes = 8U << 20;      // bytes of the socket's buffer, as far as net.core.rmem_max allows
   std::size_t window_bytes = 1U << 20;              // bytes that a connection's peer may send before we read
   std::size_t datagram_bytes_max = 16384;           // most bytes of a sent datagram, even if the path carries more
   Duration keepalive = std::chrono::seconds(1);     // silence after which the peer is asked for an answer
   Duration peer_timeout = std::chrono::seconds(5);  // silence after which a peer that was asked counts as gone
-  Duration delay_target = std::chrono::microseconds(500);  // time of a round trip above which less is sent
+  Duration delay_target = std::chrono::microseconds(500);  // longer round trips make a connection send less
   std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
   std::uint32_t window_max = 4096;                         // packets that a connection may ever have under way
   bool ecn = true;                                         // packets say that routers may mark them: ECT(0)

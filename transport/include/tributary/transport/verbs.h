@@ -17,7 +17,7 @@
 // A connection claims a place (group, epoch, lane and child) before its first frame comes, and proves the claim in the
 // connection manager's private data. A side without the place's secret is refused before a queue pair is made. The
 // first frame must name the same group. Connections of the same group share a protection domain, because they work on
-// the same memory: the group's. A connection that claims no place (between ranks) has a domain of its own.
+// the same memory, the group's memory. A connection that claims no place (between ranks) has a domain of its own.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -43,7 +43,7 @@ struct VerbsSettings {
   // nullptr: any process may connect, and the user of the transport decides about the connection's rights.
   std::shared_ptr<LinkKeys> keys{};
   std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
-  std::uint32_t connections_max = 16384;   // connections open at once; others are refused, and the peer falls back
+  std::uint32_t connections_max = 16384;   // most open connections; a further peer is refused, and falls back
   std::uint32_t receive_depth = 32;        // messages that a peer may send before we read; 4 to 64
   // Queue pairs of one channel, over which messages and written payloads are spread: a device or a route that serves
   // each queue pair by one engine reaches its full rate only with several. 1 to 8; the smaller of both sides' numbers

@@ -30,7 +30,7 @@ struct ManagerSettings {
 };
 
 /// Opens the files that decide which managers a client believes over HTTPS; nullptr if the list has no https URL.
-/// Errors as those of TlsContext::open().
+/// Returns the errors of TlsContext::open().
 [[nodiscard]] Result<std::shared_ptr<service::TlsContext>> tls_for(std::string_view urls,
                                                                    const service::TlsFiles& files);
 
