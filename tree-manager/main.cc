@@ -46,7 +46,7 @@ void describe(CLI::App& app, Options& options) {
         service::text_of(fields(), key, value));
   };
   service::add_text(app, "--config", options.config,
-                    {.value = "FILE", .help = "The configuration (YAML); --print-config shows what may be in it"});
+                    {.value = "FILE", .help = "The configuration (YAML); --print-config shows its settings"});
   set("--listen", "listen", "HOST:PORT");
   set("--state-dir", "state_directory", "FOLDER");
   set("--store", "store", "URL");
@@ -58,9 +58,10 @@ void describe(CLI::App& app, Options& options) {
       "--allow-plain-http",
       [&options] { options.overrides.push_back({"allow_plain_http", "true", "--allow-plain-http"}); },
       "Serve plain HTTP also at addresses that other hosts reach, as allow_plain_http: true");
-  app.add_flag("--check", options.check, "Check the configuration and what it names on this host, and exit");
+  app.add_flag("--check", options.check,
+               "Check the configuration, and the files and addresses that it names, and exit");
   app.add_flag("--print-config", options.print_config,
-               "Print the effective configuration, with what each setting means, and exit");
+               "Print the effective configuration, with the meaning of each setting, and exit");
   app.fallthrough();
   CLI::App* const to_file = app.add_subcommand("export", "Write all records of the store into a file, and exit");
   service::add_text(*to_file, "FILE", options.archive,
@@ -73,7 +74,9 @@ void describe(CLI::App& app, Options& options) {
   from_file->add_flag("--replace", options.replace, "Remove what the store has; without this, it must be empty");
   app.set_version_flag("--version", std::string("tributary-manager ") + TRIBUTARY_VERSION,
                        "Print the version, and exit");
-  app.footer("Exit codes: 0 ended as asked, 1 failed (as a port in use), 64 wrong usage, 78 wrong configuration.");
+  app.footer(
+      "Exit codes: 0 ended as asked, 1 failed (for example, a port is in use), 64 wrong usage, 78 wrong "
+      "configuration.");
 }
 
 /// Returns the settings of the file; flags replace them.

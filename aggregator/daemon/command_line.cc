@@ -31,7 +31,7 @@ constexpr const char* kAbout =
     "Sums the contributions of ranks and other aggregators, and sends the results back: the data plane of Tributary.\n"
     "SIGTERM drains (a second one ends at once), SIGHUP reads log_level again.";
 constexpr const char* kCodes =
-    "Exit codes: 0 ended as asked, 1 failed (as a port in use), 64 wrong usage, 78 wrong configuration.";
+    "Exit codes: 0 ended as asked, 1 failed (for example, a port is in use), 64 wrong usage, 78 wrong configuration.";
 
 }  // namespace
 
@@ -43,9 +43,9 @@ std::variant<CommandLine, Exit> read_command_line(int argc, const char* const* a
   CommandLine line;
   service::add_text(app, "--config", line.config,
                     {.value = "FILE", .help = "The configuration (YAML); --print-config shows what may be in it"});
-  app.add_flag("--check", line.check, "Check the configuration and what it names on this host, and exit");
+  app.add_flag("--check", line.check, "Check the configuration, and the files and addresses that it names, and exit");
   app.add_flag("--print-config", line.print_config,
-               "Print the effective configuration, with what each setting means, and exit");
+               "Print the effective configuration, with the meaning of each setting, and exit");
   std::vector<std::string> values(std::size(kFlags));
   std::vector<CLI::Option*> options;
   for (std::size_t i = 0; i < std::size(kFlags); ++i)

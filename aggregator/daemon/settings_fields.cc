@@ -136,7 +136,7 @@ Field advertise() {
   return {
       .key = "advertise",
       .allowed =
-          "a host name or address of at most 63 bytes, or one for each of listen, as a list or by commas; or "
+          "a host name or address of at most 63 bytes, or a list with one for each address of listen; or "
           "empty",
       .help =
           "The host that ranks connect to. Empty: the host of listen or, if listen means every address, the address "
@@ -166,7 +166,7 @@ Field advertise() {
 Field log_level() {
   return {.key = "log_level",
           .allowed = "trace, debug, info, warn or error",
-          .help = "The least important lines that are written. Read again on SIGHUP.",
+          .help = "The lowest level of the lines that are written. Read again on SIGHUP.",
           .read = [](Settings& settings, std::string_view written) -> Status {
             const auto at = std::ranges::find(kLevels, written);
             if (at == kLevels.end()) return wrong("it is no level");
@@ -196,10 +196,10 @@ std::vector<Field> make_fields() {
       name("host_id", &S::host_id, "The name of this host in the manager's topology. Empty: the host's name."),
       text("manager", &S::manager, "http://host:port or https://host:port",
            "The manager. It need not be up: the aggregator keeps trying.", check_url),
-      path(
-          "token_file", &S::token_file,
-          "Holds the secret that the manager asks of aggregators (it makes one at its first start); mode 0600 or 0640. "
-          "Empty: none."),
+      path("token_file", &S::token_file,
+           "Holds the secret that the manager asks of aggregators (the manager makes it at its first start); mode 0600 "
+           "or 0640. "
+           "Empty: none."),
       tls_path(
           "tls_ca", &service::TlsFiles::ca,
           "The CAs of the manager's certificate, for a manager of https, and the CAs of the certificates with which "

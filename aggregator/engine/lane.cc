@@ -72,7 +72,7 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
   TRIBUTARY_ASSERT(shape.window >= 1 && shape.window <= kWindowMax, "a lane whose window has {} slots", shape.window);
   TRIBUTARY_ASSERT(shape.segment_bytes <= kSegmentBytesMax && shape.segment_bytes % 64 == 0,
                    "a lane whose segments have {} bytes", shape.segment_bytes);
-  TRIBUTARY_ASSERT(memory_.size() >= bytes, "a lane of {} bytes is given {}", bytes, memory_.size());
+  TRIBUTARY_ASSERT(memory_.size() >= bytes, "a lane of {} bytes gets {} bytes", bytes, memory_.size());
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
   TRIBUTARY_ASSERT(buffers_.size() * shape.segment_bytes == bytes, "{} buffers of {} bytes in a lane of {} bytes",
                    buffers_.size(), shape.segment_bytes, bytes);
@@ -83,7 +83,8 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
 void Lane::set_ranks(std::uint32_t child, std::uint32_t ranks) noexcept {
   TRIBUTARY_ASSERT(child < shape_.children, "child {} of {}", child, shape_.children);
   TRIBUTARY_ASSERT(ranks > 0, "child {} stands for no rank", child);
-  TRIBUTARY_ASSERT(in_flight_ == 0, "child {} is told its ranks while {} segments are in flight", child, in_flight_);
+  TRIBUTARY_ASSERT(in_flight_ == 0, "child {} gets its number of ranks while {} segments are in flight", child,
+                   in_flight_);
   ranks_[child] = ranks;
 }
 

@@ -55,8 +55,7 @@ class LaneOutput {
   virtual void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) = 0;
 };
 
-/// The reason why the lane does not take a frame. Frames marked "drop" are harmless; the other frames break the
-/// protocol.
+/// The reason why the lane refuses a frame. Frames marked "drop" are harmless; the other frames break the protocol.
 enum class Refusal : std::uint8_t {
   stale_epoch,      // drop: a frame of another epoch
   duplicate,        // drop: counted already, or its result was sent

@@ -11,7 +11,7 @@ using State = Operation::State;
 void OperationQueue::add(std::unique_ptr<Operation> operation) {
   const std::uint64_t number = operation->number;
   TRIBUTARY_ASSERT(number + 1 == next_ && number == first_ + operations_.size(),
-                   "operation {} is queued where {} is the next, after {} from {} on", number, next_,
+                   "operation {} is queued, but {} is next, after {} operations from {} on", number, next_,
                    operations_.size(), first_);
   recent_[number % recent_.size()] = operation->signature;
   operations_.push_back(std::move(operation));

@@ -55,7 +55,7 @@ const tuning::Policy* TreeTerms::policy_of(std::uint64_t operation) const noexce
 void TreeTerms::amend(std::uint64_t first, const tuning::Amendment& amendment, const tuning::Policy& welcome,
                       std::uint64_t started) {
   TRIBUTARY_ASSERT(policies.empty() || policies.back().first_operation <= first,
-                   "a policy from operation {} on follows one from {} on", first, policies.back().first_operation);
+                   "a policy from operation {} on follows a policy from {} on", first, policies.back().first_operation);
   const tuning::Policy& last = policies.empty() ? welcome : policies.back().policy;
   policies.push_back({first, tuning::amended(last, amendment)});
   const auto is_over = [&](std::size_t i) { return policies[i + 1].first_operation <= started; };

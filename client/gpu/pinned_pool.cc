@@ -93,7 +93,8 @@ void PinnedPool::take_back(std::byte* data, std::size_t capacity) {
     const std::lock_guard lock(mutex_);
     idle_.push_back({data, capacity});
     idle_bytes_ += capacity;
-    TRIBUTARY_ASSERT(capacity <= used_bytes_, "a block of {} bytes comes back, of {} in use", capacity, used_bytes_);
+    TRIBUTARY_ASSERT(capacity <= used_bytes_, "a block of {} bytes comes back, but {} are in use", capacity,
+                     used_bytes_);
     used_bytes_ -= capacity;
     while (idle_bytes_ > idle_bytes_max()) {
       TRIBUTARY_ASSERT(!idle_.empty(), "{} bytes are idle, in no block", idle_bytes_);

@@ -71,9 +71,8 @@ struct CoordinatorSettings {
   transport::Duration move_pause_first = std::chrono::seconds(10);
   transport::Duration move_pause_last = std::chrono::minutes(10);
   transport::Duration inquiry_limit = std::chrono::seconds(1);
-  transport::Duration finalize_limit =
-      std::chrono::seconds(300);                            // time from the first rank's finalize to the last rank's
-  transport::Duration timeout = std::chrono::seconds(300);  // time-out of operations, for error texts
+  transport::Duration finalize_limit = std::chrono::seconds(300);  // from the first finalize to the last rank's call
+  transport::Duration timeout = std::chrono::seconds(300);         // time-out of operations, for error texts
 };
 
 class CoordinatorOutput {

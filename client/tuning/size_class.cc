@@ -159,7 +159,7 @@ Adaptation::SizeClass::SizeClass(Collective collective, std::uint64_t size, cons
       told_(choice_of(in_use)),
       asks_first_(best_ != told_),
       pass_over_(kPassedOver) {
-  TRIBUTARY_ASSERT(above_ < size && size <= upto_, "size {} is not of the class above {} up to {}", size, above_,
+  TRIBUTARY_ASSERT(above_ < size && size <= upto_, "size {} is not in the class above {} and up to {}", size, above_,
                    upto_);
 }
 
@@ -207,7 +207,7 @@ Decision Adaptation::SizeClass::decide(const Figures& figures, std::uint32_t ran
 }
 
 Decision Adaptation::SizeClass::ask_first() {
-  TRIBUTARY_ASSERT(agreed_ && !trial_ && best_ != told_, "path {} is asked for, and in use", best_.path);
+  TRIBUTARY_ASSERT(agreed_ && !trial_ && best_ != told_, "path {} is asked for, but is in use already", best_.path);
   agreed_ = false;
   return best_;
 }
@@ -352,7 +352,7 @@ Decision Adaptation::SizeClass::rest() {
 }
 
 Decision Adaptation::SizeClass::try_out(const Choice& choice) {
-  TRIBUTARY_ASSERT(choice != told_, "path {} is tried, and in use", choice.path);
+  TRIBUTARY_ASSERT(choice != told_, "path {} is tried, but is in use already", choice.path);
   trial_ = choice;
   agreed_ = false;
   return choice;

@@ -14,8 +14,7 @@ namespace tributary::transport::packet {
 inline constexpr std::size_t kCrc32cHeaderBytes = 60;
 [[nodiscard]] std::uint32_t crc32c_of_header(const std::byte* header) noexcept;
 
-/// Computes the same as crc32c(). In the same pass it adds the partial sum for UDP's checksum (ethernet/checksum.h) to
-/// `sum`.
+/// Computes crc32c(), and in the same pass adds the partial sum for UDP's checksum (ethernet/checksum.h) to `sum`.
 [[nodiscard]] std::uint32_t crc32c_and_sum(std::span<const std::byte> bytes, std::uint32_t before,
                                            std::uint64_t& sum) noexcept;
 

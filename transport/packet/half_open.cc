@@ -41,7 +41,8 @@ void HalfOpen::remove(std::uint64_t id) noexcept {
   const auto at = by_id_.find(id);
   if (at == by_id_.end()) return;
   const auto count = of_source_.find(at->second->source);
-  TRIBUTARY_ASSERT(count != of_source_.end() && count->second > 0, "connection {} is of a source that has none", id);
+  TRIBUTARY_ASSERT(count != of_source_.end() && count->second > 0,
+                   "connection {} comes from a source without connections", id);
   if (--count->second == 0) of_source_.erase(count);
   order_.erase(at->second);
   by_id_.erase(at);

@@ -3,10 +3,9 @@
 // places are taken, a newcomer takes the place of another connection.
 //
 // The newcomer takes the place of the oldest connection: an honest opener sends its packet within a round trip, so the
-// oldest is the least likely to be honest. But a source that opens many connections must not displace other
-// connections: if it has its share of the places, it displaces its own oldest connection. No host can forge a source,
-// because the cookies go to its address. All addresses of an IPv6 network (/64) count as one source, because one host
-// may have them all.
+// oldest is the least likely to be honest. But a source with many connections must not displace other sources: if it
+// has its share of the places, it displaces its own oldest connection. No host can forge a source, because the cookies
+// go to its address. All addresses of an IPv6 network (/64) count as one source, because one host may have them all.
 #include <cstdint>
 #include <list>
 #include <unordered_map>

@@ -40,7 +40,8 @@ class SendStream {
   /// and small payloads to `place`, so that one part holds many small frames; a large payload ends the part.
   [[nodiscard]] Part part(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
 
-  /// Returns the frame behind the last part, if it begins at `offset` and fits into a part of at most `bytes_max`.
+  /// Returns the frame behind the last part, if it begins at `offset` and fits into a part of at most `bytes_max`
+  /// bytes.
   [[nodiscard]] std::optional<WholeFrame> whole(std::uint64_t offset, std::size_t bytes_max) const noexcept {
     const std::uint64_t number = last_part_ + 1;
     if (number < done_ || number >= tail_) return std::nullopt;

@@ -1,7 +1,6 @@
 #pragma once
-// One key of AES-128-GCM (NIST SP 800-38D) for one direction. It encrypts the bytes of pass(), and authenticates the
-// bytes of pass() and cover(). A message with covered bytes alone has only an authenticator (GMAC). The caller never
-// uses a number twice for sealing.
+// One key of AES-128-GCM (NIST SP 800-38D) for one direction. pass() encrypts and authenticates its bytes, and cover()
+// only authenticates (alone, this is GMAC). The caller never uses a number twice for sealing.
 #include <openssl/evp.h>
 
 #include <array>

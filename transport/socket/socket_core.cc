@@ -86,7 +86,7 @@ void SocketCore::note_sole_teller(std::span<const epoll_event> events) noexcept 
 /// comes, and sometimes costs a read that finds no bytes.
 bool SocketCore::try_sole_teller() noexcept {
   if (tellings_ < kTellingsMin || !watched_.empty() || !idle() || ++turns_unasked_ >= kTurnsUnaskedMax) return false;
-  TRIBUTARY_ASSERT(teller_ != nullptr, "{} events in a row came from one socket, and it is not known", tellings_);
+  TRIBUTARY_ASSERT(teller_ != nullptr, "{} events in a row came from one socket, which is unknown", tellings_);
   teller_->mark(EPOLLIN);
   return !due_.empty();
 }

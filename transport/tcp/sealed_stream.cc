@@ -117,7 +117,7 @@ void SealedStream::note_sent(std::size_t bytes) noexcept {
 }
 
 void SealedStream::keep_unsent(std::span<const std::byte> bytes) {
-  TRIBUTARY_ASSERT(unsent().empty(), "{} bytes are kept before {} others", bytes.size(), unsent().size());
+  TRIBUTARY_ASSERT(unsent().empty(), "{} bytes are kept before {} unsent bytes", bytes.size(), unsent().size());
   unsent_.assign(bytes.begin(), bytes.end());
 }
 

@@ -34,8 +34,7 @@ class CertificateIdentities {
   /// Reads the file; an empty path means that there is none.
   [[nodiscard]] static Result<CertificateIdentities> load(const std::string& path);
 
-  /// Returns the identity of a certificate that TLS has found good: the identity of its subject, else of its first
-  /// alternative name.
+  /// Returns the identity of a certificate that TLS found good, by its subject, else by its first alternative name.
   [[nodiscard]] Proof look(const service::Certificate& certificate) const;
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 

@@ -15,7 +15,7 @@ struct CandidateShape {
   std::uint32_t levels_mask = 0;
   std::uint32_t fan_in = 0;    // number of children that an aggregator should have, if its limits allow
   std::uint64_t rate_min = 0;  // aggregators with slower links are left out
-  bool own_first = true;       // prefer aggregators cabled to the site itself to aggregators below it
+  bool own_first = true;       // aggregators with a cable to the site itself come before those below it
   std::uint32_t levels_max = 0;
   std::uint32_t levels = 0;  // exact number of levels; 0: any up to levels_max
   friend bool operator==(const CandidateShape&, const CandidateShape&) = default;
@@ -97,10 +97,10 @@ class CandidateBuilder {
   std::vector<std::uint32_t> chosen_;  // aggregators that choose() has chosen
 };
 
-/// Estimates the time of an operation over one lane's tree, for the load that is allotted already. The load of other
-/// groups counts in the same way on aggregators, on hosts' links and on uplinks, and in the estimates of trees, of
-/// members' links and of the ring. A rate of 0 is unknown: an estimate then uses the assumed rate, and rates() returns
-/// no rate of the path.
+/// Estimates the time of an operation over one lane's tree, for the load that is allotted already. All estimates (of
+/// trees, members' links and the ring) count the load of other groups in the same way on each aggregator, each link of
+/// a host and each uplink. A rate of 0 is unknown: an estimate then uses the assumed rate, and rates() returns no rate
+/// of the path.
 class CostModel {
  public:
   /// `lanes` lanes take the views in turn.

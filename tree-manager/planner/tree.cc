@@ -24,7 +24,7 @@ std::vector<std::uint32_t> bottom_up(const std::vector<TreeNode>& nodes) {
   for (std::size_t next = 0; next < order.size(); ++next) {
     const std::uint32_t parent = nodes[order[next]].parent;
     if (parent == kNoParent) continue;
-    TRIBUTARY_ASSERT(waiting[parent] > 0, "node {} waits for no child, and {} is one", parent, order[next]);
+    TRIBUTARY_ASSERT(waiting[parent] > 0, "node {} waits for no child, but has child {}", parent, order[next]);
     if (--waiting[parent] == 0) order.push_back(parent);
   }
   return order;

@@ -193,8 +193,7 @@ struct ClusterStats {
 
 /// The error about a number that no group has. Callers that may not know of a group get the same error.
 [[nodiscard]] std::unexpected<Error> no_group(std::uint64_t id);
-/// The host and the rate of an aggregator, from its site in the topology, or from the aggregator. nullptr: it has no
-/// site.
+/// The host and the rate of an aggregator, from its site in the topology or its own words. nullptr: it has no site.
 [[nodiscard]] std::string place_of(const AggregatorSite* site, const AggregatorRecord& record);
 [[nodiscard]] std::uint64_t rate_of(const AggregatorSite* site, const AggregatorRecord& record);
 /// The words for errors that name the epoch of a group.

@@ -7,7 +7,7 @@
 namespace tributary::manager {
 
 void Roster::set(std::vector<PlanAggregator> list, std::vector<std::uint64_t> memory_bytes, const Fabric& fabric) {
-  TRIBUTARY_ASSERT(list.size() == memory_bytes.size(), "{} aggregators have {} memories", list.size(),
+  TRIBUTARY_ASSERT(list.size() == memory_bytes.size(), "{} aggregators have {} sizes of memory", list.size(),
                    memory_bytes.size());
   list_ = std::move(list);
   memory_bytes_ = std::move(memory_bytes);

@@ -27,10 +27,9 @@ struct Archive {
 
 /// Reads all records of the store.
 [[nodiscard]] Result<Archive> read_archive(Store& store, std::int64_t now_s);
-/// Writes the archive's records to the store, and makes its fence higher than the archive's fence. `replace`: first
-/// removes the store's records; if it is false, Errc::mismatch says that the store is not empty. Calls `between`
-/// between two writes: its error ends the work. After an error no manager opens the store until a restore with
-/// `replace` succeeds.
+/// Writes the archive's records to the store, and makes its fence higher than the archive's fence. `replace`: removes
+/// the store's records first; if it is false, Errc::mismatch says that the store is not empty. Calls `between` between
+/// two writes: its error ends the work. After an error no manager opens the store before a restore with `replace`.
 [[nodiscard]] Status restore(Store& store, const Archive& archive, bool replace,
                              const std::function<Status()>& between);
 

@@ -138,7 +138,7 @@ void Group::finish(void* request) {
   }
 }
 
-// Checks windows like NCCL's: they begin and end anywhere, and may contain parts of several ranks, or only of another
+// Checks windows as NCCL makes them: they begin and end anywhere, and may contain parts of several ranks, or only of another
 // rank.
 void Group::check_windows() {
   if (!session_.collnet().has_windows()) return;

@@ -36,7 +36,7 @@ std::optional<Status> CallQueue::run_at_once(const Call& call) {
     state_.fetch_sub(kAlone);
     return refusal();
   }
-  TRIBUTARY_ASSERT(!running_, "a call runs at once, and posted call {} runs", running_->call.number);
+  TRIBUTARY_ASSERT(!running_, "a call runs at once while posted call {} runs", running_->call.number);
   Call numbered = call;
   numbered.number = next_number_++;
   const Status& outcome = group_.run(numbered);

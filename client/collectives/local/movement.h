@@ -22,8 +22,7 @@ struct Call {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;  // broadcast: nullptr on a rank that needs no result
   bool in_place = false;
-  bool plain_memory =
-      true;  // no buffer is in a device's memory or pinned for a device: other ranks may reach both buffers
+  bool plain_memory = true;  // no buffer is in a device's memory or pinned for it: other ranks may reach both buffers
   std::uint64_t number = 0;  // number in the communicator's order of calls, for messages
 };
 

@@ -67,7 +67,7 @@ TEST(LocalCallQueue, BlockingCallsComeAfterThoseThatWerePosted) {
       queue.post(sum(a, b), [&](const Status& status) { first.store(status.has_value()); });
       ASSERT_TRUE(queue.run(sum(b, c)));
       EXPECT_TRUE(first.load());
-      EXPECT_EQ(c.back(), 4.0F) << "the second call's input is the first one's result";
+      EXPECT_EQ(c.back(), 4.0F) << "the second call's input is the first call's result";
     }
   });
 }

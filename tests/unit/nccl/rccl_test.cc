@@ -1,5 +1,5 @@
-// RCCL loads the same tables as NCCL. Its 8-bit floats may have another format than NCCL's, so the plugin must not sum
-// them. The order of the cases matters: after the plugin has found its loader, the loader does not change.
+// RCCL loads the same tables as NCCL. Its 8-bit floats may have another format than NCCL's floats, so the plugin must
+// not sum them. The order of the cases matters: after the plugin has found its loader, the loader does not change.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -40,8 +40,9 @@ Times times_at(std::uint64_t link_rate, std::uint64_t bytes, std::uint32_t nodes
   const tuning::Estimate tree = tuning::estimate_tree(figures, chunks);
   times.tree_us = tree.time_us();
   times.least_tree_us = tree.latency_us + static_cast<double>(chunks.bytes) * 8e6 / static_cast<double>(link_rate);
-  TRIBUTARY_ASSERT(times.least_tree_us <= times.tree_us, "{} bytes of {} nodes take {} us at least, and {} us", bytes,
-                   nodes, times.least_tree_us, times.tree_us);
+  TRIBUTARY_ASSERT(times.least_tree_us <= times.tree_us,
+                   "{} bytes of {} nodes take {} us through trees, and {} us through one", bytes, nodes,
+                   times.least_tree_us, times.tree_us);
   return times;
 }
 

@@ -63,8 +63,7 @@ class PackTable {
 };
 
 /// The kernels, loaded into the primary context of one device. Any thread may use them. Streams and memory must belong
-/// to that context, like the streams and memory of the CUDA runtime and PyTorch; mapped host memory is given by its
-/// device address.
+/// to that context, as with the CUDA runtime and PyTorch; mapped host memory is given by its device address.
 class CudaKernels {
  public:
   /// `driver` must outlive the result. Errc::unsupported: the build has no device code, or no code for this device, or

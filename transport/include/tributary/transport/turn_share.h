@@ -4,8 +4,7 @@
 //
 // In a round each party may move kTurnBytesPerRound bytes for each unit of its weight. A party that has moved more
 // waits, and its next rounds pay for it. Between two rounds the thread looks at the network, so that a party with
-// little work waits for at most one round of the other parties. A party's channels take turns in the order in which
-// they ask.
+// little work waits for at most one round of the other parties. A party's channels take turns in the order of asking.
 //
 // The price: a look at the network, about 1 us, in each round. While only one party has a share, there are no rounds.
 #include <algorithm>

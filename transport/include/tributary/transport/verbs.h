@@ -44,14 +44,14 @@ struct VerbsSettings {
   std::shared_ptr<LinkKeys> keys{};
   std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max = 16384;   // most open connections; a further peer is refused, and falls back
-  std::uint32_t receive_depth = 32;        // messages that a peer may send before we read; 4 to 64
+  std::uint32_t receive_depth = 32;        // messages that a peer may send before this side reads; 4 to 64
   // Queue pairs of one channel, over which messages and written payloads are spread: a device or a route that serves
-  // each queue pair by one engine reaches its full rate only with several. 1 to 8; the smaller of both sides' numbers
+  // each queue pair by one engine reaches its full rate only with several pairs. 1 to 8; the smaller of both sides' numbers
   // counts. Each queue pair needs memory for its receives.
   std::uint32_t queue_pairs = 1;
   bool extended_posting = true;             // posts work by ibv_wr_*, where the device's library has it
   std::uint32_t eager_bytes = 4096;         // longest payload that travels in the send itself; at most 64 KiB
-  std::uint32_t inline_bytes = 220;         // longest message copied into the work request, where the device can
+  std::uint32_t inline_bytes = 220;         // longest message in the work request itself, if the device allows it
   std::uint32_t read_bytes_max = 1U << 20;  // most bytes of one RDMA READ; several READs fetch a larger payload
   std::uint32_t reads_in_flight = 8;        // READs of one channel; 1 to 16, and at most what the device allows
   // Memory windows of one channel: the most payloads that the peer may fetch at the same time. The number is rounded
@@ -66,9 +66,8 @@ struct VerbsSettings {
   // program unmaps would stay registered, and the transport would use its registration for a new mapping at the same
   // address. For memory that stays, keep_registered() is the better way.
   std::size_t registrations_idle_bytes = 0;
-  // Registers the host's memory on demand (ODP), where the device can, unless keep_registered() was called for the
-  // memory: no memory is pinned, and a registration can be used again. The first access to a page costs a fault in the
-  // device.
+  // Registers host memory on demand (ODP) if the device supports it, except memory of keep_registered(): no memory is
+  // pinned, and a registration can be used again. The first access to a page costs a fault in the device.
   bool on_demand = false;
   Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
   Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for this time and yields
@@ -151,8 +150,7 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
   /// nullptr refuses the connection. All these transports must outlive the listener.
   using Route = std::function<VerbsTransport*(const VerbsClaim& claim)>;
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
-  /// Must run on this transport's thread, or before the transport has a thread. nullptr: the transport takes no more
-  /// connections.
+  /// Must run on this transport's thread, or before its thread starts. nullptr: the transport takes no more connections.
   void accept_routed(Acceptor* acceptor);
 
   /// The memory is registered once in each protection domain that uses it. The registrations end when the promise has

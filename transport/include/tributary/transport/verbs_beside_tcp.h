@@ -12,8 +12,7 @@ namespace tributary::transport {
 
 class VerbsBesideTcp final : public Transport, public TakesDeviceMemory, public HasSecondWay {
  public:
-  /// Makes a transport like VerbsTransport::create(). The spin settings of `tcp` are ignored, and the settings of verbs
-  /// are used.
+  /// Makes a transport like VerbsTransport::create(), with the spin settings of `verbs` in place of those in `tcp`.
   [[nodiscard]] static Result<std::unique_ptr<VerbsBesideTcp>> create(const VerbsSettings& verbs,
                                                                       const TcpSettings& tcp);
 
