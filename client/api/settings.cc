@@ -273,7 +273,7 @@ std::vector<Setting> make_settings() {
        [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.shared_memory, value); }},
       {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
         "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), if the "
-        "kernel allows it and it is faster."},
+        "kernel allows this way, and this way is faster."},
        [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.attach, value); }},
       {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, udp, verbs and dpdk",
         "Transports in order of preference; the first one that is built and works here is used."},
@@ -295,7 +295,7 @@ std::vector<Setting> make_settings() {
         "it polls for a moment, and only if most waits end within this moment."},
        [](ClientSettings& s, std::string_view value) { return set_duration(s.udp.busy_poll, value, 0, 1'000'000); }},
       {{"udp_datagram_bytes_max", "TRIBUTARY_UDP_DATAGRAM_BYTES_MAX", "16384", "a number of bytes from 1232 to 65000",
-        "For transport udp: longer datagrams are neither sent nor taken, even if the path would carry them."},
+        "For transport udp: the rank neither sends nor takes longer datagrams, even if the path would carry them."},
        [](ClientSettings& s, std::string_view value) {
          return set_within(s.udp.datagram_bytes_max, value, 1232, 65000);
        }},
@@ -327,8 +327,8 @@ std::vector<Setting> make_settings() {
         "it."},
        [](ClientSettings& s, std::string_view value) { return set_printable(s.dpdk.gpu, value); }},
       {{"lanes", "TRIBUTARY_LANES", "auto", "auto, or a number from 1 to 16",
-        "Independent trees that share a group's traffic, each with its own connections. auto: as many as save time, by "
-        "the rates of the links; one if the manager does not know the rates."},
+        "Independent trees that share a group's traffic, each with its own connections. auto: as many trees as save "
+        "time, by the rates of the links; one tree if the manager does not know the rates."},
        [](ClientSettings& s, std::string_view value) { return set_auto_or_within(s.lanes, value, 1, kLanesMax); }},
       {{"link_rate", "TRIBUTARY_LINK_RATE", "what the interface's driver says", "a rate with a unit, as 25Gbit/s",
         "The rate of this host's link. The manager plans by it where no topology tells the rates, and the choice of "
@@ -336,17 +336,17 @@ std::vector<Setting> make_settings() {
        set_link_rate},
       {{"io_threads", "TRIBUTARY_IO_THREADS", "auto", "auto, or a number from 1 to 32",
         "For transport tcp: how many threads of a rank read and write, each for some connections. 1: the thread that "
-        "drives the communicator does so itself. auto: one for each 20 Gbit/s of the link, as far as there are cores."},
+        "drives the communicator does so itself. auto: one for each 20 Gbit/s of the link, if there are enough cores."},
        [](ClientSettings& s, std::string_view value) {
          return set_auto_or_within(s.io_threads, value, 1, transport::kIoThreadsMax);
        }},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
-        "A rank that waits for results asks the aggregator whether it lives, and gives it up after this time without "
-        "an answer; later if its answers have taken longer before. 0: the rank does not ask."},
+        "A rank that waits for results asks whether its aggregator lives. It gives up an aggregator that does not "
+        "answer for this time, or longer if earlier answers took longer. 0: the rank does not ask."},
        set_hang_after},
       {{"begin_within", "TRIBUTARY_BEGIN_WITHIN", "500", "a number of milliseconds, without a unit, up to 60000",
         "A communicator that has no trees by then begins between the ranks, and moves to trees when it gets them. "
-        "If path is in-network it waits. Rank 0's setting counts."},
+        "If path is in-network, it waits for trees. Rank 0's setting counts."},
        [](ClientSettings& s, std::string_view value) { return set_duration(s.begin_within, value, 0, 60'000); }},
       {{"timeout", "TRIBUTARY_TIMEOUT", "300", "a number of seconds, without a unit, from 0.001 to 315360000",
         "A rank that is lost or hangs becomes an error on every other rank within this time."},
@@ -363,11 +363,11 @@ std::vector<Setting> make_settings() {
        set_rdma_devices},
       {{"rdma_queue_pairs", "TRIBUTARY_RDMA_QUEUE_PAIRS", "1", "a number from 1 to 8",
         "For transport verbs: queue pairs of each connection, over which large payloads are spread. The "
-        "aggregator's number bounds it."},
+        "aggregator's setting bounds their number."},
        [](ClientSettings& s, std::string_view value) { return set_within(s.rdma_queue_pairs, value, 1, 8); }},
       {{"rdma_on_demand", "TRIBUTARY_RDMA_ON_DEMAND", "off", "auto or off",
         "For transport verbs: auto registers buffers that tributary_mem_register did not register on "
-        "demand (ODP), if the RDMA device can, so that nothing is pinned and each buffer is registered once."},
+        "demand (ODP), if the RDMA device supports it: no buffer is pinned, and each is registered once."},
        [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.rdma_on_demand, value); }},
       {{"rdma_busy_poll", "TRIBUTARY_RDMA_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport verbs: how long a waiting thread polls the completion queue before it sleeps until an event "

@@ -137,13 +137,14 @@ CLI::Option* add_hosts(CLI::App& sub, RunOptions& options, RunHosts& hosts) {
                                         {.value = "BYTES,...",
                                          .help = "Sizes to compare",
                                          .allowed = "sizes such as 64K,1M",
-                                         .standard = "five, by the link"},
+                                         .standard = "five sizes, by the link's rate"},
                                         parse_compared_sizes);
   CLI::Option* const picture = add_text(sub, "--picture", hosts.picture,
                                         {.value = "FILE", .help = "Draw the comparison into this file, as SVG"});
-  CLI::Option* const python = add_text(
-      sub, "--python", hosts.python,
-      {.value = "PROGRAM", .help = "A Python with PyTorch, for Gloo", .standard = "looked for, also in build/venv"});
+  CLI::Option* const python = add_text(sub, "--python", hosts.python,
+                                       {.value = "PROGRAM",
+                                        .help = "A Python with PyTorch, for Gloo",
+                                        .standard = "a Python that the command finds, also in build/venv"});
   for (CLI::Option* const option : {link, aggregator_link, bytes, picture, python})
     option->needs(number)->group("With --hosts");
   return number->needs(link)->group("With --hosts");
@@ -191,7 +192,7 @@ void describe_run(CLI::App& app, const std::vector<std::string>& command, Action
     if (command.empty() && options->aggregators == 0)
       throw service::WrongUse({.key = "--aggregators",
                                .value = "0",
-                               .why = "it contradicts a comparison, which needs one",
+                               .why = "it contradicts a comparison, which needs an aggregator",
                                .allowed = "at least 1"});
     if (!command.empty() && (!hosts->bytes.empty() || !hosts->picture.empty() || !hosts->python.empty()))
       throw service::WrongUse({.key = "--bytes, --picture, --python",
@@ -205,7 +206,7 @@ void describe_run(CLI::App& app, const std::vector<std::string>& command, Action
 void describe_perf(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("perf", "Measure and check a collective; one rank per process");
   sub->footer(
-      "Launched by tributary run, mpirun, srun or torchrun. Sizes are bytes, with K, M or G for powers of 1024.");
+      "Start it by tributary run, mpirun, srun or torchrun. Sizes are bytes, with K, M or G for powers of 1024.");
   const auto options = std::make_shared<PerfOptions>();
   BenchSettings& bench = options->bench;
   add_named(*sub, "collective", bench.call.collective, {.value = "NAME", .help = "The collective to measure"},
@@ -261,10 +262,10 @@ void describe_perf(CLI::App& app, Action& action) {
               .standard = "TRIBUTARY_REQUIRE"},
              [](const std::string& text) -> Result<bool> {
                if (text == "in-network") return true;
-               return fail(Errc::bad_argument, "it is another word");
+               return fail(Errc::bad_argument, "it is not in-network");
              });
   add_number(*sub, "--meet-limit", options->meet_seconds, 0.1, 86400,
-             {.value = "SECONDS", .help = "Time that ranks have to meet", .standard = "60"});
+             {.value = "SECONDS", .help = "Time within which the ranks must meet", .standard = "60"});
   sub->callback([options, sub, &action] {
     if (!options->tune_file.empty()) {
       if (options->require_in_network)
@@ -386,7 +387,7 @@ void describe_top(CLI::App& app, Action& action) {
   add_access(*sub, *options);
   const auto interval = std::make_shared<double>(2);
   add_number(*sub, "--interval,-d", *interval, 0.1, 3600,
-             {.value = "SECONDS", .help = "Time between two looks", .standard = "2"});
+             {.value = "SECONDS", .help = "Time between two updates", .standard = "2"});
   sub->callback([=, &action] { action = [=] { return top(*options, *interval); }; });
 }
 
@@ -415,7 +416,7 @@ void describe_doctor(CLI::App& app, Action& action) {
             .standard = "they meet at MASTER_ADDR:MASTER_PORT"})
       ->needs(fabric);
   add_number(*sub, "--meet-limit", measures->meeting.seconds, 0.1, 86400,
-             {.value = "SECONDS", .help = "Time that the hosts have to meet", .standard = "60"})
+             {.value = "SECONDS", .help = "Time within which the hosts must meet", .standard = "60"})
       ->needs(fabric);
   sub->callback([=, &action] {
     measures->aggregators = measure->count() != 0;
@@ -484,7 +485,7 @@ CLI::Option* add_budget(CLI::App& sub, const std::shared_ptr<BudgetInput>& input
       add_budget_time(sub, "--computing", input->computing, "Time of the computing in a step");
   CLI::Option* const overlap =
       add_number(sub, "--overlap", input->overlap, 0, 1,
-                 {.value = "PART", .help = "Part of the computing behind which communication runs", .standard = "0"});
+                 {.value = "PART", .help = "Part of the computing during which communication runs", .standard = "0"});
   for (CLI::Option* const option :
        {parameters, dtype, ranks, link, aggregators, aggregator_rate, step, computing, overlap})
     option->needs(flag)->group("With --budget");
@@ -519,7 +520,7 @@ void describe_plan(CLI::App& app, Action& action) {
   add_number(*sub, "--window", wanted->window, 1, kWindowMax,
              {.value = "N", .help = "Segments in flight", .standard = "the manager's"});
   add_number(*sub, "--segment-bytes", wanted->segment_bytes, kSegmentBytesMin, kSegmentBytesMax,
-             {.value = "BYTES", .help = "Size of a segment, a plain number", .standard = "the manager's"});
+             {.value = "BYTES", .help = "Bytes of a segment, without a unit", .standard = "the manager's"});
   const auto budget = std::make_shared<BudgetInput>();
   const CLI::Option* const flag = add_budget(*sub, budget);
   for (const char* name : {"hosts", "--ranks-per-host", "--lanes", "--levels", "--window", "--segment-bytes"})

@@ -128,23 +128,23 @@ class FabricCheck {
             .fatal = false};
   }
   [[nodiscard]] Fault far() const {
-    return {.what = "round trip",
-            .bad =
-                [this](const PairRecord& p) {
-                  return p.measured() &&
-                         p.way.round_trips.least > std::max(kFarPairSeconds, kFarFactor * typical_trip_);
-                },
-            .value = [](const PairRecord& p) { return p.way.round_trips.least; },
-            .text = [this](double s) { return seconds_text(s) + ", where most take " + seconds_text(typical_trip_); },
-            .why =
-                [](double s) {
-                  return fmt::format("1,000 small allreduces over this way take {} at least", seconds_text(1000 * s));
-                },
-            .mend =
-                [](const std::string& hosts) {
-                  return "tracepath -n ADDRESS, on " + hosts + "; keep a job's hosts within one place";
-                },
-            .fatal = false};
+    return {
+        .what = "round trip",
+        .bad =
+            [this](const PairRecord& p) {
+              return p.measured() && p.way.round_trips.least > std::max(kFarPairSeconds, kFarFactor * typical_trip_);
+            },
+        .value = [](const PairRecord& p) { return p.way.round_trips.least; },
+        .text = [this](double s) { return seconds_text(s) + ", where most ways take " + seconds_text(typical_trip_); },
+        .why =
+            [](double s) {
+              return fmt::format("1,000 small allreduces over this way take {} at least", seconds_text(1000 * s));
+            },
+        .mend =
+            [](const std::string& hosts) {
+              return "tracepath -n ADDRESS, on " + hosts + "; keep a job's hosts within one place";
+            },
+        .fatal = false};
   }
 
   [[nodiscard]] double typical_rate_or_line() const {

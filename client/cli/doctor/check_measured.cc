@@ -80,7 +80,7 @@ Finding rate_finding(const std::vector<MeasuredWay>& ways, const MeasuredWay& w)
   if (rate.part() >= kSlowBelow || w.interface == "lo") return f;  // the loopback device is no link
   if (w.way.processor >= kBusyFrom) {
     f.level = Level::unknown;
-    f.found += "; one core of this host sends no more, so the link is not what ends it";
+    f.found += "; one core of this host can send no more, so the core limits the rate, not the link";
     f.mend = "tributary perf all_reduce -b 64M -e 64M with TRIBUTARY_LANES=4 uses more cores";
     return f;
   }

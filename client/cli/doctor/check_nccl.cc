@@ -50,8 +50,8 @@ Finding version(const SystemTree& system, const Libraries& libraries) {
   f.found = fmt::format("{} ({})", number, *file);
   if (first_number(number) == 2 && minor >= kMinorMin && minor <= kMinorMax) return f;
   f.level = Level::warning;
-  f.why =
-      fmt::format("Tributary's plugin is made for NCCL 2.{} to 2.{}: another one may ignore it", kMinorMin, kMinorMax);
+  f.why = fmt::format("Tributary's plugin is made for NCCL 2.{} to 2.{}: another version may ignore it", kMinorMin,
+                      kMinorMax);
   f.mend = "install an NCCL of these versions (package libnccl2)";
   return f;
 }
@@ -88,7 +88,7 @@ Finding plugin(const SystemTree& system, const Libraries& libraries) {
   for (const std::string& name : names) {
     if (!file) file = libraries.find(name);
   }
-  f.found = file ? fmt::format("NCCL would load {}", *file) : fmt::format("NCCL finds none: {}", joined(names));
+  f.found = file ? fmt::format("NCCL would load {}", *file) : fmt::format("NCCL finds no plugin: {}", joined(names));
   if (file) {
     const bool ours = name_of(system, *file).contains("tributary");
     f.found += ours ? "" : ", which is not Tributary's plugin";

@@ -44,7 +44,7 @@ std::optional<Finding> link_finding(const SystemTree& system, const Device& devi
   if (link->part() >= 1) return f;
   const bool sleeps = gpu && link->width == link->width_max;  // idle GPUs lower their speed, but never their width
   f.level = link->part() > 0.5 || sleeps ? Level::warning : Level::bad;
-  f.why = fmt::format("it carries {:.0f} % of what card and slot can", link->part() * 100);
+  f.why = fmt::format("it carries {:.0f} % of the rate that card and slot allow", link->part() * 100);
   f.mend = sleeps ? "look again while the GPU works: an idle one lowers its link's speed"
                   : fmt::format(
                         "seat the card and its riser anew, check the slot in the firmware's menu, then: "
@@ -64,7 +64,7 @@ std::optional<Finding> bar_finding(const SystemTree& system, const Device& gpu, 
       "other devices reach no more than this part of the GPU's memory at once: tensors beyond it go through host "
       "memory, at half the rate or less";
   f.mend = bar->bytes_max > 0 && bar->bytes_max <= kSmallBar
-               ? "this card has no larger one: TRIBUTARY_GPUDIRECT=off says so in the job's settings"
+               ? "this card has no larger BAR: set TRIBUTARY_GPUDIRECT=off for the job"
                : "turn on 'Above 4G Decoding' and 'Resizable BAR' in the firmware's menu";
   return f;
 }

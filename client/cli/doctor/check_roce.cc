@@ -103,7 +103,8 @@ Finding pfc_finding(const Port& port, const std::optional<Qos>& qos, unsigned pr
   if ((qos->pfc_enabled >> priority & 1) != 0) return f;
   f.level = Level::warning;
   f.found += fmt::format("; RoCE has priority {}", priority);
-  f.why = "when a queue runs full, RoCE packets are dropped, and a lost one costs a time-out or a sequence sent again";
+  f.why =
+      "when a queue runs full, RoCE packets are dropped, and a lost packet costs a time-out or a sequence sent again";
   f.mend = fmt::format("dcb pfc set dev {} prio-pfc all:off {}:on{}", port.interface, priority, kSwitches);
   return f;
 }
@@ -124,8 +125,8 @@ Finding ecn_finding(const SystemTree& system, const Port& port, unsigned priorit
   if (*answers != 0 && *obeys != 0) return f;
   f.level = Level::warning;
   f.why =
-      "senders do not slow down when a queue fills: it overflows, or its pauses spread to ports that have no part "
-      "in it";
+      "senders do not slow down when a queue fills: the queue overflows, or its pauses spread to ports of other "
+      "traffic";
   f.mend = fmt::format("echo 1 > {}roce_np{}; echo 1 > {}roce_rp{}{}", folder, file, folder, file, kSwitches);
   return f;
 }

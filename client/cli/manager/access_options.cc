@@ -16,7 +16,7 @@ void add_access(CLI::App& sub, ManagerOptions& options, const std::string& token
 
 void add_time_limit(CLI::App& sub, ManagerOptions& options) {
   service::add_number(sub, "--time-limit", options.seconds_max, 0.05, 3600,
-                      {.value = "SECONDS", .help = "Time that the manager has to answer", .standard = "10"});
+                      {.value = "SECONDS", .help = "Time within which the manager must answer", .standard = "10"});
 }
 
 void add_output_form(CLI::App& sub, ManagerOptions& options) {
@@ -28,7 +28,7 @@ void add_output_form(CLI::App& sub, ManagerOptions& options) {
 void add_watch(CLI::App& sub, ManagerOptions& options) {
   service::add_number(sub, "--watch,-W", options.watch_seconds, 0.1, 86400,
                       {.value = "SECONDS",
-                       .help = "Show it again after this time, until you press Ctrl-C",
+                       .help = "Show the output again after this time, until you press Ctrl-C",
                        .standard = "2 without a number"})
       ->expected(0, 1)
       ->default_str("2");

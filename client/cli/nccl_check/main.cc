@@ -165,7 +165,7 @@ void describe(CLI::App& app, Options& options, std::string& required, int& ranks
                        .standard = "TRIBUTARY_REQUIRE"},
                       [](const std::string& text) -> tributary::Result<std::string> {
                         if (text == "in-network") return text;
-                        return tributary::fail(tributary::Errc::bad_argument, "it is another word");
+                        return tributary::fail(tributary::Errc::bad_argument, "it is not in-network");
                       });
 }
 

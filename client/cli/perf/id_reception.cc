@@ -63,7 +63,7 @@ Result<Socket> listen_on(std::uint16_t port) {
   if (socket.valid() && bind(socket.get(), address, bytes) == 0 && listen(socket.get(), 1024) == 0) return socket;
   return fail(Errc::bad_config, "rank 0 cannot listen on port " + std::to_string(port) +
                                     " to hand out the unique id: " + std::strerror(errno) +
-                                    "; set MASTER_PORT to a free one, or use --id-file");
+                                    "; set MASTER_PORT to a free port, or use --id-file");
 }
 
 /// The reception of rank 0: it answers the other ranks.

@@ -55,9 +55,9 @@ void describe_make(CLI::App& app, Action& action) {
   const auto options = add_manager_access(*sub);
   const auto wanted = std::make_shared<TokenWanted>();
   add_text(*sub, "--tenant", wanted->tenant,
-           {.value = "NAME", .help = "Owner of the groups that the token asks for: role tenant"});
+           {.value = "NAME", .help = "Owner of the groups that the token asks for; for role tenant"});
   add_text(*sub, "--job", wanted->job,
-           {.value = "NAME", .help = "Only groups of this job: role tenant", .standard = "all jobs"});
+           {.value = "NAME", .help = "Only groups of this job; for role tenant", .standard = "all jobs"});
   add_text(*sub, "--role", wanted->role,
            {.value = "ROLE",
             .help = "Rights of the holder",
@@ -67,10 +67,10 @@ void describe_make(CLI::App& app, Action& action) {
            {.value = "NAME", .help = "Name of the holder, for logs", .standard = "the tenant's"});
   service::described(sub->add_option("--scope", wanted->scopes)->delimiter(','),
                      {.value = "WORD,...",
-                      .help = "Narrow the role down",
+                      .help = "Routes to which the role is limited",
                       .allowed = "read, groups, plan, aggregators, drain, topology, tokens or tenants"});
-  add_life(*sub, "--life", wanted->life_s, "How long the token is good")->required();
-  add_life(*sub, "--renewable", wanted->renewable_s, "How long renewals may make it last", "no renewal");
+  add_life(*sub, "--life", wanted->life_s, "Life of the token")->required();
+  add_life(*sub, "--renewable", wanted->renewable_s, "Greatest life of the token with renewals", "no renewal");
   add_text(*sub, "--key-file", wanted->key_file,
            {.value = "FILE", .help = "Sign with this file's first key, and ask no manager"});
   add_text(*sub, "--output-file,-O", wanted->output,

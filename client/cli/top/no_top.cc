@@ -5,7 +5,7 @@ namespace tributary::cli {
 
 int top(const ManagerOptions&, double) {
   return complain_of(
-      {Errc::unsupported, "this tributary was built without ncurses; tributary groups --watch needs none"});
+      {Errc::unsupported, "this tributary was built without ncurses; tributary groups --watch needs no ncurses"});
 }
 
 }  // namespace tributary::cli

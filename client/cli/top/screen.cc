@@ -35,7 +35,8 @@ Status Screen::check_terminal() {
     del_curterm(cur_term);  // initscr() loads the description again
     return {};
   }
-  return fail(Errc::unsupported, "top needs a terminal that ncurses knows (TERM); tributary groups --watch needs none");
+  return fail(Errc::unsupported,
+              "top needs a terminal that ncurses knows (TERM); tributary groups --watch needs no terminal");
 }
 
 Screen::Screen() {

@@ -72,7 +72,7 @@ void describe_show(CLI::App& app, Action& action) {
 
 void describe_diff(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("diff", "Compare a topology file with the topology in use, or with another file");
-  sub->footer("Exit codes: 0 both are the same, 1 they differ, 2 and above trouble.");
+  sub->footer("Exit codes: 0 both are the same, 1 they differ, 2 or more: the command failed.");
   const auto access = std::make_shared<ManagerOptions>();
   const auto file = std::make_shared<std::string>();
   const auto other = std::make_shared<std::string>();
@@ -91,7 +91,7 @@ void describe_diff(CLI::App& app, Action& action) {
 }
 
 void describe_import(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("import", "Make a topology file from what other programs say of the fabric");
+  auto* sub = app.add_subcommand("import", "Make a topology file from other programs' output about the fabric");
   sub->footer(
       "Reads the output of ibnetdiscover (also with -p), Slurm's topology.conf and topology.yaml, and the output of\n"
       "lldpcli -f json show neighbors details, in a file for each machine, named after it.\n"
@@ -102,11 +102,11 @@ void describe_import(CLI::App& app, Action& action) {
   add_format(*sub, options->settings.format);
   service::add_text(*sub, "--output-file,-O", options->output,
                     {.value = "FILE", .help = "Write the topology to this file", .standard = "standard output"});
-  add_rate(*sub, "--rate", options->settings.rates.host_bits_per_second, "Rate of links whose source gives none",
-           "none");
+  add_rate(*sub, "--rate", options->settings.rates.host_bits_per_second,
+           "Rate of links for which the source gives no rate", "none");
   add_rate(*sub, "--switch-rate", options->settings.rates.switch_bits_per_second,
-           "Rate of links between switches whose source gives none",
-           "--rate; for Slurm, what all hosts below can send");
+           "Rate of links between switches for which the source gives no rate",
+           "--rate; for Slurm, the rate of all hosts below together");
   service::add_text(*sub, "--slurm-topology", options->settings.slurm_topology,
                     {.value = "NAME", .help = "Name of a topology in topology.yaml", .standard = "the cluster's"});
   service::described(
@@ -120,7 +120,7 @@ void describe_import(CLI::App& app, Action& action) {
 }  // namespace
 
 void describe_topology(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("topology", "Show the fabric as the manager knows it, compare it, or import one");
+  auto* sub = app.add_subcommand("topology", "Show the fabric as the manager knows it, compare it, or import a fabric");
   sub->require_subcommand(0, 1);
   const auto options = std::make_shared<ShowOptions>();
   add_manager(*sub, options->access);
