@@ -1,5 +1,5 @@
-// Trees that are lost when some ranks have results that others lack, in groups so large that missing results travel
-// through other ranks.
+// Trees that are lost when some ranks have results that other ranks lack, in groups so large that missing results
+// travel through other ranks.
 #include <gtest/gtest.h>
 
 #include "tests/simulation/cluster/cluster.h"
@@ -23,7 +23,7 @@ std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t 
         cluster.network().set_link(a->name(), "g0r" + std::to_string(rank), {.latency = 1ms, .jitter = 1ms});
     }
     cluster.add_group(ranks, 1 + seed % 2, {.calls = calls, .count_max = ranks > 9 ? 100U : 600U, .only = collective});
-    // Wait until all are there; then lose the trees at a moment that differs from run to run.
+    // Wait until all ranks are there; then lose the trees at a moment that differs from run to run.
     std::function<void()> watch = [&] {
       if (!cluster.groups()[0][0]->communicator().info().in_network)
         return cluster.network().call_at(cluster.network().now() + 100us, watch);
@@ -82,7 +82,7 @@ TEST(ManyRanks, NameTheHostOfALostRank) {
 TEST(Repairs, ComputeAgainResultsForOneRankAlone) {
   EXPECT_GT(repairs(9, Collective::reduce, 40), 16U);
   EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8), 69U)
-      << "inputs pass through other ranks, because more than 63 ranks have one";
+      << "inputs pass through other ranks, because more than 63 ranks have an input";
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ std::string OpenApi::check(const json& value, const json& schema, const std::str
   return "";
 }
 
-/// The choices say more of some members; the object's own schema describes all.
+/// The choices say more about some members; the object's own schema describes all members.
 bool OpenApi::fits_any(const json& value, const json& choices) const {
   return std::ranges::any_of(choices, [&](const json& choice) {
     for (const json& name : choice.value("required", json::array())) {

@@ -69,7 +69,7 @@ def create(store: Store, rank: int, size: int, timeout: timedelta) -> object:
 
 
 def info(group: ProcessGroup | None = None) -> Info:
-    """Returns the counters of the communicator behind `group`, by default the whole job's.
+    """Returns the counters of the communicator behind `group`, by default of the whole job's communicator.
 
     Raises ValueError if the group does not use the backend "tributary", and DistBackendError if it was shut down.
     """
