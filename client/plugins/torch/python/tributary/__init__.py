@@ -26,7 +26,7 @@ __all__ = ["info"]
 
 
 def info(group: ProcessGroup | None = None) -> Info:
-    """Returns the counters of `group`'s communicator (default: the whole job's communicator); see `tributary.torch.Info`."""
+    """Returns the counters of `group`'s communicator (default: of the whole job); see `tributary.torch.Info`."""
     from tributary.torch import info as torch_info
 
     return torch_info(group)
