@@ -40,7 +40,7 @@ Status Host::check(const HostSettings& settings) {
       return wrong(own.address, "can be no host's address");
     }
     if (std::exchange(seen[is_ipv4(own.address) ? 1 : 0], true))
-      return wrong(own.address, "is a second one of its family");
+      return wrong(own.address, "is a second address of its family");
   }
   seen = {};
   for (const IpAddress& gateway : settings.gateways) {

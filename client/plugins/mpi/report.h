@@ -1,5 +1,5 @@
 #pragma once
-// Counts which calls went which way, and tells it at the end.
+// Counts which calls went which way, and reports the counts at the end.
 #include <cstdint>
 #include <string>
 
@@ -17,7 +17,7 @@ enum class Collective : std::uint8_t {
   gather,
   scatter,
   all_to_all,
-  all_to_all_v,  // libtributary has none: all of these calls go by MPI
+  all_to_all_v,  // libtributary has no such call: all of them go by MPI
 };
 inline constexpr std::size_t kCollectives = 10;
 
