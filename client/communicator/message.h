@@ -25,7 +25,7 @@ struct Message {
 
 /// Returns the facts on which both sides of a message must agree; the headers of its frames carry them.
 [[nodiscard]] Signature signature_of(const Message& message);
-/// Returns a text such as "recv of 10 float32 with tag 7 from rank 3"; without a peer "from any rank".
+/// Returns a text such as "recv of 10 float32 with tag 7 from rank 3", or "from any rank" without a peer.
 [[nodiscard]] std::string describe(const Message& message, std::optional<std::uint32_t> peer);
 /// Returns a text such as "rank 1 sent 5 float32 with tag 7 to rank 0, which called recv for 10 float32".
 [[nodiscard]] std::string disagreement(std::uint32_t from, const Signature& sent, std::uint32_t to,

@@ -23,7 +23,7 @@ class AfPacket {
     if (!is_) return UINT32_MAX;
     return frame_ > kBefore + kEthernet ? frame_ - kBefore - kEthernet : 0;
   }
-  /// The MTU for which our buffers must have room: the driver wants our buffers as large as its own buffers for
+  /// The MTU for which the port's buffers must have room: the driver wants them as large as its own buffers for
   /// sending.
   [[nodiscard]] std::uint32_t mtu_of_buffers(std::uint32_t mtu) const noexcept {
     constexpr std::uint32_t kSends = 32 + 18;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kIcmpPrefixBytes = 4;  // type, code, checksum
 
 /// Writes the part of a neighbour message that follows its checksum: flags or zeros, the target, and the option with
-/// our MAC address.
+/// this host's MAC address.
 struct NeighbourRest {
   std::array<std::byte, kNeighbourBytes - kIcmpPrefixBytes + kAddressOptionBytes> bytes{};
 

@@ -48,7 +48,7 @@ Status Host::check(const HostSettings& settings) {
       return is_ipv4(own.address) == is_ipv4(gateway) && (own.contains(gateway) || is_link_local(gateway));
     };
     if (std::ranges::none_of(settings.addresses, reaches)) return wrong(gateway, "is a gateway outside of the network");
-    if (holds(settings.addresses, gateway)) return wrong(gateway, "is our own address, and the gateway");
+    if (holds(settings.addresses, gateway)) return wrong(gateway, "is both an own address and the gateway");
     if (std::exchange(seen[is_ipv4(gateway) ? 1 : 0], true)) return wrong(gateway, "is a second gateway of its family");
   }
   return {};

@@ -97,7 +97,7 @@ void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& he
   send_reset(packet, header);  // a close is answered by a reset, too
 }
 
-/// Ends a connection. Only a host that has seen our packets knows the other side's name for the connection.
+/// Ends a connection. Only a host that has seen this side's packets knows the other side's name for the connection.
 void PacketCore::take_reset(const PacketHeader& header) {
   PacketConnection* const connection = connections_.find_peer(header.connection);
   if (connection == nullptr) return;

@@ -166,7 +166,7 @@ class Flow {
   std::uint64_t next_offset_ = 0;  // offset of the first byte that was never sent
   std::uint64_t credit_ = 0;       // bytes below this offset may be sent
   std::uint64_t largest_acknowledged_ = 0;
-  struct Told {  // a packet's statement about our stream
+  struct Told {  // a packet's statement about this side's stream
     std::uint64_t bitmap = 0;
     std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
   };

@@ -22,7 +22,7 @@ struct PacketSettings {
   std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max = 16384;   // open connections; a further peer is refused, and falls back
   std::uint32_t half_open_max = 1024;      // open connections whose first packet is still awaited: see half_open.h
-  std::size_t window_bytes = 1U << 20;     // bytes that a connection's peer may send before we read
+  std::size_t window_bytes = 1U << 20;     // bytes that a peer may send before this side reads them
   std::size_t window_bytes_total = 64U << 20;  // bytes of all connections' windows together
   std::size_t kept_bytes_max = 64U << 20;      // bytes of memory for data that came early or is not wanted yet
   std::size_t datagram_bytes_max = 16384;      // most bytes of a sent datagram, even if the path carries more

@@ -21,7 +21,7 @@ namespace {
 constexpr int kEcnMask = 0x03;
 constexpr int kCongestionExperienced = 0x03;
 
-/// The difference between our clock and the system's wall clock, in which it notes arrivals.
+/// The difference between this process's clock and the system's wall clock, in which it notes arrivals.
 Duration wall_to_steady() {
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
   return Clock::now().time_since_epoch() - std::chrono::duration_cast<Duration>(wall);

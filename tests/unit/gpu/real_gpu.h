@@ -53,7 +53,7 @@ inline int run_tests(int argc, char** argv) {
   return status;
 }
 
-/// A block of device memory, which copies that a test waits for write and read. Its destructor frees the block.
+/// A block of device memory. Only copies that the test waits for access the block; the destructor frees it.
 class DeviceBytes {
  public:
   explicit DeviceBytes(std::size_t bytes) : bytes_(bytes) {

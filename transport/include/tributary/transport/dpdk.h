@@ -107,7 +107,7 @@ struct DpdkSettings {
   std::uint32_t frames_queued_max = 1024;           // most frames in a channel's queue; send() refuses more
   std::uint32_t connections_max = 16384;            // open connections; a further peer is refused, and falls back
   std::uint32_t half_open_max = 1024;               // open connections whose first packet is still awaited
-  std::size_t window_bytes = 1U << 20;              // bytes that a connection's peer may send before we read
+  std::size_t window_bytes = 1U << 20;              // bytes that a peer may send before this side reads them
   Duration keepalive = std::chrono::seconds(1);     // silence after which the peer is asked for an answer
   Duration peer_timeout = std::chrono::seconds(5);  // silence after which a peer that was asked counts as gone
   Duration delay_target = std::chrono::microseconds(500);  // time of a round trip above which less is sent

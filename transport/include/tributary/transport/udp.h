@@ -27,7 +27,7 @@ struct UdpSettings {
   std::uint32_t half_open_max = 1024;      // half-open connections, whose first packet has not come
   std::size_t send_buffer_bytes = 4U << 20;
   std::size_t receive_buffer_bytes = 8U << 20;      // bytes of the socket's buffer, as far as net.core.rmem_max allows
-  std::size_t window_bytes = 1U << 20;              // bytes that a connection's peer may send before we read
+  std::size_t window_bytes = 1U << 20;              // bytes that a peer may send before this side reads them
   std::size_t datagram_bytes_max = 16384;           // most bytes of a sent datagram, even if the path carries more
   Duration keepalive = std::chrono::seconds(1);     // silence after which the peer is asked for an answer
   Duration peer_timeout = std::chrono::seconds(5);  // silence after which a peer that was asked counts as gone
