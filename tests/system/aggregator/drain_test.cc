@@ -52,10 +52,10 @@ TEST_F(DaemonDrain, ASecondSignalEndsAtOnce) {
   DaemonProcess& root = aggregator("root", {"--config", file});
   const auto ranks = lane_of(root, 2);
   root.process.signal(SIGTERM);
-  ASSERT_TRUE(eventually([&] { return root.process.output().contains("draining; once more"); }));
+  ASSERT_TRUE(eventually([&] { return root.process.output().contains("draining; a second signal ends the process"); }));
   root.process.signal(SIGINT);
   EXPECT_EQ(root.process.wait(std::chrono::seconds(10)), 1);
-  EXPECT_THAT(root.process.output(), HasSubstr("a second signal: ends at once"));
+  EXPECT_THAT(root.process.output(), HasSubstr("a second signal: the process ends at once"));
 }
 
 TEST_F(DaemonDrain, WhileItDrainsNewcomersAreToldSo) {

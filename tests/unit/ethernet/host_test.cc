@@ -93,7 +93,7 @@ TEST_F(HostTest, SaysWhichSettingIsWrong) {
   EXPECT_THAT(why({prefix("224.0.0.1/24")}, {}), HasSubstr("can be no host's"));
   EXPECT_THAT(why({prefix("10.0.0.1/24"), prefix("10.0.0.2/24")}, {}), HasSubstr("second address of its family"));
   EXPECT_THAT(why({prefix("10.0.0.1/24")}, {ip("10.0.1.1")}), HasSubstr("outside of the network"));
-  EXPECT_THAT(why({prefix("10.0.0.1/24")}, {ip("10.0.0.1")}), HasSubstr("our own address"));
+  EXPECT_THAT(why({prefix("10.0.0.1/24")}, {ip("10.0.0.1")}), HasSubstr("both an own address"));
   EXPECT_THAT(why({prefix("10.0.0.1/24")}, {ip("fe80::1")}), HasSubstr("outside of the network"));
 }
 
