@@ -243,9 +243,9 @@ Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_
   return next(figures, ranks, now);
 }
 
-/// Returns how many of the last operations show by themselves that the choice has become slow: two long operations, or
-/// five short ones or means of overlapping ones; 0 if they do not. In a split whose ranks take longest, a stall of one
-/// connection may be the cause: the class waits until it can decide as usual.
+/// Returns how many of the last measurements show by themselves that the choice has become slow: two long operations,
+/// five short operations, or five means of overlapping operations; 0 if none do. In a split whose ranks take longest, a
+/// stall of one connection may be the cause: the class waits until it can decide as usual.
 std::size_t Adaptation::SizeClass::operations_became_slow() const {
   const std::size_t last = samples_.are_long() && overlapping_.abreast() == 1 ? 2 : kSamples;
   if (chosen_us_ == 0 || samples_.size() < last || samples_.least_of_last(last) <= kAlarm * chosen_us_) return 0;
