@@ -20,7 +20,7 @@ void finish_ended();
 /// communicator before it waits.
 void finish_all(tributary_comm* on);
 
-/// Carries out one nonblocking collective; the arguments are those of blocking().
+/// Carries out one nonblocking collective, with the same arguments as blocking().
 template <class Make, class PassOn>
 int nonblocking(const Form<Make>& form, MPI_Request* request, const PassOn& pass_on) {
   Communicator* const communicator = may_take(form.bytes) ? Communicator::of(form.comm) : nullptr;
