@@ -18,6 +18,7 @@ namespace {
 // remain visible.
 constexpr auto kComplainEvery = std::chrono::minutes(1);
 constexpr int kNameFightLeases = 3;
+constexpr std::chrono::milliseconds kDrainRenewal{500};  // time between renewals during a drain
 
 /// Returns advice about this error for the reader of the log.
 std::string advice_for(Errc code) {
@@ -124,7 +125,7 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   spdlog::info("registered with the manager at {} as {}, incarnation {}, lease {} s", settings_.url, name_,
                incarnation_, answer->lease_seconds);
   // A drain of an earlier registration lasts until the manager ends it: renews at once to ask the manager.
-  return registration.draining ? Milliseconds(0) : lease_ / 3;
+  return registration.draining ? Milliseconds(0) : until_renewal();
 }
 
 Identity ManagerLink::identity_of(const manager_client::RegistrationAnswer& answer) const {
@@ -177,12 +178,17 @@ ManagerLink::Milliseconds ManagerLink::renew() {
   const auto state = client->renew_aggregator(name_, incarnation_, load, user_.data_down(), this->state().draining);
   if (!state) {
     // The lease may have ended meanwhile; the manager then answers the next renewal with `unknown`.
-    return std::min(failed("renew the lease at", state.error()), lease_ / 3);
+    return std::min(failed("renew the lease at", state.error()), until_renewal());
   }
   keys_.note_fence(client->fence());
   answered();
   if (*state == AggregatorState::unknown) return lost_registration();
-  return obey(*state) ? Milliseconds(0) : lease_ / 3;
+  return obey(*state) ? Milliseconds(0) : until_renewal();
+}
+
+/// Renews more often during a drain, because the manager plans no trees over this process until it knows of the end.
+ManagerLink::Milliseconds ManagerLink::until_renewal() const {
+  return this->state().draining ? std::min(kDrainRenewal, lease_ / 3) : lease_ / 3;
 }
 
 // Called if the manager has lost its data, or the lease has ended: registers anew at once. If another process has taken

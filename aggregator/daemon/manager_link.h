@@ -82,6 +82,7 @@ class ManagerLink {
   [[nodiscard]] Identity identity_of(const manager_client::RegistrationAnswer& answer) const;
   /// Obeys the manager's answer. Returns true if there is news for the manager, which must be sent at once.
   [[nodiscard]] bool obey(manager_client::AggregatorState state);
+  [[nodiscard]] Milliseconds until_renewal() const;
   [[nodiscard]] Milliseconds lost_registration();
   void end_grace_when_due();
   [[nodiscard]] Milliseconds failed(const std::string& doing, const Error& error);

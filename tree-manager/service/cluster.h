@@ -286,7 +286,8 @@ class Cluster {
     AggregatorRecord record;
     AggregatorLoad load;
     Clock::TimePoint lease_end;
-    bool unsaved = false;  // true: the store does not have the present state yet
+    bool unsaved = false;    // true: the store does not have the present state yet
+    bool drain_told = true;  // false: no answer has told the process of the present drain, so it refuses no lanes
   };
   struct Group {
     std::shared_ptr<const GroupRecord> record;  // always replaced as a whole, so that readers may keep the old record

@@ -171,7 +171,8 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
                     .lease_seconds = static_cast<std::uint32_t>(settings_.aggregator_lease.count()),
                     .public_key = key_.public_key(),
                     .exchange_key = exchange_.public_key()};
-  aggregators_[answer.name] = {.record = std::move(record), .lease_end = clock_.now() + settings_.aggregator_lease};
+  aggregators_[answer.name] = {
+      .record = std::move(record), .lease_end = clock_.now() + settings_.aggregator_lease, .drain_told = spec.draining};
   return answer;
 }
 
@@ -211,6 +212,7 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
   }
   // The lease must not end because the disk is full: the next tick tries again.
   if (*changed || resumed) known->second.unsaved = !save([&] { return store_.put(record); });
+  if (record.draining) known->second.drain_told = true;
   return record.draining;
 }
 
@@ -232,12 +234,18 @@ Status Cluster::set_draining(const std::string& name, bool draining) {
   if (known->second.record.draining == draining) return {};
   AggregatorRecord changed = known->second.record;
   changed.draining = draining;
-  changed.resuming = !draining;  // its process refuses lanes until the answer to its next renewal
+  // A process that knows of the drain refuses lanes until the answer to its next renewal.
+  changed.resuming = !draining && known->second.drain_told;
   if (auto ok = save([&] { return store_.put(changed); }); !ok) return ok;
+  // A process that has not learned yet that the drain before has ended refuses lanes as if it knew of this drain.
+  if (draining) known->second.drain_told = known->second.record.resuming;
   known->second.record = std::move(changed);
   allotments_.roster().forget();
+  if (!draining && !known->second.record.resuming) ++generation_;
   spdlog::info("aggregator {} {}", name,
-               draining ? "is draining" : "drains no more, and learns so at its next renewal");
+               draining                        ? "is draining"
+               : known->second.record.resuming ? "drains no more, and learns so at its next renewal"
+                                               : "drains no more: it had not heard of the drain");
   return {};
 }
 

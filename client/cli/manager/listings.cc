@@ -304,18 +304,48 @@ Status wait_until_drained(ManagerClient& client, const std::string& name, const 
 
 }  // namespace
 
+namespace {
+
+constexpr std::chrono::seconds kResumeLimit{5};  // a draining aggregator renews its lease more often than this
+
+/// Ends the drain, and waits a short time until the aggregator has heard of it. Returns the aggregator as the manager
+/// then lists it.
+Result<json> undrain(ManagerClient& client, const std::string& name) {
+  const std::string path = "/v1/aggregators/" + name;
+  if (const auto done = client.request("POST", path + "/undrain", nullptr); !done) return done;
+  const auto deadline = std::chrono::steady_clock::now() + kResumeLimit;
+  while (true) {
+    auto view = client.get(path);
+    if (!view || view->value("state", "") != "resuming" || std::chrono::steady_clock::now() >= deadline) return view;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+std::string undrained_text(const std::string& name, const std::string& state) {
+  if (state == "active") return name + " takes part in new trees again\n";
+  if (state == "resuming")
+    return name + " drains no more, and has not heard of it yet: no tree uses it until it renews its lease\n";
+  return fmt::format("{} drains no more, but it is {}: no tree uses it\n", name, state);
+}
+
+}  // namespace
+
 int drain(const ManagerOptions& options, const std::string& name, const DrainOptions& drain) {
   if (const auto ok = manager::check_name(name); !ok) return usage("drain: " + ok.error().message);
+  if (drain.undo) {
+    const auto ask = [&](ManagerClient& client) { return undrain(client, name); };
+    return show(options, ask,
+                [&](const json& view, const TableStyle&) { return undrained_text(name, view.value("state", "")); });
+  }
   const auto ask = [&](ManagerClient& client) -> Result<json> {
-    auto answer = client.request("POST", "/v1/aggregators/" + name + (drain.undo ? "/undrain" : "/drain"), nullptr);
+    auto answer = client.request("POST", "/v1/aggregators/" + name + "/drain", nullptr);
     if (!answer || drain.wait_seconds <= 0) return answer;
     if (auto ok = wait_until_drained(client, name, drain); !ok) return std::unexpected(ok.error());
     return answer;
   };
   return show(options, ask, [&](const json&, const TableStyle&) {
-    return drain.undo               ? name + " takes part in new trees again\n"
-           : drain.wait_seconds > 0 ? name + " has no lanes any more: it can be stopped\n"
-                                    : name + " gets no new trees; groups that use it are asked to move away\n";
+    return drain.wait_seconds > 0 ? name + " has no lanes any more: it can be stopped\n"
+                                  : name + " gets no new trees; groups that use it are asked to move away\n";
   });
 }
 

@@ -153,6 +153,24 @@ TEST_F(SuspicionTest, AnUndrainedAggregatorIsPlannedOnceItSaysThatItKnows) {
   EXPECT_TRUE(cluster_->renew_group(early->descriptor.group)->rebuild_advised);
 }
 
+TEST_F(SuspicionTest, AnAggregatorThatHasNotHeardOfItsDrainIsPlannedOnceTheDrainIsUndone) {
+  open_one();
+  ASSERT_TRUE(cluster_->set_draining("only", true).has_value());
+  EXPECT_TRUE(ask()->descriptor.empty());
+  ASSERT_TRUE(cluster_->set_draining("only", false).has_value());
+  EXPECT_EQ(cluster_->stats().aggregators_resuming, 0U) << "it refuses no lanes";
+  EXPECT_FALSE(ask()->descriptor.empty());
+}
+
+TEST_F(SuspicionTest, AnAggregatorIsResumingAlsoIfASecondDrainEndsBeforeItHeardOfTheFirstOnesEnd) {
+  open_one();
+  ASSERT_TRUE(cluster_->set_draining("only", true).has_value());
+  renew("only", false);
+  for (const bool draining : {false, true, false}) ASSERT_TRUE(cluster_->set_draining("only", draining).has_value());
+  EXPECT_EQ(cluster_->stats().aggregators_resuming, 1U) << "it refuses lanes since the first drain";
+  EXPECT_TRUE(ask()->descriptor.empty());
+}
+
 TEST_F(SuspicionTest, AnAggregatorThatStillDrainsWhenItRegistersIsNotPlannedUntilItKnows) {
   open("");
   ASSERT_TRUE(cluster_
