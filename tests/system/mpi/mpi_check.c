@@ -326,6 +326,7 @@ int main(int argc, char** argv) {
   if (threads) under_load();
   if (strcmp(what, "message") == 0) message_under_way();
   if (strcmp(what, "seconds") == 0) for_seconds(atof(argv[2]));
+  if (strcmp(what, "until") == 0) until_file(argv[2]);
   if (strcmp(what, "many") == 0)
     for (int call = 0; call < 50; ++call) all_reduces(MPI_COMM_WORLD, kCount);
   if (strcmp(what, "lose") == 0 || strcmp(what, "miss") == 0) lose_a_rank(what[0] == 'l');

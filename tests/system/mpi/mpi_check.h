@@ -35,3 +35,4 @@ void nonblocking_parts(void);
 void large_counts(void);
 void persistent(void);
 void under_load(void);
+void until_file(const char* name);
