@@ -11,6 +11,8 @@ namespace {
 
 /// The least part of the time that a trial must save to win: medians of a few operations differ by almost as much.
 constexpr double kGain = 0.04;
+/// The least part of the time that a new choice must still save when its first operations confirm it.
+constexpr double kGainConfirmed = 0.02;
 /// The least part of the time that a moved share must save. It is small, because the times of both parts show that the
 /// direction is right.
 constexpr double kGainOfBalance = 0.01;
@@ -24,8 +26,7 @@ constexpr double kObvious = 0.8;
 /// the links' rates, it rarely expects more time than the path really takes.
 constexpr double kRuledOut = 2;
 constexpr double kRuledOutByRates = 1.25;
-/// If operations become slower by this factor than when the choice was made, the class ends its rest.
-constexpr double kWorse = 1.25;
+constexpr double kWorse = Alarm::kWorse;
 /// The part of the time that trials of a path may cost.
 constexpr double kCostOfTrials = 0.01;
 /// If two operations become slower by this factor, the class reacts at once.
@@ -35,17 +36,12 @@ constexpr double kAlarm = 1.5;
 constexpr double kSudden = 2.5;
 /// If a split is slower than the links by this factor, another limit is likely: in most cases processors.
 constexpr double kBusy = 1.05;
-/// Three operations are enough for a decision if each takes at least this time, and the longest takes at most this
-/// multiple of the shortest.
-constexpr double kLongUs = 2'000;
-constexpr double kAlike = 1.15;
-constexpr std::size_t kSamplesAlike = 3;
-/// The standard error of the median of n normal values, in distances of their quartiles divided by the root of n.
-constexpr double kErrorOfMedian = 0.93;
 /// The factor by which the times of a split's parts may differ.
 constexpr double kOutOfBalance = 1.12;
 /// The least share of each part, out of kWholeShare: a smaller share costs more time in steps than it saves.
 constexpr std::uint32_t kLeastShare = kWholeShare / 32;
+/// The difference of two shares that prospects compare: an eighth of the least share.
+constexpr std::uint32_t kShareStep = kLeastShare / 8;
 /// From this number of a lane's segments on, the time of a split's part is proportional to its bytes.
 constexpr std::uint32_t kManySegments = 4;
 /// From this size on, an operation's time is proportional to its bytes.
@@ -90,64 +86,6 @@ double part_of(std::uint32_t share) noexcept {
 }
 
 }  // namespace
-
-Samples::Values Samples::sorted(double Times::* of) const {
-  TRIBUTARY_ASSERT(count_ > 0, "no operation was measured");
-  Values values{};
-  for (std::size_t i = 0; i < count_; ++i) values[i] = times_[i].*of;
-  std::sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count_));
-  return values;
-}
-
-double Samples::sum_of_last(std::size_t count) const noexcept {
-  double sum = 0;
-  for (std::size_t i = 1; i <= count; ++i) sum += times_[count_ - i].whole_us;
-  return sum;
-}
-
-void Samples::add(const Times& times) noexcept {
-  if (count_ == times_.size()) keep_last(count_ - 1);
-  times_[count_++] = times;
-  while (count_ > Adaptation::kSamples && sum_of_last(count_ - 1) >= Adaptation::kEnoughUs) keep_last(count_ - 1);
-}
-
-bool Samples::are_long() const noexcept {
-  return count_ > 0 && least() > kLongUs;
-}
-
-bool Samples::decide() const {
-  if (count_ == times_.size()) return true;
-  if (count_ >= Adaptation::kSamples && sum_of_last(count_) >= Adaptation::kEnoughUs) return true;
-  return count_ >= kSamplesAlike && are_long() && greatest() < kAlike * least();
-}
-
-double Samples::error() const {
-  const Values values = sorted(&Times::whole_us);
-  const double quartiles = values[count_ * 3 / 4] - values[count_ / 4];
-  return kErrorOfMedian * quartiles / std::sqrt(static_cast<double>(count_)) / values[count_ / 2];
-}
-
-std::optional<Samples::Times> OverlapMean::add(const MeasuredOperation& o, double scale) noexcept {
-  if (o.latency_us <= o.time_us) clear();  // it did not overlap with the previous operation
-  sum_.whole_us += o.time_us * scale;
-  sum_.trees_us += o.trees_us * scale;
-  sum_.ranks_us += o.ranks_us * scale;
-  ++count_;
-  wanted_ = std::min<std::size_t>(std::max<std::uint64_t>(wanted_, o.under_way + 1), kMost);
-  TRIBUTARY_ASSERT(count_ <= kMost, "{} operations are averaged", count_);
-  const bool last = o.under_way == 0;
-  if (count_ < wanted_ && !last) return std::nullopt;
-  if (last && gave_ && count_ < abreast_) {
-    clear();
-    return std::nullopt;
-  }
-  abreast_ = wanted_;
-  const auto n = static_cast<double>(count_);
-  const Samples::Times mean{sum_.whole_us / n, sum_.trees_us / n, sum_.ranks_us / n};
-  clear();
-  gave_ = !last;
-  return mean;
-}
 
 Adaptation::SizeClass::SizeClass(Collective collective, std::uint64_t size, const Step& in_use, const Step& wanted)
     : collective_(collective),
@@ -197,6 +135,8 @@ void Adaptation::SizeClass::took_effect(std::uint64_t first) {
   }
   best_ = told_;
   trial_.reset();
+  challenger_.reset();
+  beaten_.reset();
   balances_ = false;
 }
 
@@ -213,42 +153,92 @@ Decision Adaptation::SizeClass::ask_first() {
 }
 
 Decision Adaptation::SizeClass::judge_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  const double rival_us = challenger_ ? challenger_->time_us : best_us_;
   const std::size_t n = samples_.size();
-  const bool hopeless = samples_.least() > (n >= 2 ? kHopeless : kHopelessAtOnce) * best_us_;
-  const bool obvious = n >= 2 && samples_.are_long() && samples_.greatest() < kObvious * best_us_;
+  const bool hopeless = samples_.least() > (n >= 2 ? kHopeless : kHopelessAtOnce) * rival_us;
+  const bool obvious = n >= 2 && samples_.are_long() && samples_.greatest() < kObvious * rival_us;
   if (!samples_.decide() && !hopeless && !obvious) return std::nullopt;
+  if (std::exchange(balances_, false)) return end_balance(figures, now);
+  return challenger_ ? end_return(figures, ranks, now) : end_trial(figures, ranks, now);
+}
+
+/// Returns the part of the time that a choice must save to win against another choice, whose median has this error.
+double Adaptation::SizeClass::gain_needed(double least, double error) const {
+  return std::max(least, samples_.are_long() ? 0 : std::hypot(samples_.error(), error));
+}
+
+/// Returns the time from which on a trial may run again that took `difference_us` more or less per operation.
+Adaptation::TimePoint Adaptation::SizeClass::earliest_next(double difference_us, TimePoint now) const {
+  return now + earned(std::abs(difference_us) * static_cast<double>(samples_.size()));
+}
+
+Decision Adaptation::SizeClass::end_balance(const Figures& figures, TimePoint now) {
   const double median = samples_.median(&Samples::Times::whole_us);
-  const double by_chance = samples_.are_long() ? 0 : std::hypot(samples_.error(), error_);
-  const double gain = std::max(balances_ ? kGainOfBalance : kGain, by_chance);
-  won_ = median < best_us_ * (1 - gain);
-  if (!balances_) know(*trial_, median);
-  // A later trial would run the slower of the two paths; allow it when its cost is a small part of the time.
-  const auto not_before = now + earned(std::abs(median - best_us_) * static_cast<double>(n));
-  if (balances_) {
-    moved_in_vain_ = won_ ? 1 : moved_at_;
-    if (!won_) balance_at_ = std::max<TimePoint>(now + rest_, not_before);
-  } else if (!won_ || best_.path != trial_->path) {
-    not_before_[static_cast<std::size_t>(won_ ? best_.path : trial_->path)] = not_before;
-  }
+  won_ = median < best_us_ * (1 - gain_needed(kGainOfBalance, error_));
+  moved_in_vain_ = won_ ? 1 : moved_at_;
   if (won_) {
-    best_ = *trial_;
-    best_us_ = chosen_us_ = median;
-    error_ = samples_.error();
+    win({*trial_, median, samples_.error()});
+  } else {
+    balance_at_ = std::max(now + rest_, earliest_next(median - best_us_, now));
   }
   trial_.reset();
-  if (std::exchange(balances_, false)) {
-    const Decision further = won_ ? balance(figures, now) : std::nullopt;
-    return further ? further : rest();
+  const Decision further = won_ ? balance(figures, now) : std::nullopt;
+  return further ? further : rest();
+}
+
+/// Ends a trial, or its first part. If trees or a split seem to win, the old choice returns for some operations, because
+/// other load on the hosts may have slowed down only the one or only the other. The ranks alone win at once: no
+/// operation may take longer than without trees.
+Decision Adaptation::SizeClass::end_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  const Timed it{*trial_, samples_.median(&Samples::Times::whole_us), samples_.error()};
+  know(it.choice, it.time_us);
+  const bool ahead = it.time_us < best_us_ * (1 - gain_needed(kGain, error_));
+  if (ahead && it.choice.path != Path::ranks) {
+    challenger_ = it;
+    return try_out(best_);
   }
+  const Path loser = ahead ? best_.path : it.choice.path;
+  not_before_[static_cast<std::size_t>(loser)] = earliest_next(it.time_us - best_us_, now);
+  if (ahead) win(it);
+  won_ = ahead;
+  trial_.reset();
   return next(figures, ranks, now);
+}
+
+/// Ends the return of the old choice. The new choice wins if it was quicker than the old choice before and after it.
+Decision Adaptation::SizeClass::end_return(const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  const Timed old{best_, samples_.median(&Samples::Times::whole_us), samples_.error()};
+  const Timed it = *std::exchange(challenger_, std::nullopt);
+  const double least_us = std::min(old.time_us, best_us_);
+  const bool wins = it.time_us < least_us * (1 - gain_needed(kGain, it.error));
+  const Path loser = wins ? best_.path : it.choice.path;
+  not_before_[static_cast<std::size_t>(loser)] = earliest_next(it.time_us - old.time_us, now);
+  trial_.reset();
+  if (!wins) {
+    best_us_ = old.time_us;
+    error_ = old.error;
+    return next(figures, ranks, now);
+  }
+  beaten_ = Timed{best_, least_us, old.error};
+  win(it);
+  agreed_ = false;
+  return best_;
+}
+
+void Adaptation::SizeClass::win(const Timed& it) {
+  best_ = it.choice;
+  best_us_ = chosen_us_ = it.time_us;
+  error_ = it.error;
 }
 
 /// Returns how many of the last measurements show by themselves that the choice has become slow: two long operations,
 /// five short operations, or five means of overlapping operations; 0 if none do. In a split whose ranks take longest, a
 /// stall of one connection may be the cause: the class waits until it can decide as usual.
-std::size_t Adaptation::SizeClass::operations_became_slow() const {
+std::size_t Adaptation::SizeClass::operations_became_slow(TimePoint now) const {
   const std::size_t last = samples_.are_long() && overlapping_.abreast() == 1 ? 2 : kSamples;
-  if (chosen_us_ == 0 || samples_.size() < last || samples_.least_of_last(last) <= kAlarm * chosen_us_) return 0;
+  if (chosen_us_ == 0 || samples_.size() < last) return 0;
+  const double least_us = samples_.least_of_last(last);
+  if (least_us <= kAlarm * chosen_us_ || !alarm_.may_ring(least_us, now)) return 0;
   const bool by_ranks = best_.path == Path::split && samples_.last().trees_us <= samples_.last().ranks_us;
   return by_ranks ? 0 : last;
 }
@@ -264,15 +254,19 @@ bool Adaptation::SizeClass::trees_became_slow(TimePoint now) {
 }
 
 Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now) {
-  const std::size_t slow = operations_became_slow();
+  const std::size_t slow = operations_became_slow(now);
   const bool sudden = slow == 0 && trees_became_slow(now);
   if (slow > 0 || sudden) samples_.keep_last(sudden ? 1 : slow);
   if (!samples_.decide() && slow == 0 && !sudden) return std::nullopt;
   best_us_ = samples_.median(&Samples::Times::whole_us);
   error_ = samples_.error();
+  if (beaten_) {
+    if (const Decision back = confirm()) return back;
+  }
   if (sudden) return balance(figures, now);
   if (chosen_us_ == 0 || best_us_ < chosen_us_) chosen_us_ = best_us_;
-  if (samples_.lower_quartile() > kWorse * chosen_us_) {
+  if (samples_.lower_quartile() > kWorse * chosen_us_ && alarm_.may_ring(best_us_, now)) {
+    alarm_.ring(best_, best_us_);
     chosen_us_ = best_us_;
     rest_until_ = balance_at_ = now;
     not_before_ = {};
@@ -285,6 +279,20 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
   if (now >= rest_until_) return next(figures, ranks, now);
   if (!samples_.are_long()) samples_.keep_last(samples_.size() / 2);  // not each short operation is worth a decision
   return std::nullopt;
+}
+
+/// Judges a new choice once more, by its first operations after it won: by chance it may have been quick before.
+Decision Adaptation::SizeClass::confirm() {
+  const Timed old = *std::exchange(beaten_, std::nullopt);
+  if (best_us_ < old.time_us * (1 - kGainConfirmed)) {
+    chosen_us_ = best_us_;
+    won_ = true;
+    return std::nullopt;
+  }
+  know(best_, best_us_);
+  win(old);
+  agreed_ = false;
+  return best_;
 }
 
 /// Computes from the time of the trees' part the time of trees alone, so that they need no trial. A part of few segments
@@ -337,6 +345,7 @@ Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks
     least_tried_ = it->choice.tree_share;
     return try_out(it->choice);
   }
+  alarm_.round_ended(best_, now);
   tried_ = {};
   least_tried_ = kWholeShare;
   known_us_ = {};
@@ -395,8 +404,20 @@ std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_o
   return Prospect{{Path::split, less}, on_links(part_of(less), alone, ranks)};
 }
 
-/// Returns the share with which both parts end together, if such a split is quicker than each path alone. The ranks'
-/// links carry share + (1 - share) x 2 (N-1) / N of the vector, and may be the limit.
+/// Returns the model's time of a part of an operation through trees, divided by its time of the whole operation. Trees
+/// first fill their levels, so a part takes more of the time than of the bytes; but operations that overlap fill them
+/// only once.
+double Adaptation::SizeClass::time_of_trees_part(double part, const Figures& figures, std::uint32_t ranks) const {
+  const auto bytes = static_cast<double>(upto_ * overlapping_.abreast());
+  const auto model = [&](double of) {
+    const Call call{.collective = collective_, .ranks = ranks, .bytes = static_cast<std::uint64_t>(of * bytes)};
+    return estimate_tree(figures, call).time_us();
+  };
+  return model(part) / model(1);
+}
+
+/// Returns the share with which a split takes the least time, if it divides the operation. The ranks' links carry share +
+/// (1 - share) x 2 (N-1) / N of the vector, and may be the limit.
 std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_of_split(const Figures& figures,
                                                                                         std::uint32_t ranks) const {
   if (!can_split(collective_) || upto_ <= figures.segment_bytes) return std::nullopt;
@@ -405,11 +426,21 @@ std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_o
   const double ratio = 2.0 * (ranks - 1) / ranks;
   double link = std::min(trees, between / ratio);
   if (figures.link_gbits > 0) link = std::min(link, static_cast<double>(upto_) / (figures.link_gbits * 125));
-  const double by_parts = between / (trees + between);
-  const double by_link = ratio * link / (trees + (ratio - 1) * link);
-  const double share = std::max(by_parts, by_link);
-  if (!is_split(share_of(share)) || !divides(figures, upto_, share_of(share))) return std::nullopt;
-  return Prospect{{Path::split, share_of(share)}, share * trees};
+  const auto quickest = [&](auto by_trees) {
+    std::optional<Prospect> best;
+    for (std::uint32_t share = kLeastShare; is_split(share); share += kShareStep) {
+      if (!divides(figures, upto_, share)) continue;
+      const auto bytes = static_cast<double>(tree_segments(figures, upto_, share) * figures.segment_bytes);
+      const double part = std::min(1.0, bytes / static_cast<double>(upto_));
+      const double time_us =
+          std::max({trees * by_trees(part), between * (1 - part), link * (part + (1 - part) * ratio)});
+      if (!best || time_us < best->time_us) best = Prospect{{Path::split, share}, time_us};
+    }
+    return best;
+  };
+  const auto it = quickest([&](double part) { return time_of_trees_part(part, figures, ranks); });
+  if (it && it->time_us < (1 - kGain) * best_us_) return it;
+  return quickest([](double part) { return part; });  // the links may be quicker than the model says
 }
 
 }  // namespace tributary::tuning
