@@ -35,8 +35,10 @@ std::string line_of(const tuning::Amendment& amendment) {
 
 void OnlineTuning::begin(const tuning::Figures& figures, const tuning::Policy& policy) {
   adaptation_.reset();
-  if (shared_.settings.tuning != TuningMode::automatic || shared_.settings.path != PathMode::automatic) return;
-  adaptation_.emplace(figures, shared_.settings.nranks, policy);
+  const CommunicatorSettings& settings = shared_.settings;
+  if (settings.tuning != TuningMode::automatic || settings.path != PathMode::automatic) return;
+  if (settings.require_trees) return;  // no operation may try another path
+  adaptation_.emplace(figures, settings.nranks, policy);
 }
 
 void OnlineTuning::ended(const Operation& o, Operation::State way) {

@@ -61,6 +61,7 @@ tuning::Figures figures_for(const CommunicatorSettings& settings, const Director
 tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
                           const tuning::TreeShape& trees) {
   const tuning::GroupShape shape = group_shape(settings, directory);
+  if (settings.require_trees) return tuning::trees_always(shape);
   switch (settings.tuning) {
     case TuningMode::off:
       return tuning::trees_always(shape);

@@ -11,6 +11,10 @@
 //
 //   measuring --3 to 5 operations--> steady --a path has no trial yet, or its pause is over--> trial --3 to 5--> steady
 //
+// Other load on the hosts slows down all paths, and may slow down the one choice and not the other. So trees and splits
+// must win three times: in the trial, then against a few more operations with the old choice, and then with their first
+// operations after the change. The ranks alone need to win only once, because no choice may be slower than they are.
+//
 // Operations that overlap end in no steady rhythm: two may end at once, and then none for a while. So their times are
 // averaged over as many of them as are under way at once, and such an average counts as one operation. A tree gets them
 // as a stream, in which its levels are filled only once; the model assumes the same.
@@ -19,7 +23,8 @@
 // medians differ by chance. A choice is judged by the operations that began under it, whatever path they took: in a
 // short operation the share of a split may be rounded to nothing, or to the whole operation. A trial that is clearly slower ends after one or two operations. After a round of trials the class rests: first for
 // 10 s, then twice as long each time, up to 10 minutes. A path has another trial only when its trials cost at most 1 %
-// of the time. If operations become a quarter slower than when the choice was made, the rest ends. If the trees of a
+// of the time. If operations become a quarter slower than when the choice was made, the rest ends; if the trials then
+// change nothing, such an alarm must wait (alarm.h). If the trees of a
 // split suddenly take much longer than its ranks, its share moves after one operation. If the manager reports new
 // rates, because other groups have begun or ended, each class begins again with the model's choice for these rates.
 // An amendment stops all ranks for a round trip to rank 0, so the next amendment comes after 10 times this time at the

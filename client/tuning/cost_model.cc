@@ -153,6 +153,10 @@ double lightest_lane(const Figures& figures) noexcept {
   return figures.lightest_lane > 0 ? figures.lightest_lane : 1.0 / figures.lanes;
 }
 
+double heaviest_lane(const Figures& figures) noexcept {
+  return figures.heaviest_lane > 0 ? figures.heaviest_lane : 1.0 / figures.lanes;
+}
+
 /// Returns the time for which one segment keeps its lane's slowest link busy: the link of an aggregator with its
 /// children. Lanes have different rates, so the lane with the least rate takes longest.
 double segment_us(const Figures& figures, double bytes) noexcept {
@@ -195,6 +199,25 @@ TreeBytes tree_bytes(Collective collective, double ranks, double bytes) noexcept
   return {};
 }
 
+bool reduces(Collective collective) noexcept {
+  return collective == Collective::all_reduce || collective == Collective::reduce ||
+         collective == Collective::reduce_scatter;
+}
+
+/// Returns the number of children of each aggregator.
+double children_of(double levels, double ranks) noexcept {
+  return std::ceil(std::pow(ranks, 1 / levels) - 1e-9);
+}
+
+/// Returns the time in which an aggregator's core receives, reduces and sends the bytes of all its children. Each lane
+/// has a core of its own, so the lane with the most bytes takes longest.
+double aggregator_us(const Figures& figures, Collective collective, double ranks, double bytes) noexcept {
+  const double reduced = reduces(collective) ? ranks * bytes : 0;
+  const double children = children_of(levels_of(figures, ranks), ranks);
+  return (tree_bytes(collective, ranks, bytes).all + kReducing * reduced) * children / ranks * heaviest_lane(figures) /
+         core_rate(figures);
+}
+
 }  // namespace
 
 const char* name(Path path) noexcept {
@@ -215,16 +238,14 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
   const double ranks = call.ranks;
   const double bytes = static_cast<double>(call.bytes);
   const double levels = levels_of(figures, ranks);
-  const double children = std::ceil(std::pow(ranks, 1 / levels) - 1e-9);
+  const double children = children_of(levels, ranks);
   const TreeBytes moved = tree_bytes(call.collective, ranks, bytes);
   const double core = core_rate(figures);
-  const bool reduces = call.collective == Collective::all_reduce || call.collective == Collective::reduce ||
-                       call.collective == Collective::reduce_scatter;
-  const double reduced = reduces ? ranks * bytes : 0;
+  const double reduced = reduces(call.collective) ? ranks * bytes : 0;
   estimate.latency_us = std::max(2 * levels * figures.hop_us, 2 * children * figures.aggregator_us);
   estimate.transfer_us = std::max(
       (moved.busiest_one_way + std::min(bytes, static_cast<double>(figures.segment_bytes))) / wire_rate(figures),
-      (moved.all + kReducing * reduced) * children / ranks / core);
+      aggregator_us(figures, call.collective, ranks, bytes));
   if (figures.trees_gbits > 0)
     estimate.transfer_us = std::max(estimate.transfer_us, narrow_trees_us(figures, levels, moved.busiest_one_way));
   const bool shared = figures.ranks_per_host >= call.ranks;  // the aggregators are on the ranks' host
@@ -258,16 +279,17 @@ namespace {
 
 /// The share of the bytes that the trees carry, between 0 and 1, so that trees and ranks end at the same time.
 ///
-/// T, r and R are the rates of the trees, of the ring and of a rank's link. For each byte of the operation the trees
-/// need share / T, the ring needs (1 - share) x ratio / r, and a rank's link, which carries both parts, needs share / R
+/// T, r and R are the rates of the trees, of the ring and of a rank's link. T is the rate of the aggregators' links or, if
+/// it is less, of their cores. For each byte of the operation the trees
+/// need share / T (`trees`: 1 / T), the ring needs (1 - share) x ratio / r, and a rank's link, which carries both parts, needs share / R
 /// + (1 - share) x ratio / R. `ahead_us`: the time for which the ranks' bytes already flow before the trees' first
 /// segment has passed through all levels. So in a short operation the trees get a smaller share.
 struct Shares {
   double largest = 0;  // share of an operation that is so long that only the rates count
   double here = 0;
 };
-Shares shares_of(const Figures& figures, double ratio, double ring_rate, double bytes, double ahead_us) noexcept {
-  const double trees = 1 / (figures.trees_gbits * 125);
+Shares shares_of(const Figures& figures, double trees, double ratio, double ring_rate, double bytes,
+                 double ahead_us) noexcept {
   const double link = 1 / wire_rate(figures);
   const double ring = ratio / ring_rate;
   const double ring_on_link = ratio / std::max(ring_rate, wire_rate(figures));
@@ -294,7 +316,9 @@ std::optional<Estimate> estimate_split(const Figures& figures, const Call& call,
   const double fill_us = (2 * levels_of(figures, call.ranks) - 1) * segment_us(figures, bytes);
   const double ahead_us =
       fill_us + estimate_tree(figures, call).latency_us - estimate_ranks(figures, call, algorithm).latency_us;
-  const Shares shares = shares_of(figures, ratio, ring_rate, bytes, ahead_us);
+  const double trees =
+      std::max(1 / (figures.trees_gbits * 125), aggregator_us(figures, call.collective, call.ranks, 1));
+  const Shares shares = shares_of(figures, trees, ratio, ring_rate, bytes, ahead_us);
   if (shares.largest <= 0) return std::nullopt;
   const double share = shares.largest * std::round(kShareSteps * shares.here / shares.largest) / kShareSteps;
   const auto whole = static_cast<std::uint32_t>(std::lround(share * kWholeShare));

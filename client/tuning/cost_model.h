@@ -41,7 +41,8 @@
 //
 //     latency   2 L h, but at least 2 f g: an aggregator takes its children's messages one after the other
 //     transfer  n plus a segment, at R': a rank's link carries the vector up and, one segment later, the results down;
-//               at least the time of an aggregator, at r, to receive, reduce and send the bytes of all its children
+//               at least the time of an aggregator, at r, to receive, reduce and send the bytes of all its children, of
+//               the lane with the most bytes: each lane has a core of its own
 //     work      2 N (h - g) in the ranks, plus the bytes that they send and receive; plus the aggregators' own work if
 //               all ranks are on one host, because the model then assumes the aggregators on this host, too
 //

@@ -18,6 +18,7 @@ struct Figures {
   std::uint32_t lanes = 1;       // number of lanes, which share trees_gbits
   std::uint32_t lane_cycle = 1;  // places in a cycle of the dealing of segments to lanes
   double lightest_lane = 0;      // part of the bytes on the lane with the least bytes; 0: lanes are equal
+  double heaviest_lane = 0;      // the same for the most bytes
   std::uint32_t levels = 0;      // levels of the trees; 0: as many as the model assumes for this many ranks
   double core_gbytes = 2.5;      // rate at which one core sends, receives or reduces, in GB/s
   std::uint32_t cores = 2;       // cores of each host

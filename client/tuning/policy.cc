@@ -176,10 +176,11 @@ Policy trees_always(const GroupShape& shape) {
 TreeShape shape_of(const GroupDescriptor& trees) noexcept {
   if (trees.empty()) return {.rates = trees.rates};
   const LaneDescriptor& lane = trees.lanes[0];
-  std::uint32_t levels = lane.levels, sum = 0, lightest = lane.weight, divisor = lane.weight;
+  std::uint32_t levels = lane.levels, sum = 0, lightest = lane.weight, heaviest = lane.weight, divisor = lane.weight;
   for (const LaneDescriptor& it : trees.lanes) {
     levels = std::max(levels, it.levels);
     lightest = std::min(lightest, it.weight);
+    heaviest = std::max(heaviest, it.weight);
     divisor = std::gcd(divisor, it.weight);
     sum += it.weight;
   }
@@ -187,6 +188,7 @@ TreeShape shape_of(const GroupDescriptor& trees) noexcept {
           .lanes = static_cast<std::uint32_t>(trees.lanes.size()),
           .lane_cycle = sum / std::max(divisor, 1U),
           .lightest_lane = static_cast<double>(lightest) / static_cast<double>(sum),
+          .heaviest_lane = static_cast<double>(heaviest) / static_cast<double>(sum),
           .levels = levels,
           .segment_bytes = lane.segment_bytes};
 }
@@ -203,6 +205,7 @@ Figures with_trees(Figures figures, const TreeShape& trees) {
   figures.lanes = trees.lanes;
   figures.lane_cycle = trees.lane_cycle;
   figures.lightest_lane = trees.lightest_lane;
+  figures.heaviest_lane = trees.heaviest_lane;
   figures.levels = trees.levels;
   if (trees.segment_bytes != 0) figures.segment_bytes = trees.segment_bytes;
   return figures;

@@ -78,6 +78,7 @@ struct TreeShape {
   std::uint32_t lanes = 1;
   std::uint32_t lane_cycle = 1;     // see Figures
   double lightest_lane = 0;         // see Figures
+  double heaviest_lane = 0;         // see Figures
   std::uint32_t levels = 0;         // 0: not known
   std::uint32_t segment_bytes = 0;  // 0: not known
 };

@@ -228,6 +228,33 @@ TEST(Cluster, BeginsInTheNetworkWhereTreesAreRequired) {
   }
 }
 
+// By these rates and times the ranks alone are quicker, and the model or a table would choose them or a split.
+TEST(Cluster, CarriesEveryOperationByTreesWhereTheyAreRequired) {
+  tuning::Table table;
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::broadcast}) {
+    const auto algorithm = schedule::algorithms(collective).back();
+    table.rules.push_back({.collective = collective, .step = {4096, tuning::Path::ranks, algorithm}});
+    table.rules.push_back(
+        {.collective = collective, .step = {UINT64_MAX, tuning::Path::split, algorithm, tuning::kWholeShare / 2}});
+  }
+  for (const bool by_table : {false, true}) {
+    Cluster cluster({.seed = 9,
+                     .segment_bytes = 1024,
+                     .rates = {.links = 100'000'000, .trees = 10'000'000, .ranks = 100'000'000},
+                     .tuning = by_table ? std::optional(table) : std::nullopt,
+                     .automatic = !by_table,
+                     .require_trees = true});
+    cluster.add_group(4, 1, {.calls = 300, .count_max = 30'000, .only = Collective::all_reduce});
+    ASSERT_TRUE(cluster.run(300s)) << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) {
+      EXPECT_FALSE(rank->failure()) << cluster.describe();
+      EXPECT_GT(rank->communicator().info().bytes_in_network, 0U);
+      EXPECT_EQ(rank->communicator().info().bytes_fallback, 0U);
+    }
+  }
+}
+
 TEST(Cluster, RunsLongRingsBetweenTheRanksWithJitterAndWithTheRemainderOfATree) {
   for (const bool trees : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {

@@ -67,6 +67,40 @@ TEST(CostModel, CountsTheSegmentThatALightLaneHasTooMany) {
   EXPECT_LT(std::abs(time(640) / 10 / time(64) - 1), 0.1) << "long operations take what the trees' rate says";
 }
 
+/// Four aggregators of four ranks, all with links of this rate.
+Figures wide(double gbits, std::uint32_t aggregators = 4) {
+  return {.link_gbits = gbits,
+          .trees_gbits = gbits * aggregators / 4,
+          .lanes = aggregators,
+          .lane_cycle = aggregators,
+          .levels = 1,
+          .cores = 16,
+          .segment_bytes = 32 << 10};
+}
+
+// With four lanes, 64 MiB were measured to take 60.8 ms.
+TEST(CostModel, GivesEachLaneACoreOfItsAggregator) {
+  const Call call{Collective::all_reduce, 4, 64 << 20};
+  EXPECT_NEAR(estimate_tree(wide(10), call).time_us(), 60'800, 2'000);
+  EXPECT_NE(estimates(wide(10), call).front().path, Path::ranks);
+  EXPECT_GT(estimate_tree(wide(10, 1), call).time_us(), 200'000) << "one core for all bytes";
+  Figures unequal = wide(10);
+  unequal.heaviest_lane = 0.5;
+  EXPECT_NEAR(estimate_tree(unequal, call).transfer_us, 2 * estimate_tree(wide(10), call).transfer_us, 1'000)
+      << "the lane with half of the bytes takes longest";
+}
+
+TEST(CostModel, GivesTreesAShareThatTheirCoresCarryInTime) {
+  const Call call{Collective::all_reduce, 4, 64 << 20};
+  for (const double gbits : {25.0, 100.0, 400.0}) {
+    const auto split = estimate_split(wide(gbits), call, Algorithm::ring);
+    ASSERT_TRUE(split) << gbits;
+    const double share = static_cast<double>(split->tree_share) / kWholeShare;
+    EXPECT_LT(share * estimate_tree(wide(gbits), call).time_us(), 1.02 * split->time_us()) << gbits << " Gbit/s";
+    EXPECT_GT(share, 0.3) << gbits << " Gbit/s";
+  }
+}
+
 TEST(CostModel, NeverNeedsATreeForTwoRanks) {
   for (const Figures& figures : {Figures{}, kOneMachine, kLoopback}) {
     for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {

@@ -176,6 +176,33 @@ TEST(NeverSlower, WhereLinksAreTheBoundTheSplitIsFoundBesideOtherLoad) {
   }
 }
 
+// The split is quick only while it is on trial, as by chance.
+TEST(NeverSlower, ANewChoiceMustConfirmItself) {
+  const TreeShape shape = shape_with(2);
+  const GroupShape group{.ranks = kEightRanks, .link_rate = 1'000'000'000};
+  constexpr std::uint64_t kBytes = 256 << 10;
+  Adaptation adaptation(with_trees(default_figures(group, 2), shape), kEightRanks, default_policy(group, 2, shape));
+  Adaptation::TimePoint now{1h};
+  int splits = 0, changes_to_split = 0;
+  for (std::uint64_t number = 0; number < 400; ++number) {
+    const Path path = adaptation.policy().at(Collective::all_reduce, kBytes).path;
+    MeasuredOperation o{.number = number, .bytes = kBytes, .path = path, .time_us = 5'000, .latency_us = 5'000};
+    if (path == Path::tree) o.time_us = 20'000;
+    if (path == Path::split) {
+      o.time_us = changes_to_split == 1 ? 3'000 : 6'000;
+      o.trees_us = o.ranks_us = o.time_us;
+      ++splits;
+    }
+    if (const auto asked = adaptation.add(o, now += 5ms)) {
+      changes_to_split += asked->step.path == Path::split ? 1 : 0;
+      adaptation.took_effect(number + 1, now += 300us);
+    }
+  }
+  ASSERT_GE(changes_to_split, 2) << "the split has won its trial";
+  EXPECT_EQ(adaptation.policy().at(Collective::all_reduce, kBytes).path, Path::ranks);
+  EXPECT_LT(splits, 50);
+}
+
 TEST(NeverSlower, OtherLoadCausesFewTrials) {
   int amendments = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

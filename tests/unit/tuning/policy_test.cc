@@ -210,5 +210,20 @@ TEST(Policy, RefusesWhatIsMalformed) {
   }
 }
 
+TEST(Policy, TakesTheSharesOfLanesFromTheTreesInUse) {
+  GroupDescriptor trees;
+  trees.lanes = {{.segment_bytes = 4096, .levels = 1, .weight = 2}, {.segment_bytes = 4096, .levels = 2, .weight = 8}};
+  trees.rates = {.links = 10'000'000'000, .trees = 5'000'000'000, .ranks = 10'000'000'000};
+  const TreeShape shape = shape_of(trees);
+  EXPECT_EQ(shape.lanes, 2U);
+  EXPECT_EQ(shape.lane_cycle, 5U);
+  EXPECT_EQ(shape.levels, 2U);
+  const Figures figures = with_trees({}, shape);
+  EXPECT_DOUBLE_EQ(figures.lightest_lane, 0.2);
+  EXPECT_DOUBLE_EQ(figures.heaviest_lane, 0.8);
+  EXPECT_EQ(figures.segment_bytes, 4096U);
+  EXPECT_DOUBLE_EQ(figures.trees_gbits, 5);
+}
+
 }  // namespace
 }  // namespace tributary::tuning
