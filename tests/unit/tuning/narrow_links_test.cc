@@ -12,16 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kBytes = 16 << 20;
-constexpr std::uint32_t kRanks = 8;
+constexpr std::uint64_t kLongBytes = 16 << 20;
+constexpr std::uint32_t kRanksOfJob = 8;
 
 class NarrowLinks : public testing::Test {
  protected:
   /// Ends an operation with these times of its two parts. The ranks agree on each amendment at once.
   std::optional<Amendment> one(double trees_us, double ranks_us) {
-    const Step step = adaptation_.policy().at(Collective::all_reduce, kBytes);
+    const Step step = adaptation_.policy().at(Collective::all_reduce, kLongBytes);
     const double time_us = std::max(trees_us, ranks_us);
-    MeasuredOperation o{.number = number_++, .bytes = kBytes, .path = step.path, .time_us = time_us};
+    MeasuredOperation o{.number = number_++, .bytes = kLongBytes, .path = step.path, .time_us = time_us};
     o.latency_us = time_us;
     if (step.path == Path::split) o.trees_us = trees_us;
     if (step.path == Path::split) o.ranks_us = ranks_us;
@@ -31,23 +31,23 @@ class NarrowLinks : public testing::Test {
   }
   /// Ends operations until the class rests with a split whose parts take 100 ms; all other choices take longer.
   void settle() {
-    const Step planned = adaptation_.policy().at(Collective::all_reduce, kBytes);
+    const Step planned = adaptation_.policy().at(Collective::all_reduce, kLongBytes);
     ASSERT_EQ(planned.path, Path::split);
     for (int i = 0; i < 50; ++i) {
-      const bool as_planned = adaptation_.policy().at(Collective::all_reduce, kBytes) == planned;
+      const bool as_planned = adaptation_.policy().at(Collective::all_reduce, kLongBytes) == planned;
       one(as_planned ? 100'000 : 160'000, as_planned ? 100'000 : 160'000);
     }
-    ASSERT_EQ(adaptation_.policy().at(Collective::all_reduce, kBytes), planned);
+    ASSERT_EQ(adaptation_.policy().at(Collective::all_reduce, kLongBytes), planned);
   }
   [[nodiscard]] std::uint32_t share() const {
-    return adaptation_.policy().at(Collective::all_reduce, kBytes).tree_share;
+    return adaptation_.policy().at(Collective::all_reduce, kLongBytes).tree_share;
   }
 
   const TreeShape shape_{.rates = {.links = 1'000'000'000, .trees = 500'000'000, .ranks = 1'000'000'000}, .levels = 1};
   Adaptation::TimePoint now_{1h};
   std::uint64_t number_ = 0;
-  Adaptation adaptation_{with_trees(default_figures({.ranks = kRanks}, 2), shape_), kRanks,
-                         default_policy({.ranks = kRanks}, 2, shape_)};
+  Adaptation adaptation_{with_trees(default_figures({.ranks = kRanksOfJob}, 2), shape_), kRanksOfJob,
+                         default_policy({.ranks = kRanksOfJob}, 2, shape_)};
 };
 
 TEST_F(NarrowLinks, TwoOperationsMoveTheShareIfTheirTreesAreSlow) {

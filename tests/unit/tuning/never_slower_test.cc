@@ -180,13 +180,13 @@ TEST(NeverSlower, WhereLinksAreTheBoundTheSplitIsFoundBesideOtherLoad) {
 TEST(NeverSlower, ANewChoiceMustConfirmItself) {
   const TreeShape shape = shape_with(2);
   const GroupShape group{.ranks = kEightRanks, .link_rate = 1'000'000'000};
-  constexpr std::uint64_t kBytes = 256 << 10;
+  constexpr std::uint64_t kSmallBytes = 256 << 10;
   Adaptation adaptation(with_trees(default_figures(group, 2), shape), kEightRanks, default_policy(group, 2, shape));
   Adaptation::TimePoint now{1h};
   int splits = 0, changes_to_split = 0;
   for (std::uint64_t number = 0; number < 400; ++number) {
-    const Path path = adaptation.policy().at(Collective::all_reduce, kBytes).path;
-    MeasuredOperation o{.number = number, .bytes = kBytes, .path = path, .time_us = 5'000, .latency_us = 5'000};
+    const Path path = adaptation.policy().at(Collective::all_reduce, kSmallBytes).path;
+    MeasuredOperation o{.number = number, .bytes = kSmallBytes, .path = path, .time_us = 5'000, .latency_us = 5'000};
     if (path == Path::tree) o.time_us = 20'000;
     if (path == Path::split) {
       o.time_us = changes_to_split == 1 ? 3'000 : 6'000;
@@ -199,7 +199,7 @@ TEST(NeverSlower, ANewChoiceMustConfirmItself) {
     }
   }
   ASSERT_GE(changes_to_split, 2) << "the split has won its trial";
-  EXPECT_EQ(adaptation.policy().at(Collective::all_reduce, kBytes).path, Path::ranks);
+  EXPECT_EQ(adaptation.policy().at(Collective::all_reduce, kSmallBytes).path, Path::ranks);
   EXPECT_LT(splits, 50);
 }
 
