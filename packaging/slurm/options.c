@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "packaging/slurm/nearest.h"
+
 struct Key {
   const char* name;
   const char* variable;
@@ -50,25 +52,34 @@ static struct TributaryOption* find_given(struct TributaryOptions* options, cons
   return NULL;
 }
 
+/* Writes the sentences in the form of service-kit/mistake.h. */
+static int refuse_key(const char* key, char* sentence) {
+  const char* names[kOptionsMax];
+  for (size_t i = 0; i < kOptionsMax; ++i) names[i] = kKeys[i].name;
+  const char* const nearest = tributary_nearest_key(key, names, kOptionsMax);
+  (void)snprintf(sentence, kSentenceBytesMax, "%s: there is no such key%s%s%s (allowed: lanes, path, transport)", key,
+                 nearest == NULL ? "" : "; is '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "' meant?");
+  return -1;
+}
+
 /* Splits `pair`, which is KEY=VALUE. */
 static int read_pair(char* pair, struct TributaryOptions* options, char* sentence) {
   char* value = strchr(pair, '=');
   if (value == NULL) {
-    (void)snprintf(sentence, kSentenceBytesMax, "'%s' has no value; write KEY=VALUE[,KEY=VALUE...], as lanes=2", pair);
+    (void)snprintf(sentence, kSentenceBytesMax,
+                   "%s: its value is missing (allowed: KEY=VALUE[,KEY=VALUE...], such as lanes=2)", pair);
     return -1;
   }
   *value++ = '\0';
   const struct Key* key = find_key(pair);
-  if (key == NULL) {
-    (void)snprintf(sentence, kSentenceBytesMax, "unknown key '%s'; the keys are lanes, path and transport", pair);
-    return -1;
-  }
+  if (key == NULL) return refuse_key(pair, sentence);
   if (!is_accepted(key, value)) {
-    (void)snprintf(sentence, kSentenceBytesMax, "%s=%s is not accepted; %s takes %s", pair, value, pair, key->accepted);
+    (void)snprintf(sentence, kSentenceBytesMax, "%s: '%s': it is none of these (allowed: %s)", pair, value,
+                   key->accepted);
     return -1;
   }
   if (find_given(options, key->variable) != NULL) {
-    (void)snprintf(sentence, kSentenceBytesMax, "%s is given twice", pair);
+    (void)snprintf(sentence, kSentenceBytesMax, "%s: it is set twice (allowed: once)", pair);
     return -1;
   }
   struct TributaryOption* const option = &options->given[options->count++];
@@ -82,13 +93,15 @@ int tributary_read_options(const char* text, struct TributaryOptions* options, c
   char* rest = NULL;
   options->count = 0;
   if (text == NULL || strlen(text) >= sizeof pairs) {
-    (void)snprintf(sentence, kSentenceBytesMax, "the text is missing, or longer than %zu bytes", sizeof pairs - 1);
+    (void)snprintf(sentence, kSentenceBytesMax, "the text is missing, or too long (allowed: 1 to %zu bytes)",
+                   sizeof pairs - 1);
     return -1;
   }
   (void)snprintf(pairs, sizeof pairs, "%s", text);
   char* pair = strtok_r(pairs, ",", &rest);
   if (pair == NULL) {
-    (void)snprintf(sentence, kSentenceBytesMax, "the text is empty; write KEY=VALUE[,KEY=VALUE...], as lanes=2");
+    (void)snprintf(sentence, kSentenceBytesMax,
+                   "the text is empty (allowed: KEY=VALUE[,KEY=VALUE...], such as lanes=2)");
     return -1;
   }
   for (; pair != NULL; pair = strtok_r(NULL, ",", &rest)) {

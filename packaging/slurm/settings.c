@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "packaging/slurm/nearest.h"
 #include "packaging/slurm/options.h"
 
 static char* trimmed(char* text) {
@@ -39,39 +40,44 @@ struct SlurmMistake {
   const char* value;
   const char* why;
   const char* allowed;
+  const char* nearest; /* the key that is probably meant, or NULL */
 };
 
 static struct SlurmMistake read_line(char* line, struct TributarySettings* settings) {
-  const struct SlurmMistake none = {NULL, NULL, NULL, NULL};
+  static const char* const names[] = {"manager", "tls_ca", "token_file", "job_directory", "job_token_life", "command"};
+  const struct SlurmMistake none = {NULL, NULL, NULL, NULL, NULL};
   if (*trimmed(line) == '\0') return none;
   char* equals = strchr(line, '=');
-  if (equals == NULL) return (struct SlurmMistake){NULL, line, "this is something else", "lines `key = value`"};
+  if (equals == NULL) return (struct SlurmMistake){NULL, line, "this is something else", "lines `key = value`", NULL};
   *equals = '\0';
   const char* const key = trimmed(line);
   char* place = value_of(settings, key);
   const char* const value = trimmed(equals + 1);
   if (place == NULL)
     return (struct SlurmMistake){key, NULL, "there is no such setting",
-                                 "manager, tls_ca, token_file, job_directory, job_token_life, command"};
+                                 "manager, tls_ca, token_file, job_directory, job_token_life, command",
+                                 tributary_nearest_key(key, names, sizeof names / sizeof names[0])};
   if (strlen(value) >= kSettingBytesMax)
-    return (struct SlurmMistake){key, NULL, "the value is too long", "at most 255 bytes"};
+    return (struct SlurmMistake){key, NULL, "the value is too long", "at most 255 bytes", NULL};
   const int is_path = place != settings->manager && place != settings->job_token_life;
   if (is_path && value[0] != '/')
-    return (struct SlurmMistake){key, value, "it is no whole path", "a path that begins with /"};
+    return (struct SlurmMistake){key, value, "it is no whole path", "a path that begins with /", NULL};
   if (place == settings->manager && *value != '\0' && strncmp(value, "http://", 7) != 0 &&
       strncmp(value, "https://", 8) != 0)
-    return (struct SlurmMistake){key, value, "it is no URL", "such as http://manager:7470 or https://manager:7470"};
+    return (struct SlurmMistake){key, value, "it is no URL", "such as http://manager:7470 or https://manager:7470",
+                                 NULL};
   if (place == settings->job_token_life && *value != '\0' && !is_time(value))
-    return (struct SlurmMistake){key, value, "it is no time", "such as 7d, 12h, 90min or 300s"};
+    return (struct SlurmMistake){key, value, "it is no time", "such as 7d, 12h, 90min or 300s", NULL};
   (void)snprintf(place, kSettingBytesMax, "%s", value);
   return none;
 }
 
 static void write_mistake(const char* path, int line, const struct SlurmMistake* mistake, char* sentence) {
-  const int has_key = mistake->key != NULL, has_value = mistake->value != NULL;
-  (void)snprintf(sentence, kSentenceBytesMax, "%s:%d: %s%s%s%.200s%s%s (allowed: %s)", path, line,
+  const int has_key = mistake->key != NULL, has_value = mistake->value != NULL, near = mistake->nearest != NULL;
+  (void)snprintf(sentence, kSentenceBytesMax, "%s:%d: %s%s%s%.200s%s%s%s%s%s (allowed: %s)", path, line,
                  has_key ? mistake->key : "", has_key ? ": " : "", has_value ? "'" : "",
-                 has_value ? mistake->value : "", has_value ? "': " : "", mistake->why, mistake->allowed);
+                 has_value ? mistake->value : "", has_value ? "': " : "", mistake->why, near ? "; is '" : "",
+                 near ? mistake->nearest : "", near ? "' meant?" : "", mistake->allowed);
 }
 
 int tributary_read_settings(const char* path, struct TributarySettings* settings, char* sentence) {
@@ -88,12 +94,12 @@ int tributary_read_settings(const char* path, struct TributarySettings* settings
     return -1;
   }
   char line[1024];
-  struct SlurmMistake mistake = {NULL, NULL, NULL, NULL};
+  struct SlurmMistake mistake = {NULL, NULL, NULL, NULL, NULL};
   int number = 0;
   while (mistake.why == NULL && fgets(line, sizeof line, file) != NULL) {
     ++number;
     if (strlen(line) == sizeof line - 1) {
-      mistake = (struct SlurmMistake){NULL, NULL, "the line is too long", "at most 1022 bytes"};
+      mistake = (struct SlurmMistake){NULL, NULL, "the line is too long", "at most 1022 bytes", NULL};
     } else {
       mistake = read_line(line, settings);
     }

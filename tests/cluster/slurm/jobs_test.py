@@ -50,7 +50,7 @@ class Jobs(unittest.TestCase):
     def test_an_unknown_key_is_a_clear_error(self) -> None:
         ended = self.cluster.srun("--nodes=1", "--tributary=lanes=2,priority=high", "true")
         self.assertNotEqual(ended.returncode, 0)
-        self.assertIn("--tributary: unknown key 'priority'; the keys are lanes, path and transport", ended.stderr)
+        self.assertIn("--tributary: priority: there is no such key (allowed: lanes, path, transport)", ended.stderr)
 
     # Tests of the variables
 

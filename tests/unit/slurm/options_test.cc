@@ -35,29 +35,34 @@ TEST(SlurmOptions, BecomeVariables) {
 }
 
 TEST(SlurmOptions, AnUnknownKeyIsAClearError) {
-  EXPECT_EQ(mistake_in("lanes=2,priority=high"), "unknown key 'priority'; the keys are lanes, path and transport");
-  EXPECT_THAT(mistake_in("Lanes=2"), HasSubstr("unknown key 'Lanes'"));
+  EXPECT_EQ(mistake_in("lanes=2,priority=high"), "priority: there is no such key (allowed: lanes, path, transport)");
+  for (const char* text : {"Lanes=2", "lnaes=2", "lane=2", "laness=2"})
+    EXPECT_THAT(mistake_in(text), HasSubstr(": there is no such key; is 'lanes' meant? (allowed: lanes, path")) << text;
+  EXPECT_THAT(mistake_in("tranport=2"), HasSubstr("tranport: there is no such key; is 'transport' meant?"));
+  EXPECT_THAT(mistake_in((std::string(200, 'k') + "=2").c_str()), HasSubstr("k: there is no such key (allowed"));
 }
 
 TEST(SlurmOptions, ABadValueIsAClearError) {
   for (const char* text :
        {"lanes=0", "lanes=17", "lanes=-1", "lanes=2x", "lanes= 2", "lanes=", "lanes=99999999999999999999"}) {
-    EXPECT_THAT(mistake_in(text), HasSubstr("lanes takes auto, or a number from 1 to 16")) << text;
+    EXPECT_THAT(mistake_in(text), HasSubstr("': it is none of these (allowed: auto, or a number from 1 to 16)"))
+        << text;
   }
-  EXPECT_THAT(mistake_in("path=2"), HasSubstr("path takes auto, in-network or fallback"));
-  EXPECT_THAT(mistake_in("transport=tcp udp"), HasSubstr("transport takes tcp, udp, verbs or dpdk"));
+  EXPECT_THAT(mistake_in("path=2"),
+              HasSubstr("path: '2': it is none of these (allowed: auto, in-network or fallback)"));
+  EXPECT_THAT(mistake_in("transport=tcp udp"), HasSubstr("(allowed: tcp, udp, verbs or dpdk)"));
 }
 
 TEST(SlurmOptions, AMissingPartIsAClearError) {
-  EXPECT_THAT(mistake_in("lanes"), HasSubstr("'lanes' has no value"));
+  EXPECT_THAT(mistake_in("lanes"), HasSubstr("lanes: its value is missing (allowed: KEY=VALUE"));
   EXPECT_THAT(mistake_in(""), HasSubstr("is empty"));
   EXPECT_THAT(mistake_in(",,"), HasSubstr("is empty"));
   EXPECT_THAT(mistake_in(nullptr), HasSubstr("missing"));
-  EXPECT_THAT(mistake_in(std::string(5000, 'x').c_str()), HasSubstr("longer than"));
+  EXPECT_THAT(mistake_in(std::string(5000, 'x').c_str()), HasSubstr("too long (allowed: 1 to "));
 }
 
 TEST(SlurmOptions, AKeyIsGivenOnce) {
-  EXPECT_EQ(mistake_in("lanes=2,path=auto,lanes=2"), "lanes is given twice");
+  EXPECT_EQ(mistake_in("lanes=2,path=auto,lanes=2"), "lanes: it is set twice (allowed: once)");
 }
 
 }  // namespace
