@@ -44,7 +44,7 @@ TEST_F(DaemonDrain, AChildThatDoesNotReadIsWaitedForNoLongerThanTheLimit) {
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took, std::chrono::milliseconds(1500));
   EXPECT_LT(took, std::chrono::seconds(10));
-  EXPECT_THAT(root.process.output(), HasSubstr("did not take their last words within 2s"));
+  EXPECT_THAT(root.process.output(), HasSubstr("did not read the reason within 2s"));
 }
 
 TEST_F(DaemonDrain, ASecondSignalEndsAtOnce) {
