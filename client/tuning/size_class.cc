@@ -11,6 +11,8 @@ namespace {
 
 /// The least part of the time that a trial must save to win: medians of a few operations differ by almost as much.
 constexpr double kGain = 0.04;
+/// The same for a trial of the ranks alone: it is small, because no choice may be slower than they are.
+constexpr double kGainOfRanks = 0.01;
 /// The least part of the time that a new choice must still save when its first operations confirm it.
 constexpr double kGainConfirmed = 0.02;
 /// The least part of the time that a moved share must save. It is small, because the times of both parts show that the
@@ -192,8 +194,9 @@ Decision Adaptation::SizeClass::end_balance(const Figures& figures, TimePoint no
 Decision Adaptation::SizeClass::end_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   const Timed it{*trial_, samples_.median(&Samples::Times::whole_us), samples_.error()};
   know(it.choice, it.time_us);
-  const bool ahead = it.time_us < best_us_ * (1 - gain_needed(kGain, error_));
-  if (ahead && it.choice.path != Path::ranks) {
+  const bool by_ranks = it.choice.path == Path::ranks;
+  const bool ahead = it.time_us < best_us_ * (1 - gain_needed(by_ranks ? kGainOfRanks : kGain, error_));
+  if (ahead && !by_ranks) {
     challenger_ = it;
     return try_out(best_);
   }

@@ -203,6 +203,24 @@ TEST(NeverSlower, ANewChoiceMustConfirmItself) {
   EXPECT_LT(splits, 50);
 }
 
+TEST(NeverSlower, TheRanksAloneWinByTwoHundredths) {
+  const TreeShape shape = shape_with(4);
+  const GroupShape group{.ranks = kEightRanks, .link_rate = 1'000'000'000};
+  constexpr std::uint64_t kLargeBytes = 4 << 20;
+  Adaptation adaptation(with_trees(default_figures(group, 2), shape), kEightRanks, default_policy(group, 2, shape));
+  Adaptation::TimePoint now{1h};
+  const auto path = [&] { return adaptation.policy().at(Collective::all_reduce, kLargeBytes).path; };
+  ASSERT_EQ(path(), Path::split);
+  for (std::uint64_t number = 0; number < 60; ++number) {
+    MeasuredOperation o{.number = number, .bytes = kLargeBytes, .path = path(), .time_us = 60'000};
+    if (path() != Path::ranks) o.time_us = path() == Path::split ? 61'500 : 90'000;
+    if (path() == Path::split) o.trees_us = o.ranks_us = o.time_us;
+    o.latency_us = o.time_us;
+    if (adaptation.add(o, now += 60ms)) adaptation.took_effect(number + 1, now += 300us);
+  }
+  EXPECT_EQ(path(), Path::ranks);
+}
+
 TEST(NeverSlower, OtherLoadCausesFewTrials) {
   int amendments = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
