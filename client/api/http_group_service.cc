@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -133,6 +134,14 @@ struct HttpGroupService::Impl {
     changed.notify_all();
   }
 
+  /// Calls `answer` with `result` on the transport's thread, unless the service has ended by then.
+  template <class Answer, class Value>
+  void tell(Answer answer, Value result) {
+    transport.post([alive = std::weak_ptr(alive), answer = std::move(answer), result = std::move(result)]() mutable {
+      if (!alive.expired()) answer(std::move(result));
+    });
+  }
+
   void run() {
     pthread_setname_np(pthread_self(), "tributary-http");
     while (auto task = next_task()) (*task)(client);
@@ -168,6 +177,7 @@ struct HttpGroupService::Impl {
   // Groups that were released, but not given back yet; the mutex guards them until the thread is `stopping`.
   std::vector<std::uint64_t> released;
   bool stopping = false;
+  const std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // it ends with the service
   std::thread thread;
 };
 
@@ -186,8 +196,7 @@ HttpGroupService::HttpGroupService(std::unique_ptr<Impl> impl) : impl_(std::move
 HttpGroupService::~HttpGroupService() = default;
 
 void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer answer) {
-  impl_->add([request, answer = std::move(answer), &transport = impl_->transport, &kept = impl_->kept,
-              &name = impl_->request_name](ManagerClient& client) mutable {
+  impl_->add([request, answer = std::move(answer), impl = impl_.get()](ManagerClient& client) mutable {
     manager_client::GroupRequest wanted;
     wanted.job = request.job;
     wanted.priority = request.priority;
@@ -199,32 +208,28 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
     wanted.link_rate_bits_per_second = request.link_rate;
     wanted.packet_security = request.packet_security;
     wanted.exchange_key = request.exchange_key;
+    const std::string& name = impl->request_name;
     if (!name.empty()) wanted.request_id = name + "-" + std::to_string(request.attempt);
-    kept.note_hosts(request.hosts);
-    transport.post([answer = std::move(answer), result = kept.take(client.request_group(wanted))]() mutable {
-      answer(std::move(result));
-    });
+    impl->kept.note_hosts(request.hosts);
+    impl->tell(std::move(answer), impl->kept.take(client.request_group(wanted)));
   });
 }
 
 void HttpGroupService::places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
                               PageAnswer answer) {
-  impl_->add([=, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
-    auto page = client.group_places(group, epoch, first, count);
-    transport.post([answer = std::move(answer), page = std::move(page)]() mutable { answer(std::move(page)); });
+  impl_->add([=, answer = std::move(answer), impl = impl_.get()](ManagerClient& client) mutable {
+    impl->tell(std::move(answer), client.group_places(group, epoch, first, count));
   });
 }
 
 void HttpGroupService::rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
                                bool in_use, DescriptorAnswer answer) {
-  impl_->add([=, answer = std::move(answer), &transport = impl_->transport,
-              &kept = impl_->kept](ManagerClient& client) mutable {
+  impl_->add([=, answer = std::move(answer), impl = impl_.get()](ManagerClient& client) mutable {
     auto rebuilt = client.rebuild_group(group, epoch, failed, in_use);
-    if (!rebuilt && may_be_forgotten(rebuilt.error().code) && kept.adopted(client, group)) {
+    if (!rebuilt && may_be_forgotten(rebuilt.error().code) && impl->kept.adopted(client, group)) {
       rebuilt = client.rebuild_group(group, epoch, failed, in_use);
     }
-    auto result = kept.take(std::move(rebuilt));
-    transport.post([answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
+    impl->tell(std::move(answer), impl->kept.take(std::move(rebuilt)));
   });
 }
 
@@ -234,9 +239,8 @@ void HttpGroupService::renew(std::uint64_t group, const GroupTraffic& traffic,
                                           .bytes_in_network = traffic.bytes_in_network,
                                           .bytes_between_ranks = traffic.bytes_between_ranks,
                                           .bytes_in_shared_memory = traffic.bytes_in_shared_memory};
-  impl_->add([group, told, answer = std::move(answer), &transport = impl_->transport,
-              &kept = impl_->kept](ManagerClient& client) mutable {
-    auto lease = kept.renew(client, group, told);
+  impl_->add([group, told, answer = std::move(answer), impl = impl_.get()](ManagerClient& client) mutable {
+    auto lease = impl->kept.renew(client, group, told);
     Result<GroupLease> result;
     if (!lease) {
       result = std::unexpected(translate(std::move(lease.error())));
@@ -249,7 +253,7 @@ void HttpGroupService::renew(std::uint64_t group, const GroupTraffic& traffic,
                           .epoch = lease->epoch,
                           .rates = lease->rates};
     }
-    transport.post([answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
+    impl->tell(std::move(answer), std::move(result));
   });
 }
 

@@ -18,7 +18,7 @@ struct HttpGroupServiceSettings {
 
 /// The service. The communicator's thread calls it, and gets the answers through Transport::post; only this class knows
 /// the helper thread. The destructor cancels a request under way, gives back the groups for which release() was called,
-/// and ends within about two seconds even if the manager does not answer.
+/// and ends within about two seconds even if the manager does not answer. No answer comes after it.
 class HttpGroupService final : public GroupService {
  public:
   /// Makes the service. Errc::bad_config: the text is no URL, or a file of TLS is wrong.

@@ -233,6 +233,18 @@ TEST(HttpGroupService, EndsSoonAndWithoutAnAnswerWhenTheManagerIsSilent) {
   EXPECT_FALSE(answered);
 }
 
+TEST(HttpGroupService, GivesNoAnswerAfterItsEnd) {
+  transport::TcpTransport transport;
+  const Port port;
+  auto service = make(port.url(), transport);
+  bool answered = false;
+  service->request({.job = "j", .hosts = {"a"}, .lanes = 1}, [&](const Result<GroupDescriptor>&) { answered = true; });
+  static_cast<void>(port.answer("503 Service Unavailable", R"({"error": "busy"})"));
+  service.reset();  // the answer is on its way to this thread
+  transport.poll(0ms);
+  EXPECT_FALSE(answered);
+}
+
 TEST(HttpGroupService, GivesAGroupBackSoon) {
   transport::TcpTransport transport;
   Port port;
