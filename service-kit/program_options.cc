@@ -93,7 +93,7 @@ std::string first_unexpected(const std::string& listed) {
 
 /// Returns false for negative numbers, too: these are values.
 bool looks_like_an_option(const std::string& word) {
-  return word.size() > 1 && word[0] == '-' && std::string_view("0123456789.").find(word[1]) == std::string_view::npos;
+  return word.size() > 1 && word[0] == '-' && !std::string_view("0123456789.").contains(word[1]);
 }
 
 /// Returns the program or command whose options `app` takes, too, or nullptr.
