@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "client/tuning/adaptation.h"
 #include "client/tuning/choice.h"

@@ -169,7 +169,7 @@ double Adaptation::SizeClass::gain_needed(double least, double error) const {
   return std::max(least, samples_.are_long() ? 0 : std::hypot(samples_.error(), error));
 }
 
-/// Returns the time from which on a trial may run again that took `difference_us` more or less per operation.
+/// Returns when a trial may run again, if an operation took `difference_us` more or less by it than without it.
 Adaptation::TimePoint Adaptation::SizeClass::earliest_next(double difference_us, TimePoint now) const {
   return now + earned(std::abs(difference_us) * static_cast<double>(samples_.size()));
 }
@@ -189,7 +189,7 @@ Decision Adaptation::SizeClass::end_balance(const Figures& figures, TimePoint no
 }
 
 /// Ends a trial, or its first part. If trees or a split seem to win, the old choice returns for some operations, because
-/// other load on the hosts may have slowed down only the one or only the other. The ranks alone win at once: no
+/// other load on the hosts may have slowed down only one of the two choices. The ranks alone win at once: no
 /// operation may take longer than without trees.
 Decision Adaptation::SizeClass::end_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   const Timed it{*trial_, samples_.median(&Samples::Times::whole_us), samples_.error()};
