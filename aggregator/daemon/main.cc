@@ -75,7 +75,19 @@ Status check_usable(const Settings& settings) {
   return {};
 }
 
-/// Reports the mistakes that a start would report, but changes nothing: the aggregator may be running meanwhile.
+/// Checks that no process holds the ports.
+Status check_ports(const Settings& settings) {
+  const auto kind = settings.transport == "udp" ? service::PortKind::datagram : service::PortKind::stream;
+  if (settings.transport == "tcp" || settings.transport == "udp") {
+    for (const Endpoint& listen : settings.listen) {
+      if (auto ok = service::check_port("listen", listen, kind); !ok) return ok;
+    }
+  }
+  return service::check_port("http_listen", settings.http_listen);
+}
+
+/// Reports the reasons for which a start would fail now, and changes nothing. Errc::io: the configuration is right, but
+/// another process, such as a running aggregator, holds a port.
 Status check_start(const Settings& settings) {
   if (auto ok = check_transport_settings(settings); !ok) return ok;
   if (auto ok = check_transport_module(settings); !ok) return ok;
@@ -86,8 +98,8 @@ Status check_start(const Settings& settings) {
   }
   if (auto ok = service::check_listen("http_listen", settings.http_listen); !ok) return ok;
   if (auto ok = service::check_writable_file("ready_file", settings.ready_file); !ok) return ok;
-  // Only warns if the state file cannot be written.
-  return {};
+  // A start only warns if the state file cannot be written. Checks last what does not come from the configuration.
+  return check_ports(settings);
 }
 
 Exit complain(const Error& error) {

@@ -205,7 +205,10 @@ Status check_start(const Settings& settings) {
   if (::access(settings.identity_key_file.c_str(), F_OK) == 0) {
     if (const auto keys = load_identity_keys(settings.identity_key_file); !keys) return std::unexpected(keys.error());
   }
-  return check_secrets(secret_paths(settings));
+  if (auto ok = check_secrets(secret_paths(settings)); !ok) return ok;
+  // Checks last what does not come from the configuration.
+  if (auto ok = service::check_lock("state_directory", settings.path_in_state("lock")); !ok) return ok;
+  return service::check_port("listen", settings.listen);
 }
 
 }  // namespace tributary::manager

@@ -41,7 +41,8 @@ struct Parts {
 /// Makes the state directory if it is missing, and locks it: two managers on one directory would hand out the same
 /// memory twice.
 [[nodiscard]] Status claim_directory(const std::string& path);
-/// Reports the mistakes that a start would report, but changes nothing: the manager may run meanwhile.
+/// Reports the reasons for which a start would fail now, and changes nothing. Errc::io: the configuration is right, but
+/// another process, such as a running manager, holds the state directory or the port.
 [[nodiscard]] Status check_start(const Settings& settings);
 
 }  // namespace tributary::manager

@@ -107,7 +107,8 @@ TEST_F(DaemonStart, ADamagedStateFileEndsWith78) {
 }
 
 TEST_F(DaemonStart, CheckEndsWith0OnAGoodConfigurationAndStartsNothing) {
-  const std::string file = folder_.write("a.yaml", "manager: http://127.0.0.1:1\n");
+  const std::string file =
+      folder_.write("a.yaml", "manager: http://127.0.0.1:1\nlisten: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\n");
   const Ended ended = run({"--config", file, "--check"});
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.output, HasSubstr("the configuration is good"));
@@ -133,7 +134,8 @@ TEST_F(DaemonStart, SettingsThatDoNotFitTogetherEnd78AlsoWithCheck) {
 }
 
 TEST_F(DaemonStart, APrintedConfigurationPassesTheCheck) {
-  const Ended printed = run({"--print-config", "--manager", "http://m:7470", "--workers", "3"});
+  const Ended printed = run({"--print-config", "--manager", "http://m:7470", "--workers", "3", "--listen",
+                             "127.0.0.1:0", "--http", "127.0.0.1:0"});
   EXPECT_EQ(printed.code, 0);
   EXPECT_THAT(printed.output,
               AllOf(HasSubstr("workers: 3\n"), HasSubstr("# Threads that serve lanes"), HasSubstr("Default: 4GiB")));
@@ -152,6 +154,10 @@ TEST_F(DaemonStart, APortInUseEndsWith1AndSaysWhatToDo) {
     EXPECT_EQ(ended.code, 1) << flag;
     EXPECT_THAT(ended.output, AllOf(HasSubstr("127.0.0.1:" + std::to_string(port)), HasSubstr("in use"),
                                     HasSubstr("port 0 chooses a free one")));
+    arguments.emplace_back("--check");
+    const Ended checked = run(arguments);
+    EXPECT_EQ(checked.code, 1) << flag << ": the configuration itself is right";
+    EXPECT_THAT(checked.output, HasSubstr("127.0.0.1:" + std::to_string(port) + "': another process listens there"));
   }
 }
 

@@ -123,7 +123,7 @@ TEST(Program, NamesEveryMistakeOfConfigurationAndUsage) {
       {{"--state-dir", damaged.path(), "--check"}, kConfiguration, "manager.db is no SQLite database"},
       {{"--config", good, "--check"}, kConfiguration, "listen: '0.0.0.0:7470': other hosts can reach it"},
       {{"--config", good, "--listen", "127.0.0.1:0", "--check"}, 0, ""},
-      {{"--config", good, "--allow-plain-http", "--check"}, 0, ""},
+      {{"--config", good, "--listen", "0.0.0.0:0", "--allow-plain-http", "--check"}, 0, ""},
       {{"--config", folder.write("tls.yaml", "tls_cert: /nowhere.pem\ntls_key: /nowhere.key\n"), "--check"},
        kConfiguration,
        "/nowhere.pem: the file cannot be read"},
@@ -137,9 +137,9 @@ TEST(Program, NamesEveryMistakeOfConfigurationAndUsage) {
 
 TEST(Program, PrintsAConfigurationThatItReads) {
   const Folder folder;
-  const Ended printed = run_manager({"--print-config", "--listen", "127.0.0.1:1234"});
+  const Ended printed = run_manager({"--print-config", "--listen", "127.0.0.1:0"});
   EXPECT_EQ(printed.exit_code, 0);
-  EXPECT_THAT(printed.standard_output, HasSubstr("listen: 127.0.0.1:1234\n"));
+  EXPECT_THAT(printed.standard_output, HasSubstr("listen: 127.0.0.1:0\n"));
   const std::string path = folder.write("printed.yaml", printed.standard_output);
   EXPECT_EQ(run_manager({"--config", path, "--check"}).exit_code, 0);
 }
@@ -152,6 +152,10 @@ TEST(Program, SaysThatThePortIsInUse) {
       run_manager({"--listen", "127.0.0.1:" + std::to_string(manager->port()), "--state-dir", second.path()});
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.standard_error, AllOf(HasSubstr("Address already in use"), HasSubstr("another process has it")));
+  const std::string port = "127.0.0.1:" + std::to_string(manager->port());
+  const Ended checked = run_manager({"--listen", port, "--state-dir", second.path(), "--check"});
+  EXPECT_EQ(checked.exit_code, 1) << "the configuration itself is right";
+  EXPECT_THAT(checked.standard_error, HasSubstr("listen: '" + port + "': another process listens there"));
 }
 
 TEST(Program, SaysThatAnotherManagerHasTheState) {
@@ -160,6 +164,10 @@ TEST(Program, SaysThatAnotherManagerHasTheState) {
   const Ended ended = run_manager({"--listen", "127.0.0.1:0", "--state-dir", folder.path()});
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.standard_error, HasSubstr("another tributary-manager uses the state directory"));
+  const Ended checked = run_manager({"--listen", "127.0.0.1:0", "--state-dir", folder.path(), "--check"});
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_THAT(checked.standard_error,
+              HasSubstr("state_directory: '" + folder.path() + "/lock': another process holds"));
 }
 
 TEST(Program, SaysThatItsFileIsNoDatabase) {
