@@ -37,6 +37,7 @@ NAMESPACES: dict[str, str] = {
     "client/schedule": "tributary::schedule",
     "client/tuning": "tributary::tuning",
     "client/cli": "tributary::cli",
+    "client/plugins/jax": "tributary::jax",
     "client/plugins/mpi": "tributary::mpi",
     "client/plugins/nccl": "tributary::nccl",
     "client/plugins/torch": "tributary::torch",
