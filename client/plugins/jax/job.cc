@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kNotStarted = "call tributary.jax.initialize() before the first use of JAX's devices";
 
-/// What the first rank of a new communicator tells the other ranks.
+/// The first rank's message to the other ranks of a new communicator.
 struct Offer {
   tributary_unique_id id;
   std::uint8_t made;

@@ -1,4 +1,4 @@
-// What tributary.jax calls by ctypes, on the library that JAX loads later: both get the same copy of it.
+// The calls of tributary.jax, by ctypes, on the library that JAX loads later: both get the same copy of it.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

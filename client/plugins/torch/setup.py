@@ -1,6 +1,7 @@
-"""Builds the Python package `tributary`: the backend "tributary" of torch.distributed, over libtributary.
+"""Builds the Python package `tributary`: the backend "tributary" of torch.distributed, and the part for JAX.
 
 The package is built from source against the installed PyTorch, and works only with this version; the import checks it.
+With TRIBUTARY_WITHOUT_TORCH=1 it leaves PyTorch's part out and needs no PyTorch: for JAX alone.
 The build takes libtributary from TRIBUTARY_ROOT (an installation, or the build directory of a checkout); if the
 variable is not set, pkg-config finds the library. TRIBUTARY_BUNDLE is for a wheel that other hosts install
 (scripts/package --wheel): it names a folder of licences. The package then holds a copy of the library and these
@@ -24,7 +25,9 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).resolve().parent
 VERSION = "0.1.0"
 BUNDLE = os.environ.get("TRIBUTARY_BUNDLE", "")
+WITHOUT_TORCH = os.environ.get("TRIBUTARY_WITHOUT_TORCH", "") == "1"
 LIBRARY = "libtributary.so.0"  # name of the library that the extension loads
+JAX_LIBRARY = "libtributary-jax.so"
 SOURCES = [
     "process.cc",
     "error.cc",
@@ -44,7 +47,7 @@ SOURCES = [
 
 NO_TORCH = """PyTorch is not installed for {python}.
 Install it first (pip install "torch>=2.7"), then run this again: the package is compiled against the installed
-version."""
+version. For JAX alone, set TRIBUTARY_WITHOUT_TORCH=1."""
 
 NO_LIBRARY = """libtributary was not found.
 Build and install it (cmake --preset release && cmake --build --preset release && cmake --install build/release),
@@ -124,6 +127,13 @@ def libtributary() -> tuple[list[Path], Path]:
     return found
 
 
+def jax_library() -> str:
+    """Returns the path of libtributary-jax.so beside libtributary, or in the build directory; "" if it is not there."""
+    folder = libtributary()[1]
+    places = [folder / JAX_LIBRARY, folder / "plugins/jax" / JAX_LIBRARY]
+    return next((str(place) for place in places if place.exists()), "")
+
+
 class BuildExtension(build_ext):
     """Compiles the module's two translation units at the same time.
 
@@ -175,36 +185,50 @@ class BuildExtension(build_ext):
 
 
 class BuildPython(build_py):
-    """Writes two facts into the package: its version of PyTorch, and whether it holds a copy of libtributary."""
+    """Writes facts into the package: its version of PyTorch, whether it holds a copy of libtributary, JAX's library."""
 
     def run(self) -> None:
         super().run()
         folder = Path(self.build_lib) / "tributary"
         folder.mkdir(parents=True, exist_ok=True)
+        version = "" if WITHOUT_TORCH else torch_version(torch_folder())
+        library = jax_library()
         (folder / "_build.py").write_text(
-            f'"""Written by the build."""\n\nTORCH_VERSION = "{torch_version(torch_folder())}"\nBUNDLED = {bool(BUNDLE)}\n'
+            f'"""Written by the build."""\n\nTORCH_VERSION = "{version}"\nBUNDLED = {bool(BUNDLE)}\n'
+            f'JAX_LIBRARY = "{"" if BUNDLE else library}"\n'
         )
         if BUNDLE:
+            if library:
+                shutil.copy(library, folder / JAX_LIBRARY)
             shutil.copytree(BUNDLE, folder / "licenses", dirs_exist_ok=True)
 
 
-if __name__ == "__main__":
+def torch_part() -> dict[str, object]:
+    """Returns what PyTorch's part adds to the package; nothing without it."""
+    if WITHOUT_TORCH:
+        return {"version": VERSION, "install_requires": []}
     public_version = torch_version(torch_folder()).split("+")[0]
-    setup(
-        name="tributary",
-        version=f"{VERSION}+torch{public_version}" if BUNDLE else VERSION,
-        description='In-network reduction for PyTorch: the backend "tributary" of torch.distributed',
-        license="Apache-2.0",
-        python_requires=">=3.10",
-        install_requires=[f"torch=={public_version}"],
-        package_dir={"": "python"},
-        packages=["tributary"],
-        package_data={"tributary": ["py.typed", "*.pyi"]},
-        ext_modules=[Extension("tributary._C", sources=[f"csrc/{source}" for source in (*SOURCES, "module.cc")])],
-        cmdclass={"build_ext": BuildExtension, "build_py": BuildPython},
-        entry_points={
+    return {
+        "version": f"{VERSION}+torch{public_version}" if BUNDLE else VERSION,
+        "install_requires": [f"torch=={public_version}"],
+        "ext_modules": [Extension("tributary._C", sources=[f"csrc/{source}" for source in (*SOURCES, "module.cc")])],
+        "entry_points": {
             "torch.distributed.backends": ["tributary = tributary.registration:register"],
             "torch.backends": ["tributary = tributary.registration:register"],
         },
+    }
+
+
+if __name__ == "__main__":
+    setup(
+        name="tributary",
+        description='In-network reduction for PyTorch (the backend "tributary" of torch.distributed) and JAX',
+        license="Apache-2.0",
+        python_requires=">=3.10",
+        package_dir={"": "python"},
+        packages=["tributary"],
+        package_data={"tributary": ["py.typed", "*.pyi"]},
+        cmdclass={"build_ext": BuildExtension, "build_py": BuildPython},
         zip_safe=False,
+        **torch_part(),
     )

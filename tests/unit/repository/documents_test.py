@@ -18,7 +18,7 @@ ANCHOR = re.compile(r'<a id="([^"]+)">')
 CODE = re.compile(r"`([^`\n]+)`")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 TEST_NAME = re.compile(r"^[A-Z]\w+\.[A-Z]\w+$")
-TOP = ("aggregator/", "bench/", "client/", "cmake/", "config/", "docs/", "kernels/", "packaging/", "protocol/", "scripts/", "tests/", "transport/", "tree-manager/", ".ci/")
+TOP = ("aggregator/", "bench/", "client/", "cmake/", "config/", "docs/", "examples/", "kernels/", "packaging/", "protocol/", "scripts/", "tests/", "transport/", "tree-manager/", ".ci/")
 
 
 def slug(heading: str) -> str:

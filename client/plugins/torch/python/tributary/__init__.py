@@ -7,7 +7,7 @@
     ...
     print(tributary.info())  # the path, and the bytes on each path
 
-The environment says where the service is and how to use it: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE,
+`tributary.jax` does the same for JAX on CPUs. The environment says where the service is and how to use it: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE,
 TRIBUTARY_HOST_ID, TRIBUTARY_PATH, TRIBUTARY_LANES (1 to 16; without it the manager plans as many lanes as save time).
 Without TRIBUTARY_MANAGER the ranks exchange the data directly and reduce it themselves.
 """

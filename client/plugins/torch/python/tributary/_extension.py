@@ -13,6 +13,10 @@ _REINSTALL = (
     "pip install --no-build-isolation --force-reinstall --no-deps ./client/plugins/torch"
 )
 
+if not TORCH_VERSION:
+    raise ImportError(
+        "this installation of tributary has no part for PyTorch. Install it again without TRIBUTARY_WITHOUT_TORCH"
+    )
 if torch.__version__ != TORCH_VERSION:
     raise ImportError(
         f"tributary was built for PyTorch {TORCH_VERSION}, but {torch.__version__} is installed. {_REINSTALL}"
