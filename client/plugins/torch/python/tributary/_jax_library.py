@@ -41,7 +41,7 @@ class Library:
     def __init__(self) -> None:
         self.path = _candidates()[0]
         try:
-            self._library = ctypes.CDLL(self.path)
+            self._library = ctypes.CDLL(self.path, mode=os.RTLD_NOW | os.RTLD_DEEPBIND)  # as JAX loads it
         except OSError as error:
             raise ImportError(
                 f"tributary.jax cannot load {_NAME} ({error}). If it was moved, name its directory in LD_LIBRARY_PATH."
