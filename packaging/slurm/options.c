@@ -16,11 +16,13 @@ struct Key {
 
 static const char* const kLanes[] = {"auto", NULL};
 static const char* const kPaths[] = {"auto", "in-network", "fallback", NULL};
+static const char* const kPriorities[] = {"low", "normal", "high", NULL};
 static const char* const kTransports[] = {"tcp", "udp", "verbs", "dpdk", NULL};
 
 static const struct Key kKeys[kOptionsMax] = {
     {"lanes", "TRIBUTARY_LANES", "auto, or a number from 1 to 16", kLanes, 16},
     {"path", "TRIBUTARY_PATH", "auto, in-network or fallback", kPaths, 0},
+    {"priority", "TRIBUTARY_PRIORITY", "low, normal or high", kPriorities, 0},
     {"transport", "TRIBUTARY_TRANSPORT", "tcp, udp, verbs or dpdk", kTransports, 0},
 };
 
@@ -57,7 +59,8 @@ static int refuse_key(const char* key, char* sentence) {
   const char* names[kOptionsMax];
   for (size_t i = 0; i < kOptionsMax; ++i) names[i] = kKeys[i].name;
   const char* const nearest = tributary_nearest_key(key, names, kOptionsMax);
-  (void)snprintf(sentence, kSentenceBytesMax, "%s: there is no such key%s%s%s (allowed: lanes, path, transport)", key,
+  (void)snprintf(sentence, kSentenceBytesMax,
+                 "%s: there is no such key%s%s%s (allowed: lanes, path, priority, transport)", key,
                  nearest == NULL ? "" : "; is '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "' meant?");
   return -1;
 }

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { kOptionsMax = 3, kOptionBytesMax = 32, kSentenceBytesMax = 1024 };
+enum { kOptionsMax = 4, kOptionBytesMax = 32, kSentenceBytesMax = 1024 };
 
 struct TributaryOption {
   const char* variable;

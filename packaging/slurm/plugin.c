@@ -34,7 +34,9 @@ static int take_option(int value, const char* text, int remote) {
 static struct spank_option option = {
     .name = "tributary",
     .arginfo = "KEY=VALUE[,...]",
-    .usage = "in-network reduction: lanes=auto|1..16, path=auto|in-network|fallback, transport=tcp|udp|verbs|dpdk",
+    .usage =
+        "in-network reduction: lanes=auto|1..16, path=auto|in-network|fallback, priority=low|normal|high, "
+        "transport=tcp|udp|verbs|dpdk",
     .has_arg = 1,
     .val = 0,
     .cb = take_option,

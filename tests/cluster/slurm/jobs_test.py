@@ -48,9 +48,9 @@ class Jobs(unittest.TestCase):
             self.assertRegex(self.cluster.run(command, "--help").stdout, r"--tributary=KEY=VALUE\[,\.\.\.\]")
 
     def test_an_unknown_key_is_a_clear_error(self) -> None:
-        ended = self.cluster.srun("--nodes=1", "--tributary=lanes=2,priority=high", "true")
+        ended = self.cluster.srun("--nodes=1", "--tributary=lanes=2,security=encrypt", "true")
         self.assertNotEqual(ended.returncode, 0)
-        self.assertIn("--tributary: priority: there is no such key (allowed: lanes, path, transport)", ended.stderr)
+        self.assertIn("--tributary: security: there is no such key (allowed: lanes, path, priority, transport)", ended.stderr)
 
     # Tests of the variables
 

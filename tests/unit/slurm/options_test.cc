@@ -29,13 +29,14 @@ std::map<std::string, std::string> variables_of(const char* text) {
 
 TEST(SlurmOptions, BecomeVariables) {
   EXPECT_THAT(variables_of("lanes=2"), UnorderedElementsAre(Pair("TRIBUTARY_LANES", "2")));
-  EXPECT_THAT(variables_of("lanes=auto,path=in-network,transport=udp"),
+  EXPECT_THAT(variables_of("lanes=auto,path=in-network,transport=udp,priority=high"),
               UnorderedElementsAre(Pair("TRIBUTARY_LANES", "auto"), Pair("TRIBUTARY_PATH", "in-network"),
-                                   Pair("TRIBUTARY_TRANSPORT", "udp")));
+                                   Pair("TRIBUTARY_TRANSPORT", "udp"), Pair("TRIBUTARY_PRIORITY", "high")));
 }
 
 TEST(SlurmOptions, AnUnknownKeyIsAClearError) {
-  EXPECT_EQ(mistake_in("lanes=2,priority=high"), "priority: there is no such key (allowed: lanes, path, transport)");
+  EXPECT_EQ(mistake_in("lanes=2,security=encrypt"),
+            "security: there is no such key (allowed: lanes, path, priority, transport)");
   for (const char* text : {"Lanes=2", "lnaes=2", "lane=2", "laness=2"})
     EXPECT_THAT(mistake_in(text), HasSubstr(": there is no such key; is 'lanes' meant? (allowed: lanes, path")) << text;
   EXPECT_THAT(mistake_in("tranport=2"), HasSubstr("tranport: there is no such key; is 'transport' meant?"));
@@ -50,6 +51,8 @@ TEST(SlurmOptions, ABadValueIsAClearError) {
   }
   EXPECT_THAT(mistake_in("path=2"),
               HasSubstr("path: '2': it is none of these (allowed: auto, in-network or fallback)"));
+  EXPECT_THAT(mistake_in("priority=urgent"),
+              HasSubstr("priority: 'urgent': it is none of these (allowed: low, normal or high)"));
   EXPECT_THAT(mistake_in("transport=tcp udp"), HasSubstr("(allowed: tcp, udp, verbs or dpdk)"));
 }
 
