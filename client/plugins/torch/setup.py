@@ -1,7 +1,8 @@
-"""Builds the Python package `tributary`: the backend "tributary" of torch.distributed, and the part for JAX.
+"""Builds the Python package `tributary`: the backend "tributary" of torch.distributed, and the parts for JAX
+and TensorFlow.
 
 The package is built from source against the installed PyTorch, and works only with this version; the import checks it.
-With TRIBUTARY_WITHOUT_TORCH=1 it leaves PyTorch's part out and needs no PyTorch: for JAX alone.
+With TRIBUTARY_WITHOUT_TORCH=1 it leaves PyTorch's part out and needs no PyTorch: for JAX and TensorFlow.
 The build takes libtributary from TRIBUTARY_ROOT (an installation, or the build directory of a checkout); if the
 variable is not set, pkg-config finds the library. TRIBUTARY_BUNDLE is for a wheel that other hosts install
 (scripts/package --wheel): it names a folder of licences. The package then holds a copy of the library and these
@@ -27,7 +28,7 @@ VERSION = "0.1.0"
 BUNDLE = os.environ.get("TRIBUTARY_BUNDLE", "")
 WITHOUT_TORCH = os.environ.get("TRIBUTARY_WITHOUT_TORCH", "") == "1"
 LIBRARY = "libtributary.so.0"  # name of the library that the extension loads
-JAX_LIBRARY = "libtributary-jax.so"
+PLUGINS = ("jax", "tensorflow")  # each has a library libtributary-NAME.so
 SOURCES = [
     "process.cc",
     "error.cc",
@@ -47,7 +48,7 @@ SOURCES = [
 
 NO_TORCH = """PyTorch is not installed for {python}.
 Install it first (pip install "torch>=2.7"), then run this again: the package is compiled against the installed
-version. For JAX alone, set TRIBUTARY_WITHOUT_TORCH=1."""
+version. For JAX or TensorFlow alone, set TRIBUTARY_WITHOUT_TORCH=1."""
 
 NO_LIBRARY = """libtributary was not found.
 Build and install it (cmake --preset release && cmake --build --preset release && cmake --install build/release),
@@ -127,10 +128,10 @@ def libtributary() -> tuple[list[Path], Path]:
     return found
 
 
-def jax_library() -> str:
-    """Returns the path of libtributary-jax.so beside libtributary, or in the build directory; "" if it is not there."""
-    folder = libtributary()[1]
-    places = [folder / JAX_LIBRARY, folder / "plugins/jax" / JAX_LIBRARY]
+def plugin_library(name: str) -> str:
+    """Returns the path of libtributary-NAME.so beside libtributary, or in the build directory; "" if it is not there."""
+    folder, file = libtributary()[1], f"libtributary-{name}.so"
+    places = [folder / file, folder / "plugins" / name / file]
     return next((str(place) for place in places if place.exists()), "")
 
 
@@ -185,21 +186,24 @@ class BuildExtension(build_ext):
 
 
 class BuildPython(build_py):
-    """Writes facts into the package: its version of PyTorch, whether it holds a copy of libtributary, JAX's library."""
+    """Writes facts into the package: its version of PyTorch, whether it holds copies of the libraries, their paths."""
 
     def run(self) -> None:
         super().run()
         folder = Path(self.build_lib) / "tributary"
         folder.mkdir(parents=True, exist_ok=True)
-        version = "" if WITHOUT_TORCH else torch_version(torch_folder())
-        library = jax_library()
-        (folder / "_build.py").write_text(
-            f'"""Written by the build."""\n\nTORCH_VERSION = "{version}"\nBUNDLED = {bool(BUNDLE)}\n'
-            f'JAX_LIBRARY = "{"" if BUNDLE else library}"\n'
-        )
+        libraries = {f"{name.upper()}_LIBRARY": plugin_library(name) for name in PLUGINS}
+        libraries["LIBRARY"] = str(libtributary()[1] / LIBRARY)
+        facts = {
+            "TORCH_VERSION": "" if WITHOUT_TORCH else torch_version(torch_folder()),
+            "BUNDLED": bool(BUNDLE),
+            **{name: "" if BUNDLE else path for name, path in libraries.items()},
+        }
+        lines = [f"{name} = {value!r}\n" for name, value in facts.items()]
+        (folder / "_build.py").write_text('"""Written by the build."""\n\n' + "".join(lines))
         if BUNDLE:
-            if library:
-                shutil.copy(library, folder / JAX_LIBRARY)
+            for path in filter(None, libraries.values()):
+                shutil.copy(path, folder / Path(path).name)
             shutil.copytree(BUNDLE, folder / "licenses", dirs_exist_ok=True)
 
 
@@ -222,11 +226,11 @@ def torch_part() -> dict[str, object]:
 if __name__ == "__main__":
     setup(
         name="tributary",
-        description='In-network reduction for PyTorch (the backend "tributary" of torch.distributed) and JAX',
+        description='In-network reduction for PyTorch (the backend "tributary" of torch.distributed), JAX and TensorFlow',
         license="Apache-2.0",
         python_requires=">=3.10",
         package_dir={"": "python"},
-        packages=["tributary"],
+        packages=["tributary", "tributary.tensorflow"],
         package_data={"tributary": ["py.typed", "*.pyi"]},
         cmdclass={"build_ext": BuildExtension, "build_py": BuildPython},
         zip_safe=False,

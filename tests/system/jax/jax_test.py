@@ -2,94 +2,25 @@
 
     jax_test.py REPOSITORY BUILD
 
-The processes run in build/jax of the repository, which scripts/setup --frameworks makes.
+The processes run in build/jax of the repository, which scripts/test frameworks makes.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
-import time
-import unittest
 from pathlib import Path
 
-LIMIT_SECONDS = 300.0
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from framework_jobs import LIMIT_SECONDS, Framework, Job, main
+
 STEPS = 200
-SKIPPED = 77
+os.environ["JAX_PLATFORMS"] = "cpu"
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-class Job:
-    """The processes of one program. Rank 0's output is read line by line; standard error goes to files."""
-
-    def __init__(self, test: "Jax", size: int, program: list[str], environment) -> None:
-        self.logs = [test.folder / f"rank-{rank}.log" for rank in range(size)]
-        common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size), "JAX_PLATFORMS": "cpu"}
-        self.ranks = []
-        for rank, log in enumerate(self.logs):
-            variables = {**os.environ, **common, "RANK": str(rank), **environment(rank)}
-            with log.open("w") as errors:
-                command = [str(test.python), "-B", *program]
-                self.ranks.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=variables))
-        test.addCleanup(self.end)
-
-    def end(self) -> None:
-        for process in self.ranks:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-            process.stdout.close()
-
-    def errors(self) -> str:
-        return "\n".join(f"== rank {rank}\n{log.read_text()[-2000:]}" for rank, log in enumerate(self.logs))
-
-    def results(self, test: "Jax") -> list[dict]:
-        """Waits for the end of all ranks, and returns the last line of each, which is JSON, if there is one."""
-        lines = []
-        for rank, process in enumerate(self.ranks):
-            output = process.communicate(timeout=LIMIT_SECONDS)[0].strip().splitlines()
-            test.assertEqual(process.returncode, 0, f"rank {rank}\n{self.errors()}")
-            lines.append(output[-1] if output else "null")
-        return [json.loads(line) for line in lines if line.startswith("{")]
-
-    def wait_for_line(self, test: "Jax", text: str) -> None:
-        for line in self.ranks[0].stdout:
-            if text in line:
-                return
-        test.fail(f"rank 0 ended without {text!r}\n{self.errors()}")
-
-
-class Jax(unittest.TestCase):
-    root = build = python = Path()
-
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def start_cluster(self):
-        """Starts a manager and three aggregators: the trees of four ranks on four hosts have two levels."""
-        from demo_cluster import Cluster
-
-        (self.folder / "cluster").mkdir()
-        self.cluster = Cluster(self.build, self.folder / "cluster")
-        self.addCleanup(self.cluster.stop)
-        self.cluster.start()
-
-    def over_trees(self, rank: int) -> dict[str, str]:
-        # Each rank is a host of its own.
-        return {**self.cluster.environment(rank), "TRIBUTARY_LOCAL": "off", "TRIBUTARY_SHM": "off"}
-
+class Jax(Framework):
     def train(self, way: str, size: int, collectives: str) -> Job:
         program = [str(self.root / "examples/jax_digits.py"), "--way", way, "--steps", str(STEPS), "--collectives", collectives]
         return Job(self, size, program, self.over_trees if collectives == "tributary" else lambda rank: {})
@@ -142,10 +73,7 @@ class Jax(unittest.TestCase):
         job = self.train("shard_map", 4, "tributary")
         job.wait_for_line(self, "step 10:")
         job.ranks[2].send_signal(signal.SIGKILL)
-        for rank in (0, 1, 3):
-            job.ranks[rank].communicate(timeout=LIMIT_SECONDS)
-            self.assertNotEqual(job.ranks[rank].returncode, 0)
-            self.assertRegex(job.logs[rank].read_text(), r"MPI_\w+: .*rank 2")
+        self.expect_lost_rank(job, 2, r"MPI_\w+: .*rank 2")
 
     def test_jax_that_was_imported_first_is_an_error(self) -> None:
         program = "import jax\nimport tributary.jax\ntributary.jax.initialize('127.0.0.1:1', 1, 0)"
@@ -154,19 +82,5 @@ class Jax(unittest.TestCase):
         self.assertIn("Import tributary.jax first, or start the program with MPITRAMPOLINE_LIB=", ended.stderr)
 
 
-def main() -> int:
-    Jax.root, Jax.build = Path(sys.argv.pop(1)).resolve(), Path(sys.argv.pop(1)).resolve()
-    environment = Jax.root / "build/jax"
-    Jax.python = environment / "bin/python"
-    if not (environment / "package").exists():
-        print(f"skipped: {environment} does not have JAX and the package; scripts/test frameworks makes it")
-        return SKIPPED
-    for name in [name for name in os.environ if name.startswith("TRIBUTARY_")]:
-        del os.environ[name]
-    sys.path.insert(0, str(Jax.root / "scripts"))
-    unittest.main(verbosity=2)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("jax", Jax))

@@ -40,6 +40,7 @@ NAMESPACES: dict[str, str] = {
     "client/plugins/jax": "tributary::jax",
     "client/plugins/mpi": "tributary::mpi",
     "client/plugins/nccl": "tributary::nccl",
+    "client/plugins/tensorflow": "tributary::tensorflow",
     "client/plugins/torch": "tributary::torch",
 }
 ANYTHING = ("tests/", "bench/")

@@ -60,5 +60,7 @@ def find(variables: Mapping[str, str] = os.environ) -> Launch | None:
         if not host and size_name == "SLURM_NTASKS":
             host = _first_of_node_list(variables.get("SLURM_STEP_NODELIST") or variables.get("SLURM_NODELIST", ""))
         port = _number(variables, "MASTER_PORT", 1) if "MASTER_PORT" in variables else PORT
+        if variables.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            port += 1  # torchrun's own store listens at MASTER_PORT
         return Launch(rank, size, local_rank, local_size, f"{host}:{port}" if host else "")
     return None

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tributary/tributary.h"
+
+namespace tributary::tensorflow {
+
+enum class Collective { all_reduce, broadcast, all_gather, all_to_all, reduce_scatter };
+
+/// A call of one operator, without TensorFlow's objects.
+struct Call {
+  Collective collective;
+  int type;                        // TF_DataType
+  std::vector<std::int64_t> dims;  // of the input
+  std::size_t bytes;               // of the input
+  std::int32_t argument;           // the reduction, or the root of a broadcast
+};
+
+/// The values that the library needs for the call, or the reason why it cannot make it.
+struct Plan {
+  std::vector<std::int64_t> dims;  // of the output
+  std::size_t bytes = 0;           // of the output
+  tributary_dtype dtype = TRIBUTARY_UINT8;
+  std::size_t count = 0;  // elements of dtype, as the library's call counts them
+  std::string refusal;
+};
+
+/// A pure function. Calls that only move data move bytes, so every type has them.
+[[nodiscard]] Plan plan_of(const Call& call, int ranks);
+
+/// Starts the call. `argument` is that of the call.
+tributary_status start(Collective collective, const Plan& plan, std::int32_t argument, const void* send, void* receive,
+                       tributary_comm* comm, tributary_request** request);
+
+}  // namespace tributary::tensorflow
