@@ -14,8 +14,6 @@
 #include "packaging/slurm/job_token.h"
 #include "packaging/slurm/options.h"
 
-extern char** environ;
-
 static long milliseconds_now(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);

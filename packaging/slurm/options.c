@@ -12,18 +12,21 @@ struct Key {
   const char* accepted;
   const char* const* words; /* ends with NULL */
   long most;                /* numbers from 1 to this are allowed, too; 0: no number is */
+  int for_controller;
 };
 
 static const char* const kLanes[] = {"auto", NULL};
 static const char* const kPaths[] = {"auto", "in-network", "fallback", NULL};
-static const char* const kPriorities[] = {"low", "normal", "high", NULL};
 static const char* const kTransports[] = {"tcp", "udp", "verbs", "dpdk", NULL};
+static const char* const kPriorities[] = {"low", "normal", "high", NULL};
+static const char* const kNumbersOnly[] = {NULL};
 
 static const struct Key kKeys[kOptionsMax] = {
-    {"lanes", "TRIBUTARY_LANES", "auto, or a number from 1 to 16", kLanes, 16},
-    {"path", "TRIBUTARY_PATH", "auto, in-network or fallback", kPaths, 0},
-    {"priority", "TRIBUTARY_PRIORITY", "low, normal or high", kPriorities, 0},
-    {"transport", "TRIBUTARY_TRANSPORT", "tcp, udp, verbs or dpdk", kTransports, 0},
+    {"aggregators", "TRIBUTARY_AGGREGATORS", "a number from 1 to 4096", kNumbersOnly, 4096, 1},
+    {"lanes", "TRIBUTARY_LANES", "auto, or a number from 1 to 16", kLanes, 16, 0},
+    {"path", "TRIBUTARY_PATH", "auto, in-network or fallback", kPaths, 0, 0},
+    {"priority", "TRIBUTARY_PRIORITY", "low, normal or high", kPriorities, 0, 0},
+    {"transport", "TRIBUTARY_TRANSPORT", "tcp, udp, verbs or dpdk", kTransports, 0, 0},
 };
 
 static int is_number(const char* text, long most) {
@@ -60,7 +63,7 @@ static int refuse_key(const char* key, char* sentence) {
   for (size_t i = 0; i < kOptionsMax; ++i) names[i] = kKeys[i].name;
   const char* const nearest = tributary_nearest_key(key, names, kOptionsMax);
   (void)snprintf(sentence, kSentenceBytesMax,
-                 "%s: there is no such key%s%s%s (allowed: lanes, path, priority, transport)", key,
+                 "%s: there is no such key%s%s%s (allowed: aggregators, lanes, path, priority, transport)", key,
                  nearest == NULL ? "" : "; is '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "' meant?");
   return -1;
 }
@@ -87,6 +90,7 @@ static int read_pair(char* pair, struct TributaryOptions* options, char* sentenc
   }
   struct TributaryOption* const option = &options->given[options->count++];
   option->variable = key->variable;
+  option->for_controller = key->for_controller;
   (void)snprintf(option->value, sizeof option->value, "%s", value);
   return 0;
 }

@@ -1,4 +1,4 @@
-/* The text of `srun --tributary=lanes=2,path=in-network`, and the variables that it stands for. */
+/* The text of `srun --tributary=lanes=2,priority=high`, and the variables that it stands for. */
 #ifndef TRIBUTARY_PACKAGING_SLURM_OPTIONS_H
 #define TRIBUTARY_PACKAGING_SLURM_OPTIONS_H
 
@@ -8,10 +8,11 @@
 extern "C" {
 #endif
 
-enum { kOptionsMax = 4, kOptionBytesMax = 32, kSentenceBytesMax = 1024 };
+enum { kOptionsMax = 5, kOptionBytesMax = 32, kSentenceBytesMax = 1024 };
 
 struct TributaryOption {
   const char* variable;
+  int for_controller; /* 1: the prolog of the controller gets the variable, as SPANK_...; 0: the tasks get it */
   char value[kOptionBytesMax];
 };
 

@@ -35,8 +35,8 @@ static struct spank_option option = {
     .name = "tributary",
     .arginfo = "KEY=VALUE[,...]",
     .usage =
-        "in-network reduction: lanes=auto|1..16, path=auto|in-network|fallback, priority=low|normal|high, "
-        "transport=tcp|udp|verbs|dpdk",
+        "in-network reduction: aggregators=1..4096 (reserves them), lanes=auto|1..16, "
+        "path=auto|in-network|fallback, priority=low|normal|high, transport=tcp|udp|verbs|dpdk",
     .has_arg = 1,
     .val = 0,
     .cb = take_option,
@@ -70,6 +70,21 @@ int slurm_spank_init(spank_t spank, int argument_count, char** arguments) {
   return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
+/* Slurm calls this after it has read the options. Where the job is submitted, the plugin passes on what is for the
+   prolog of the controller. */
+int slurm_spank_init_post_opt(spank_t spank, int argument_count, char** arguments) {
+  const spank_context_t context = spank_context();
+  (void)argument_count;
+  (void)arguments;
+  if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR) return 0;
+  for (size_t i = 0; i < options.count; ++i) {
+    const struct TributaryOption* const given = &options.given[i];
+    if (given->for_controller && spank_job_control_setenv(spank, given->variable, given->value, 1) != ESPANK_SUCCESS)
+      slurm_error("tributary: %s=%s does not reach the controller", given->variable, given->value);
+  }
+  return 0;
+}
+
 /* Sets a variable, unless the user has set it. A value that begins with `ours` comes from another job of the user. */
 static void set_unless_given(spank_t spank, const char* variable, const char* value, const char* ours) {
   char present[kSettingBytesMax] = "";
@@ -99,7 +114,8 @@ int slurm_spank_task_init(spank_t spank, int argument_count, char** arguments) {
   (void)argument_count;
   (void)arguments;
   for (size_t i = 0; i < options.count; ++i) {
-    (void)spank_setenv(spank, options.given[i].variable, options.given[i].value, 1);
+    if (!options.given[i].for_controller)
+      (void)spank_setenv(spank, options.given[i].variable, options.given[i].value, 1);
   }
   if (settings.manager[0] == '\0') return 0;
   set_unless_given(spank, "TRIBUTARY_MANAGER", settings.manager, "");

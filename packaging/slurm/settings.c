@@ -31,6 +31,7 @@ static char* value_of(struct TributarySettings* settings, const char* key) {
   if (strcmp(key, "job_directory") == 0) return settings->job_directory;
   if (strcmp(key, "job_token_life") == 0) return settings->job_token_life;
   if (strcmp(key, "command") == 0) return settings->command;
+  if (strcmp(key, "reservation_max") == 0) return settings->reservation_max;
   return NULL;
 }
 
@@ -44,7 +45,8 @@ struct SlurmMistake {
 };
 
 static struct SlurmMistake read_line(char* line, struct TributarySettings* settings) {
-  static const char* const names[] = {"manager", "tls_ca", "token_file", "job_directory", "job_token_life", "command"};
+  static const char* const names[] = {"manager",        "tls_ca",  "token_file",     "job_directory",
+                                      "job_token_life", "command", "reservation_max"};
   const struct SlurmMistake none = {NULL, NULL, NULL, NULL, NULL};
   if (*trimmed(line) == '\0') return none;
   char* equals = strchr(line, '=');
@@ -55,11 +57,12 @@ static struct SlurmMistake read_line(char* line, struct TributarySettings* setti
   const char* const value = trimmed(equals + 1);
   if (place == NULL)
     return (struct SlurmMistake){key, NULL, "there is no such setting",
-                                 "manager, tls_ca, token_file, job_directory, job_token_life, command",
+                                 "manager, tls_ca, token_file, job_directory, job_token_life, command, reservation_max",
                                  tributary_nearest_key(key, names, sizeof names / sizeof names[0])};
   if (strlen(value) >= kSettingBytesMax)
     return (struct SlurmMistake){key, NULL, "the value is too long", "at most 255 bytes", NULL};
-  const int is_path = place != settings->manager && place != settings->job_token_life;
+  const int is_path =
+      place != settings->manager && place != settings->job_token_life && place != settings->reservation_max;
   if (is_path && value[0] != '/')
     return (struct SlurmMistake){key, value, "it is no whole path", "a path that begins with /", NULL};
   if (place == settings->manager && *value != '\0' && strncmp(value, "http://", 7) != 0 &&
@@ -68,6 +71,8 @@ static struct SlurmMistake read_line(char* line, struct TributarySettings* setti
                                  NULL};
   if (place == settings->job_token_life && *value != '\0' && !is_time(value))
     return (struct SlurmMistake){key, value, "it is no time", "such as 7d, 12h, 90min or 300s", NULL};
+  if (place == settings->reservation_max && (strlen(value) > 4 || value[strspn(value, "0123456789")] != '\0'))
+    return (struct SlurmMistake){key, value, "it is no number of aggregators", "0 to 9999", NULL};
   (void)snprintf(place, kSettingBytesMax, "%s", value);
   return none;
 }
@@ -86,7 +91,8 @@ int tributary_read_settings(const char* path, struct TributarySettings* settings
                                          .token_file = "/etc/tributary/job.token",
                                          .job_directory = "/run/tributary-jobs",
                                          .job_token_life = "",
-                                         .command = "/usr/bin/tributary"};
+                                         .command = "/usr/bin/tributary",
+                                         .reservation_max = ""};
   FILE* file = fopen(path, "re");
   if (file == NULL) {
     if (errno == ENOENT) return 0;

@@ -15,6 +15,8 @@ struct TributarySettings {
   char job_directory[kSettingBytesMax];  /* folder of each job's own token */
   char job_token_life[kSettingBytesMax]; /* such as 7d: each job gets its own token; empty: a copy of token_file */
   char command[kSettingBytesMax];        /* the program tributary, which makes and revokes tokens */
+  /* the most aggregators that a job may reserve; empty or 0: none. Only the controller's programs use it */
+  char reservation_max[kSettingBytesMax];
 };
 
 /* Returns 0, or -1 with a sentence in `sentence`, of kSentenceBytesMax bytes (options.h). If the file is missing, the

@@ -17,6 +17,7 @@ using nlohmann::json;
 constexpr std::uint64_t kQuotaMax = 1ULL << 53;  // every reader of JSON can read numbers up to this
 constexpr std::uint64_t kUnixSecondsMax = 1ULL << 40;
 constexpr std::uint64_t kAggregatorsMax = 4096;
+constexpr std::int64_t kLateSecondsMax = 10;  // for clocks that differ, and requests on their way
 
 json tenant_json(const std::string& name, const TenantRule& rule, const TenantUse& use) {
   return {{"name", name},
@@ -102,6 +103,9 @@ HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64
   if (wanted.aggregators.size() > kAggregatorsMax) return error_reply(400, "'aggregators' has more than 4096 names");
   if (wanted.aggregators.empty() == (count == 0)) return error_reply(400, "name either 'aggregators' or their 'count'");
   if (wanted.end <= now_s) return error_reply(400, "'end' has passed");
+  // If the manager stood still, the caller may have given up, and nobody would end the reservation.
+  if (wanted.begin < now_s - kLateSecondsMax)
+    return error_reply(400, "'begin' has passed more than 10 s ago: leave it out, for a reservation from now on");
   for (const std::string& one : wanted.aggregators) {
     if (const auto known = cluster.aggregator(one); !known) return error_reply(known.error());
   }

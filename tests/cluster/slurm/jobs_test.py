@@ -48,19 +48,19 @@ class Jobs(unittest.TestCase):
             self.assertRegex(self.cluster.run(command, "--help").stdout, r"--tributary=KEY=VALUE\[,\.\.\.\]")
 
     def test_an_unknown_key_is_a_clear_error(self) -> None:
-        ended = self.cluster.srun("--nodes=1", "--tributary=lanes=2,security=encrypt", "true")
+        ended = self.cluster.srun("--nodes=1", "--tributary=lanes=2,colour=high", "true")
         self.assertNotEqual(ended.returncode, 0)
-        self.assertIn("--tributary: security: there is no such key (allowed: lanes, path, priority, transport)", ended.stderr)
+        self.assertIn("--tributary: colour: there is no such key (allowed: aggregators, lanes, path, priority, transport)", ended.stderr)
 
     # Tests of the variables
 
     def test_each_task_gets_manager_token_job_and_its_own_host(self) -> None:
-        show = 'echo "$SLURMD_NODENAME $TRIBUTARY_HOST_ID $TRIBUTARY_MANAGER $TRIBUTARY_TOKEN_FILE $TRIBUTARY_JOB $TRIBUTARY_LANES $SLURM_JOB_ID"'
-        ended = self.cluster.srun("--nodes=8", "--ntasks=8", "--tributary=lanes=2", "sh", "-c", show, TRIBUTARY_HOST_ID="login")
+        show = 'echo "$SLURMD_NODENAME $TRIBUTARY_HOST_ID $TRIBUTARY_MANAGER $TRIBUTARY_TOKEN_FILE $TRIBUTARY_JOB $TRIBUTARY_LANES $TRIBUTARY_PRIORITY $SLURM_JOB_ID"'
+        ended = self.cluster.srun("--nodes=8", "--ntasks=8", "--tributary=lanes=2,priority=high", "sh", "-c", show, TRIBUTARY_HOST_ID="login")
         lines = [line.split() for line in ended.stdout.splitlines()]
         self.assertEqual(sorted(line[0] for line in lines), [f"n{i}" for i in range(8)], ended.stderr)
-        for node, host, manager, token, name, lanes, job in lines:
-            self.assertEqual((host, manager, token, name, lanes), (node, MANAGER, f"/run/tributary-jobs/{job}.token", f"slurm-{job}", "2"))
+        for node, host, manager, token, name, lanes, priority, job in lines:
+            self.assertEqual((host, manager, token, name, lanes, priority), (node, MANAGER, f"/run/tributary-jobs/{job}.token", f"slurm-{job}", "2", "high"))
 
     def test_what_the_user_has_set_stays(self) -> None:
         ended = self.cluster.srun("--nodes=1", "sh", "-c", "echo $TRIBUTARY_MANAGER $TRIBUTARY_TOKEN_FILE $TRIBUTARY_JOB",
@@ -129,6 +129,75 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.cluster.run("scancel", "--signal=KILL", "--full", job).returncode, 0)
         self.nothing_stays()
 
+    # Tests of reserved aggregators
+
+    def with_reservations(self, most: int = 1) -> None:
+        shared = Path("/etc/tributary/job.token").read_text()
+        self.cluster.configure_own_tokens("tokens,tenants", f"reservation_max = {most}\n")
+        self.addCleanup(self.cluster.configure_jobs, shared)
+
+    def aggregators_of(self, job: str) -> set[str]:
+        trees = self.cluster.ask("/v1/trees")["trees"]
+        groups = {group["group"] for group in self.cluster.groups() if group["job"] == f"slurm-{job}"}
+        return {tree["root"]["aggregator"] for tree in trees if tree["group"] in groups}
+
+    def test_aggregators_are_reserved_for_a_job_and_are_free_after_it(self) -> None:
+        self.with_reservations()
+        job = self.start_long_job("reserved", *self.ON_ONE_NODE, option="aggregators=2,path=in-network")
+        reservations = self.cluster.reservations()
+        self.assertEqual([(one["name"], one["tenant"], one["job"]) for one in reservations], [(f"slurm-{job}", "nobody", f"slurm-{job}")])
+        reserved = set(reservations[0]["aggregators"])
+        self.assertEqual(len(reserved), 1, "reservation_max allows one, not two")
+        self.assertLess(reservations[0]["end"], time.time() + 3601, "the reservation does not outlive job_token_life")
+        other = self.start_long_job("beside", *self.ON_ONE_NODE)
+        self.assertFalse(self.aggregators_of(other) & reserved, "a job without a reservation uses only the other aggregator")
+        self.assertEqual(self.cluster.run("scancel", "--signal=KILL", "--full", job).returncode, 0)
+        until(20, "the reservation has ended", lambda: not self.cluster.reservations())
+        self.assertEqual(self.cluster.run("scancel", other).returncode, 0)
+        self.nothing_stays()
+
+    def test_a_job_that_does_not_ask_or_may_not_ask_reserves_nothing(self) -> None:
+        self.with_reservations()
+        self.assertEqual(self.cluster.srun("--nodes=1", "true").returncode, 0)
+        self.assertEqual(self.cluster.reservations(), [])
+        for what, settings in (("the setting is missing", ""), ("the token may not reserve", "reservation_max = 1\n")):
+            with self.subTest(what):
+                self.cluster.configure_own_tokens("tokens", settings)
+                job = self.sbatch(*self.ON_ONE_NODE, "--tributary=aggregators=1", command="echo begun; sleep 30")
+                until(20, "the job has begun", lambda: "begun" in self.output(job))
+                self.assertEqual(self.cluster.reservations(), [])
+                self.cluster.run("scancel", job)
+
+    def test_a_job_whose_aggregators_another_has_reserved_starts_without(self) -> None:
+        self.with_reservations(2)
+        first = self.start_long_job("first", *self.ON_ONE_NODE, option="aggregators=2,path=in-network")
+        ended = self.cluster.srun(*self.ON_ONE_NODE, "--tributary=aggregators=1", *self.cluster.perf("second"))
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("Bytes by path", ended.stdout)
+        self.assertEqual([one["name"] for one in self.cluster.reservations()], [f"slurm-{first}"])
+        self.cluster.run("scancel", first)
+        self.nothing_stays()
+        self.assertEqual(self.cluster.reservations(), [])
+
+    def test_a_job_starts_while_the_manager_stands_still_or_is_down(self) -> None:
+        self.with_reservations()
+        manager = self.cluster.processes["manager"]
+        for what in ("still", "down"):
+            with self.subTest(what):
+                manager.send_signal(signal.SIGSTOP) if what == "still" else self.cluster.stop("manager")
+                try:
+                    begin = time.monotonic()
+                    ended = self.cluster.srun("--nodes=1", "--tributary=aggregators=1", "echo", "started", TRIBUTARY_TOKEN_FILE="/none")
+                    self.assertIn("started", ended.stdout, ended.stderr)
+                    self.assertLess(time.monotonic() - begin, 40, "prolog and token wait 5 s each")
+                    until(40, "no job is left", self.cluster.all_idle)
+                    if what == "still":
+                        until(30, "the prolog's request is late", lambda: time.monotonic() - begin > 12)
+                finally:
+                    manager.send_signal(signal.SIGCONT) if what == "still" else self.cluster.start_manager()
+                self.assertEqual(self.cluster.reservations(), [], "the manager reads the request too late")
+        self.assertNotIn("drain", self.cluster.run("sinfo", "--noheader", "--format=%T").stdout)
+
     # Tests of jobs over trees
 
     def test_an_allreduce_goes_through_the_tree(self) -> None:
@@ -168,8 +237,8 @@ class Jobs(unittest.TestCase):
 
     # Tests of jobs that end by an error or a kill
 
-    def start_long_job(self, name: str, *where: str) -> str:
-        job = self.sbatch(*(where or ("--nodes=4", "--ntasks=4")), "--tributary=path=in-network", command=f"srun --overcommit {' '.join(self.cluster.perf(name, '-n', '100000000'))}")
+    def start_long_job(self, name: str, *where: str, option: str = "path=in-network") -> str:
+        job = self.sbatch(*(where or ("--nodes=4", "--ntasks=4")), f"--tributary={option}", command=f"srun --overcommit {' '.join(self.cluster.perf(name, '-n', '100000000'))}")
         until(40, "the job has a group on trees", lambda: [group for group in self.cluster.groups() if group["job"] == f"slurm-{job}" and group["path"] == "in-network"])
         return job
 

@@ -41,7 +41,8 @@ KillWait=2
 MessageTimeout=10
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 Licenses=tributary:2
-EpilogSlurmctld={epilog}
+PrologSlurmctld={programs}/prolog
+EpilogSlurmctld={programs}/epilog
 MailProg=/bin/true
 {nodes}
 PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=NO
@@ -63,7 +64,7 @@ class Cluster:
         self.work = work
         self.build = build
         self.tributary = self.installed()
-        self.epilog = Path(__file__).resolve().parents[3] / "packaging/slurm/epilog"
+        self.programs = Path(__file__).resolve().parents[3] / "packaging/slurm"
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def installed(self) -> Path:
@@ -105,10 +106,10 @@ class Cluster:
 
     def start_slurm(self) -> None:
         nodes = "\n".join(f"NodeName=n{i} NodeHostname=slurmtest NodeAddr={ADDRESS} Port={17000 + i} CPUs=1 RealMemory=100" for i in range(NODES))
-        Path("/etc/slurm/slurm.conf").write_text(SLURM_CONF.format(address=ADDRESS, work=self.work, nodes=nodes, epilog=self.epilog))
+        Path("/etc/slurm/slurm.conf").write_text(SLURM_CONF.format(address=ADDRESS, work=self.work, nodes=nodes, programs=self.programs))
         Path("/etc/slurm/cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         Path("/etc/slurm/topology.conf").write_text("SwitchName=leaf0 Nodes=n[0-3]\nSwitchName=leaf1 Nodes=n[4-7]\nSwitchName=spine Switches=leaf[0-1]\n")
-        shutil.copy(self.epilog.parent / "plugstack.conf", "/etc/slurm/plugstack.conf")
+        shutil.copy(self.programs / "plugstack.conf", "/etc/slurm/plugstack.conf")
         (self.work / "state").mkdir()
         self.spawn("slurmctld", "slurmctld", "-D")
         for i in range(NODES):
@@ -126,25 +127,32 @@ class Cluster:
         Path("/etc/tributary/job.token").write_text(token)
         os.chmod("/etc/tributary/job.token", 0o600)
 
-    def configure_own_tokens(self) -> None:
+    def configure_own_tokens(self, scopes: str = "tokens", settings: str = "") -> None:
         """From now on each job gets a token of its own; the nodes and the controller hold an operator's token."""
         key = self.work / "manager-state/identity.keys"
-        made = self.run(self.tributary, "token", "make", "--role", "operator", "--name", "slurm", "--scope", "tokens", "--life", "1h", "--key-file", key)
+        made = self.run(self.tributary, "token", "make", "--role", "operator", "--name", "slurm", "--scope", scopes, "--life", "1h", "--key-file", key)
         assert made.returncode == 0, made.stderr
         self.configure_jobs(made.stdout)
-        settings = Path("/etc/tributary/slurm.conf")
-        settings.write_text(settings.read_text() + f"job_token_life = 1h\ncommand = {self.work}/bin/with-library\n")
+        file = Path("/etc/tributary/slurm.conf")
+        file.write_text(file.read_text() + f"{settings}job_token_life = 1h\ncommand = {self.work}/bin/with-library\n")
         # The node's prolog has no LD_LIBRARY_PATH; an installed command finds its library without this variable.
         command = self.work / "bin/with-library"
         command.write_text(f"#!/bin/sh\nLD_LIBRARY_PATH={self.work}/bin exec {self.tributary} \"$@\"\n")
         command.chmod(0o755)
 
-    def revoked(self) -> int:
+    def ask(self, path: str) -> dict[str, Any]:
+        """Returns the manager's answer to an administrator."""
         key = self.work / "manager-state/identity.keys"
         token = self.run(self.tributary, "token", "make", "--role", "administrator", "--name", "test", "--life", "1min", "--key-file", key).stdout.strip()
-        request = urllib.request.Request(f"{MANAGER}/v1/tokens/revoked", headers={"Authorization": f"Bearer {token}"})
+        request = urllib.request.Request(MANAGER + path, headers={"Authorization": f"Bearer {token}"})
         with urllib.request.urlopen(request, timeout=10) as answer:
-            return len(json.load(answer)["revoked"])
+            return json.load(answer)
+
+    def revoked(self) -> int:
+        return len(self.ask("/v1/tokens/revoked")["revoked"])
+
+    def reservations(self) -> list[dict[str, Any]]:
+        return self.ask("/v1/reservations")["reservations"]
 
     def start_manager(self) -> None:
         """Starts the manager with a long lease, so that only the epilog frees the groups of a job that was killed."""

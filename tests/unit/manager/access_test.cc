@@ -447,6 +447,11 @@ TEST_F(AccessTest, ReservationsAreMadeListedAndEnded) {
   EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 409U) << "one aggregator is left";
   wanted["end"] = now;
   EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 400U);
+  wanted = {{"name", "r3"}, {"tenant", "chemistry"}, {"count", 1}, {"begin", now - 11}, {"end", now + 100}};
+  EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 400U) << "the caller may have given up";
+  wanted["begin"] = now - 10;
+  EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 200U);
+  EXPECT_EQ(call("DELETE /v1/reservations/r3", boss).status, 200U);
   wanted = {{"name", "r2"}, {"tenant", "physics"}, {"aggregators", {"nobody"}}, {"end", now + 100}};
   EXPECT_EQ(call("POST /v1/reservations", boss, wanted).status, 404U);
   EXPECT_THAT(answer(call("GET /v1/reservations", of_tenant("physics")))["reservations"], SizeIs(1));

@@ -29,16 +29,30 @@ std::map<std::string, std::string> variables_of(const char* text) {
 
 TEST(SlurmOptions, BecomeVariables) {
   EXPECT_THAT(variables_of("lanes=2"), UnorderedElementsAre(Pair("TRIBUTARY_LANES", "2")));
-  EXPECT_THAT(variables_of("lanes=auto,path=in-network,transport=udp,priority=high"),
+  EXPECT_THAT(variables_of("lanes=auto,path=in-network,transport=udp"),
               UnorderedElementsAre(Pair("TRIBUTARY_LANES", "auto"), Pair("TRIBUTARY_PATH", "in-network"),
-                                   Pair("TRIBUTARY_TRANSPORT", "udp"), Pair("TRIBUTARY_PRIORITY", "high")));
+                                   Pair("TRIBUTARY_TRANSPORT", "udp")));
+  EXPECT_THAT(variables_of("priority=high"), UnorderedElementsAre(Pair("TRIBUTARY_PRIORITY", "high")));
+}
+
+TEST(SlurmOptions, AggregatorsAreForTheControllerAlone) {
+  TributaryOptions options{};
+  char sentence[kSentenceBytesMax] = "";
+  ASSERT_EQ(tributary_read_options("aggregators=4096,lanes=2", &options, sentence), 0) << sentence;
+  ASSERT_EQ(options.count, 2U);
+  EXPECT_STREQ(options.given[0].value, "4096");
+  EXPECT_EQ(options.given[0].for_controller, 1);
+  EXPECT_EQ(options.given[1].for_controller, 0);
+  for (const char* text : {"aggregators=0", "aggregators=4097", "aggregators=auto"})
+    EXPECT_THAT(mistake_in(text), HasSubstr("it is none of these (allowed: a number from 1 to 4096)")) << text;
 }
 
 TEST(SlurmOptions, AnUnknownKeyIsAClearError) {
-  EXPECT_EQ(mistake_in("lanes=2,security=encrypt"),
-            "security: there is no such key (allowed: lanes, path, priority, transport)");
+  EXPECT_EQ(mistake_in("lanes=2,colour=high"),
+            "colour: there is no such key (allowed: aggregators, lanes, path, priority, transport)");
   for (const char* text : {"Lanes=2", "lnaes=2", "lane=2", "laness=2"})
-    EXPECT_THAT(mistake_in(text), HasSubstr(": there is no such key; is 'lanes' meant? (allowed: lanes, path")) << text;
+    EXPECT_THAT(mistake_in(text), HasSubstr(": there is no such key; is 'lanes' meant? (allowed: aggregators, lanes"))
+        << text;
   EXPECT_THAT(mistake_in("tranport=2"), HasSubstr("tranport: there is no such key; is 'transport' meant?"));
   EXPECT_THAT(mistake_in((std::string(200, 'k') + "=2").c_str()), HasSubstr("k: there is no such key (allowed"));
 }

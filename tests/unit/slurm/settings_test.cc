@@ -36,6 +36,7 @@ TEST_F(SlurmSettings, HaveDefaultsWithoutAFile) {
   EXPECT_STREQ(settings_.job_directory, "/run/tributary-jobs");
   EXPECT_STREQ(settings_.job_token_life, "");
   EXPECT_STREQ(settings_.command, "/usr/bin/tributary");
+  EXPECT_STREQ(settings_.reservation_max, "");
 }
 
 TEST_F(SlurmSettings, TakeValuesAmongCommentsAndSpaces) {
@@ -59,6 +60,11 @@ TEST_F(SlurmSettings, NameFileAndLineOfAMistake) {
         << life;
   for (const char* life : {"7d", "12h", "90min", "300s", ""})
     EXPECT_EQ(read("job_token_life = " + std::string(life) + "\n"), "") << life;
+  for (const char* most : {"0", "2", "9999", ""})
+    EXPECT_EQ(read("reservation_max = " + std::string(most) + "\n"), "") << most;
+  for (const char* most : {"-1", "two", "10000"})
+    EXPECT_THAT(read("reservation_max = " + std::string(most) + "\n"), HasSubstr("it is no number of aggregators"))
+        << most;
   EXPECT_THAT(read("token_file = /" + std::string(300, 'x') + "\n"),
               HasSubstr("token_file: the value is too long (allowed: at most 255 bytes)"));
   EXPECT_THAT(read("#" + std::string(3000, 'x') + "\n"),
