@@ -25,9 +25,11 @@ class Communicator {
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
-  /// Waits until the operations of all its ranks have ended. Collective, unless the communicator has failed.
-  void close() {
-    if (comm_ != nullptr) tributary_comm_destroy(comm_);
+  /// Waits until the operations of all its ranks have ended. Collective, unless the communicator has failed. With a
+  /// reason: ends the operations of all ranks at once, with an error that has this reason.
+  void close(const std::string& reason = {}) {
+    if (comm_ != nullptr && reason.empty()) tributary_comm_destroy(comm_);
+    if (comm_ != nullptr && !reason.empty()) tributary_comm_abort_because(comm_, reason.c_str());
     comm_ = nullptr;
     failure_ = "the communicator has ended";
   }

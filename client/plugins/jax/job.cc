@@ -55,16 +55,25 @@ tributary_status Job::start(int rank, int size, const tributary_unique_id& id, c
   return TRIBUTARY_OK;
 }
 
+void Job::ask_at_end(void (*failure)(char*)) {
+  const std::lock_guard lock(mutex_);
+  failure_ = failure;
+}
+
 void Job::finish() {
   std::map<Comm, std::shared_ptr<Communicator>> ended;
+  void (*failure)(char*) = nullptr;
   {
     const std::lock_guard lock(mutex_);
     finished_ = true;
+    failure = failure_;
     ended.swap(made_);
   }
   // Communicators close in the order of their handles, on all ranks alike; the world's first, because no other
   // communicator needs it.
-  for (const auto& [handle, one] : ended) one->close();
+  std::array<char, kFailureBytes> reason{};
+  if (!ended.empty() && failure != nullptr) failure(reason.data());
+  for (const auto& [handle, one] : ended) one->close(reason.data());
 }
 
 bool Job::finished() const {

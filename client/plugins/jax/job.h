@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +15,8 @@
 #include "tributary/tributary.h"
 
 namespace tributary::jax {
+
+inline constexpr std::size_t kFailureBytes = 256;
 
 /// The counters of all communicators of the process, and the path of the world's.
 struct JobInfo {
@@ -35,8 +39,11 @@ class Job {
   /// Lets all ranks meet. Collective. Fails if the job has started already.
   tributary_status start(int rank, int size, const tributary_unique_id& id, const tributary_config& config,
                          std::string& error);
-  /// Ends all communicators, in the order in which they were made. Collective; does nothing the second time.
+  /// Ends all communicators, in the order in which they were made. Collective; does nothing the second time. If the
+  /// program's failure has a text, the other ranks get an error with this text at once.
   void finish();
+  /// `failure` writes the reason if the program fails, at most kFailureBytes with the null at its end. finish() calls it.
+  void ask_at_end(void (*failure)(char* text));
   [[nodiscard]] bool finished() const;
 
   /// Returns a communicator that says why the handle has none, if it has none.
@@ -55,6 +62,7 @@ class Job {
   std::map<Comm, std::shared_ptr<Communicator>> made_;
   Comm next_ = kCommFirst;
   bool finished_ = false;
+  void (*failure_)(char*) = nullptr;
 };
 
 /// Returns the job of the process. It is never destroyed: XLA frees communicators while the process ends.

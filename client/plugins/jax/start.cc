@@ -42,6 +42,12 @@ TRIBUTARY_API int tributary_jax_start(int rank, int size, const unsigned char* i
   return status;
 }
 
+/// `failure` writes the reason if the program fails, at most 256 bytes; MPI_Finalize calls it. JAX calls MPI_Finalize before functions
+/// that the program has registered for its end, so the program could not say it earlier.
+TRIBUTARY_API void tributary_jax_ask_at_end(void (*failure)(char* text)) {
+  tributary::jax::job().ask_at_end(failure);
+}
+
 /// Writes the counters as JSON; nothing before the start and after the end. `text` has 2048 bytes.
 TRIBUTARY_API void tributary_jax_info(char* text) {
   const auto info = tributary::jax::job().info();

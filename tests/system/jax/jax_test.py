@@ -75,6 +75,14 @@ class Jax(Framework):
         job.ranks[2].send_signal(signal.SIGKILL)
         self.expect_lost_rank(job, 2, r"MPI_\w+: .*rank 2")
 
+    def test_an_exception_ends_the_other_processes_at_once(self) -> None:
+        self.start_cluster()
+        lines = ["import numpy, tributary.jax", "tributary.jax.initialize()", "import jax", "from jax.experimental import multihost_utils"]
+        lines += ["for number in range(3):", "    if number == 2 and jax.process_index() == 1: raise KeyError('wrong')"]
+        lines += ["    multihost_utils.process_allgather(numpy.arange(2))"]
+        job = Job(self, 2, ["-c", "\n".join(lines)], self.over_trees)
+        self.expect_lost_rank(job, 1, "rank 1 aborted: the program of this rank ended with KeyError")
+
     def test_jax_that_was_imported_first_is_an_error(self) -> None:
         program = "import jax\nimport tributary.jax\ntributary.jax.initialize('127.0.0.1:1', 1, 0)"
         ended = subprocess.run([self.python, "-c", program], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)

@@ -52,11 +52,11 @@ class _Info(ctypes.Structure):
 
 
 def find(name: str, built: str) -> str:
-    """Returns the place of a library: in a wheel, where the package was built, or where the loader looks."""
-    for place in (str(Path(__file__).with_name(name)), built):
-        if place and Path(place).exists():
-            return place
-    return name
+    """Returns the place of a library: in a wheel's package, else where it was built; else the loader looks for it."""
+    from tributary._build import BUNDLED
+
+    place = Path(__file__).with_name(name) if BUNDLED else Path(built)
+    return str(place) if place.is_file() else name
 
 
 def load() -> ctypes.CDLL:

@@ -6,25 +6,16 @@ import ctypes
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from tributary._capi import ID_BYTES, TributaryError, find
 
 _NAME = "libtributary-jax.so"
 _loaded_before_this_module = f"/{_NAME}" in Path("/proc/self/maps").read_text()
 
-ID_BYTES = 128
 _TEXT_BYTES = 2048
-
-
-class TributaryError(RuntimeError):
-    """A call of the library failed; the text says what is wrong, where, and what to do."""
-
-
-def _candidates() -> list[str]:
-    """Returns the places of the library: in a wheel, where the package was built, and where the loader looks."""
-    from tributary._build import JAX_LIBRARY
-
-    places = [str(Path(__file__).with_name(_NAME)), JAX_LIBRARY]
-    return [place for place in places if place and Path(place).exists()] + [_NAME]
+_FAILURE_BYTES = 256
 
 
 def loads_into_jax(path: str) -> bool:
@@ -39,7 +30,9 @@ class Library:
     """The library of this process. `path` is the name under which JAX loads the same copy."""
 
     def __init__(self) -> None:
-        self.path = _candidates()[0]
+        from tributary._build import JAX_LIBRARY
+
+        self.path = find(_NAME, JAX_LIBRARY)
         try:
             self._library = ctypes.CDLL(self.path, mode=os.RTLD_NOW | os.RTLD_DEEPBIND)  # as JAX loads it
         except OSError as error:
@@ -62,6 +55,16 @@ class Library:
         text = ctypes.create_string_buffer(_TEXT_BYTES)
         self._library.tributary_jax_info(text)
         return json.loads(text.value) if text.value else None
+
+    def ask_at_end(self, failure: Callable[[], bytes]) -> None:
+        """`failure` says at the end why the program fails, or b""; the other ranks then get an error at once."""
+
+        def write(place: int) -> None:
+            reason = failure()[: _FAILURE_BYTES - 1] + b"\0"
+            ctypes.memmove(place, reason, len(reason))
+
+        self._failure = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(write)  # kept as long as the library may call it
+        self._library.tributary_jax_ask_at_end(self._failure)
 
     @staticmethod
     def _check(status: int, text: ctypes.Array[ctypes.c_char]) -> None:

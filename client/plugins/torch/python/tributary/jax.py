@@ -22,6 +22,7 @@ pjit makes of shardings), all_gather, all_to_all and ppermute work.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tributary import _launch
@@ -74,7 +75,13 @@ def initialize(
     if _distributed.global_state.client is None:
         jax.distributed.initialize(coordinator_address, num_processes, process_id, **options)
     _meet(timeout_seconds)
+    _library.ask_at_end(_failure)
     _started = True
+
+
+def _failure() -> bytes:
+    error = getattr(sys, "last_value", None)  # Python keeps an uncaught exception here
+    return b"" if error is None else f"the program of this rank ended with {type(error).__name__}".encode()
 
 
 def _meet(timeout_seconds: float) -> None:
