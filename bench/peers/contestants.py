@@ -162,6 +162,22 @@ def _openmpi(stage: Stage, _folder: Path) -> Iterator[Launch]:
     yield Launch(worker(0), [*command, "-np", str(stage.ranks), str(stage.peers_build / "openmpi_driver")], {})
 
 
+def _openmpi_tributary(stage: Stage, folder: Path) -> Iterator[Launch]:
+    """Open MPI's program, unchanged, with the library that takes its collectives to Tributary. Ranks get their hosts' names in the topology."""
+    library = stage.build / "client/plugins/mpi/libtributary-mpi-openmpi.so"
+    settings = tributary_environment(stage, 0) | {"LD_PRELOAD": str(library), "TRIBUTARY_MPI_MIN_BYTES": "0", "TRIBUTARY_PATH": "in-network"}
+    for name in ("RANK", "WORLD_SIZE", "TRIBUTARY_HOST_ID"):
+        del settings[name]
+    names = " ".join(worker(rank) for rank in range(stage.ranks))
+    words = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items())
+    for launch in _openmpi(stage, folder):
+        *launcher, program = launch.command
+        rank = f"set -- {names}; shift $OMPI_COMM_WORLD_RANK; TRIBUTARY_HOST_ID=$1 exec env {words} {shlex.quote(program)}"
+        count = launcher.index("-np")
+        passed = ["-x", "TRIBUTARY_MANAGER", "-x", "TRIBUTARY_TOKEN_FILE"]
+        yield replace(launch, command=[*launcher[:count], *passed, *launcher[count:], "sh", "-c", rank])
+
+
 def _mpich(stage: Stage, _folder: Path) -> Iterator[Launch]:
     command = ["mpirun.mpich"]
     environment = {"UCX_TLS": "shm,self" if stage.setting.shared_memory else "tcp,self"}
@@ -222,6 +238,7 @@ CONTESTANTS = {
         ),
         Contestant("gloo", "Gloo through PyTorch", _gloo, "gloo", ours=False),
         Contestant("openmpi", "Open MPI", _openmpi, "mpi", ours=False, shared_memory=True),
+        Contestant("openmpi-tributary", "Open MPI with Tributary's library, over one level of aggregators", _openmpi_tributary, "mpi", levels=1),
         Contestant("mpich", "MPICH", _mpich, "mpi", ours=False, shared_memory=True),
     )
 }
