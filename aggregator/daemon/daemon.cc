@@ -391,7 +391,8 @@ void Daemon::start_manager_link() {
                            settings_.line_rate != 0 ? settings_.line_rate : line_rate_of(own, settings_.manager),
                        .version = TRIBUTARY_VERSION,
                        .exchange_key = exchange_->public_key(),
-                       .data_more = {data.begin() + 1, data.end()}},
+                       .data_more = {data.begin() + 1, data.end()},
+                       .security = link_keys_->least()},
       .exchange = *exchange_,
       .drain_grace = in_milliseconds(settings_.drain_grace)};
   const std::string reason = "the manager drains it";

@@ -1,6 +1,7 @@
 """Daemons for a test in Python: they run in a folder of the test's own, and end with the test."""
 
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -36,6 +37,16 @@ class Daemons(unittest.TestCase):
         self.wait_until(lambda: ready.exists() or process.poll() is not None, f"{name} does not serve")
         self.assertIsNone(process.poll(), log.read_text())
         return json.loads(ready.read_text())
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Returns this process's environment without settings of the library, and with `more`."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRIBUTARY_", "NCCL_"))}
+        return kept | more
+
+    def tributary(self, *arguments: str, **more: str) -> subprocess.CompletedProcess:
+        """Runs the command to its end, with these variables."""
+        return subprocess.run([self.build / "client/cli/tributary", *arguments], env=self.environment(**more), capture_output=True, text=True, check=False,
+                              timeout=2 * LIMIT_SECONDS)
 
     def wait_until(self, condition, what: str) -> None:
         end = time.monotonic() + LIMIT_SECONDS

@@ -129,7 +129,10 @@ HttpReply Api::register_aggregator(const Call& call) {
   spec.draining = in.flag("draining", false);
   spec.incarnation = in.number("incarnation", 0, kAny, 0);
   const std::uint64_t fence_seen = in.number("fence", 0, kFenceMax, 0);
+  const auto security = parse_packet_security(in.text("security", "off"));
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
+  if (!security) return error_reply(400, "'security': " + security.error().message);
+  spec.security = *security;
   auto data_endpoint = endpoint_of("data", data, call.head.remote_address);
   if (!data_endpoint) return error_reply(data_endpoint.error());
   if (more.size() >= kDataAddressesMax) {

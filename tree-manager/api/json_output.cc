@@ -77,6 +77,7 @@ json to_json(const AggregatorView& view) {
                  {"line_rate_bits_per_second", r.line_rate_bits_per_second},
                  {"version", r.version},
                  {"owner", r.owner},
+                 {"security", std::string(to_string(r.security))},
                  {"incarnation", r.incarnation},
                  {"registered_at", r.registered_at},
                  {"lease_seconds_left", seconds(view.lease_milliseconds_left)},

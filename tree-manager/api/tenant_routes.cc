@@ -8,6 +8,7 @@
 #include "tree-manager/api/json_input.h"
 #include "tree-manager/service/tenant_json.h"
 #include "tree-manager/topology/name_range.h"
+#include "tributary/protocol/credential.h"
 
 namespace tributary::manager {
 namespace {
@@ -20,10 +21,9 @@ constexpr std::uint64_t kAggregatorsMax = 4096;
 constexpr std::int64_t kLateSecondsMax = 10;  // for clocks that differ, and requests on their way
 
 json tenant_json(const std::string& name, const TenantRule& rule, const TenantUse& use) {
-  return {{"name", name},
-          {"quota", to_json(rule.quota)},
-          {"priority_max", std::string(to_string(rule.priority_max))},
-          {"use", to_json(use)}};
+  json out = terms_json(rule);
+  out.update({{"name", name}, {"quota", to_json(rule.quota)}, {"use", to_json(use)}});
+  return out;
 }
 
 HttpReply done(const Status& status) {
@@ -68,9 +68,13 @@ HttpReply put_tenant(Cluster& cluster, const std::string& name, const std::strin
                 .memory_bytes = in.number("memory_bytes", 0, kQuotaMax, kNoLimit),
                 .bytes_per_second = in.number("bytes_per_second", 0, kQuotaMax, kNoLimit)};
   const auto priority = priority_from_string(in.text("priority_max", "normal"));
+  rule.weight = static_cast<std::uint8_t>(in.number("weight", 1, kShareWeightMax, 1));
+  const auto security = parse_packet_security(in.text("security", "off"));
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   if (!priority) return error_reply(400, "'priority_max' is not low, normal or high");
+  if (!security) return error_reply(400, "'security': " + security.error().message);
   rule.priority_max = *priority;
+  rule.security = *security;
   return done(cluster.change_rules([&](TenantRules& rules) { return rules.put(name, rule); }));
 }
 

@@ -84,6 +84,7 @@ ClusterSettings cluster_settings(const Settings& from) {
           .token_life = seconds(from.token_life),
           .failed_exclusion = seconds(from.failed_exclusion),
           .retry_after = seconds(from.retry_after),
+          .security = parse_packet_security(from.security).value_or(PacketSecurity::encrypt),
           .window = static_cast<std::uint32_t>(from.window),
           .segment_bytes = static_cast<std::uint32_t>(from.segment_bytes),
           .aggregators_max = static_cast<std::uint32_t>(from.aggregators_max),

@@ -24,8 +24,11 @@ Census count(const DomainTree& domains, const PlanRequest& request) {
     const std::uint32_t fits = children_that_fit(aggregator.memory_free_bytes, request.window, request.segment_bytes);
     if (std::ranges::find(request.avoided, i) != request.avoided.end()) {
       ++census.unusable["avoided because this group saw it fail"];
-    } else if (std::ranges::binary_search(request.reserved, i)) {
+    } else if (request.is_reserved(i)) {
       ++census.unusable["reserved for other tenants"];
+    } else if (request.is_stricter(i)) {
+      ++census
+            .unusable["closed to groups with less security than '" + std::string(to_string(aggregator.security)) + "'"];
     } else if (!aggregator.unusable.empty()) {
       ++census.unusable[aggregator.unusable];
     } else if (domains.place(aggregator.host).domain == kNoDomain) {
@@ -46,8 +49,8 @@ std::string how_many(std::uint32_t number, std::string_view what) {
 
 bool may_be_used(const PlanRequest& request, std::uint32_t aggregator) {
   return request.aggregators[aggregator].unusable.empty() &&
-         std::ranges::find(request.avoided, aggregator) == request.avoided.end() &&
-         !std::ranges::binary_search(request.reserved, aggregator);
+         std::ranges::find(request.avoided, aggregator) == request.avoided.end() && !request.is_reserved(aggregator) &&
+         !request.is_stricter(aggregator);
 }
 
 /// Names the rails on which no usable aggregator has a link: each lane needs aggregators of one rail.

@@ -1,6 +1,7 @@
 #pragma once
 // The planner makes one tree for each lane from a fabric, its load and the members of a group. Each kind of fabric has
 // one strategy, which is made once for a topology; planning itself is a pure function.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "tree-manager/planner/tree.h"
 #include "tree-manager/topology/topology.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::manager {
 
@@ -42,9 +44,10 @@ struct PlanAggregator {
   DataAddresses data;
   std::uint64_t memory_free_bytes = 0;
   std::uint32_t children_max = kChildrenMax;
-  std::uint64_t line_rate_bits_per_second = 0;  // 0: the rate of its host's links
-  std::string unusable;                         // reason not to use it, such as "draining"; empty: it may be used
-  std::uint32_t data_changes = 0;               // number of changes of this incarnation's set of live addresses
+  std::uint64_t line_rate_bits_per_second = 0;    // 0: the rate of its host's links
+  std::string unusable;                           // reason not to use it, such as "draining"; empty: it may be used
+  std::uint32_t data_changes = 0;                 // number of changes of this incarnation's set of live addresses
+  PacketSecurity security = PacketSecurity::off;  // the least security of the groups that it serves
 };
 
 class AggregatorIndex;
@@ -62,10 +65,17 @@ struct PlanRequest {
   std::uint64_t operation_bytes = 25ULL << 20;  // bytes for which the time is estimated; the default is DDP's bucket
   // The rate of each member's host, used if no topology gives rates and every aggregator has a rate. 0: unknown.
   std::uint64_t link_rate_bits_per_second = 0;
-  std::span<const std::uint32_t> avoided{};   // numbers of aggregators that this group saw fail
-  std::span<const std::uint32_t> reserved{};  // numbers of aggregators that other holders have reserved, sorted
+  std::span<const std::uint32_t> avoided{};       // numbers of aggregators that this group saw fail
+  std::span<const std::uint32_t> reserved{};      // numbers of aggregators that other holders have reserved, sorted
+  PacketSecurity security = PacketSecurity::off;  // the group's security
   // The index that Fabric::index() made for `aggregators`, for many plans; nullptr: the planner makes one.
   const AggregatorIndex* index = nullptr;
+
+  [[nodiscard]] bool is_reserved(std::uint32_t aggregator) const {
+    return std::ranges::binary_search(reserved, aggregator);
+  }
+  /// Returns whether the aggregator refuses groups with as little security as this one has.
+  [[nodiscard]] bool is_stricter(std::uint32_t aggregator) const { return aggregators[aggregator].security > security; }
 };
 
 /// A group's trees that are in use.

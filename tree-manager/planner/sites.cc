@@ -226,7 +226,7 @@ class Layout {
 
   [[nodiscard]] bool is_avoided(std::uint32_t index) const {
     return (!request_.avoided.empty() && std::ranges::find(request_.avoided, index) != request_.avoided.end()) ||
-           std::ranges::binary_search(request_.reserved, index);
+           request_.is_reserved(index) || request_.is_stricter(index);
   }
 
   [[nodiscard]] std::uint64_t load_of(const PlanAggregator& aggregator) const {

@@ -40,6 +40,7 @@ struct ClusterSettings {
   std::chrono::seconds retry_after{2};              // pause of groups without a tree before they ask again
   std::chrono::seconds expired_kept{3600};          // time for which aggregators stay listed after their lease
   std::chrono::seconds record_life{7 * 24 * 3600};  // the age of the oldest record from which a group can be adopted
+  PacketSecurity security = PacketSecurity::off;    // the least security of groups with trees, whatever their tenant
   std::uint32_t window = 0;         // segments; 0: by the slowest of the ranks' links (planner/flight.h)
   std::uint32_t segment_bytes = 0;  // 0: by the slowest link, like the window
   std::uint32_t aggregators_max = 16384;
@@ -56,12 +57,13 @@ struct AggregatorSpec {
   std::uint32_t children_max = kChildrenMax;
   std::uint64_t line_rate_bits_per_second = 0;
   std::string version;
-  std::string exchange_key{};              // base64; empty: packets to it cannot be sealed
-  std::vector<Endpoint> data_more{};       // further addresses like `data`, one for each further device
-  std::vector<std::uint32_t> data_down{};  // the indices of addresses that are down; `data` is 0
-  bool draining = false;                   // its process refuses new lanes since an earlier registration
-  std::uint64_t incarnation = 0;           // number of its process's last registration; 0: none
-  std::string owner{};                     // name of the identity that registers it; empty: the aggregator token
+  std::string exchange_key{};                     // base64; empty: packets to it cannot be sealed
+  std::vector<Endpoint> data_more{};              // further addresses like `data`, one for each further device
+  std::vector<std::uint32_t> data_down{};         // the indices of addresses that are down; `data` is 0
+  bool draining = false;                          // its process refuses new lanes since an earlier registration
+  std::uint64_t incarnation = 0;                  // number of its process's last registration; 0: none
+  std::string owner{};                            // name of the identity that registers it; empty: the aggregator token
+  PacketSecurity security = PacketSecurity::off;  // the least security of the groups that it serves
 };
 
 struct AggregatorLoad {

@@ -28,6 +28,16 @@ std::vector<std::uint32_t> reserved_from(const GroupRecord& group, const TenantR
   return numbers;
 }
 
+/// Returns the least security with which the group could use more aggregators; nullopt: it has enough for all.
+std::optional<PacketSecurity> security_that_helps(const GroupRecord& group, const Roster& roster) {
+  std::optional<PacketSecurity> least;
+  for (const PlanAggregator& it : roster.list()) {
+    if (it.security > group.packet_security && it.unusable.empty())
+      least = std::min(least.value_or(it.security), it.security);
+  }
+  return least;
+}
+
 /// Gives the group the plan's trees.
 void take_plan(GroupRecord& group, Plan plan) {
   group.reason = std::move(plan.reason);
@@ -62,17 +72,21 @@ const Roster& Cluster::fresh_roster() {
                     .children_max = record.children_max,
                     .line_rate_bits_per_second = rate_of(site_of(record), record),
                     .unusable = why_unusable(record, suspicions_),
-                    .data_changes = record.data_changes});
+                    .data_changes = record.data_changes,
+                    .security = record.security});
   }
   roster.set(std::move(list), std::move(memory), *fabric_);
   return roster;
 }
 
 void Cluster::admit(GroupRecord& group, const std::string& only) {
-  const TenantUse& quota = rules_.of(group.owner).quota;
+  const TenantRule& rule = rules_.of(group.owner);
+  const TenantUse& quota = rule.quota;
   const TenantUse used = allotments_.used_by(group.owner);
   const auto check_quota = [&](const TenantUse& more) { return over_quota(group.owner, quota, used, more); };
-  Refusal refusal = check_quota({.groups = 1, .lanes = 1});  // before the plan, which takes long
+  Refusal refusal =
+      too_little_security(group.owner, std::max(settings_.security, rule.security), group.packet_security);
+  if (refusal.code.empty()) refusal = check_quota({.groups = 1, .lanes = 1});  // before the plan, which takes long
   if (refusal.code.empty()) {
     take_plan(group, plan_for(group, only));
     if (group.lanes.empty() && group.priority > Priority::low && only.empty()) refusal = make_room(group);
@@ -88,8 +102,14 @@ void Cluster::admit(GroupRecord& group, const std::string& only) {
   }
   if (!refusal.code.empty()) deny(group, refusal);
   if (!group.lanes.empty()) return;
+  if (!group.code.empty()) return;
+  if (const auto enough = security_that_helps(group, fresh_roster())) {
+    group.code = kCodeSecurity;
+    group.reason += "; " + how_to_get(*enough);
+    return;
+  }
   const bool others = !reserved_from(group, rules_, allotments_.roster(), clock_.unix_seconds()).empty();
-  if (group.code.empty()) group.code = others ? kCodeReserved : kCodeNoTree;
+  group.code = others ? kCodeReserved : kCodeNoTree;
 }
 
 Refusal Cluster::make_room(const GroupRecord& group) {
@@ -149,6 +169,7 @@ Plan Cluster::plan_for(const GroupRecord& group, const std::string& only) {
                             .link_rate_bits_per_second = group.link_rate,
                             .avoided = avoided,
                             .reserved = reserved,
+                            .security = group.packet_security,
                             .index = roster.index()};
   const auto number = only.empty() ? std::nullopt : roster.number_of(only);
   Plan plan = number ? plan_over(roster.list()[*number], request) : fabric_->plan(request, allotments_.load());

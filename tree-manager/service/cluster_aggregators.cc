@@ -126,7 +126,8 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
                           .version = spec.version,
                           .registered_at = clock_.unix_seconds(),
                           .exchange_key = spec.exchange_key,
-                          .owner = spec.owner};
+                          .owner = spec.owner,
+                          .security = spec.security};
   if (auto ok = set_down(record.data, spec.data_down); !ok) return std::unexpected(ok.error());
   if (record.name.empty()) record.name = "at-" + spec.data.host + ":" + std::to_string(spec.data.port);
   if (auto ok = check_name(record.name); !ok) {

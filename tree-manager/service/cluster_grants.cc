@@ -6,21 +6,23 @@
 
 namespace tributary::manager {
 
-/// Holds the lock only to read the aggregators' keys, because the agreement on each secret takes some 50 us.
+/// Holds the lock only to read the weight and the aggregators' keys, because the agreement on each secret takes some 50 us.
 Result<IssueTerms> Cluster::terms_for(const GroupRecord& group, const RankRange& ranks) const {
   IssueTerms terms{.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
                    .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count()),
                    .fence = store_.fence()};
-  if (group.exchange_key.empty()) return terms;
+  const bool has_secrets = !group.exchange_key.empty();
+  const auto names = has_secrets ? aggregators_above(group, ranks) : std::set<std::string>{};
   std::map<std::string, std::string> keys;
   {
-    const auto names = aggregators_above(group, ranks);
     const std::lock_guard lock(mutex_);
+    terms.weight = rules_.of(group.owner).weight;
     for (const std::string& name : names) {
       const auto known = aggregators_.find(name);
       if (known != aggregators_.end()) keys[name] = known->second.record.exchange_key;
     }
   }
+  if (!has_secrets) return terms;
   const auto of_ranks = agree_with(exchange_, group.exchange_key);
   if (!of_ranks) return std::unexpected(of_ranks.error());
   terms.exchange_key = exchange_.public_key();

@@ -143,7 +143,8 @@ Status Cluster::check(const GroupSpec& spec) const {
 Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   const std::lock_guard lock(mutex_);
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
-  const GroupRecord record = record_of(spec, settings_.segment_bytes, *fabric_, clock_.unix_seconds());
+  GroupRecord record = record_of(spec, settings_.segment_bytes, *fabric_, clock_.unix_seconds());
+  record.packet_security = PacketSecurity::encrypt;  // a plan says what is possible, and no group uses it
   return PlanView{.plan = plan_for(record, spec.aggregator), .segment_bytes = record.segment_bytes};
 }
 

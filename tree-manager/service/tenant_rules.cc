@@ -15,17 +15,6 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLinkBytesMax = 1ULL << 44;  // bytes per second; the sum over a tree's links stays below 2^63
 
-json to_json(const TenantRule& rule) {
-  json out = to_json(rule.quota);
-  out["priority_max"] = std::string(to_string(rule.priority_max));
-  return out;
-}
-
-TenantRule rule_from(const json& from) {
-  return {.quota = tenant_use_from(from),
-          .priority_max = priority_from_string(from.at("priority_max").get<std::string>()).value_or(Priority::normal)};
-}
-
 /// Calls `read` with each entry of the text, which is a JSON array or empty.
 template <class Read>
 Status each(const std::string& text, const char* what, const Read& read) {
@@ -74,7 +63,8 @@ bool Reservation::has(const std::string& aggregator) const {
 
 Result<TenantRules> TenantRules::from_texts(const std::string& tenants, const std::string& reservations) {
   TenantRules rules;
-  if (auto ok = each(tenants, "tenants", [&](const json& it) { rules.tenants_[it.at("name")] = rule_from(it); }); !ok)
+  if (auto ok = each(tenants, "tenants", [&](const json& it) { rules.tenants_[it.at("name")] = tenant_rule_from(it); });
+      !ok)
     return std::unexpected(ok.error());
   const auto read = [&](const json& it) { rules.reservations_[it.at("name")] = reservation_from(it); };
   if (auto ok = each(reservations, "reservations", read); !ok) return std::unexpected(ok.error());
@@ -84,7 +74,8 @@ Result<TenantRules> TenantRules::from_texts(const std::string& tenants, const st
 std::string TenantRules::tenants_text() const {
   json list = json::array();
   for (const auto& [name, rule] : tenants_) {
-    list.push_back(to_json(rule));
+    list.push_back(to_json(rule.quota));
+    list.back().update(terms_json(rule));
     list.back()["name"] = name;
   }
   return list.dump();
@@ -170,6 +161,18 @@ TenantRules::Turn TenantRules::turn(std::int64_t now) {
 std::size_t TenantRules::running(std::int64_t now) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(reservations_, [&](const auto& it) { return it.second.runs(now); }));
+}
+
+std::string how_to_get(PacketSecurity security) {
+  return "set TRIBUTARY_SECURITY=" + std::string(to_string(security)) + " on every rank";
+}
+
+Refusal too_little_security(const std::string& tenant, PacketSecurity demanded, PacketSecurity has) {
+  if (has >= demanded) return {};
+  return {.code = kCodeSecurity,
+          .reason = "no tree: groups of " + (tenant.empty() ? "the job token's holders" : "tenant '" + tenant + "'") +
+                    " need security '" + std::string(to_string(demanded)) + "', and this group has '" +
+                    std::string(to_string(has)) + "'; " + how_to_get(demanded)};
 }
 
 Refusal over_quota(const std::string& tenant, const TenantUse& quota, const TenantUse& used, const TenantUse& more) {

@@ -41,7 +41,9 @@ inline constexpr TenantUse kNoQuota{kNoLimit, kNoLimit, kNoLimit, kNoLimit};
 
 struct TenantRule {
   TenantUse quota = kNoQuota;
-  Priority priority_max = Priority::normal;  // a group that asks for a higher class gets this one
+  Priority priority_max = Priority::normal;       // a group that asks for a higher class gets this one
+  std::uint8_t weight = 1;                        // of its share of each aggregator's work, 1 to kShareWeightMax
+  PacketSecurity security = PacketSecurity::off;  // the least security of its groups with trees
   friend bool operator==(const TenantRule&, const TenantRule&) = default;
 };
 
@@ -119,11 +121,16 @@ inline constexpr const char* kCodeQuotaRate = "quota-rate";
 inline constexpr const char* kCodeReserved = "reserved";    // other holders have reserved aggregators
 inline constexpr const char* kCodeWaiting = "waiting";      // groups of a lower class are about to leave
 inline constexpr const char* kCodePreempted = "preempted";  // a group of a higher class has the place
+inline constexpr const char* kCodeSecurity = "security";    // the group has less security than is demanded
 
 struct Refusal {
   std::string code;    // empty: nothing is refused
   std::string reason;  // a sentence
 };
+/// Refuses a group of `tenant` that has less than the demanded security.
+[[nodiscard]] Refusal too_little_security(const std::string& tenant, PacketSecurity demanded, PacketSecurity has);
+/// Tells a person who runs the ranks how to get this security.
+[[nodiscard]] std::string how_to_get(PacketSecurity security);
 /// Says whether `more` fits beside `used` into the tenant's quota.
 [[nodiscard]] Refusal over_quota(const std::string& tenant, const TenantUse& quota, const TenantUse& used,
                                  const TenantUse& more);

@@ -101,6 +101,8 @@ std::vector<Field> network_fields() {
             "limit."),
       duration("request_limit", &Settings::request_limit, 100ms, 10min,
                "The time within which a whole request must come in."),
+      choice("security", &Settings::security, {"off", "authenticate", "encrypt"},
+             "Groups with less security than this get no trees. Ranks set TRIBUTARY_SECURITY."),
       duration("idle_limit", &Settings::idle_limit, 100ms, 1h,
                "The time after which a connection without a request is closed."),
       path("ready_file", &Settings::ready_file, "a path, or empty",

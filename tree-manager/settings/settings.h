@@ -36,6 +36,7 @@ struct Settings {
   bool reads_need_token = false;
   std::string tenants_read = "own";
   bool old_secrets = true;
+  std::string security = "off";
   std::uint64_t threads = 2;
   std::uint64_t requests_per_second_max = 1000;
   std::uint64_t connections_max = 1024;

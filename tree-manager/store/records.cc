@@ -106,7 +106,8 @@ std::string to_text(const AggregatorRecord& r) {
               {"expired", r.expired},
               {"registered_at", r.registered_at},
               {"exchange_key", r.exchange_key},
-              {"owner", r.owner}}
+              {"owner", r.owner},
+              {"security", static_cast<unsigned>(r.security)}}
       .dump();
 }
 
@@ -129,7 +130,8 @@ Result<AggregatorRecord> aggregator_from_text(const std::string& text) {
                             .registered_at = from.at("registered_at"),
                             .exchange_key = from.value("exchange_key", ""),
                             .data_changes = from.value("data_changes", 0U),
-                            .owner = from.value("owner", "")};
+                            .owner = from.value("owner", ""),
+                            .security = static_cast<PacketSecurity>(from.value("security", 0U))};
   });
 }
 

@@ -32,6 +32,7 @@ struct AggregatorRecord {
   std::string exchange_key{};      // base64; empty: no key
   std::uint32_t data_changes = 0;  // number of changes of its set of live addresses since it registered
   std::string owner{};             // name of the identity that registered it; empty: a holder of the aggregator token
+  PacketSecurity security = PacketSecurity::off;  // the least security of the groups that it serves
   friend bool operator==(const AggregatorRecord&, const AggregatorRecord&) = default;
 };
 

@@ -6,7 +6,6 @@
 curl and openssl stand for clients that are not ours, and `openssl s_server` for managers that have wrong certificates.
 """
 
-import os
 import re
 import shutil
 import socket
@@ -74,13 +73,8 @@ class Tls(Daemons):
                                text=True, check=False, timeout=LIMIT_SECONDS)
         return ended.stdout + ended.stderr
 
-    def environment(self, url: str, **more: str) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRIBUTARY_", "NCCL_"))}
-        return kept | {"TRIBUTARY_MANAGER": url, "TRIBUTARY_TLS_CA": self.ca} | more
-
-    def tributary(self, *arguments: str, url: str, **more: str) -> subprocess.CompletedProcess:
-        return subprocess.run([self.build / "client/cli/tributary", *arguments], env=self.environment(url, **more), capture_output=True, text=True, check=False,
-                              timeout=LIMIT_SECONDS)
+    def environment(self, url: str = "", **more: str) -> dict[str, str]:
+        return super().environment(**{"TRIBUTARY_MANAGER": url, "TRIBUTARY_TLS_CA": self.ca} | more)
 
     def test_versions_ciphers_and_plain_http(self) -> None:
         url = self.start_manager()

@@ -162,11 +162,15 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_EQ(call("POST", "/v1/tokens/revoke", R"({"id": "2"})", *boss).status, 200U);
   EXPECT_THAT(json::parse(call("GET", "/v1/tokens/revoked", "", *boss).body)["revoked"], SizeIs(1));
 
-  const json rule{{"groups", 3}, {"lanes", 9}, {"priority_max", "high"}};
+  const json rule{{"groups", 3}, {"lanes", 9}, {"priority_max", "high"}, {"weight", 16}, {"security", "encrypt"}};
   EXPECT_EQ(openapi_.check_request("PUT /v1/tenants/{name}", rule), "");
   EXPECT_EQ(call("PUT", "/v1/tenants/physics", rule.dump(), *boss).status, 200U);
   EXPECT_EQ(call("PUT", "/v1/tenants/physics", "", *boss).status, 400U) << "nobody lifts all limits by mistake";
-  EXPECT_EQ(call("GET", "/v1/tenants", "", *boss).status, 200U);
+  EXPECT_EQ(call("PUT", "/v1/tenants/physics", R"({"weight": 17})", *boss).status, 400U);
+  EXPECT_EQ(call("PUT", "/v1/tenants/physics", R"({"security": "much"})", *boss).status, 400U);
+  const json told = json::parse(call("GET", "/v1/tenants", "", *boss).body)["tenants"][0];
+  EXPECT_EQ(told["weight"], 16);
+  EXPECT_EQ(told["security"], "encrypt");
   EXPECT_EQ(call("DELETE", "/v1/tenants/physics", "", *boss).status, 200U);
   const json reservation{{"name", "r"}, {"tenant", "physics"}, {"count", 1}, {"end", now + 100}, {"exclusive", true}};
   EXPECT_EQ(openapi_.check_request("POST /v1/reservations", reservation), "");

@@ -40,14 +40,16 @@ class ClusterFixture : public ::testing::Test {
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
     cluster_ = std::move(*opened);
   }
-  Result<Registered> enlist(const std::string& name, const std::string& host, std::uint64_t memory = kMemory) {
+  Result<Registered> enlist(const std::string& name, const std::string& host, std::uint64_t memory = kMemory,
+                            PacketSecurity security = PacketSecurity::off) {
     return cluster_->register_aggregator({.name = name,
                                           .host = host,
                                           .data = {"10.0.0.1", static_cast<std::uint16_t>(7000 + ports_++)},
                                           .http = {"10.0.0.1", 7472},
                                           .memory_bytes = memory,
                                           .children_max = kChildrenMax,
-                                          .version = "test"});
+                                          .version = "test",
+                                          .security = security});
   }
   void enlist_all() {
     ASSERT_TRUE(enlist("leaf-a", "agg-leaf-0").has_value());

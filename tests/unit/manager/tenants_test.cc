@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/manager/cluster_fixture.h"
+#include "tributary/protocol/credential.h"
 
 namespace tributary::manager {
 namespace {
@@ -135,7 +136,8 @@ TEST_F(TenantsTest, AGroupGetsTreesWhenAnotherOfItsTenantEnds) {
 TEST_F(TenantsTest, RulesAndUsesOutliveTheManager) {
   open();
   enlist_all();
-  put("a", {.quota = {1, kNoLimit, 1ULL << 40, kNoLimit}, .priority_max = Priority::low});
+  put("a", {.quota = {1, kNoLimit, 1ULL << 40, kNoLimit}, .priority_max = Priority::low, .weight = 16});
+  put("b", {.security = PacketSecurity::encrypt});
   ASSERT_TRUE(
       reserve({.name = "r", .tenant = "a", .job = "j", .aggregators = {"spine"}, .begin = 1, .end = 9'000'000'000})
           .has_value());
@@ -249,6 +251,69 @@ TEST_F(TenantsTest, AnExclusiveReservationSendsOthersAwayAndAJobsReservationIsFo
   const auto another = cluster_->create_group({.job = "another", .hosts = nodes(4), .lanes = 1, .owner = "a"});
   EXPECT_FALSE(uses(another->descriptor.group, "spine"));
   EXPECT_TRUE(uses(ask_as("a").descriptor.group, "spine"));
+}
+
+TEST_F(TenantsTest, AGroupWithLessSecurityThanItsTenantMustHaveGetsNoTrees) {
+  open();
+  enlist_all();
+  put("bank", {.security = PacketSecurity::authenticate});
+  const GroupGrant refused = ask_as("bank");
+  EXPECT_EQ(refused.code, kCodeSecurity);
+  EXPECT_EQ(refused.retry_after_seconds, 2U) << "the job goes on between its ranks";
+  EXPECT_THAT(refused.descriptor.reason, HasSubstr("groups of tenant 'bank' need security 'authenticate', and this "
+                                                   "group has 'off'; set TRIBUTARY_SECURITY=authenticate on every"));
+  EXPECT_EQ(ask_as("a").code, "") << "the demand is this tenant's alone";
+  EXPECT_EQ(cluster_->stats().denied.at(kCodeSecurity), 1U);
+  put("bank", {});
+  EXPECT_TRUE(lease(refused).rebuild_advised) << "the demand is gone";
+  EXPECT_THAT(again(refused).descriptor.lanes, SizeIs(1));
+}
+
+TEST_F(TenantsTest, TheManagersDemandCountsForEveryTenantAndNoTenantLowersIt) {
+  settings_.security = PacketSecurity::encrypt;
+  open();
+  enlist_all();
+  put("a", {.security = PacketSecurity::authenticate});
+  for (const char* tenant : {"a", "b", ""}) {
+    const GroupGrant refused = ask_as(tenant);
+    EXPECT_EQ(refused.code, kCodeSecurity) << tenant;
+    EXPECT_THAT(refused.descriptor.reason, HasSubstr("set TRIBUTARY_SECURITY=encrypt on every rank"));
+  }
+  EXPECT_THAT(cluster_->plan({.job = "j", .hosts = nodes(4), .lanes = 1})->plan.lanes, SizeIs(1))
+      << "a plan says what is possible";
+}
+
+TEST_F(TenantsTest, NoTreeLeadsThroughAnAggregatorThatDemandsMoreSecurity) {
+  open();
+  ASSERT_TRUE(enlist("leaf-a", "agg-leaf-0").has_value());
+  ASSERT_TRUE(enlist("leaf-b", "agg-leaf-1").has_value());
+  ASSERT_TRUE(enlist("spine", "agg-spine-0", kMemory, PacketSecurity::encrypt).has_value());
+  const GroupGrant first = ask_as("a");
+  EXPECT_THAT(first.descriptor.lanes, SizeIs(1)) << first.descriptor.reason;
+  EXPECT_FALSE(uses(first.descriptor.group, "spine"));
+  ASSERT_TRUE(cluster_->remove_aggregator("leaf-a").has_value());
+  ASSERT_TRUE(cluster_->remove_aggregator("leaf-b").has_value());
+  const GroupGrant refused = ask_as("a");
+  EXPECT_EQ(refused.code, kCodeSecurity);
+  EXPECT_THAT(refused.descriptor.reason, HasSubstr("1 is closed to groups with less security than 'encrypt'"));
+  EXPECT_THAT(refused.descriptor.reason, HasSubstr("; set TRIBUTARY_SECURITY=encrypt on every rank"));
+  open();
+  EXPECT_EQ(again(refused).code, kCodeSecurity) << "the demand outlives the manager";
+}
+
+TEST_F(TenantsTest, TokensCarryTheWeightOfTheTenant) {
+  open();
+  enlist_all();
+  put("big", {.weight = 4});
+  const auto weight_of = [](const GroupGrant& grant) {
+    return read_claims(grant.descriptor.lanes.at(0).entries.at(0).tokens.front())->weight;
+  };
+  const GroupGrant big = ask_as("big");
+  EXPECT_EQ(weight_of(big), 4);
+  EXPECT_EQ(weight_of(ask_as("small")), 1);
+  const auto page = cluster_->places(big.descriptor.group, 1, 0, 1);
+  ASSERT_TRUE(page.has_value()) << page.error().message;
+  EXPECT_EQ(read_claims(page->lanes.at(0).at(0).tokens.front())->weight, 4);
 }
 
 TEST_F(TenantsTest, TwoReservationsNeverHaveOneAggregatorAtOnce) {

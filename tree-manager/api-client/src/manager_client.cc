@@ -143,6 +143,7 @@ json to_json(const AggregatorRegistration& r) {
   if (!r.data_down.empty()) body["data_down"] = r.data_down;
   if (r.draining) body["draining"] = true;
   if (r.incarnation != 0) body["incarnation"] = r.incarnation;
+  if (r.security != PacketSecurity::off) body["security"] = std::string(to_string(r.security));
   return body;
 }
 

@@ -50,6 +50,7 @@ struct AggregatorRegistration {
   std::vector<std::uint32_t> data_down{};  // the indices of addresses that are down; `data` is 0
   bool draining = false;                   // the aggregator still refuses new lanes, because of an earlier answer
   std::uint64_t incarnation = 0;           // number of this process's last registration; 0: none
+  PacketSecurity security = PacketSecurity::off;  // the least security of the groups that it serves
 };
 
 struct RegistrationAnswer {
