@@ -17,6 +17,7 @@
 #include "client/cli/perf/byte_size.h"
 #include "client/cli/perf/perf_command.h"
 #include "client/cli/run/run_command.h"
+#include "client/cli/tenants/tenants_command.h"
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/token/token_command.h"
 #include "client/cli/top/top_command.h"
@@ -570,6 +571,9 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_drain(app, action);
   describe_plan(app, action);
   describe_token(app, action);
+  describe_tenants(app, action);
+  describe_reserve(app, action);
+  describe_reservations(app, action);
   app.add_subcommand("help", "Show what a command does: tributary help COMMAND");  // see written_out()
   app.add_subcommand("version", "Show the version");
 }

@@ -1,13 +1,12 @@
 #include "client/cli/token/token_actions.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "client/cli/terminal/exit_code.h"
+#include "client/cli/terminal/moments.h"
 #include "tree-manager/identity/key_file.h"
 
 namespace tributary::cli {
@@ -18,16 +17,12 @@ using nlohmann::json;
 
 constexpr std::int64_t kClockDifference = 60;  // seconds by which the manager's clock may be behind
 
-std::int64_t now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 Result<IdentityClaims> claims_for(const TokenWanted& wanted) {
   const auto role = manager::role_from_string(wanted.role);
   if (!role) return fail(Errc::bad_argument, "'" + wanted.role + "' is no role");
   auto id = manager::make_token_id();
   if (!id) return std::unexpected(id.error());
-  const std::int64_t now = now_s();
+  const std::int64_t now = unix_now();
   IdentityClaims claims{.id = std::move(*id),
                         .name = wanted.name.empty() ? wanted.tenant : wanted.name,
                         .role = *role,
@@ -83,15 +78,6 @@ int put_out(const std::string& token, const std::string& file) {
   return ok ? kExitGood : complain_of(ok.error());
 }
 
-std::string time_text(std::int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  char text[32] = "";
-  if (::gmtime_r(&time, &parts) == nullptr) return std::to_string(seconds);
-  const std::size_t bytes = std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
-  return {text, bytes};
-}
-
 std::vector<std::string> scopes_of(const IdentityClaims& claims) {
   std::vector<std::string> words;
   for (const manager::Scope scope : manager::kScopes) {
@@ -119,10 +105,10 @@ std::string table_of(const IdentityClaims& claims) {
   std::string scopes;
   for (const std::string& word : scopes_of(claims)) scopes += (scopes.empty() ? "" : ", ") + word;
   line("scopes", claims.scopes == manager::Scopes::all() ? "all of the role" : scopes);
-  line("from", time_text(claims.from));
-  const std::int64_t left = claims.until - now_s();
-  line("until", time_text(claims.until) + (left > 0 ? "" : ", which is over"));
-  if (claims.renewable_until != claims.until) line("renewable", "until " + time_text(claims.renewable_until));
+  line("from", utc_text(claims.from));
+  const std::int64_t left = claims.until - unix_now();
+  line("until", utc_text(claims.until) + (left > 0 ? "" : ", which is over"));
+  if (claims.renewable_until != claims.until) line("renewable", "until " + utc_text(claims.renewable_until));
   return text;
 }
 

@@ -3,18 +3,15 @@
 #include <CLI/CLI.hpp>
 
 #include "client/cli/manager/access_options.h"
+#include "client/cli/terminal/moments.h"
 #include "client/cli/token/token_actions.h"
 #include "service-kit/program_options.h"
-#include "service-kit/units.h"
 
 namespace tributary::cli {
 namespace {
 
 using Action = std::function<int()>;
 using service::add_text;
-
-constexpr std::int64_t kDay = 24LL * 3600;
-constexpr std::int64_t kDaysMax = 366;
 
 std::shared_ptr<ManagerOptions> add_manager_access(CLI::App& sub) {
   auto options = std::make_shared<ManagerOptions>();
@@ -23,28 +20,11 @@ std::shared_ptr<ManagerOptions> add_manager_access(CLI::App& sub) {
   return options;
 }
 
-/// Reads a time such as "90s", "2h" or "30d", and returns seconds.
-Result<std::int64_t> parse_life(const std::string& text) {
-  const auto within = [](std::int64_t seconds) -> Result<std::int64_t> {
-    if (seconds < 1) return fail(Errc::bad_argument, "it is below 1s");
-    if (seconds > kDaysMax * kDay) return fail(Errc::bad_argument, "it is above 366d");
-    return seconds;
-  };
-  if (text.ends_with('d')) {
-    const auto days = service::parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));
-    return days ? within(*days * kDay) : fail(Errc::bad_argument, "it is no whole number of days");
-  }
-  const auto time = service::parse_duration(text);
-  if (!time) return std::unexpected(time.error());
-  return within(std::chrono::floor<std::chrono::seconds>(*time).count());
-}
-
 CLI::Option* add_life(CLI::App& sub, const char* name, std::int64_t& into, const char* help,
                       const std::string& standard = {}) {
-  return service::add_parsed(
-      sub, name, into,
-      {.value = "TIME", .help = help, .allowed = "1s to 366d, such as 90s, 2h or 30d", .standard = standard},
-      parse_life);
+  return service::add_parsed(sub, name, into,
+                             {.value = "TIME", .help = help, .allowed = kLongTimeForms, .standard = standard},
+                             parse_long_time);
 }
 
 void describe_make(CLI::App& app, Action& action) {
