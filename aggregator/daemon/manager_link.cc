@@ -128,8 +128,8 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   return registration.draining ? Milliseconds(0) : until_renewal();
 }
 
-Identity ManagerLink::identity_of(const manager_client::RegistrationAnswer& answer) const {
-  Identity identity{.name = answer.name, .manager_key = answer.public_key, .manager_exchange = answer.exchange_key};
+Identity ManagerLink::identity_with(const manager_client::ManagerKeys& keys) const {
+  Identity identity{.name = name_, .manager_key = keys.public_key, .manager_exchange = keys.exchange_key};
   std::ranges::copy(settings_.exchange.private_bytes(), identity.exchange_private.emplace().begin());
   return identity;
 }
@@ -144,28 +144,32 @@ void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
     state_.incarnation = incarnation_;
     ++state_.registrations;
   }
+  learn(answer.keys);
+}
+
+void ManagerLink::learn(const manager_client::ManagerKeys& keys) {
   const auto known = keys_.current();
-  const auto shared = settings_.exchange.agree(answer.exchange_key);
+  const auto shared = settings_.exchange.agree(keys.exchange_key);
   if (!shared) {
     spdlog::error("the manager at {} gave an exchange key that is not valid: {}", settings_.url,
                   shared.error().message);
     return;
   }
-  if (known && known->name == answer.name && known->public_key == answer.public_key && known->shared == *shared) return;
-  if (known && known->public_key != answer.public_key) {
+  if (known && known->name == name_ && known->public_key == keys.public_key && known->shared == *shared) return;
+  if (known && known->public_key != keys.public_key) {
     spdlog::warn("the manager at {} has another key than before: joins are verified with the new one from now on",
                  settings_.url);
   }
-  if (auto ok = TokenVerifier::create(answer.public_key); !ok) {
+  if (auto ok = TokenVerifier::create(keys.public_key); !ok) {
     spdlog::error("the manager at {} gave a key that is not valid: {}", settings_.url, ok.error().message);
     return;
   }
   // The key is written before it is used: a child that could join can then join again after a restart.
-  if (auto ok = write_identity(settings_.state_file, identity_of(answer)); !ok) {
+  if (auto ok = write_identity(settings_.state_file, identity_with(keys)); !ok) {
     spdlog::warn("the manager's key was not kept in {}: {}; a start while the manager is down will refuse all joins",
                  settings_.state_file, ok.error().message);
   }
-  static_cast<void>(keys_.set(answer.name, answer.public_key, *shared));
+  static_cast<void>(keys_.set(name_, keys.public_key, *shared));
 }
 
 ManagerLink::Milliseconds ManagerLink::renew() {
@@ -175,7 +179,9 @@ ManagerLink::Milliseconds ManagerLink::renew() {
     const std::lock_guard lock(mutex_);
     client = client_;
   }
-  const auto state = client->renew_aggregator(name_, incarnation_, load, user_.data_down(), this->state().draining);
+  std::optional<manager_client::ManagerKeys> keys;
+  const auto state =
+      client->renew_aggregator(name_, incarnation_, load, user_.data_down(), this->state().draining, &keys);
   if (!state) {
     // The lease may have ended meanwhile; the manager then answers the next renewal with `unknown`.
     return std::min(failed("renew the lease at", state.error()), until_renewal());
@@ -183,6 +189,7 @@ ManagerLink::Milliseconds ManagerLink::renew() {
   keys_.note_fence(client->fence());
   answered();
   if (*state == AggregatorState::unknown) return lost_registration();
+  if (keys) learn(*keys);
   return obey(*state) ? Milliseconds(0) : until_renewal();
 }
 

@@ -79,7 +79,9 @@ class ManagerLink {
   [[nodiscard]] Milliseconds register_here();
   [[nodiscard]] Milliseconds renew();
   void learn(const manager_client::RegistrationAnswer& answer);
-  [[nodiscard]] Identity identity_of(const manager_client::RegistrationAnswer& answer) const;
+  /// Verifies joins with these keys from now on, and keeps them in the state file.
+  void learn(const manager_client::ManagerKeys& keys);
+  [[nodiscard]] Identity identity_with(const manager_client::ManagerKeys& keys) const;
   /// Obeys the manager's answer. Returns true if there is news for the manager, which must be sent at once.
   [[nodiscard]] bool obey(manager_client::AggregatorState state);
   [[nodiscard]] Milliseconds until_renewal() const;

@@ -120,7 +120,7 @@ HttpReply leader(const Standing& now) {
 }
 
 HttpReply public_key(const Cluster& cluster) {
-  return json_reply({{"algorithm", "Ed25519"}, {"public_key", to_base64(cluster.public_key())}});
+  return json_reply({{"algorithm", "Ed25519"}, {"public_key", to_base64(cluster.signing().now()->signing.public_key())}});
 }
 
 }  // namespace

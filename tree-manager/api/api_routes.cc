@@ -191,7 +191,11 @@ HttpReply Api::renew_aggregator(const Call& call) {
   if (auto ok = call.cluster->hear_fence(fence_seen); !ok) return error_reply(ok.error());
   const auto draining = call.cluster->renew_aggregator(call.parameters[0], incarnation, load, down, drains);
   if (!draining) return error_reply(draining.error());
-  return json_reply({{"state", *draining ? "draining" : "active"}, {"fence", call.cluster->fence()}});
+  const auto keys = call.cluster->signing().now();
+  return json_reply({{"state", *draining ? "draining" : "active"},
+                     {"fence", call.cluster->fence()},
+                     {"public_key", to_base64(keys->signing.public_key())},
+                     {"exchange_key", to_base64(keys->exchange.public_key())}});
 }
 
 HttpReply Api::drain(const Call& call) {

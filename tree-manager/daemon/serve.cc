@@ -64,6 +64,26 @@ void reload_keys(const Settings& settings, Api& api) {
   spdlog::info("identity tokens of {} {} are good now", count, count == 1 ? "key" : "keys");
 }
 
+/// Takes the signing key from its file. Makes a key if the file was moved away.
+void reload_signing_key(const Settings& settings, Cluster& cluster, AuditLog* audit) {
+  const auto secrets = load_or_make_secrets(secret_paths(settings));
+  if (!secrets) {
+    spdlog::error("the signing key was not reloaded, and the old one stays in use: {}", secrets.error().message);
+    return;
+  }
+  if (secrets->key.public_key() == cluster.signing().now()->signing.public_key()) return;
+  cluster.signing().use(secrets->key);
+  spdlog::warn("the manager signs with another key from now on; aggregators learn it at their next renewal");
+  if (audit == nullptr) return;
+  const std::int64_t now = SystemClock().unix_milliseconds() / 1000;
+  audit->write({.from = "this host",
+                .method = "SIGHUP",
+                .path = "signing.key",
+                .status = 200,
+                .why = "public key " + to_base64(secrets->key.public_key())},
+               now);
+}
+
 void reload_certificates(const Settings& settings, LiveCertificates& live) {
   auto certificates = CertificateIdentities::load(settings.certificate_file);
   if (certificates) return live.use(std::move(*certificates));
@@ -155,6 +175,7 @@ Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& re
   if (auto ok = announce(settings, (*server)->local()); !ok) return ok;
   serve_until_stopped(read_again, parts.audit.get(), [&](const Settings& again) {
     reload_topology(again, **cluster);
+    reload_signing_key(again, **cluster, parts.audit.get());
     reload_keys(again, api);
     reload_certificates(again, *parts.certificates);
     (*server)->reload_tls();

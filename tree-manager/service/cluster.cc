@@ -49,9 +49,7 @@ void log_change(const std::string& how, const TopologyDifference& difference, co
 Cluster::Cluster(ClusterSettings settings, Store& store, const SigningKey& key, const Clock& clock)
     : settings_(settings),
       store_(store),
-      key_(key),
-      exchange_(exchange_key_of(key.seed(), "tributary manager exchange").value()),
-      seal_(key),
+      signing_(key),
       clock_(clock),
       numbers_{.incarnations = NumberSeries(kIncarnationStride,
                                             [this](std::uint64_t number) {
@@ -84,7 +82,9 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   for (AggregatorRecord& record : snapshot.aggregators) {
     numbers_.incarnations.note_used(record.incarnation);
     const std::string name = record.name;
-    aggregators_[name] = {.record = std::move(record), .lease_end = now + settings_.aggregator_lease};
+    aggregators_[name] = {.record = std::move(record),
+                          .lease_end = now + settings_.aggregator_lease,
+                          .key_told = signing_.now()->number};
   }
   for (GroupRecord& record : snapshot.groups) {
     numbers_.groups.note_used(record.id);

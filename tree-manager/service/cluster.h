@@ -19,6 +19,7 @@
 #include "tree-manager/service/number_series.h"
 #include "tree-manager/service/sealed_record.h"
 #include "tree-manager/service/secrets.h"
+#include "tree-manager/service/signing_keys.h"
 #include "tree-manager/service/standstill.h"
 #include "tree-manager/service/suspicions.h"
 #include "tree-manager/service/tenant_rules.h"
@@ -272,7 +273,10 @@ class Cluster {
   /// Keeps a text in the store. The key must not be one of the cluster's own keys.
   [[nodiscard]] Status keep(const std::string& key, const std::string& text);
 
-  [[nodiscard]] const PublicKey& public_key() const noexcept { return key_.public_key(); }
+  /// The keys with which this cluster signs. After a change an aggregator gets no new trees until its next renewal tells
+  /// it the key. Tokens of the earlier key admit nobody to an aggregator that knows the new one; lanes that have formed
+  /// go on.
+  [[nodiscard]] SigningKeys& signing() const noexcept { return signing_; }
   /// The number of the leadership under which this cluster signs.
   [[nodiscard]] std::uint64_t fence() const { return store_.fence(); }
   /// Takes a fence that an aggregator has seen. If it is higher than this cluster's fence, either the leadership is
@@ -290,6 +294,7 @@ class Cluster {
     Clock::TimePoint lease_end;
     bool unsaved = false;    // true: the store does not have the present state yet
     bool drain_told = true;  // false: no answer has told the process of the present drain, so it refuses no lanes
+    std::uint64_t key_told = 0;  // number of the signing key in the last answer to it
   };
   struct Group {
     std::shared_ptr<const GroupRecord> record;  // always replaced as a whole, so that readers may keep the old record
@@ -336,7 +341,8 @@ class Cluster {
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group, const std::vector<std::string>& failed,
                                                                    bool in_use);
   [[nodiscard]] Advice advice_for(const Group& group) const;
-  [[nodiscard]] Result<IssueTerms> terms_for(const GroupRecord& group, const RankRange& ranks) const;
+  [[nodiscard]] Result<IssueTerms> terms_for(const SigningKeys::Keys& keys, const GroupRecord& group,
+                                             const RankRange& ranks) const;
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> granted_before(const GroupSpec& spec);
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> create(const GroupSpec& spec);
   [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
@@ -351,9 +357,7 @@ class Cluster {
 
   const ClusterSettings settings_;
   Store& store_;
-  const SigningKey& key_;
-  const ExchangeKey exchange_;  // derived from the signing key
-  const RecordSeal seal_;       // derived from the signing key
+  mutable SigningKeys signing_;  // guards itself
   const Clock& clock_;
 
   mutable std::mutex mutex_;  // guards all members below
@@ -366,6 +370,7 @@ class Cluster {
   std::map<std::string, std::uint64_t> requests_;  // key: request; the number of the group that it made
   std::map<std::string, std::string> kept_;        // texts that other classes keep in the store
   Allotments allotments_;
+  std::uint64_t roster_key_ = 0;  // number of the signing key when the roster was made
   Suspicions suspicions_;
   std::vector<std::uint64_t> unsaved_removals_;  // groups that ended while the store could not be written
   struct {

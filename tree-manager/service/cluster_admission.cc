@@ -12,6 +12,7 @@
 namespace tributary::manager {
 namespace {
 
+constexpr const char* kNoKey = "not told of the manager's new signing key yet";
 constexpr int kRoomIsKept = 4;  // leases for which the memory of groups that leave is kept for one of a higher class
 
 /// Returns the roster's numbers of the aggregators that other holders have reserved.
@@ -58,7 +59,8 @@ void deny(GroupRecord& group, const Refusal& refusal) {
 
 const Roster& Cluster::fresh_roster() {
   Roster& roster = allotments_.roster();
-  if (roster.known()) return roster;
+  const std::uint64_t key = signing_.now()->number;
+  if (std::exchange(roster_key_, key) == key && roster.known()) return roster;
   std::vector<PlanAggregator> list;
   std::vector<std::uint64_t> memory;
   for (const auto& [name, aggregator] : aggregators_) {
@@ -71,7 +73,7 @@ const Roster& Cluster::fresh_roster() {
                     .memory_free_bytes = allotments_.memory_free(record),
                     .children_max = record.children_max,
                     .line_rate_bits_per_second = rate_of(site_of(record), record),
-                    .unusable = why_unusable(record, suspicions_),
+                    .unusable = aggregator.key_told == key ? why_unusable(record, suspicions_) : kNoKey,
                     .data_changes = record.data_changes,
                     .security = record.security});
   }

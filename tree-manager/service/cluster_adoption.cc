@@ -35,7 +35,7 @@ Status check_record(const OpenedRecord& opened, std::uint64_t id, const ClusterS
 
 Result<GroupLeaseView> Cluster::adopt_group(std::uint64_t id, const std::string& record,
                                             const std::vector<std::string>& hosts, const GroupOwner& owner) {
-  auto opened = seal_.open(record, hosts);
+  auto opened = signing_.now()->seal.open(record, hosts);
   if (!opened) return std::unexpected(opened.error());
   if (!owner.owns(opened->group)) return no_group(id);
   if (auto ok = hear_fence(opened->fence); !ok) return std::unexpected(ok.error());
@@ -110,7 +110,7 @@ std::vector<std::string> Cluster::overcommitted() const {
 Result<std::string> Cluster::sealed_record(std::uint64_t id) const {
   const auto view = group(id);
   if (!view) return std::unexpected(view.error());
-  return seal_.seal(*view->record, clock_.unix_seconds(), store_.fence());
+  return signing_.now()->seal.seal(*view->record, clock_.unix_seconds(), store_.fence());
 }
 
 }  // namespace tributary::manager

@@ -114,7 +114,7 @@ std::uint64_t rate_of(const AggregatorSite* site, const AggregatorRecord& record
 Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   const std::lock_guard lock(mutex_);
   look();
-  if (auto ok = manager::check(spec, exchange_); !ok) return std::unexpected(ok.error());
+  if (auto ok = manager::check(spec, signing_.now()->exchange); !ok) return std::unexpected(ok.error());
   AggregatorRecord record{.name = spec.name,
                           .incarnation = 0,
                           .host = spec.host,
@@ -167,13 +167,16 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   }
   spdlog::info("aggregator {} registered: host {}, data {}, {} bytes, incarnation {}", record.name, record.host,
                to_string(record.data), record.memory_bytes, record.incarnation);
+  const auto keys = signing_.now();
   Registered answer{.name = record.name,
                     .incarnation = record.incarnation,
                     .lease_seconds = static_cast<std::uint32_t>(settings_.aggregator_lease.count()),
-                    .public_key = key_.public_key(),
-                    .exchange_key = exchange_.public_key()};
-  aggregators_[answer.name] = {
-      .record = std::move(record), .lease_end = clock_.now() + settings_.aggregator_lease, .drain_told = spec.draining};
+                    .public_key = keys->signing.public_key(),
+                    .exchange_key = keys->exchange.public_key()};
+  aggregators_[answer.name] = {.record = std::move(record),
+                               .lease_end = clock_.now() + settings_.aggregator_lease,
+                               .drain_told = spec.draining,
+                               .key_told = keys->number};
   return answer;
 }
 
@@ -197,6 +200,12 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
     allotments_.roster().forget();
     ++generation_;
     spdlog::info("aggregator {} has renewed its lease: it is not held to be dead any more", name);
+  }
+  const std::uint64_t key = signing_.now()->number;
+  if (std::exchange(known->second.key_told, key) != key) {
+    allotments_.roster().forget();
+    ++generation_;
+    spdlog::info("aggregator {} learns the manager's new signing key", name);
   }
   const bool resumed = record.resuming && !drains.value_or(false);
   if (resumed) {

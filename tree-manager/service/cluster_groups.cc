@@ -132,7 +132,7 @@ Status Cluster::check(const GroupSpec& spec) const {
                std::to_string(kSegmentBytesMin) + " to " + std::to_string(kSegmentBytesMax));
   }
   const bool in_clear = spec.packet_security == PacketSecurity::off;
-  if (auto ok = check_exchange_key(exchange_, spec.exchange_key, in_clear); !ok) return ok;
+  if (auto ok = check_exchange_key(signing_.now()->exchange, spec.exchange_key, in_clear); !ok) return ok;
   if (spec.levels > kTreeLevelsMax)
     return bad("levels is " + std::to_string(spec.levels) + ", not 1 to " + std::to_string(kTreeLevelsMax));
   if (!spec.aggregator.empty() && !aggregators_.contains(spec.aggregator))

@@ -109,7 +109,7 @@ TEST(Client, LeadsAnAggregatorAndAGroupThroughTheirLives) {
   const LaneEntry& entry = rebuilt->descriptor.lanes[0].entries[1];
   EXPECT_EQ(entry.aggregator, (Endpoint{"127.0.0.1", 7471}));
   const auto claims =
-      TokenVerifier::create(registered->public_key)->verify(entry.tokens[0], rebuilt->descriptor.expires_at - 1);
+      TokenVerifier::create(registered->keys.public_key)->verify(entry.tokens[0], rebuilt->descriptor.expires_at - 1);
   ASSERT_TRUE(claims.has_value()) << claims.error().message;
   EXPECT_EQ(claims->rank, 1U);
   EXPECT_EQ(claims->job, "train");

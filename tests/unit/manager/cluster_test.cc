@@ -25,7 +25,7 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
   EXPECT_EQ(d.epoch, 1U);
   EXPECT_EQ(d.expires_at, clock_.unix_seconds() + 120);
   ASSERT_THAT(d.lanes, SizeIs(2)) << d.reason;
-  const auto verifier = TokenVerifier::create(cluster_->public_key());
+  const auto verifier = TokenVerifier::create(cluster_->signing().now()->signing.public_key());
   for (std::size_t lane = 0; lane < d.lanes.size(); ++lane) {
     // Collect the facts that each aggregator would learn: it must hear of every child once, and all children must tell
     // it the same facts about itself.

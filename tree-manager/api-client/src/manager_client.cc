@@ -147,6 +147,23 @@ json to_json(const AggregatorRegistration& r) {
   return body;
 }
 
+Result<ManagerKeys> keys_in(const json& answer) {
+  Answer members(answer);
+  const auto key = from_base64(members.text("public_key"));
+  const auto exchange = from_base64(members.text("exchange_key"));
+  if (const auto error = members.error()) return std::unexpected(*error);
+  if (!key || key->size() != kPublicKeyBytes) {
+    return fail(Errc::corrupt, "the manager's public key is not base64 of 32 bytes");
+  }
+  if (!exchange || exchange->size() != kExchangeKeyBytes) {
+    return fail(Errc::corrupt, "the manager's exchange key is not base64 of 32 bytes");
+  }
+  ManagerKeys keys;
+  std::ranges::copy(*key, keys.public_key.begin());
+  std::ranges::copy(*exchange, keys.exchange_key.begin());
+  return keys;
+}
+
 json to_json(const GroupRequest& r) {
   json body = {{"job", r.job}, {"ranks", r.hosts}, {"lanes", r.lanes}};
   if (r.lane_weights) body["lane_weights"] = true;
@@ -363,23 +380,17 @@ Result<RegistrationAnswer> ManagerClient::register_aggregator(const AggregatorRe
   result.name = members.text("name");
   result.incarnation = members.number<std::uint64_t>("incarnation");
   result.lease_seconds = members.number<std::uint32_t>("lease_seconds");
-  const auto key = from_base64(members.text("public_key"));
-  const auto exchange = from_base64(members.text("exchange_key"));
   if (const auto error = members.error()) return std::unexpected(*error);
-  if (!key || key->size() != kPublicKeyBytes) {
-    return fail(Errc::corrupt, "the manager's public key is not base64 of 32 bytes");
-  }
-  if (!exchange || exchange->size() != kExchangeKeyBytes) {
-    return fail(Errc::corrupt, "the manager's exchange key is not base64 of 32 bytes");
-  }
-  std::copy(key->begin(), key->end(), result.public_key.begin());
-  std::copy(exchange->begin(), exchange->end(), result.exchange_key.begin());
+  const auto keys = keys_in(*answer);
+  if (!keys) return std::unexpected(keys.error());
+  result.keys = *keys;
   return result;
 }
 
 Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, std::uint64_t incarnation,
                                                         const AggregatorLoad& load,
-                                                        const std::vector<std::uint32_t>& data_down, bool draining) {
+                                                        const std::vector<std::uint32_t>& data_down, bool draining,
+                                                        std::optional<ManagerKeys>* keys) {
   json body = {{"incarnation", incarnation},
                {"draining", draining},
                {"load",
@@ -395,6 +406,14 @@ Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, s
   Answer members(*answer);
   const std::string state = members.text("state");
   if (const auto error = members.error()) return std::unexpected(*error);
+  if (keys != nullptr) {
+    keys->reset();
+    if (answer->contains("public_key")) {
+      const auto shown = keys_in(*answer);
+      if (!shown) return std::unexpected(shown.error());
+      *keys = *shown;
+    }
+  }
   return state == "draining" ? AggregatorState::draining : AggregatorState::active;
 }
 

@@ -53,12 +53,17 @@ struct AggregatorRegistration {
   PacketSecurity security = PacketSecurity::off;  // the least security of the groups that it serves
 };
 
+/// The manager's keys.
+struct ManagerKeys {
+  PublicKey public_key{};            // verifies tokens
+  ExchangePublicKey exchange_key{};  // for the secrets of sealed connections
+};
+
 struct RegistrationAnswer {
   std::string name;                  // the name that the manager accepted, and that tokens contain
   std::uint64_t incarnation = 0;     // number of this registration; every renewal carries it
   std::uint32_t lease_seconds = 0;   // length of the lease; renew at least three times in it
-  PublicKey public_key{};            // the manager's key that verifies tokens
-  ExchangePublicKey exchange_key{};  // the manager's key, for the secrets of sealed packets
+  ManagerKeys keys{};
 };
 
 struct AggregatorLoad {
@@ -144,11 +149,13 @@ class ManagerClient {
 
   [[nodiscard]] Result<RegistrationAnswer> register_aggregator(const AggregatorRegistration& registration);
   /// `draining`: true if this aggregator still drains when it makes this call. The manager plans trees over it again
-  /// only after a renewal with false.
+  /// only after a renewal with false. If `keys` is not null, sets it to the keys in the answer; an older manager leaves
+  /// them out.
   [[nodiscard]] Result<AggregatorState> renew_aggregator(std::string_view name, std::uint64_t incarnation,
                                                          const AggregatorLoad& load,
                                                          const std::vector<std::uint32_t>& data_down = {},
-                                                         bool draining = false);
+                                                         bool draining = false,
+                                                         std::optional<ManagerKeys>* keys = nullptr);
   [[nodiscard]] Status unregister_aggregator(std::string_view name);
 
   [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& group);
