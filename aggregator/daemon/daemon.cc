@@ -194,7 +194,8 @@ Status Daemon::start_workers() {
                               .flush_limit = settings_.flush_limit,
                               .sessions_unjoined_max = settings_.unjoined_max,
                               .pulse = {.limit = settings_.hang_after},
-                              .link_keys = link_keys_};
+                              .link_keys = link_keys_,
+                              .changed = changed_};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);
   if (settings_.transport == "udp") return start_udp_workers(worker);
   if (settings_.transport == "dpdk") return start_dpdk_workers(worker);
@@ -408,7 +409,7 @@ void Daemon::start_manager_link() {
 // ---- Reports
 
 manager_client::AggregatorLoad Daemon::load() const {
-  manager_client::AggregatorLoad load{.memory_in_use_bytes = budget_.in_use()};
+  manager_client::AggregatorLoad load{.memory_in_use_bytes = budget_.in_use(), .changed_records = changed_->count()};
   for (const WorkerSnapshot& worker : snapshots_of(workers_, kSnapshotLimit)) {
     load.lanes_active += static_cast<std::uint32_t>(worker.metrics.lanes_active);
     load.sessions += static_cast<std::uint32_t>(worker.sessions);

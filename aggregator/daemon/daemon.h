@@ -56,6 +56,8 @@ class Daemon {
 
   /// Returns the names of the threads whose loop has made no turn for too long.
   [[nodiscard]] std::vector<std::string> stuck() const;
+  /// Returns the sealed connections that ended since the last call because of changed records.
+  [[nodiscard]] ChangedRecords::News take_changed_records() { return changed_->take(); }
 
  private:
   explicit Daemon(const Settings& settings);
@@ -89,6 +91,7 @@ class Daemon {
   [[nodiscard]] bool all_sessions_ended() const;
 
   const Settings settings_;
+  const std::shared_ptr<ChangedRecords> changed_ = std::make_shared<ChangedRecords>();
   KeyRing keys_;
   std::optional<ExchangeKey> exchange_;             // this aggregator's own key; load_identity() sets it
   std::shared_ptr<transport::LinkKeys> link_keys_;  // used by all transports that carry packets

@@ -145,11 +145,19 @@ class Watchdog {
   std::chrono::steady_clock::time_point next_{};
 };
 
+/// Logs the sealed connections that ended because of changed records.
+void log_changed_records(Daemon& daemon) {
+  const auto news = daemon.take_changed_records();
+  for (const std::string& sentence : news.sentences) spdlog::error("{}", sentence);
+  if (news.more != 0) spdlog::error("{} more sealed connections ended because of changed records", news.more);
+}
+
 Exit serve(Daemon& daemon, const CommandLine& line, const sigset_t& signals) {
   Watchdog watchdog;
   bool ending = false;
   while (!daemon.shut_down()) {
     watchdog.turn(daemon);
+    log_changed_records(daemon);
     const int signal = wait_for_signal(signals, kTurn);
     if (signal == SIGHUP) reload(line, daemon);
     if (signal != SIGTERM && signal != SIGINT) continue;

@@ -368,7 +368,8 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
   }
 }
 
-void LaneNode::on_closed(transport::Channel&, const Error& error) {
+void LaneNode::on_closed(transport::Channel& channel, const Error& error) {
+  worker_.note_changed(channel, name(), error);
   parent_lost("the parent of " + name() + ", aggregator " + parent_name_ + ", is gone: " + error.message);
 }
 

@@ -72,8 +72,9 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
   }
 }
 
-void Session::on_closed(transport::Channel&, const Error& error) {
+void Session::on_closed(transport::Channel& channel, const Error& error) {
   over_ = true;
+  worker_.note_changed(channel, node_ ? node_->name() : "a connection before its join", error);
   wait_no_more();
   clear_at_ = {};
   if (error.code == Errc::corrupt || error.code == Errc::denied) ++worker_.metrics_.frames_refused;

@@ -217,6 +217,11 @@ std::shared_ptr<transport::TurnShare> Worker::share_of(const TokenClaims& claims
   return share;
 }
 
+void Worker::note_changed(const transport::Channel& channel, const std::string& lane, const Error& error) const {
+  if (error.code != Errc::corrupt || !channel.sealed() || !settings_.changed) return;
+  settings_.changed->add(lane + ": " + error.message);
+}
+
 void Worker::remember_over(const LaneKey& key) {
   over_.push_back(key);
   if (over_.size() > kOverRemembered) over_.pop_front();

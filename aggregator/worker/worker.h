@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "aggregator/worker/changed_records.h"
 #include "aggregator/worker/tenant_limits.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
@@ -32,6 +33,7 @@ struct WorkerSettings {
   std::uint32_t sessions_unjoined_max = 1024;                 // most connections that have not joined (waiting_room.h)
   LanePulseSettings pulse{};                                  // settings of the pulse of parents
   std::shared_ptr<transport::LinkKeys> link_keys{};           // keys of the transport, if it seals packets
+  std::shared_ptr<ChangedRecords> changed{};                  // where to note changed records; nullptr: nowhere
 };
 
 /// The bytes that all workers of the process may promise to lanes. Any thread may call it.
@@ -154,6 +156,8 @@ class Worker final : public transport::Acceptor {
   [[nodiscard]] Result<std::shared_ptr<LaneNode>> node_for(const VerifiedJoin& verified, bool shared);
   /// Returns the share of the claims' tenant in this worker's turns, or of the group if it has no tenant.
   [[nodiscard]] std::shared_ptr<transport::TurnShare> share_of(const TokenClaims& claims);
+  /// Notes the end of a connection of `lane` if its sealed bytes made no sense.
+  void note_changed(const transport::Channel& channel, const std::string& lane, const Error& error) const;
   void remember_over(const LaneKey& key);
   [[nodiscard]] bool was_over(const LaneKey& key) const;
 

@@ -120,7 +120,8 @@ HttpReply leader(const Standing& now) {
 }
 
 HttpReply public_key(const Cluster& cluster) {
-  return json_reply({{"algorithm", "Ed25519"}, {"public_key", to_base64(cluster.signing().now()->signing.public_key())}});
+  return json_reply(
+      {{"algorithm", "Ed25519"}, {"public_key", to_base64(cluster.signing().now()->signing.public_key())}});
 }
 
 }  // namespace
@@ -316,7 +317,7 @@ std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
 void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const Refusal& refusal) const {
   const bool changes = head.method != "GET" && !(reply.status == 200 && head.path.ends_with("/lease"));
   const bool refused = reply.status == 401 || reply.status == 403;
-  if (settings_.audit == nullptr || !(changes || refused)) return;
+  if (settings_.audit == nullptr || !(changes || refused || !refusal.code.empty())) return;
   settings_.audit->write({.who = caller.identity ? &*caller.identity : nullptr,
                           .from = head.remote_address,
                           .method = head.method,

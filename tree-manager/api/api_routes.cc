@@ -102,6 +102,15 @@ HttpReply granted(const Result<GroupGrant>& grant, Refusal& refusal) {
   return json_reply(to_json(*grant));
 }
 
+/// Lets the audit log name sealed connections that have ended because of changed records since the last renewal.
+void note_changed_records(const Cluster& cluster, const std::string& aggregator, std::uint64_t count, Refusal& note) {
+  const auto before = cluster.aggregator(aggregator);
+  if (!before || count <= before->load.changed_records) return;
+  note = {.code = "changed-records",
+          .reason = std::to_string(count - before->load.changed_records) +
+                    " sealed connections ended because bytes were changed on their way"};
+}
+
 /// Returns the groups that the caller may change.
 GroupOwner owner_of(const Proof& caller) {
   return {.tenant = caller.identity->tenant, .job = caller.identity->job};
@@ -185,10 +194,13 @@ HttpReply Api::renew_aggregator(const Call& call) {
   const AggregatorLoad load{.memory_in_use_bytes = load_in.number("memory_in_use_bytes", 0, kAny, 0),
                             .lanes_active = load_in.number("lanes_active", 0, kAny, 0),
                             .sessions = load_in.number("sessions", 0, kAny, 0),
-                            .contribution_bytes_total = load_in.number("contribution_bytes_total", 0, kAny, 0)};
+                            .contribution_bytes_total = load_in.number("contribution_bytes_total", 0, kAny, 0),
+                            .changed_records = load_in.number("changed_records", 0, kAny, 0)};
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = load_in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = call.cluster->hear_fence(fence_seen); !ok) return error_reply(ok.error());
+  if (load.changed_records != 0)
+    note_changed_records(*call.cluster, call.parameters[0], load.changed_records, call.refusal);
   const auto draining = call.cluster->renew_aggregator(call.parameters[0], incarnation, load, down, drains);
   if (!draining) return error_reply(draining.error());
   const auto keys = call.cluster->signing().now();

@@ -82,9 +82,8 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   for (AggregatorRecord& record : snapshot.aggregators) {
     numbers_.incarnations.note_used(record.incarnation);
     const std::string name = record.name;
-    aggregators_[name] = {.record = std::move(record),
-                          .lease_end = now + settings_.aggregator_lease,
-                          .key_told = signing_.now()->number};
+    aggregators_[name] = {
+        .record = std::move(record), .lease_end = now + settings_.aggregator_lease, .key_told = signing_.now()->number};
   }
   for (GroupRecord& record : snapshot.groups) {
     numbers_.groups.note_used(record.id);

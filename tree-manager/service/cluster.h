@@ -72,6 +72,7 @@ struct AggregatorLoad {
   std::uint64_t lanes_active = 0;
   std::uint64_t sessions = 0;
   std::uint64_t contribution_bytes_total = 0;
+  std::uint64_t changed_records = 0;  // sealed connections that ended because of changed records
 };
 
 struct Registered {
@@ -292,8 +293,8 @@ class Cluster {
     AggregatorRecord record;
     AggregatorLoad load;
     Clock::TimePoint lease_end;
-    bool unsaved = false;    // true: the store does not have the present state yet
-    bool drain_told = true;  // false: no answer has told the process of the present drain, so it refuses no lanes
+    bool unsaved = false;        // true: the store does not have the present state yet
+    bool drain_told = true;      // false: no answer has told the process of the present drain, so it refuses no lanes
     std::uint64_t key_told = 0;  // number of the signing key in the last answer to it
   };
   struct Group {

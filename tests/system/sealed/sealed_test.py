@@ -7,7 +7,9 @@ A reader of the loopback interface looks for frames, tokens and gradients. A rel
 changes one bit.
 """
 
+import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -59,11 +61,12 @@ class Capture:
 
 
 class Relay:
-    """Passes bytes on in both directions, and changes one bit of the bytes to each rank. All ranks get results in step, so
-    rank 0, which logs the reason, gets its changed record before it can hear of another rank's changed record."""
+    """Passes bytes on in both directions, and changes one bit of the bytes to each rank, or to the aggregator. All ranks get
+    results in step, so rank 0, which logs the reason, gets its changed record before it can hear of another rank's changed
+    record."""
 
-    def __init__(self, at: tuple[str, int], to: tuple[str, int]) -> None:
-        self.to, self.flipped = to, threading.Event()
+    def __init__(self, at: tuple[str, int], to: tuple[str, int], to_aggregator: bool = False) -> None:
+        self.to, self.to_aggregator, self.flipped = to, to_aggregator, threading.Event()
         self.listener = socket.create_server(at)
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -74,8 +77,8 @@ class Relay:
             except OSError:
                 return
             server = socket.create_connection(self.to)
-            threading.Thread(target=self.move, args=(client, server, False), daemon=True).start()
-            threading.Thread(target=self.move, args=(server, client, True), daemon=True).start()
+            threading.Thread(target=self.move, args=(client, server, self.to_aggregator), daemon=True).start()
+            threading.Thread(target=self.move, args=(server, client, not self.to_aggregator), daemon=True).start()
 
     def move(self, source: socket.socket, sink: socket.socket, changes: bool) -> None:
         passed = 0
@@ -160,14 +163,16 @@ class Sealed(Daemons):
         self.assertEqual(failed, 2, printed)
         self.assertIn("1 is closed to groups with less security than 'encrypt'; set TRIBUTARY_SECURITY=encrypt on every rank", printed)
 
-    def test_a_bit_that_changes_ends_the_connection_and_the_job_goes_on(self) -> None:
-        manager = self.start("manager", "tree-manager/tributary-manager", f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state\n")
+    def run_behind_relay(self, to_aggregator: bool) -> tuple[str, str]:
+        """Lets ranks reduce through a relay that changes a bit. Returns what they printed, and the aggregator's log."""
+        manager = self.start("manager", "tree-manager/tributary-manager",
+                             f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state\naudit_file: {self.folder}/audit.log\naggregator_lease: 3s\n")
         url = f"http://127.0.0.1:{manager['port']}"
         with socket.create_server(("127.0.0.7", 0)) as free:
             port = free.getsockname()[1]
         self.start("leaf", "aggregator/tributary-aggregator", f"name: leaf\nmanager: {url}\ntoken_file: {self.folder}/state/aggregator.token\nshared_memory: off\n"
                    f"listen: 127.0.0.1:{port}\nadvertise: 127.0.0.7\nhttp_listen: 127.0.0.1:0\nstate_file: {self.folder}/leaf.key\n")
-        relay = Relay(("127.0.0.7", port), ("127.0.0.1", port))
+        relay = Relay(("127.0.0.7", port), ("127.0.0.1", port), to_aggregator)
         self.addCleanup(relay.listener.close)
         failed, printed = self.ranks(3, self.perf("4194304", "6"), TRIBUTARY_SECURITY="encrypt", TRIBUTARY_MANAGER=url, TRIBUTARY_TUNING="off",
                                      TRIBUTARY_TOKEN_FILE=f"{self.folder}/state/job.token")
@@ -175,7 +180,22 @@ class Sealed(Daemons):
         self.assertTrue(relay.flipped.is_set(), "the ranks have used the tree: " + printed + log)
         self.assertEqual(failed, 0, printed)
         self.assertIn(RIGHT, printed)
+        return printed, log
+
+    def test_a_bit_that_changes_ends_the_connection_and_the_job_goes_on(self) -> None:
+        printed, log = self.run_behind_relay(to_aggregator=False)
         self.assertRegex(printed + log, r"record \d+ of the sealed connection to .* is not authentic")
+
+    def test_an_aggregator_and_the_audit_log_name_changed_records(self) -> None:
+        self.run_behind_relay(to_aggregator=True)
+        log = self.folder / "leaf.log"
+        told = r"\[error\] .*lane 0.*: record \d+ of the sealed connection to .* is not authentic"
+        self.wait_until(lambda: re.search(told, log.read_text()), "the aggregator logs no changed record: " + log.read_text())
+        audit = self.folder / "audit.log"
+        self.wait_until(lambda: "changed-records" in audit.read_text(), "the audit log has no changed record: " + audit.read_text())
+        line = next(json.loads(line) for line in audit.read_text().splitlines() if "changed-records" in line)
+        self.assertEqual((line["path"], line["outcome"], line["code"]), ("/v1/aggregators/leaf/lease", "done", "changed-records"))
+        self.assertRegex(line["why"], r"\d+ sealed connections ended because bytes were changed on their way")
 
 
 if __name__ == "__main__":

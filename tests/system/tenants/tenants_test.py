@@ -7,6 +7,7 @@ Jobs of two tenants reduce without a pause on an aggregator that has room for on
 """
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -184,6 +185,27 @@ class Tenants(Daemons):
         self.assertIn("belongs to reservation 'now'", self.command("reserve", "other", "--tenant", "low", "--aggregators", "leaf", "--for", "1h", code=1))
         self.assertEqual(self.command("reservations", "end", "now"), "reservation now has ended\n")
         self.assertEqual([it["name"] for it in json.loads(self.command("reservations", "-o", "json"))["reservations"]], ["run-17"])
+
+    def test_a_new_signing_key_is_used_without_a_restart(self) -> None:
+        self.start_manager(f"audit_file: {self.folder}/audit.log\naggregator_lease: 3s\n")
+        self.start_aggregator("leaf", "memory: 1GiB\n")
+        running = Job(self, "low")
+        running.wait_for("in-network")
+        before = self.ask("GET", "/v1/public-key")["public_key"]
+        (self.folder / "state/signing.key").rename(self.folder / "old.key")
+        self.processes["manager"].send_signal(signal.SIGHUP)
+        self.wait_until(lambda: self.ask("GET", "/v1/public-key")["public_key"] != before, "the manager keeps the old key")
+        returns = list(running.returns)
+        later = Job(self, "boss")
+        later.wait_for("in-network")
+        running.wait_for("in-network")
+        later.end()
+        running.end()
+        self.assertEqual(running.returns, returns, "the running job has kept its trees")
+        self.assertIn("has another key than before", (self.folder / "leaf.log").read_text())
+        line = next(json.loads(line) for line in (self.folder / "audit.log").read_text().splitlines() if "signing.key" in line)
+        self.assertEqual((line["method"], line["path"], line["outcome"]), ("SIGHUP", "signing.key", "done"))
+        self.assertIn(self.ask("GET", "/v1/public-key")["public_key"], line["why"])
 
     def perf(self, tenant: str, **more: str) -> tuple[int, str]:
         """Measures an AllReduce in two ranks. Returns the number of ranks that failed, and what all of them printed."""

@@ -399,6 +399,7 @@ Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, s
                  {"sessions", load.sessions},
                  {"contribution_bytes_total", load.contribution_bytes_total}}}};
   if (!data_down.empty()) body["data_down"] = data_down;
+  if (load.changed_records != 0) body["load"]["changed_records"] = load.changed_records;
   impl_->add_fence(body);
   const auto answer = request("PUT", "/v1/aggregators/" + service::percent_encode(name) + "/lease", body);
   if (!answer && answer.error().code == Errc::peer_gone) return AggregatorState::unknown;

@@ -60,9 +60,9 @@ struct ManagerKeys {
 };
 
 struct RegistrationAnswer {
-  std::string name;                  // the name that the manager accepted, and that tokens contain
-  std::uint64_t incarnation = 0;     // number of this registration; every renewal carries it
-  std::uint32_t lease_seconds = 0;   // length of the lease; renew at least three times in it
+  std::string name;                 // the name that the manager accepted, and that tokens contain
+  std::uint64_t incarnation = 0;    // number of this registration; every renewal carries it
+  std::uint32_t lease_seconds = 0;  // length of the lease; renew at least three times in it
   ManagerKeys keys{};
 };
 
@@ -71,6 +71,7 @@ struct AggregatorLoad {
   std::uint32_t lanes_active = 0;
   std::uint32_t sessions = 0;
   std::uint64_t contribution_bytes_total = 0;
+  std::uint64_t changed_records = 0;  // sealed connections that ended because of changed records, since the start
 };
 
 enum class AggregatorState : std::uint8_t {
