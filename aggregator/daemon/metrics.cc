@@ -52,6 +52,8 @@ constexpr Figure<transport::TcpStatistics> kTransportCounters[] = {
      &transport::TcpStatistics::write_calls},
     {"tcp_read_calls_total", "Calls to the system that read from TCP connections.",
      &transport::TcpStatistics::read_calls},
+    {"tcp_records_forged_total", "Sealed connections that ended because a record was changed on its way.",
+     &transport::TcpStatistics::records_forged},
 };
 
 constexpr Figure<transport::VerbsStatistics> kVerbsCounters[] = {
