@@ -60,6 +60,8 @@ class LaneNode final : public engine::LaneOutput,
     return over_ && (!parent_ || parent_->closed() || now >= clear_at_);
   }
   [[nodiscard]] LaneStatus status() const;
+  /// Returns a text such as "lane 0 of group 5".
+  [[nodiscard]] std::string name() const;
 
  private:
   void connect_parent(const TokenChain& tokens);
@@ -77,7 +79,6 @@ class LaneNode final : public engine::LaneOutput,
   bool keep_report(std::span<const std::byte> payload);
   void spread_report();
   [[nodiscard]] FrameHeader header(FrameType type) const;
-  [[nodiscard]] std::string name() const;
 
   Worker& worker_;
   const TokenClaims claims_;  // claims of the first child's token: the lane's shape and place
