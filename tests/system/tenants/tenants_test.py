@@ -21,7 +21,7 @@ from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds i
 
 RANKS = 2
 RIGHT = "# Out of bounds values : 0 OK"
-MANAGER = "listen: 127.0.0.1:0\ngroup_lease: 3s\nwindow: 4\nsegment_bytes: 16KiB\nretry_after: 1s\n"
+MANAGER = "listen: 127.0.0.1:0\ngroup_lease: 3s\nwindow: 32\nsegment_bytes: 64KiB\nretry_after: 1s\n"
 
 
 class Job:
