@@ -20,7 +20,7 @@ using service::add_number;
 using service::add_parsed;
 using service::add_text;
 
-constexpr std::uint64_t kLimitMax = 1ULL << 53;
+constexpr std::uint64_t kLimitMax = 1'000'000'000;
 constexpr std::uint32_t kReservedMax = 4096;
 
 /// The values of `tenants set`.

@@ -172,7 +172,7 @@ class Tenants(Daemons):
                                    "use": {"groups": 0, "lanes": 0, "memory_bytes": 0, "bytes_per_second": 0}}])
         self.assertRegex(self.command("tenants", "-o", "wide"), r"low +0/3 +0/- +0 B/8 GiB +normal +0 bit/s/8 Gbit/s +4 +encrypt")
         self.assertIn('name: "low"', self.command("tenants", "-o", "yaml"))
-        self.assertIn("administrator", self.command("tenants", "set", "boss", "--groups", "3", who="low", code=78))
+        self.assertIn("administrator", self.command("tenants", "set", "boss", "--groups", "3", who="low", code=1))
         self.command("tenants", "remove", "low")
         self.assertEqual(json.loads(self.command("tenants", "-o", "json")), {"tenants": []})
 
