@@ -189,7 +189,7 @@ class Sealed(Daemons):
     def test_an_aggregator_and_the_audit_log_name_changed_records(self) -> None:
         self.run_behind_relay(to_aggregator=True)
         log = self.folder / "leaf.log"
-        told = r"\[error\] .*lane 0.*: record \d+ of the sealed connection to .* is not authentic"
+        told = r" error .*: lane 0 of group .*: record \d+ of the sealed connection to .* is not authentic"
         self.wait_until(lambda: re.search(told, log.read_text()), "the aggregator logs no changed record: " + log.read_text())
         audit = self.folder / "audit.log"
         self.wait_until(lambda: "changed-records" in audit.read_text(), "the audit log has no changed record: " + audit.read_text())
