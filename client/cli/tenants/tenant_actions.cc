@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/terminal/moments.h"
@@ -15,7 +16,9 @@ using manager_client::ManagerClient;
 using nlohmann::json;
 
 GetDocument request(const char* method, std::string path, json body = nullptr) {
-  return [=](ManagerClient& client) { return client.request(method, path, body); };
+  return [method, path = std::move(path), body = std::move(body)](ManagerClient& client) {
+    return client.request(method, path, body);
+  };
 }
 
 /// Shows a sentence in place of the manager's answer.
