@@ -162,7 +162,9 @@ struct HttpGroupService::Impl {
     if (released.empty()) return;
     ManagerClient last =
         make_client(settings, tls, kReleaseLimit / static_cast<int>(std::min<std::size_t>(released.size(), 4)));
-    for (std::size_t i = 0; i < released.size() && i < 4; ++i) static_cast<void>(last.delete_group(released[i]));
+    for (std::size_t i = 0; i < released.size() && i < 4; ++i) {
+      static_cast<void>(last.delete_group(released[i].group, released[i].lost));
+    }
   }
 
   const HttpGroupServiceSettings settings;
@@ -174,8 +176,12 @@ struct HttpGroupService::Impl {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
+  struct Released {
+    std::uint64_t group;
+    std::vector<std::string> lost;  // the aggregators that it lost, and has not reported yet
+  };
   // Groups that were released, but not given back yet; the mutex guards them until the thread is `stopping`.
-  std::vector<std::uint64_t> released;
+  std::vector<Released> released;
   bool stopping = false;
   const std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // it ends with the service
   std::thread thread;
@@ -257,16 +263,16 @@ void HttpGroupService::renew(std::uint64_t group, const GroupTraffic& traffic,
   });
 }
 
-void HttpGroupService::release(std::uint64_t group) {
+void HttpGroupService::release(std::uint64_t group, const std::vector<std::string>& lost) {
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->released.push_back(group);
+    impl_->released.push_back({group, lost});
   }
-  impl_->add([group, impl = impl_.get()](ManagerClient& client) {
-    const auto answer = client.delete_group(group);
+  impl_->add([group, lost, impl = impl_.get()](ManagerClient& client) {
+    const auto answer = client.delete_group(group, lost);
     if (!answer && answer.error().code != Errc::peer_gone) return;  // give_back() tries once more at the end
     const std::lock_guard lock(impl->mutex);
-    std::erase(impl->released, group);
+    std::erase_if(impl->released, [group](const Impl::Released& it) { return it.group == group; });
   });
 }
 

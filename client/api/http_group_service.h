@@ -32,7 +32,7 @@ class HttpGroupService final : public GroupService {
   void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override;
   void renew(std::uint64_t group, const GroupTraffic& traffic, std::function<void(Result<GroupLease>)> answer) override;
-  void release(std::uint64_t group) override;
+  void release(std::uint64_t group, const std::vector<std::string>& lost) override;
 
  private:
   struct Impl;

@@ -201,7 +201,7 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
     if (message.value == kCannotJoin) {  // for good: every new tree would fail in the same way, at the cost of a pause
       search_.hopeless = true;
       retry_at_ = renew_at_ = TimePoint::max();
-      if (group_ != 0) service_->release(std::exchange(group_, 0));
+      if (group_ != 0) service_->release(std::exchange(group_, 0), lost_.untold());
     }
     return abandon(failure.reason);
   }
@@ -540,7 +540,7 @@ void Coordinator::tick(TimePoint now) {
 void Coordinator::stop() {
   if (state_ == State::stopped) return;
   state_ = State::stopped;
-  if (service_ != nullptr && group_ != 0) service_->release(group_);
+  if (service_ != nullptr && group_ != 0) service_->release(group_, lost_.untold());
 }
 
 }  // namespace tributary::client

@@ -60,8 +60,8 @@ class GroupService {
   /// Keeps the reservation, and reports the group's traffic. Errc::bad_argument: the manager has forgotten the group.
   virtual void renew(std::uint64_t group, const GroupTraffic& traffic,
                      std::function<void(Result<GroupLease>)> answer) = 0;
-  /// Gives the group back. The manager does not answer.
-  virtual void release(std::uint64_t group) = 0;
+  /// Gives the group back, and names the lost aggregators that no request has reported. The manager does not answer.
+  virtual void release(std::uint64_t group, const std::vector<std::string>& lost) = 0;
 };
 
 }  // namespace tributary::client

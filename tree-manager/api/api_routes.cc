@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
 #include "tree-manager/api/api.h"
 #include "tree-manager/api/json_input.h"
@@ -51,6 +52,19 @@ Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const s
   }
   if (numbers.size() == names.size() && std::ranges::count(query, '&') == std::ssize(names) - 1) return numbers;
   return fail(Errc::bad_argument, "the query is " + wanted);
+}
+
+/// Reads a query such as "name=a,b"; an empty query has no names. The cluster checks the names.
+Result<std::vector<std::string>> query_names(std::string_view query, std::string_view name) {
+  std::vector<std::string> names;
+  if (query.empty()) return names;
+  if (!query.starts_with(name) || !query.substr(name.size()).starts_with('=')) {
+    return fail(Errc::bad_argument, "the query is " + std::string(name) + "= and names with commas between them");
+  }
+  for (const auto part : std::views::split(query.substr(name.size() + 1), ',')) {
+    names.emplace_back(part.begin(), part.end());
+  }
+  return names;
 }
 
 HttpReply done(const Status& status) {
@@ -251,7 +265,9 @@ HttpReply Api::get_group(const Call& call) {
 
 HttpReply Api::delete_group(const Call& call) {
   const auto id = group_id(call.parameters[0]);
-  return id ? done(call.cluster->remove_group(*id)) : error_reply(id.error());
+  if (!id) return error_reply(id.error());
+  const auto failed = query_names(call.head.query, "failed");
+  return failed ? done(call.cluster->remove_group(*id, *failed)) : error_reply(failed.error());
 }
 
 HttpReply Api::renew_group(const Call& call) {

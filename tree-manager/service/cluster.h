@@ -249,8 +249,9 @@ class Cluster {
                                                    const std::vector<std::string>& hosts, const GroupOwner& owner = {});
   /// Returns a fresh, sealed record of the group.
   [[nodiscard]] Result<std::string> sealed_record(std::uint64_t id) const;
-  /// Removes the group. Also succeeds if the group was given back before.
-  [[nodiscard]] Status remove_group(std::uint64_t id);
+  /// Removes the group, and treats the aggregators of its trees that it saw fail as rebuild_group() does. Also succeeds
+  /// if the group was given back before.
+  [[nodiscard]] Status remove_group(std::uint64_t id, const std::vector<std::string>& failed = {});
   [[nodiscard]] Result<GroupView> group(std::uint64_t id) const;
   [[nodiscard]] std::vector<GroupView> groups() const;
 

@@ -92,6 +92,14 @@ const Reservation* takes_trees(const GroupRecord& group, const TenantRules& rule
   return nullptr;
 }
 
+Status check_failed(const std::vector<std::string>& failed) {
+  if (failed.size() > kFailedMax) return fail(Errc::bad_argument, "failed has more than 4096 names");
+  for (const std::string& name : failed) {
+    if (auto ok = check_name(name); !ok) return fail(Errc::bad_argument, "failed: " + ok.error().message);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string request_name(const std::string& owner, const std::string& request_id) {
@@ -218,11 +226,7 @@ Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
 /// reported before and is in none of these trees does not count: its aggregator may have registered anew.
 void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) {
   for (const std::string& name : failed) {
-    std::optional<FailedAggregator> found;
-    (void)uses(group, [&](const TreeNode& node) {
-      if (node.aggregator == name) found = {name, node.incarnation, clock_.unix_seconds(), node.data_changes};
-      return found.has_value();
-    });
+    auto found = failed_in(group, name, clock_.unix_seconds());
     if (found) suspect(*found, group.id);
     const bool named_before = std::any_of(group.failed.begin(), group.failed.end(),
                                           [&](const FailedAggregator& it) { return it.name == name; });
@@ -253,10 +257,7 @@ void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
 
 Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch, const std::vector<std::string>& failed,
                                           bool in_use) {
-  if (failed.size() > kFailedMax) return fail(Errc::bad_argument, "failed has more than 4096 names");
-  for (const std::string& name : failed) {
-    if (auto ok = check_name(name); !ok) return fail(Errc::bad_argument, "failed: " + ok.error().message);
-  }
+  if (auto ok = check_failed(failed); !ok) return std::unexpected(ok.error());
   std::shared_ptr<const GroupRecord> result;
   {
     const std::lock_guard lock(mutex_);
@@ -417,11 +418,16 @@ void Cluster::drop_group(std::uint64_t id) {
   ++generation_;
 }
 
-Status Cluster::remove_group(std::uint64_t id) {
+Status Cluster::remove_group(std::uint64_t id, const std::vector<std::string>& failed) {
+  if (auto ok = check_failed(failed); !ok) return ok;
   const std::lock_guard lock(mutex_);
-  if (const auto found = find_group(id); !found) {
+  const auto found = find_group(id);
+  if (!found) {
     const auto ended = store_.has_ended(id);
     return ended && *ended ? Status{} : std::unexpected(found.error());
+  }
+  for (const std::string& name : failed) {
+    if (const auto seen = failed_in(*(*found)->record, name, clock_.unix_seconds())) suspect(*seen, id);
   }
   const std::int64_t remembered_until = clock_.unix_seconds() + settings_.record_life.count();
   if (auto ok = save([&] { return store_.end_group(id, remembered_until); }); !ok) return ok;

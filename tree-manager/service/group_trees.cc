@@ -31,6 +31,15 @@ bool uses(const GroupRecord& group, const std::function<bool(const TreeNode&)>& 
   return false;
 }
 
+std::optional<FailedAggregator> failed_in(const GroupRecord& group, const std::string& name, std::int64_t since) {
+  std::optional<FailedAggregator> found;
+  (void)uses(group, [&](const TreeNode& node) {
+    if (node.aggregator == name) found = {name, node.incarnation, since, node.data_changes};
+    return found.has_value();
+  });
+  return found;
+}
+
 std::vector<UsedAggregator> used_by(const GroupRecord& group) {
   std::vector<UsedAggregator> list;
   (void)uses(group, [&](const TreeNode& node) {

@@ -2,6 +2,7 @@
 // Questions about the trees of a group, and about the aggregators that it saw fail.
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ namespace tributary::manager {
 
 /// True if `what` is true for a place of an aggregator in the group's trees.
 [[nodiscard]] bool uses(const GroupRecord& group, const std::function<bool(const TreeNode&)>& what);
+
+/// Returns the aggregator of this name as it was when the group's trees were planned; nullopt: no tree has it. `since`:
+/// the time of the failure, in seconds since 1970-01-01 UTC.
+[[nodiscard]] std::optional<FailedAggregator> failed_in(const GroupRecord& group, const std::string& name,
+                                                        std::int64_t since);
 
 /// Lists the aggregators of the group's trees, each once, in order.
 [[nodiscard]] std::vector<UsedAggregator> used_by(const GroupRecord& group);

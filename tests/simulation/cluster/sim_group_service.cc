@@ -53,7 +53,7 @@ void SimGroupService::renew(std::uint64_t group, const client::GroupTraffic&,
   });
 }
 
-void SimGroupService::release(std::uint64_t group) {
+void SimGroupService::release(std::uint64_t group, const std::vector<std::string>&) {
   cluster_.manager().release(group);
 }
 

@@ -29,7 +29,7 @@ class SimGroupService final : public client::GroupService {
               PageAnswer answer) override;
   void renew(std::uint64_t group, const client::GroupTraffic& traffic,
              std::function<void(Result<client::GroupLease>)> answer) override;
-  void release(std::uint64_t group) override;
+  void release(std::uint64_t group, const std::vector<std::string>& lost) override;
 
  private:
   void later(std::function<void()> call);

@@ -225,7 +225,7 @@ TEST(HttpGroupService, EndsSoonAndWithoutAnAnswerWhenTheManagerIsSilent) {
   auto service = make(port.url(), transport);
   bool answered = false;
   service->request({.job = "j", .hosts = {"a"}, .lanes = 1}, [&](const Result<GroupDescriptor>&) { answered = true; });
-  service->release(9);
+  service->release(9, {});
   const auto begin = Clock::now();
   service.reset();
   EXPECT_LT(Clock::now() - begin, 4s);
@@ -249,10 +249,10 @@ TEST(HttpGroupService, GivesAGroupBackSoon) {
   transport::TcpTransport transport;
   Port port;
   auto service = make(port.url(), transport);
-  service->release(41);
+  service->release(41, {"leaf-1", "leaf-2"});
   const std::string asked = port.answer("204 No Content", "");  // meanwhile the service goes on
   EXPECT_TRUE(asked.starts_with("DELETE ")) << asked;
-  EXPECT_NE(asked.find("/41 "), std::string::npos) << asked;
+  EXPECT_NE(asked.find("/41?failed=leaf-1,leaf-2 "), std::string::npos) << asked;
   port.shut();  // the service asks once more if it has not read that answer yet
 }
 
@@ -262,11 +262,11 @@ TEST(HttpGroupService, GivesTheGroupBackWhenItEnds) {
   auto service = make(port.url(), transport);
   std::string asked;
   std::thread manager([&] { asked = port.answer("204 No Content", ""); });
-  service->release(42);
+  service->release(42, {"leaf-1"});
   service.reset();
   manager.join();
   EXPECT_TRUE(asked.starts_with("DELETE ")) << asked;
-  EXPECT_NE(asked.find("42"), std::string::npos) << asked;
+  EXPECT_NE(asked.find("/42?failed=leaf-1 "), std::string::npos) << asked;
 }
 
 }  // namespace

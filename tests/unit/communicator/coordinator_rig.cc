@@ -71,7 +71,8 @@ void ManagerOnDemand::renew(std::uint64_t group, const GroupTraffic& told,
   leases.push_back(std::move(answer));
 }
 
-void ManagerOnDemand::release(std::uint64_t group) {
+void ManagerOnDemand::release(std::uint64_t group, const std::vector<std::string>& named) {
+  lost = named;
   record_.add("releases " + std::to_string(group));
 }
 

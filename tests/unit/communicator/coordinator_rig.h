@@ -49,7 +49,7 @@ class ManagerOnDemand final : public GroupService {
   void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override;
   void renew(std::uint64_t group, const GroupTraffic& traffic, std::function<void(Result<GroupLease>)> answer) override;
-  void release(std::uint64_t group) override;
+  void release(std::uint64_t group, const std::vector<std::string>& lost) override;
 
   std::deque<DescriptorAnswer> trees;  // requests and rebuilds without an answer
   std::deque<std::function<void(Result<GroupLease>)>> leases;
@@ -57,6 +57,7 @@ class ManagerOnDemand final : public GroupService {
   std::vector<std::uint64_t> attempts;  // attempt numbers of the requests
   std::uint64_t link_rate = 0;          // link rate in the last request
   GroupTraffic traffic{};               // traffic in the last renewal
+  std::vector<std::string> lost;        // lost aggregators in the last release
 
  private:
   Record& record_;

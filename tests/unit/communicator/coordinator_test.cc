@@ -153,6 +153,19 @@ TEST(Coordinator, ReactsToEachMessageInEachStateAsTheTableSaysAndToNothingElse) 
   }
 }
 
+TEST(Coordinator, NamesTheLostAggregatorsThatNoRequestHasReportedWhenItGivesTheGroupBack) {
+  for (const bool reported : {false, true}) {
+    Rig rig;
+    rig.bring_to(At::resting);
+    rig.wait(20ms);
+    ASSERT_EQ(rig.said(), kAsksAgain);
+    if (reported) rig.answer(GroupDescriptor{.group = kGroup, .epoch = 2, .job = "", .reason = "full", .lanes = {}});
+    rig.coordinator.stop();
+    EXPECT_EQ(rig.said(), "releases 77");
+    EXPECT_EQ(rig.manager.lost, reported ? std::vector<std::string>{} : std::vector<std::string>{"aggregator1"});
+  }
+}
+
 TEST(Coordinator, CountsEachRankOnceHoweverOftenItAnswers) {
   Rig rig;
   rig.bring_to(At::joining);

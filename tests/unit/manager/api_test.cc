@@ -142,7 +142,10 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_EQ(job("POST", group + "/rebuild", {{"epoch", 1}, {"failed", {"leaf-a"}}})["epoch"], 2);
   EXPECT_EQ(look("/v1/aggregators/leaf-a")["state"], "suspected");
   EXPECT_EQ(look("/v1/aggregators/leaf-a")["suspected"]["group"], descriptor->group);
-  job("DELETE", group);
+  EXPECT_THAT(message(call("DELETE", group + "?lost=leaf-b", "", kJobToken)), HasSubstr("the query is failed="));
+  EXPECT_THAT(message(call("DELETE", group + "?failed=leaf-b,", "", kJobToken)), HasSubstr("it is empty"));
+  job("DELETE", group + "?failed=leaf-b,nobody");
+  EXPECT_EQ(look("/v1/aggregators/leaf-b")["suspected"]["group"], descriptor->group);
   EXPECT_EQ(call("GET", group).status, 404U);
   fleet("DELETE", "/v1/aggregators/leaf-b");
 

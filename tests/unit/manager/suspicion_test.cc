@@ -40,6 +40,22 @@ TEST_F(SuspicionTest, AnAggregatorReportedDeadIsShownSoAndInNobodysNewTrees) {
   EXPECT_FALSE(suspected("leaf-b"));
 }
 
+TEST_F(SuspicionTest, AGroupThatIsGivenBackReportsTheDeadOfItsTreesAlone) {
+  open();
+  enlist_all();
+  const std::uint64_t id = ask(1, 2)->descriptor.group;
+  ASSERT_TRUE(uses(id, "leaf-a"));
+  ASSERT_FALSE(uses(id, "leaf-b"));
+  EXPECT_EQ(cluster_->remove_group(id, {"no name"}).error().code, Errc::bad_argument);
+  EXPECT_FALSE(suspected("leaf-a"));
+  ASSERT_TRUE(cluster_->remove_group(id, {"leaf-a", "leaf-b", "nobody"}).has_value());
+  EXPECT_TRUE(suspected("leaf-a"));
+  EXPECT_FALSE(suspected("leaf-b")) << "the group's trees did not have it";
+  renew("leaf-a");
+  ASSERT_TRUE(cluster_->remove_group(id, {"leaf-a"}).has_value()) << "the first answer may have been lost";
+  EXPECT_FALSE(suspected("leaf-a")) << "the group is no more";
+}
+
 TEST_F(SuspicionTest, ItsNextRenewalClearsItForAllButTheGroupThatSaidSo) {
   open_one();
   const std::uint64_t accuser = ask()->descriptor.group;

@@ -468,8 +468,10 @@ Result<GroupLease> ManagerClient::adopt_group(std::uint64_t group, const std::st
   return group_lease(request("PUT", lease_path(group), {{"record", record}, {"ranks", hosts}}), false);
 }
 
-Status ManagerClient::delete_group(std::uint64_t group) {
-  const auto answer = request("DELETE", "/v1/groups/" + std::to_string(group), nullptr);
+Status ManagerClient::delete_group(std::uint64_t group, const std::vector<std::string>& lost) {
+  std::string path = "/v1/groups/" + std::to_string(group);
+  for (std::size_t i = 0; i < std::min(lost.size(), kLostMax); ++i) path += (i == 0 ? "?failed=" : ",") + lost[i];
+  const auto answer = request("DELETE", path, nullptr);
   if (!answer) return std::unexpected(answer.error());
   return {};
 }

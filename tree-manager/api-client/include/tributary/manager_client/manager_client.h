@@ -177,8 +177,10 @@ class ManagerClient {
   /// manager refuses.
   [[nodiscard]] Result<GroupLease> adopt_group(std::uint64_t group, const std::string& record,
                                                const std::vector<std::string>& hosts);
-  /// Gives the group back. A second call for the same group succeeds, too.
-  [[nodiscard]] Status delete_group(std::uint64_t group);
+  /// Gives the group back, and reports the aggregators that it `lost`, as rebuild_group() reports those that failed; at
+  /// most the first kLostMax. A second call for the same group succeeds, too.
+  [[nodiscard]] Status delete_group(std::uint64_t group, const std::vector<std::string>& lost = {});
+  static constexpr std::size_t kLostMax = 64;  // names that fit a request's head
 
   /// Gets any path, such as "/v1/trees".
   [[nodiscard]] Result<nlohmann::json> get(std::string_view path);
