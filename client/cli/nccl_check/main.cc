@@ -22,6 +22,7 @@
 #include "client/cli/nccl_check/sockets.h"
 #include "client/cli/nccl_check/traffic.h"
 #include "client/cli/nccl_check/values.h"
+#include "service-kit/one_setting.h"
 #include "service-kit/program_options.h"
 
 namespace tributary::cli::nccl_check {
@@ -181,8 +182,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return service::answer(error, app, "tributary-nccl-check", argc, argv);
   }
-  const char* const variable = std::getenv("TRIBUTARY_REQUIRE");
-  options.require_in_network = !required.empty() || (variable != nullptr && std::string_view(variable) == "in-network");
+  options.require_in_network =
+      !required.empty() || service::one_setting("TRIBUTARY_REQUIRE", "TRIBUTARY_CONFIG", "require") == "in-network";
   if (options.require_in_network) setenv("TRIBUTARY_REQUIRE", "in-network", 1);
   const int rank = number_from("RANK", -1);
   return rank < 0 ? run_ranks(ranks, argv) : run_rank(options, rank, number_from("WORLD_SIZE", 1));

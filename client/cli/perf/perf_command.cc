@@ -17,6 +17,7 @@
 #include "client/cli/perf/report.h"
 #include "client/cli/perf/tune.h"
 #include "client/cli/terminal/exit_code.h"
+#include "service-kit/one_setting.h"
 
 namespace tributary::cli {
 namespace {
@@ -31,8 +32,8 @@ static_assert(sizeof(PlaceRecord) == 72);
 class Perf {
  public:
   Perf(PerfOptions options, Launch launch) : options_(std::move(options)), launch_(std::move(launch)) {
-    const char* const required = std::getenv("TRIBUTARY_REQUIRE");
-    if (required != nullptr && std::string_view(required) == "in-network") options_.require_in_network = true;
+    if (service::one_setting("TRIBUTARY_REQUIRE", "TRIBUTARY_CONFIG", "require") == "in-network")
+      options_.require_in_network = true;
     options_.bench.call.rank = launch_.rank;
     options_.bench.call.ranks = launch_.ranks;
     report_.settings = options_.bench;

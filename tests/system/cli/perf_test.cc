@@ -134,6 +134,12 @@ TEST_F(Perf, MayRequireTheNetwork) {
   const Outcome by_variable = run("1", "TRIBUTARY_REQUIRE=in-network TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one",
                                   "all_reduce -b 4K -e 4K -n 2");
   EXPECT_EQ(by_variable.code, 69) << by_variable.output;
+  std::ofstream(work_.path("client.yaml")) << "lanes: 1\nrequire: in-network\n";
+  const std::string by_file =
+      "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one TRIBUTARY_CONFIG=" + work_.path("client.yaml");
+  EXPECT_EQ(run("1", by_file, "all_reduce -b 4K -e 4K -n 2").code, 69);
+  EXPECT_EQ(run("1", by_file + " TRIBUTARY_REQUIRE=none", "all_reduce -b 4K -e 4K -n 2").code, 0)
+      << "the variable stands before the file";
   const Outcome direct = run("1", "", "sendrecv -b 4K -e 4K -n 2 --require in-network");
   EXPECT_EQ(direct.code, 69) << direct.output;
   EXPECT_THAT(direct.error, HasSubstr("sendrecv moves data straight between ranks, and no tree carries it"));
