@@ -1,53 +1,83 @@
 #include "tributary/protocol/credential.h"
 
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "protocol/src/openssl_key.h"
+#include "protocol/src/token_claims.h"
+#include "protocol/src/token_hashes.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary {
 namespace {
 
-constexpr std::uint32_t kTokenMagic = 0x544b5254;  // "TRKT"
-constexpr std::size_t kClaimsBytes = kTokenBytes - kSignatureBytes;
-constexpr std::size_t kNameBytes = kNameBytesMax + 1;
-constexpr std::size_t kFenceAt = kFencedJobBytesMax + 1;
-static_assert(kFenceAt + sizeof(std::uint64_t) == kNameBytes);
-constexpr std::size_t kTenantHeadBytes = 15;  // bytes of a long tenant's name that stay readable
-constexpr std::size_t kTenantDigitBytes = 4;  // bytes of its hash: 8 hexadecimal digits
-static_assert(kTenantHeadBytes + 1 + 2 * kTenantDigitBytes == kTokenTenantBytesMax);
+constexpr std::uint32_t kBatchMagic = 0x424b5254;  // "TRKB"
+constexpr std::size_t kSaltBytes = 16;
 
-constexpr int kScaleMax = std::bit_width(kRanksMax - 1);
+/// A token's bytes. The claims and the salt are the leaf of the hash tree. The salt is random: without it, the holder
+/// of a token could guess the claims of the token beside it, test them with the hash in its own token, and so make a
+/// token that is not its own.
+struct TokenWire {
+  token::ClaimsBytes claims;
+  std::byte salt[kSaltBytes];
+  std::byte signature[kSignatureBytes];
+  std::uint8_t place;
+  std::uint8_t levels;
+  std::uint8_t zeros[6];
+  std::byte beside[token::kLevelsMax][token::kHashBytes];
+};
+static_assert(sizeof(TokenWire) == kTokenBytes);
+constexpr std::size_t kLeafBytes = offsetof(TokenWire, signature);
 
-/// The bytes of the claims, which the manager signs. Names are filled with zeros to 64 bytes; the last byte is always
-/// 0. A fence uses the last 8 bytes of `job`, which are zeros after a short name. The weight and the tenant stand
-/// between the zero behind the job's name and the fence. A reader that does not know them stops at that zero.
-struct ClaimsWire {
+/// The bytes that the manager signs: the root of a batch of tokens.
+struct BatchWire {
   std::uint32_t magic;
   std::uint8_t version;
-  std::uint8_t lane;
-  std::uint8_t kind;  // lower four bits; upper four bits: the security of packets
-  std::uint8_t root;  // lowest bit; the other bits: scale
-  std::uint64_t group;
-  std::int64_t expires_at;
-  std::uint32_t epoch;
-  std::uint32_t segment_bytes;
-  std::uint32_t rank;
-  std::uint32_t ranks;
-  std::uint16_t child;
-  std::uint16_t children;
-  std::uint16_t window;
-  std::uint16_t parent_port;
-  char job[kNameBytes];
-  char aggregator[kNameBytes];
-  char parent_host[kNameBytes];
-  std::byte masked_secret[kLinkSecretBytes];
+  std::uint8_t levels;
+  std::uint8_t zeros[2];
+  std::byte root[token::kHashBytes];
 };
-static_assert(sizeof(ClaimsWire) == kClaimsBytes);
+static_assert(sizeof(BatchWire) == 8 + token::kHashBytes);
+
+BatchWire batch_of(std::uint8_t levels, const token::Hash& root) noexcept {
+  BatchWire batch{.magic = kBatchMagic, .version = kProtocolVersion, .levels = levels, .zeros = {}, .root = {}};
+  std::memcpy(batch.root, root.data(), root.size());
+  return batch;
+}
+
+std::span<const std::byte> leaf_of(const Token& token) noexcept {
+  return std::span(token).first<kLeafBytes>();
+}
+
+/// Writes the signature and the way to the root behind the leaf.
+void put_way(Token& token, const token::Way& way, std::span<const std::byte, kSignatureBytes> signature) noexcept {
+  TokenWire wire;
+  std::memcpy(&wire, token.data(), sizeof wire);
+  std::memcpy(wire.signature, signature.data(), signature.size());
+  wire.place = way.place;
+  wire.levels = way.levels;
+  std::ranges::fill(wire.zeros, std::uint8_t{0});
+  for (std::size_t i = 0; i < token::kLevelsMax; ++i)
+    std::memcpy(wire.beside[i], way.beside[i].data(), token::kHashBytes);
+  std::memcpy(token.data(), &wire, sizeof wire);
+}
+
+/// Errc::corrupt: the token is at no place of a hash tree.
+Result<token::Way> take_way(const TokenWire& wire) {
+  token::Way way{.place = wire.place, .levels = wire.levels};
+  if (way.levels > token::kLevelsMax || way.place >> way.levels != 0) {
+    return fail(Errc::corrupt, "the token names place " + std::to_string(way.place) + " in a batch of " +
+                                   std::to_string(way.levels) + " levels");
+  }
+  if (std::ranges::any_of(wire.zeros, [](std::uint8_t byte) { return byte != 0; }))
+    return fail(Errc::corrupt, "the token has bytes where zeros must stand");
+  for (std::size_t i = 0; i < token::kLevelsMax; ++i)
+    std::memcpy(way.beside[i].data(), wire.beside[i], token::kHashBytes);
+  return way;
+}
 
 struct ContextFree {
   void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
@@ -55,143 +85,6 @@ struct ContextFree {
 using openssl::bytes_of;
 using openssl::Key;
 using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;
-
-Status check_name(std::string_view what, std::string_view value, bool may_be_empty) {
-  if (value.empty() && !may_be_empty) return fail(Errc::bad_argument, "token: " + std::string(what) + " is empty");
-  if (value.size() > kNameBytesMax) {
-    return fail(Errc::bad_argument, "token: " + std::string(what) + " has " + std::to_string(value.size()) +
-                                        " bytes; at most " + std::to_string(kNameBytesMax) + " are possible");
-  }
-  if (value.contains('\0')) return fail(Errc::bad_argument, "token: " + std::string(what) + " holds a zero byte");
-  return {};
-}
-
-Status check_bounds(const TokenClaims& c) {
-  const auto bad = [](const std::string& message) -> Status { return fail(Errc::bad_argument, "token: " + message); };
-  if (c.lane >= kLanesMax) return bad("lane " + std::to_string(c.lane) + " is not below " + std::to_string(kLanesMax));
-  if (c.children == 0 || c.children > kChildrenMax)
-    return bad("children is " + std::to_string(c.children) + ", not 1 to " + std::to_string(kChildrenMax));
-  if (c.child >= c.children)
-    return bad("child " + std::to_string(c.child) + " is not below children " + std::to_string(c.children));
-  if (c.window == 0 || c.window > kWindowMax)
-    return bad("window is " + std::to_string(c.window) + ", not 1 to " + std::to_string(kWindowMax));
-  if (c.segment_bytes < kSegmentBytesMin || c.segment_bytes > kSegmentBytesMax || c.segment_bytes % 64 != 0) {
-    return bad("segment_bytes is " + std::to_string(c.segment_bytes) + ", not a multiple of 64 from " +
-               std::to_string(kSegmentBytesMin) + " to " + std::to_string(kSegmentBytesMax));
-  }
-  if (c.ranks == 0 || c.ranks > kRanksMax)
-    return bad("ranks is " + std::to_string(c.ranks) + ", not 1 to " + std::to_string(kRanksMax));
-  if (c.rank >= c.ranks)
-    return bad("rank " + std::to_string(c.rank) + " is not below ranks " + std::to_string(c.ranks));
-  if (c.scale > kScaleMax || (c.kind == ChildKind::rank && c.scale != 0))
-    return bad("scale " + std::to_string(c.scale) + " is no scale of " +
-               (c.kind == ChildKind::rank ? "a rank" : "an aggregator") + ", 0 to " +
-               std::to_string(c.kind == ChildKind::rank ? 0 : kScaleMax));
-  if (c.fence > kFenceMax) return bad("fence " + std::to_string(c.fence) + " is above " + std::to_string(kFenceMax));
-  if (c.weight == 0 || c.weight > kShareWeightMax)
-    return bad("weight is " + std::to_string(c.weight) + ", not 1 to " + std::to_string(kShareWeightMax));
-  if (!c.tenant.empty() && (c.tenant.size() > kTokenTenantBytesMax || !is_name(c.tenant)))
-    return bad("the tenant is no name of at most " + std::to_string(kTokenTenantBytesMax) + " bytes");
-  if (c.root != c.parent_host.empty())
-    return bad(c.root ? "a root has a parent" : "no parent is named for an aggregator that is no root");
-  return {};
-}
-
-template <std::size_t N>
-void put_name(char (&to)[N], std::string_view from) noexcept {
-  std::memset(to, 0, N);
-  std::memcpy(to, from.data(), from.size() < N ? from.size() : N - 1);
-}
-template <std::size_t N>
-std::string take_name(const char (&from)[N]) {
-  return std::string(from, strnlen(from, N - 1));
-}
-
-/// Cuts a text after its last whole character of UTF-8 within `bytes_max`.
-std::string_view cut(std::string_view text, std::size_t bytes_max) noexcept {
-  if (text.size() <= bytes_max) return text;
-  std::size_t end = bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return text.substr(0, end);
-}
-
-[[nodiscard]] bool has_share(const TokenClaims& claims) noexcept {
-  return !claims.tenant.empty() || claims.weight != 1;
-}
-
-void put_job(ClaimsWire& wire, const TokenClaims& claims) noexcept {
-  if (!has_share(claims)) {
-    put_name(wire.job, claims.fence == 0 ? claims.job : cut(claims.job, kFencedJobBytesMax));
-  } else {
-    TRIBUTARY_ASSERT(claims.tenant.size() <= kTokenTenantBytesMax, "a tenant of {} bytes in a token",
-                     claims.tenant.size());
-    // A zero follows the job's name, and then the weight.
-    const std::string_view job = cut(claims.job, kFenceAt - 2 - claims.tenant.size());
-    put_name(wire.job, job);
-    wire.job[job.size() + 1] = static_cast<char>(claims.weight);
-    std::memcpy(wire.job + job.size() + 2, claims.tenant.data(), claims.tenant.size());
-  }
-  if (claims.fence != 0) std::memcpy(wire.job + kFenceAt, &claims.fence, sizeof claims.fence);
-}
-
-void take_job(TokenClaims& claims, const ClaimsWire& wire) {
-  claims.job = take_name(wire.job);
-  if (claims.job.size() > kFencedJobBytesMax) return;
-  std::memcpy(&claims.fence, wire.job + kFenceAt, sizeof claims.fence);
-  const std::size_t at = claims.job.size() + 1;
-  if (at >= kFenceAt || wire.job[at] == 0) return;  // a manager that knows no weights signed it
-  claims.weight = static_cast<std::uint8_t>(wire.job[at]);
-  claims.tenant = std::string(wire.job + at + 1, strnlen(wire.job + at + 1, kFenceAt - at - 1));
-}
-
-ClaimsWire to_wire(const TokenClaims& c) noexcept {
-  ClaimsWire w;
-  std::memset(&w, 0, sizeof w);
-  w.magic = kTokenMagic;
-  w.version = kProtocolVersion;
-  w.lane = c.lane;
-  w.kind = static_cast<std::uint8_t>(static_cast<unsigned>(c.kind) | static_cast<unsigned>(c.security) << 4U);
-  w.root = static_cast<std::uint8_t>((c.root ? 1U : 0U) | static_cast<unsigned>(c.scale) << 1U);
-  w.group = c.group;
-  w.expires_at = c.expires_at;
-  w.epoch = c.epoch;
-  w.segment_bytes = c.segment_bytes;
-  w.rank = c.rank;
-  w.ranks = c.ranks;
-  w.child = c.child;
-  w.children = c.children;
-  w.window = c.window;
-  w.parent_port = c.parent_port;
-  put_job(w, c);
-  put_name(w.aggregator, c.aggregator);
-  put_name(w.parent_host, c.parent_host);
-  std::memcpy(w.masked_secret, c.masked_secret.data(), c.masked_secret.size());
-  return w;
-}
-
-TokenClaims from_wire(const ClaimsWire& w) {
-  TokenClaims c;
-  c.lane = w.lane;
-  c.kind = static_cast<ChildKind>(w.kind & 15U);
-  c.security = static_cast<PacketSecurity>(w.kind >> 4U);
-  c.root = (w.root & 1U) != 0;
-  c.scale = w.root >> 1U;
-  c.group = w.group;
-  c.expires_at = w.expires_at;
-  c.epoch = w.epoch;
-  c.segment_bytes = w.segment_bytes;
-  c.rank = w.rank;
-  c.ranks = w.ranks;
-  c.child = w.child;
-  c.children = w.children;
-  c.window = w.window;
-  c.parent_port = w.parent_port;
-  take_job(c, w);
-  c.aggregator = take_name(w.aggregator);
-  c.parent_host = take_name(w.parent_host);
-  std::memcpy(c.masked_secret.data(), w.masked_secret, c.masked_secret.size());
-  return c;
-}
 
 }  // namespace
 
@@ -230,23 +123,47 @@ std::array<std::byte, kPrivateKeyBytes> SigningKey::seed() const {
 }
 
 Result<Token> SigningKey::sign(const TokenClaims& claims) const {
-  if (auto ok = check_bounds(claims); !ok) return std::unexpected(ok.error());
-  for (const auto& [what, value, optional] :
-       {std::tuple{"job", &claims.job, true}, std::tuple{"aggregator", &claims.aggregator, false},
-        std::tuple{"parent_host", &claims.parent_host, true}}) {
-    if (auto ok = check_name(what, *value, optional); !ok) return std::unexpected(ok.error());
+  auto tokens = sign(std::span(&claims, 1));
+  if (!tokens) return std::unexpected(tokens.error());
+  return tokens->front();
+}
+
+Result<std::vector<Token>> SigningKey::sign(std::span<const TokenClaims> claims) const {
+  std::vector<Token> tokens(claims.size());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (auto ok = token::check(claims[i]); !ok) return std::unexpected(ok.error());
+    std::ranges::copy(token::encode(claims[i]), tokens[i].begin());
   }
-  const ClaimsWire wire = to_wire(claims);
-  Token token;
-  std::memcpy(token.data(), &wire, sizeof wire);
-  Context context(EVP_MD_CTX_new());
-  std::size_t bytes = kSignatureBytes;
+  for (std::span<Token> rest(tokens); !rest.empty();) {
+    const std::span<Token> batch = rest.first(std::min(rest.size(), kTokensPerSignature));
+    if (auto ok = sign_batch(batch); !ok) return std::unexpected(ok.error());
+    rest = rest.subspan(batch.size());
+  }
+  return tokens;
+}
+
+/// Completes tokens that have their claims.
+Status SigningKey::sign_batch(std::span<Token> batch) const {
+  std::array<std::array<std::byte, kSaltBytes>, kTokensPerSignature> salts;
+  if (RAND_bytes(bytes_of(salts.front().data()), static_cast<int>(sizeof salts)) != 1)
+    return fail(Errc::unsupported, "OpenSSL has no random bytes for a token");
+  std::array<token::Hash, kTokensPerSignature> leaves;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    std::ranges::copy(salts[i], batch[i].begin() + token::kClaimsBytes);
+    leaves[i] = token::hash_of_leaf(leaf_of(batch[i]));
+  }
+  const token::HashTree tree{std::span(leaves).first(batch.size())};
+  const BatchWire root = batch_of(tree.levels(), tree.root());
+  std::array<std::byte, kSignatureBytes> signature;
+  std::size_t bytes = signature.size();
+  const Context context(EVP_MD_CTX_new());
   if (!context || EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, impl_->key.get()) != 1 ||
-      EVP_DigestSign(context.get(), bytes_of(token.data() + kClaimsBytes), &bytes, bytes_of(token.data()),
-                     kClaimsBytes) != 1) {
+      EVP_DigestSign(context.get(), bytes_of(signature.data()), &bytes,
+                     bytes_of(reinterpret_cast<const std::byte*>(&root)), sizeof root) != 1) {
     return fail(Errc::unsupported, "OpenSSL did not sign the token");
   }
-  return token;
+  for (std::size_t i = 0; i < batch.size(); ++i) put_way(batch[i], tree.way_of(i), signature);
+  return {};
 }
 
 struct TokenVerifier::Impl {
@@ -266,10 +183,15 @@ Result<TokenVerifier> TokenVerifier::create(const PublicKey& key) {
 }
 
 Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s) const {
-  Context context(EVP_MD_CTX_new());
+  TokenWire wire;
+  std::memcpy(&wire, token.data(), sizeof wire);
+  const auto way = take_way(wire);
+  if (!way) return std::unexpected(way.error());
+  const BatchWire root = batch_of(way->levels, root_of(token::hash_of_leaf(leaf_of(token)), *way));
+  const Context context(EVP_MD_CTX_new());
   if (!context || EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, impl_->key.get()) != 1 ||
-      EVP_DigestVerify(context.get(), bytes_of(token.data() + kClaimsBytes), kSignatureBytes, bytes_of(token.data()),
-                       kClaimsBytes) != 1) {
+      EVP_DigestVerify(context.get(), bytes_of(wire.signature), kSignatureBytes,
+                       bytes_of(reinterpret_cast<const std::byte*>(&root)), sizeof root) != 1) {
     return fail(Errc::denied, "the token is not signed by this cluster's manager");
   }
   // Check the claims, although the manager signed them: they can be too old, or from a manager of another version.
@@ -283,21 +205,7 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
 }
 
 Result<TokenClaims> read_claims(const Token& token) {
-  ClaimsWire wire;
-  std::memcpy(&wire, token.data(), sizeof wire);
-  if (wire.magic != kTokenMagic) return fail(Errc::corrupt, "this is no token: its first bytes are not 'TRKT'");
-  if (wire.version != kProtocolVersion) {
-    return fail(Errc::corrupt, "the token was made for protocol version " + std::to_string(wire.version) +
-                                   ", and this process speaks version " + std::to_string(kProtocolVersion) +
-                                   "; run one version of Tributary on all hosts");
-  }
-  if ((wire.kind & 15U) > static_cast<std::uint8_t>(ChildKind::aggregator))
-    return fail(Errc::corrupt, "the token names an unknown kind of child");
-  if (wire.kind >> 4U > static_cast<std::uint8_t>(PacketSecurity::encrypt))
-    return fail(Errc::corrupt, "the token asks for a security of packets that is not known here");
-  TokenClaims claims = from_wire(wire);
-  if (auto ok = check_bounds(claims); !ok) return fail(Errc::corrupt, ok.error().message);
-  return claims;
+  return token::decode(std::span(token).first<token::kClaimsBytes>());
 }
 
 std::vector<std::byte> encode(const TokenChain& chain) {
@@ -317,23 +225,6 @@ Result<TokenChain> decode_token_chain(std::span<const std::byte> bytes) {
   TokenChain chain(tokens);
   for (std::size_t i = 0; i < tokens; ++i) std::memcpy(chain[i].data(), bytes.data() + i * kTokenBytes, kTokenBytes);
   return chain;
-}
-
-std::string tenant_in_token(std::string_view name) {
-  if (name.empty() || (name.size() <= kTokenTenantBytesMax && is_name(name))) return std::string(name);
-  std::array<std::byte, 32> hash{};
-  const auto bytes = std::as_bytes(std::span(name));
-  const bool hashed =
-      EVP_Digest(bytes_of(bytes.data()), bytes.size(), bytes_of(hash.data()), nullptr, EVP_sha256(), nullptr) == 1;
-  TRIBUTARY_ASSERT(hashed, "OpenSSL has no SHA-256 for a tenant's name of {} bytes", name.size());
-  std::string text(cut(name, kTenantHeadBytes));
-  std::ranges::replace_if(text, [](char c) { return !is_name({&c, 1}); }, '_');
-  return text + '~' + to_hex(std::span(hash).first(kTenantDigitBytes));
-}
-
-bool is_name(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= kNameBytesMax &&
-         std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) > ' ' && c != 0x7f; });
 }
 
 std::vector<std::byte> encode_join(const TokenChain& chain, std::string_view name) {

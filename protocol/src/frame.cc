@@ -151,8 +151,8 @@ std::string_view to_string(FrameReject reject) noexcept {
     case FrameReject::magic:
       return "no Tributary frame (wrong magic)";
     case FrameReject::version:
-      static_assert(kProtocolVersion == 2, "the text below names the version");
-      return "its protocol version is not 2, which this process speaks; run one version of Tributary on all hosts";
+      static_assert(kProtocolVersion == 3, "the text below names the version");
+      return "its protocol version is not 3, which this process speaks; run one version of Tributary on all hosts";
     case FrameReject::type:
       return "unknown frame type";
     case FrameReject::payload_too_long:

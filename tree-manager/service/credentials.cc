@@ -2,24 +2,48 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
+#include <span>
+#include <vector>
+
+#include "tributary/protocol/assert.h"
 
 namespace tributary::manager {
 namespace {
 
+/// Issues the places of a range of ranks in one lane, in two steps, so that all lanes' claims are signed together.
 class LaneIssuer {
  public:
-  LaneIssuer(const SigningKey& key, const GroupRecord& group, std::uint8_t lane, const IssueTerms& terms)
-      : key_(key), group_(group), lane_(lane), tree_(group.lanes[lane]), terms_(terms) {}
+  LaneIssuer(const GroupRecord& group, std::uint8_t lane, const IssueTerms& terms, RankRange ranks)
+      : group_(group), lane_(lane), tree_(group.lanes[lane]), terms_(terms), ranks_(ranks) {}
 
-  Result<std::vector<LaneEntry>> issue(RankRange ranks) {
-    node_tokens_.resize(tree_.nodes.size());
+  /// Appends the claims of the ranks' tokens, then those of the aggregators above them.
+  Status claim(std::vector<TokenClaims>& claims) {
+    first_ = claims.size();
+    for (std::uint32_t rank = ranks_.first; rank < ranks_.first + ranks_.count; ++rank) {
+      auto of_rank = claims_of(rank);
+      if (!of_rank) return std::unexpected(of_rank.error());
+      claims.push_back(std::move(*of_rank));
+    }
+    place_of_node_.assign(tree_.nodes.size(), kNoPlace);
+    for (std::uint32_t rank = ranks_.first; rank < ranks_.first + ranks_.count; ++rank) {
+      if (auto ok = claim_above(rank, claims); !ok) return ok;
+    }
+    return {};
+  }
+
+  /// Returns the ranks' entries. `tokens`: the tokens for all claims.
+  [[nodiscard]] std::vector<LaneEntry> entries(std::span<const Token> tokens) const {
     std::vector<LaneEntry> entries;
-    entries.reserve(ranks.count);
-    for (std::uint32_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
-      auto entry = entry_of(rank);
-      if (!entry) return std::unexpected(entry.error());
-      entries.push_back(std::move(*entry));
+    entries.reserve(ranks_.count);
+    for (std::uint32_t i = 0; i < ranks_.count; ++i) {
+      std::uint32_t n = tree_.leaf_of_rank[ranks_.first + i];
+      const TreeNode& leaf = tree_.nodes[n];
+      LaneEntry entry{.aggregator = leaf.data, .aggregator_name = leaf.aggregator, .tokens = {tokens[first_ + i]}};
+      for (; tree_.nodes[n].parent != kNoParent; n = tree_.nodes[n].parent) {
+        TRIBUTARY_ASSERT(place_of_node_[n] < tokens.size(), "node {} of lane {} has no token", n, lane_);
+        entry.tokens.push_back(tokens[place_of_node_[n]]);
+      }
+      entries.push_back(std::move(entry));
     }
     return entries;
   }
@@ -69,46 +93,47 @@ class LaneIssuer {
     return found == terms_.of_aggregators.end() ? nullptr : &found->second;
   }
 
-  /// Returns the token with which this aggregator joins its parent. The token is the same for all ranks below, and is
-  /// signed once.
-  Result<Token> token_of(std::uint32_t index) {
-    if (node_tokens_[index]) return *node_tokens_[index];
-    const TreeNode& node = tree_.nodes[index];
+  /// Returns the claims of the token with which this aggregator joins its parent.
+  Result<TokenClaims> claims_of_node(const TreeNode& node) const {
     TokenClaims claims = claims_at(tree_.nodes[node.parent]);
     claims.kind = ChildKind::aggregator;
     claims.child = static_cast<std::uint16_t>(node.child);
     claims.rank = node.children.front().lowest_rank;
     claims.scale = static_cast<std::uint8_t>(std::bit_width(node.ranks_below - 1));
     if (auto ok = seal(claims, secret_of(node.aggregator)); !ok) return std::unexpected(ok.error());
-    auto token = key_.sign(claims);
-    if (token) node_tokens_[index] = *token;
-    return token;
+    return claims;
   }
 
-  Result<LaneEntry> entry_of(std::uint32_t rank) {
-    const TreeNode& leaf = tree_.nodes[tree_.leaf_of_rank[rank]];
-    TokenClaims claims = claims_at(leaf);
+  Result<TokenClaims> claims_of(std::uint32_t rank) const {
+    TokenClaims claims = claims_at(tree_.nodes[tree_.leaf_of_rank[rank]]);
     claims.kind = ChildKind::rank;
     claims.child = tree_.child_of_rank[rank];
     claims.rank = rank;
     if (auto ok = seal(claims, &terms_.of_ranks); !ok) return std::unexpected(ok.error());
-    auto token = key_.sign(claims);
-    if (!token) return std::unexpected(token.error());
-    LaneEntry entry{.aggregator = leaf.data, .aggregator_name = leaf.aggregator, .tokens = {*token}};
-    for (std::uint32_t n = tree_.leaf_of_rank[rank]; tree_.nodes[n].parent != kNoParent; n = tree_.nodes[n].parent) {
-      auto up = token_of(n);
-      if (!up) return std::unexpected(up.error());
-      entry.tokens.push_back(*up);
-    }
-    return entry;
+    return claims;
   }
 
-  const SigningKey& key_;
+  /// Appends the claims of the aggregators above `rank` that no other rank has needed. All ranks below an aggregator
+  /// get the same token of it.
+  Status claim_above(std::uint32_t rank, std::vector<TokenClaims>& claims) {
+    for (std::uint32_t n = tree_.leaf_of_rank[rank]; tree_.nodes[n].parent != kNoParent; n = tree_.nodes[n].parent) {
+      if (place_of_node_[n] != kNoPlace) return {};  // then the aggregators above it have their claims, too
+      auto of_node = claims_of_node(tree_.nodes[n]);
+      if (!of_node) return std::unexpected(of_node.error());
+      place_of_node_[n] = claims.size();
+      claims.push_back(std::move(*of_node));
+    }
+    return {};
+  }
+
+  static constexpr std::size_t kNoPlace = SIZE_MAX;
   const GroupRecord& group_;
   const std::uint8_t lane_;
   const LaneTree& tree_;
   const IssueTerms& terms_;
-  std::vector<std::optional<Token>> node_tokens_;
+  const RankRange ranks_;
+  std::size_t first_ = 0;                   // place of the first rank's token among all tokens
+  std::vector<std::size_t> place_of_node_;  // place of each aggregator's token; kNoPlace: no rank needs it
 };
 
 }  // namespace
@@ -173,11 +198,15 @@ Result<TokenPage> issue_places(const SigningKey& key, const GroupRecord& group, 
                                RankRange ranks) {
   TokenPage page{
       .group = group.id, .epoch = group.epoch, .first_rank = ranks.first, .expires_at = terms.expires_at, .lanes = {}};
+  std::vector<LaneIssuer> issuers;
+  std::vector<TokenClaims> claims;
   for (std::size_t lane = 0; lane < group.lanes.size(); ++lane) {
-    auto entries = LaneIssuer(key, group, static_cast<std::uint8_t>(lane), terms).issue(ranks);
-    if (!entries) return std::unexpected(entries.error());
-    page.lanes.push_back(std::move(*entries));
+    issuers.emplace_back(group, static_cast<std::uint8_t>(lane), terms, ranks);
+    if (auto ok = issuers.back().claim(claims); !ok) return std::unexpected(ok.error());
   }
+  const auto tokens = key.sign(claims);
+  if (!tokens) return std::unexpected(tokens.error());
+  for (const LaneIssuer& issuer : issuers) page.lanes.push_back(issuer.entries(*tokens));
   return page;
 }
 

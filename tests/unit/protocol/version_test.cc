@@ -18,7 +18,7 @@ TEST(ProtocolVersion, AFrameOfAnyOtherVersionIsNoFrame) {
   FrameBytes bytes{};
   encode(FrameHeader{}, bytes);
   ASSERT_TRUE(decode(bytes));
-  EXPECT_EQ(bytes[kVersionAt], std::byte{2});
+  EXPECT_EQ(bytes[kVersionAt], std::byte{kProtocolVersion});
   for (unsigned version = 0; version < 256; ++version) {
     if (version == kProtocolVersion) continue;
     bytes[kVersionAt] = static_cast<std::byte>(version);
@@ -54,7 +54,7 @@ TEST(ProtocolVersion, ACredentialOfAnotherVersionIsRefusedWithBothVersions) {
   old[kVersionAt] = std::byte{1};
   const auto read = read_claims(old);
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().message, HasSubstr("made for protocol version 1, and this process speaks version 2"));
+  EXPECT_THAT(read.error().message, HasSubstr("made for protocol version 1, and this process speaks version 3"));
   Token none = *token;
   none[0] = std::byte{0};
   EXPECT_THAT(read_claims(none).error().message, HasSubstr("no token"));

@@ -2,7 +2,7 @@
 // A token says which child may contribute to which lane of which group. The manager signs tokens with Ed25519 (RFC
 // 8032); aggregators verify them offline with the manager's public key. A token has all facts that an aggregator needs
 // to serve the lane, so the data plane never asks the manager. Tokens are bearer tokens: each is valid for one join,
-// until expires_at.
+// until expires_at. One signature is good for a batch of tokens: it signs the root of a hash tree over them.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -63,8 +63,11 @@ struct TokenClaims {
   friend bool operator==(const TokenClaims&, const TokenClaims&) = default;
 };
 
-/// The bytes of a signed token: always 320 bytes (256 bytes of claims, 64 bytes of signature).
-inline constexpr std::size_t kTokenBytes = 320;
+/// The most tokens that one signature signs.
+inline constexpr std::size_t kTokensPerSignature = 8;
+/// The bytes of a signed token: 256 bytes of claims, 16 of salt, 64 of signature, 8 for the place in the batch, and 96
+/// for the way to the root of its hash tree.
+inline constexpr std::size_t kTokenBytes = 440;
 using Token = std::array<std::byte, kTokenBytes>;
 
 /// The tokens that a child presents to its aggregator: first the child's token, then the token with which the
@@ -84,10 +87,14 @@ class SigningKey {
   [[nodiscard]] const PublicKey& public_key() const noexcept { return public_key_; }
   /// Signs a token. Errc::bad_argument names the claim that is out of bounds.
   [[nodiscard]] Result<Token> sign(const TokenClaims& claims) const;
+  /// Signs one token for each of the claims, with one signature (about 30 us) for kTokensPerSignature tokens. A token
+  /// tells its holder nothing from which it could make another token of the batch.
+  [[nodiscard]] Result<std::vector<Token>> sign(std::span<const TokenClaims> claims) const;
 
  private:
   struct Impl;
   explicit SigningKey(std::unique_ptr<Impl> impl);
+  [[nodiscard]] Status sign_batch(std::span<Token> batch) const;
   std::unique_ptr<Impl> impl_;
   PublicKey public_key_{};
 };

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "the wire is little-en
 inline constexpr std::uint32_t kFrameMagic = 0x31425254;  // "TRB1"
 /// The version in each frame, each token and each unique id. Raise it whenever an older reader could misunderstand one
 /// of them: docs/protocol.md has the rule, and the meaning of each number.
-inline constexpr std::uint8_t kProtocolVersion = 2;
+inline constexpr std::uint8_t kProtocolVersion = 3;
 static_assert(kProtocolVersion < 10, "a unique id has one digit for it");
 
 /// Bounds that every reader of frames checks before it uses a field.
