@@ -14,16 +14,18 @@ class WorkerJoin : public WorkerTest {};
 TEST_F(WorkerJoin, AForgedCredentialIsRefused) {
   Host& root = aggregator("root");
   Bytes join = join_of({claims_of("root", 0, 2)});
-  for (const std::size_t at : {std::size_t{8}, std::size_t{200}, join.size() - 1}) {
+  for (const std::size_t at : {8, 200, 300}) {  // two claims, and the signature
     Bytes forged = join;
     forged[at] ^= std::byte{1};
     EXPECT_THAT(refusal_of(root, forged), HasSubstr("not signed by this cluster's manager")) << "byte " << at;
   }
+  join.back() ^= std::byte{1};
+  EXPECT_THAT(refusal_of(root, join), HasSubstr("where zeros must stand"));
   const SigningKey other = *SigningKey::generate();
   EXPECT_THAT(refusal_of(root, encode({*other.sign(claims_of("root", 0, 2))})), HasSubstr("not signed"));
   expect_all_given_back(root);
   EXPECT_EQ(root.worker->metrics().joins_accepted, 0U);
-  EXPECT_EQ(root.worker->metrics().joins_refused, 4U);
+  EXPECT_EQ(root.worker->metrics().joins_refused, 5U);
 }
 
 TEST_F(WorkerJoin, AnExpiredCredentialIsRefused) {
