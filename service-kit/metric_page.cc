@@ -4,6 +4,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <array>
+#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -25,6 +26,30 @@ std::string escaped_help(std::string help) {
   return replaced(replaced(std::move(help), '\\', "\\\\"), '\n', "\\n");
 }
 
+struct TypeNames {
+  const char* name;
+  prometheus::MetricType theirs;
+};
+constexpr TypeNames kTypes[] = {{"counter", prometheus::MetricType::Counter},
+                                {"gauge", prometheus::MetricType::Gauge},
+                                {"histogram", prometheus::MetricType::Histogram}};  // by MetricType
+
+void put(prometheus::ClientMetric& metric, MetricType type, double value, const MetricPage::Histogram& histogram) {
+  if (type == MetricType::counter) metric.counter.value = value;
+  if (type == MetricType::gauge) metric.gauge.value = value;
+  if (type != MetricType::histogram) return;
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
+    below += histogram.counts[i];
+    const bool last = i == histogram.upper_bounds.size();
+    metric.histogram.bucket.push_back(
+        {.cumulative_count = below,
+         .upper_bound = last ? std::numeric_limits<double>::infinity() : histogram.upper_bounds[i]});
+  }
+  metric.histogram.sample_count = below;
+  metric.histogram.sample_sum = histogram.sum;
+}
+
 }  // namespace
 
 void MetricPage::begin(MetricType type, std::string name, std::string help, std::vector<std::string> labels) {
@@ -40,17 +65,25 @@ void MetricPage::add_number(double value, std::vector<std::string> label_values)
   families_.back().samples.push_back({.value = value, .label_values = std::move(label_values)});
 }
 
+void MetricPage::add_histogram(const Histogram& histogram, std::vector<std::string> label_values) {
+  TRIBUTARY_ASSERT(histogram.counts.size() == histogram.upper_bounds.size() + 1, "{} classes and {} bounds",
+                   histogram.counts.size(), histogram.upper_bounds.size());
+  add_number(0, std::move(label_values));
+  TRIBUTARY_ASSERT(families_.back().type == MetricType::histogram, "{} is no histogram",
+                   std::string_view(families_.back().name));
+  families_.back().samples.back().histogram = histogram;
+}
+
 std::string MetricPage::text() const {
   std::vector<prometheus::MetricFamily> all;
   for (const Family& family : families_) {
-    const bool counts = family.type == MetricType::counter;
     prometheus::MetricFamily& made = all.emplace_back();
     made.name = prefix_ + family.name;
     made.help = escaped_help(family.help);
-    made.type = counts ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+    made.type = kTypes[static_cast<std::size_t>(family.type)].theirs;
     for (const Sample& sample : family.samples) {
       prometheus::ClientMetric& metric = made.metric.emplace_back();
-      (counts ? metric.counter.value : metric.gauge.value) = sample.value;
+      put(metric, family.type, sample.value, sample.histogram);
       for (std::size_t i = 0; i < family.labels.size(); ++i) {
         prometheus::ClientMetric::Label& label = metric.label.emplace_back();
         label.name = family.labels[i];
@@ -68,7 +101,7 @@ std::string MetricPage::table() const {
   for (const Family& family : families_) {
     std::string labels;
     for (const std::string& label : family.labels) labels += (labels.empty() ? "`" : ", `") + label + "`";
-    rows += "| `" + family.name + "` | " + (family.type == MetricType::counter ? "counter" : "gauge") + " | " +
+    rows += "| `" + family.name + "` | " + kTypes[static_cast<std::size_t>(family.type)].name + " | " +
             std::string(unit_of(family.name)) + " | " + labels + (labels.empty() ? "| " : " | ") +
             replaced(family.help, '|', "\\|") + " |\n";
   }

@@ -9,7 +9,7 @@
 
 namespace tributary::service {
 
-enum class MetricType : std::uint8_t { counter, gauge };
+enum class MetricType : std::uint8_t { counter, gauge, histogram };
 
 /// Families of metrics and their values at one time. Names are <prefix><what>_<unit>; names of counters end in _total.
 class MetricPage {
@@ -23,6 +23,14 @@ class MetricPage {
   void add(T value, std::vector<std::string> label_values = {}) {
     add_number(static_cast<double>(value), std::move(label_values));
   }
+  /// The values that a histogram has counted: `counts` has one class more than `upper_bounds`, for all greater values.
+  struct Histogram {
+    std::vector<double> upper_bounds;
+    std::vector<std::uint64_t> counts;
+    double sum = 0;
+  };
+  /// Gives the family, which is a histogram, a value.
+  void add_histogram(const Histogram& histogram, std::vector<std::string> label_values = {});
   /// Adds a family that has one value and no labels.
   template <class T>
   void counter(std::string name, std::string help, T value) {
@@ -44,6 +52,7 @@ class MetricPage {
   struct Sample {
     double value = 0;
     std::vector<std::string> label_values;
+    Histogram histogram{};  // in place of `value`, if the family is a histogram
   };
   struct Family {
     MetricType type = MetricType::gauge;

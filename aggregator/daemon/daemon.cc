@@ -195,7 +195,8 @@ Status Daemon::start_workers() {
                               .sessions_unjoined_max = settings_.unjoined_max,
                               .pulse = {.limit = settings_.hang_after},
                               .link_keys = link_keys_,
-                              .changed = changed_};
+                              .changed = changed_,
+                              .on_straggler = [this](const StragglerNotice& notice) { straggler_log_.note(notice); }};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);
   if (settings_.transport == "udp") return start_udp_workers(worker);
   if (settings_.transport == "dpdk") return start_dpdk_workers(worker);

@@ -25,6 +25,7 @@
 #include "aggregator/daemon/settings.h"
 #include "aggregator/daemon/status.h"
 #include "aggregator/daemon/status_pages.h"
+#include "aggregator/daemon/straggler_log.h"
 #include "aggregator/daemon/udp_door.h"
 #include "aggregator/daemon/worker_thread.h"
 #include "service-kit/http/http_server.h"
@@ -104,6 +105,7 @@ class Daemon {
   std::atomic<bool> shut_down_{false};
   const VerbsModule* verbs_ = nullptr;  // set over RDMA
   std::unique_ptr<DpdkNetwork> dpdk_;   // set over DPDK
+  StragglerLog straggler_log_;          // outlives the workers, which call it
   std::vector<std::unique_ptr<WorkerThread>> workers_;
   // A door ends before the workers to which it hands connections. One of the three doors is set, or none over DPDK with
   // one worker, which listens itself.

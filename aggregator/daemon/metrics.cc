@@ -10,6 +10,15 @@ namespace {
 using service::MetricPage;
 using service::MetricType;
 
+MetricPage::Histogram page_of(const engine::LagHistogram& lag) {
+  MetricPage::Histogram page{.upper_bounds = {},
+                             .counts = {lag.counts.begin(), lag.counts.end()},
+                             .sum = std::chrono::duration<double>(lag.sum).count()};
+  for (std::size_t number = 0; number + 1 < lag.counts.size(); ++number)
+    page.upper_bounds.push_back(static_cast<double>(engine::LagHistogram::upper_us(number)) / 1e6);
+  return page;
+}
+
 /// A row of a table: a member of some statistics, and the metric that shows it.
 template <class Statistics>
 struct Figure {
@@ -303,6 +312,14 @@ void add_workers(MetricPage& page, const DaemonStatus& status) {
   add_dpdk(page, status);
   page.begin(MetricType::gauge, "lanes_active", "Lanes that hold memory now.", {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));
+  page.begin(MetricType::gauge, "late_children",
+             "Children that are late now: the other children of their lane wait for them most of the time.",
+             {"worker"});
+  for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.stragglers, of_worker(i));
+  page.begin(MetricType::histogram, "lag_seconds",
+             "Time of each contribution after the first one of its segment, in lanes with two or more children.",
+             {"worker"});
+  for (std::size_t i = 0; i < workers.size(); ++i) page.add_histogram(page_of(workers[i].metrics.lag), of_worker(i));
   page.begin(MetricType::gauge, "sessions_open", "Children's connections now.", {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].sessions, of_worker(i));
 }

@@ -18,7 +18,23 @@ std::string why_no_joins(const DaemonStatus& status) {
   return {};
 }
 
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+json child_json(const ChildStatus& child) {
+  return {{"who", child.who},
+          {"contributions", child.lag.contributions},
+          {"last", child.lag.last},
+          {"lag_seconds", seconds(child.lag.lag)},
+          {"lag_longest_seconds", seconds(child.lag.longest)},
+          {"waited_part", child.waited_part},
+          {"late", child.late}};
+}
+
 json lane_json(const LaneStatus& lane, std::size_t worker) {
+  json children = json::array();
+  for (const ChildStatus& child : lane.of_children) children.push_back(child_json(child));
   return {{"group", lane.group},
           {"epoch", lane.epoch},
           {"lane", lane.lane},
@@ -30,7 +46,10 @@ json lane_json(const LaneStatus& lane, std::size_t worker) {
           {"root", lane.root},
           {"segments_completed", lane.segments_completed},
           {"memory_bytes", lane.memory_bytes},
-          {"worker", worker}};
+          {"worker", worker},
+          {"waits_for", lane.waits_for},
+          {"waits_seconds", seconds(lane.waits_since)},
+          {"of_children", std::move(children)}};
 }
 
 /// Replaces bytes that are not UTF-8: job names come from users.

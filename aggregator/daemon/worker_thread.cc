@@ -101,6 +101,7 @@ void WorkerThread::run(const std::stop_token& stop) {
     transport_->poll(std::max(transport::Duration::zero(), next_tick - before));
     const transport::TimePoint now = transport_->now();
     last_turn_.store(now.time_since_epoch(), std::memory_order_relaxed);
+    worker_.turn_ends();
     if (now < next_tick) continue;
     worker_.tick(now);
     next_tick = now + kTickPeriod;

@@ -232,6 +232,7 @@ bool Worker::was_over(const LaneKey& key) const {
 }
 
 void Worker::tick(transport::TimePoint now) {
+  turn_ends();
   for (auto& [session, owner] : sessions_) {
     if (session->is_joined() || session->over()) continue;
     if (now >= session->join_deadline()) refuse(*session, {Errc::timed_out, "no join came in time"});

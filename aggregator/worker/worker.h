@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "aggregator/worker/changed_records.h"
+#include "aggregator/engine/lane_lag.h"
 #include "aggregator/worker/tenant_limits.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
@@ -25,6 +26,18 @@ namespace tributary::aggregator {
 class LaneNode;
 class Session;
 
+/// One child for which the other children of its lane wait.
+struct StragglerNotice {
+  std::uint64_t group = 0;
+  std::uint32_t lane = 0;
+  std::string job;
+  std::string who;                 // "rank 7", or "aggregator leaf-2" if the late rank is below it
+  std::uint32_t others = 0;        // number of the lane's other children
+  bool late = false;               // false: it is on time again, or the lane has ended
+  double part = 0;                 // part of the last seconds that the others waited, 0 to 1
+  std::chrono::nanoseconds lag{};  // mean of its recent contributions
+};
+
 struct WorkerSettings {
   std::string name;                                           // this aggregator's name, which tokens must have
   transport::Duration join_limit = std::chrono::seconds(5);   // time from the connection to a valid join
@@ -34,6 +47,8 @@ struct WorkerSettings {
   LanePulseSettings pulse{};                                  // settings of the pulse of parents
   std::shared_ptr<transport::LinkKeys> link_keys{};           // keys of the transport, if it seals packets
   std::shared_ptr<ChangedRecords> changed{};                  // where to note changed records; nullptr: nowhere
+  /// Called on the worker's thread when a child becomes late, and when it is on time again. May be empty.
+  std::function<void(const StragglerNotice&)> on_straggler{};
 };
 
 /// The bytes that all workers of the process may promise to lanes. Any thread may call it.
@@ -76,6 +91,16 @@ struct WorkerMetrics {
   std::uint64_t faults = 0;          // how often two ranks made different calls for one operation
   std::uint64_t asked = 0;           // questions of children that wait for results
   std::uint64_t parents_silent = 0;  // parents that did not answer
+  std::uint64_t stragglers = 0;      // children that are late now
+  engine::LagHistogram lag{};        // lags of all children of lanes with two or more
+};
+
+/// One child of a lane, for the status pages.
+struct ChildStatus {
+  std::string who;  // "rank 7", "aggregator leaf-2", or empty: it has not joined, or has left
+  engine::LaneLag::Child lag{};
+  double waited_part = 0;  // part of the last seconds that the others waited for this child, 0 to 1
+  bool late = false;
 };
 
 /// The present state of one lane, for the status pages.
@@ -91,6 +116,9 @@ struct LaneStatus {
   bool root = false;
   std::uint64_t segments_completed = 0;
   std::uint64_t memory_bytes = 0;
+  std::vector<ChildStatus> of_children{};
+  std::vector<std::string> waits_for{};    // the children that the oldest incomplete segment waits for
+  std::chrono::nanoseconds waits_since{};  // time since that segment's first contribution
 };
 
 /// A join frame with a first token that the manager has signed for this aggregator, and that has not expired.
@@ -140,6 +168,9 @@ class Worker final : public transport::Acceptor {
   /// Accepts joins again.
   void undrain() { draining_.clear(); }
 
+  /// Call it after each poll(), so that contributions of one turn share one reading of the clock.
+  void turn_ends() noexcept { turn_time_.reset(); }
+
   [[nodiscard]] const WorkerMetrics& metrics() const noexcept { return metrics_; }
   [[nodiscard]] std::vector<LaneStatus> lanes() const;
   [[nodiscard]] std::size_t sessions() const noexcept { return sessions_.size(); }
@@ -159,6 +190,11 @@ class Worker final : public transport::Acceptor {
   /// Notes the end of a connection of `lane` if its sealed bytes made no sense.
   void note_changed(const transport::Channel& channel, const std::string& lane, const Error& error) const;
   void remember_over(const LaneKey& key);
+  /// Returns a time of the present turn.
+  [[nodiscard]] transport::TimePoint turn_time() {
+    if (!turn_time_) turn_time_ = transport_.now();
+    return *turn_time_;
+  }
   [[nodiscard]] bool was_over(const LaneKey& key) const;
 
   transport::Transport& transport_;
@@ -166,6 +202,7 @@ class Worker final : public transport::Acceptor {
   MemoryBudget& budget_;
   const WorkerSettings settings_;
   WorkerMetrics metrics_;
+  std::optional<transport::TimePoint> turn_time_;
   /// Shares of this worker's turns by tenant, or by group. Their channels own them; `parties_` is their number.
   std::map<std::string, std::weak_ptr<transport::TurnShare>> shares_;
   const std::shared_ptr<std::size_t> parties_ = std::make_shared<std::size_t>(0);

@@ -1,0 +1,55 @@
+#include "aggregator/engine/lane_lag.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::engine {
+
+std::size_t LagHistogram::class_of(std::chrono::nanoseconds lag) noexcept {
+  const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(lag.count(), 0) + 999) / 1000;
+  if (us <= upper_us(0)) return 0;
+  const auto number = static_cast<std::size_t>(std::bit_width(us - 1) - 3) / 2;  // 17 to 64: 5 or 6 bits
+  return std::min(number, kClasses - 1);
+}
+
+LaneLag::LaneLag(std::uint32_t children, std::uint32_t window)
+    : everyone_(children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << children) - 1),
+      children_(children),
+      segments_(window) {
+  TRIBUTARY_ASSERT(children >= 1 && children <= 64 && window >= 1, "{} children and a window of {}", children, window);
+}
+
+void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now,
+                          LagHistogram& histogram) noexcept {
+  TRIBUTARY_ASSERT(child < children_.size() && sequence >= complete_ && sequence - complete_ < segments_.size(),
+                   "child {} of {} contributes to segment {}, after {} complete ones in a window of {}", child,
+                   children_.size(), sequence, complete_, segments_.size());
+  Segment& segment = segments_[sequence % segments_.size()];
+  const std::uint64_t bit = std::uint64_t{1} << child;
+  TRIBUTARY_ASSERT((segment.arrived & bit) == 0, "child {} contributes twice to segment {}", child, sequence);
+  if (segment.arrived == 0) segment.opened = now;
+  const Duration lag = std::max(now - segment.opened, Duration::zero());
+  ++histogram.counts[LagHistogram::class_of(lag)];
+  histogram.sum += lag;
+  Child& of = children_[child];
+  ++of.contributions;
+  of.lag += (lag - of.lag) / 8;
+  of.longest = std::max(of.longest, lag);
+  segment.arrived |= bit;
+  if (segment.arrived != everyone_) return;
+  ++of.last;
+  segment.arrived = 0;
+  // Each child contributes in order of sequences, so segments become complete in this order.
+  TRIBUTARY_ASSERT(sequence == complete_, "segment {} is complete, and segment {} is not", sequence, complete_);
+  ++complete_;
+}
+
+LaneLag::Wait LaneLag::oldest() const noexcept {
+  const Segment& segment = segments_[complete_ % segments_.size()];
+  if (segment.arrived == 0) return {};
+  return {.missing = everyone_ & ~segment.arrived, .since = segment.opened};
+}
+
+}  // namespace tributary::engine

@@ -1,0 +1,64 @@
+#pragma once
+// The lag of each child of a lane: how long after a segment's first contribution the child's contribution came. It is a
+// pure state machine: the caller gives it the times, one for each turn of its thread. It allocates only in the
+// constructor; a contribution costs a few additions.
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tributary::engine {
+
+/// Counts of lags by size; class n holds lags up to upper_us(n) that are in no lower class.
+struct LagHistogram {
+  static constexpr std::size_t kClasses = 11;
+  /// Returns the upper bound of a class, in microseconds: 16, 64, 256 and so on. The last class has no bound.
+  [[nodiscard]] static constexpr std::uint64_t upper_us(std::size_t number) noexcept { return 16ULL << 2 * number; }
+  [[nodiscard]] static std::size_t class_of(std::chrono::nanoseconds lag) noexcept;
+
+  std::array<std::uint64_t, kClasses> counts{};
+  std::chrono::nanoseconds sum{};  // of all lags
+};
+
+class LaneLag {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Duration = std::chrono::nanoseconds;
+
+  /// The figures of one child since the lane was made.
+  struct Child {
+    std::uint64_t contributions = 0;
+    std::uint64_t last = 0;  // segments whose last contribution came from this child
+    Duration lag{};          // recent mean: each contribution counts an eighth
+    Duration longest{};
+  };
+  /// The children that a segment waits for.
+  struct Wait {
+    std::uint64_t missing = 0;  // a bit for each child; 0: no segment waits
+    TimePoint since{};          // time of the segment's first contribution
+  };
+
+  /// `children`: 1 to 64. `window`: the most segments that can be incomplete at once.
+  LaneLag(std::uint32_t children, std::uint32_t window);
+
+  /// Notes a contribution that the lane has accepted. `histogram` counts its lag.
+  void contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now, LagHistogram& histogram) noexcept;
+  /// Returns the children that the oldest incomplete segment waits for.
+  [[nodiscard]] Wait oldest() const noexcept;
+  [[nodiscard]] std::span<const Child> children() const noexcept { return children_; }
+
+ private:
+  struct Segment {
+    TimePoint opened{};
+    std::uint64_t arrived = 0;  // a bit for each child; 0: the segment has not begun, or is complete
+  };
+
+  const std::uint64_t everyone_;
+  std::vector<Child> children_;
+  std::vector<Segment> segments_;  // by sequence mod window
+  std::uint64_t complete_ = 0;     // segments that all children have contributed to, which is the oldest incomplete one
+};
+
+}  // namespace tributary::engine

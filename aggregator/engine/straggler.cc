@@ -1,0 +1,64 @@
+#include "aggregator/engine/straggler.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::engine {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr Seconds kSoon{1}, kLasting{15};
+constexpr Seconds kWatchedMin{10};  // before this, the mean over 15 s says little
+// A look that covers more than this was late: this thread stood still or got no core, so that it cannot know how long
+// another process was late.
+constexpr Seconds kLookMax{0.15};
+constexpr double kSoonLimit = 0.6, kLastingLimit = 0.1;  // parts from which a child is late
+constexpr double kSoonEnd = 0.1, kLastingEnd = 0.05;     // parts below which it is on time again
+constexpr double kTimesTheNext = 8;
+
+}  // namespace
+
+void StragglerWatch::look(TimePoint now, std::uint64_t missing) noexcept {
+  const Seconds since = std::min(Seconds(now - std::exchange(looked_at_, now)), kLookMax);
+  if (parts_.size() < 2 || since <= Seconds::zero()) return;
+  watched_ += since;
+  // If many are missing, the few that have come were early.
+  const bool few = static_cast<std::size_t>(std::popcount(missing)) <= std::max<std::size_t>(1, parts_.size() / 4);
+  const double soon = 1 - std::exp(-since / kSoon), lasting = 1 - std::exp(-since / kLasting);
+  for (std::size_t child = 0; child < parts_.size(); ++child) {
+    const double waits = few && (missing >> child & 1U) != 0 ? 1 : 0;
+    Parts& parts = parts_[child];
+    parts.soon += soon * (waits - parts.soon);
+    parts.lasting += lasting * (waits - parts.lasting);
+    TRIBUTARY_ASSERT(parts.soon >= 0 && parts.soon <= 1 && parts.lasting >= 0 && parts.lasting <= 1,
+                     "child {} is late for {} and {} of the time", child, parts.soon, parts.lasting);
+  }
+  if (straggler_) {
+    const Parts& parts = parts_[*straggler_];
+    if (parts.soon < kSoonEnd && parts.lasting < kLastingEnd) straggler_.reset();
+    return;
+  }
+  straggler_ = find(&Parts::soon, kSoonLimit);
+  if (!straggler_ && watched_ >= kWatchedMin) straggler_ = find(&Parts::lasting, kLastingLimit);
+}
+
+double StragglerWatch::part(std::uint32_t child) const noexcept {
+  TRIBUTARY_ASSERT(child < parts_.size(), "child {} of {}", child, parts_.size());
+  return std::max(parts_[child].soon, parts_[child].lasting);
+}
+
+std::optional<std::uint32_t> StragglerWatch::find(double Parts::* mean, double limit) const noexcept {
+  const auto most = std::ranges::max_element(parts_, {}, mean);
+  if ((*most).*mean < limit) return std::nullopt;
+  for (auto other = parts_.begin(); other != parts_.end(); ++other) {
+    if (other != most && (*other).*mean * kTimesTheNext > (*most).*mean) return std::nullopt;
+  }
+  return static_cast<std::uint32_t>(most - parts_.begin());
+}
+
+}  // namespace tributary::engine

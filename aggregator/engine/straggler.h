@@ -1,0 +1,42 @@
+#pragma once
+// Finds the one child of a lane for which the others wait too often. The caller looks some 20 times a second which
+// children the oldest incomplete segment waits for. So this works like a sampling profiler: the part of the looks at
+// which a child was missing is the part of the time that the lane lost to it. It costs the hot path nothing.
+//
+// Two means are kept for each child, over a second and over 15 seconds, each as an exponential average. A child is late
+// if one mean is above its limit and eight times as high as that of every other child. The second condition matters with
+// two or three children: while data flow, some child is always the next one that is missing, and each is it in turn. A
+// child that is late stays so until both means are low, so that the answer does not flicker.
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace tributary::engine {
+
+class StragglerWatch {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  explicit StragglerWatch(std::uint32_t children) : parts_(children) {}
+
+  /// Notes a look. `missing`: a bit for each child that the oldest incomplete segment waits for.
+  void look(TimePoint now, std::uint64_t missing) noexcept;
+  [[nodiscard]] std::optional<std::uint32_t> straggler() const noexcept { return straggler_; }
+  /// Returns the part of the last seconds that the lane waited for this child, 0 to 1.
+  [[nodiscard]] double part(std::uint32_t child) const noexcept;
+
+ private:
+  /// The part of the time that the lane waited for a child, over a second and over 15 seconds.
+  struct Parts {
+    double soon = 0, lasting = 0;
+  };
+  [[nodiscard]] std::optional<std::uint32_t> find(double Parts::* mean, double limit) const noexcept;
+
+  std::vector<Parts> parts_;
+  std::optional<std::uint32_t> straggler_;
+  TimePoint looked_at_{};
+  std::chrono::duration<double> watched_{};  // time that the looks have covered
+};
+
+}  // namespace tributary::engine

@@ -1,0 +1,128 @@
+// The lag of children, and the rule that names the late one.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "aggregator/engine/lane_lag.h"
+#include "aggregator/engine/straggler.h"
+
+namespace tributary::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using TimePoint = LaneLag::TimePoint;
+
+constexpr TimePoint kStart{1h};
+
+TEST(LagHistogram, ClassesAreFourTimesAsWideAsTheOneBefore) {
+  for (std::size_t number = 0; number + 1 < LagHistogram::kClasses; ++number) {
+    const std::chrono::microseconds upper(LagHistogram::upper_us(number));
+    EXPECT_EQ(LagHistogram::class_of(upper), number);
+    EXPECT_EQ(LagHistogram::class_of(upper + 1ns), number + 1);
+  }
+  EXPECT_EQ(LagHistogram::class_of(-1s), 0U);
+  EXPECT_EQ(LagHistogram::class_of(24h), LagHistogram::kClasses - 1);
+}
+
+class Lag : public testing::Test {
+ protected:
+  void come(std::uint32_t child, std::uint64_t sequence, std::chrono::nanoseconds at) {
+    lag_.contributed(child, sequence, kStart + at, histogram_);
+  }
+  LaneLag lag_{3, 4};
+  LagHistogram histogram_;
+};
+
+TEST_F(Lag, IsTheTimeSinceTheFirstContribution) {
+  come(1, 0, 0ms);
+  come(0, 0, 2ms);
+  come(2, 0, 800ms);
+  EXPECT_EQ(lag_.children()[1].longest, 0ms);
+  EXPECT_EQ(lag_.children()[0].longest, 2ms);
+  EXPECT_EQ(lag_.children()[2].longest, 800ms);
+  EXPECT_EQ(lag_.children()[2].lag, 100ms) << "an eighth of the first lag";
+  EXPECT_EQ(lag_.children()[2].last, 1U);
+  EXPECT_EQ(lag_.children()[0].last, 0U);
+  EXPECT_EQ(histogram_.sum, 802ms);
+  EXPECT_EQ(histogram_.counts[0], 1U);
+}
+
+TEST_F(Lag, TheOldestSegmentTellsWhoIsMissing) {
+  EXPECT_EQ(lag_.oldest().missing, 0U) << "no segment has begun";
+  for (std::uint64_t s = 0; s < 4; ++s) come(0, s, 1ms * s);
+  EXPECT_EQ(lag_.oldest().missing, 0b110U);
+  EXPECT_EQ(lag_.oldest().since, kStart);
+  come(2, 0, 5ms);
+  EXPECT_EQ(lag_.oldest().missing, 0b010U);
+  come(1, 0, 6ms);
+  EXPECT_EQ(lag_.oldest().since, kStart + 1ms) << "now segment 1 is the oldest";
+  come(0, 4, 7ms);  // in the place of segment 0
+  EXPECT_EQ(lag_.children()[0].contributions, 5U);
+}
+
+/// Looks every 50 ms. `missing` gives the children that are missing at a look.
+class Straggler : public testing::Test {
+ protected:
+  template <class Missing>
+  void look_for(StragglerWatch& watch, std::chrono::milliseconds time, Missing missing) {
+    for (const TimePoint end = now_ + time; now_ < end;) {
+      now_ += 50ms;
+      watch.look(now_, missing(now_));
+    }
+  }
+  TimePoint now_ = kStart;
+};
+
+TEST_F(Straggler, AChildThatTheOthersWaitForIsNamedWithinASecond) {
+  StragglerWatch watch(16);
+  look_for(watch, 5s, [](TimePoint) { return 0U; });
+  look_for(watch, 500ms, [](TimePoint) { return 1U << 7; });
+  EXPECT_EQ(watch.straggler(), std::nullopt) << "half a second may be a chance";
+  look_for(watch, 500ms, [](TimePoint) { return 1U << 7; });
+  EXPECT_EQ(watch.straggler(), 7U);
+  EXPECT_GT(watch.part(7), 0.6);
+}
+
+TEST_F(Straggler, IsOnTimeAgainAfterSomeSeconds) {
+  StragglerWatch watch(16);
+  look_for(watch, 1500ms, [](TimePoint) { return 1U << 7; });
+  ASSERT_EQ(watch.straggler(), 7U);
+  look_for(watch, 1s, [](TimePoint) { return 0U; });
+  EXPECT_EQ(watch.straggler(), 7U) << "it is not named anew at every step";
+  look_for(watch, 20s, [](TimePoint) { return 0U; });
+  EXPECT_EQ(watch.straggler(), std::nullopt);
+}
+
+TEST_F(Straggler, ATenthOfTheTimeIsEnoughIfItLasts) {
+  StragglerWatch watch(8);
+  int looks = 0;
+  look_for(watch, 60s, [&](TimePoint) { return ++looks % 6 == 0 ? 1U << 3 : 0U; });
+  EXPECT_EQ(watch.straggler(), 3U);
+}
+
+TEST_F(Straggler, NobodyIsNamedWhileEachIsTheLastOneInTurn) {
+  std::mt19937 random(1);
+  for (const std::uint32_t children : {2U, 3U, 8U, 64U}) {
+    StragglerWatch watch(children);
+    for (int minute = 0; minute < 10; ++minute) {
+      look_for(watch, 60s, [&](TimePoint) { return std::uint64_t{1} << random() % children; });
+      ASSERT_EQ(watch.straggler(), std::nullopt) << children << " children";
+    }
+  }
+}
+
+TEST_F(Straggler, IfMostAreMissingTheFewWereEarly) {
+  StragglerWatch watch(8);
+  look_for(watch, 60s, [](TimePoint) { return 0b11111110U; });
+  EXPECT_EQ(watch.straggler(), std::nullopt);
+}
+
+TEST_F(Straggler, TheTimeOfALateLookDoesNotCount) {
+  StragglerWatch watch(4);
+  watch.look(now_, 0);
+  watch.look(now_ += 20s, 1);  // this process stood still
+  EXPECT_EQ(watch.straggler(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tributary::engine
