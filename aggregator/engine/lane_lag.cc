@@ -23,13 +23,13 @@ LaneLag::LaneLag(std::uint32_t children, std::uint32_t window)
 
 void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now,
                           LagHistogram& histogram) noexcept {
-  TRIBUTARY_ASSERT(child < children_.size() && sequence >= complete_ && sequence - complete_ < segments_.size(),
-                   "child {} of {} contributes to segment {}, after {} complete ones in a window of {}", child,
-                   children_.size(), sequence, complete_, segments_.size());
+  TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} contributes", child, children_.size());
   Segment& segment = segments_[sequence % segments_.size()];
   const std::uint64_t bit = std::uint64_t{1} << child;
-  TRIBUTARY_ASSERT((segment.arrived & bit) == 0, "child {} contributes twice to segment {}", child, sequence);
-  if (segment.arrived == 0) segment.opened = now;
+  if (segment.arrived == 0) segment = {.opened = now, .sequence = sequence};
+  TRIBUTARY_ASSERT(segment.sequence == sequence && (segment.arrived & bit) == 0,
+                   "child {} contributes to segment {} in the place of segment {}, to which {} have contributed", child,
+                   sequence, segment.sequence, segment.arrived);
   const Duration lag = std::max(now - segment.opened, Duration::zero());
   ++histogram.counts[LagHistogram::class_of(lag)];
   histogram.sum += lag;
@@ -41,15 +41,15 @@ void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint
   if (segment.arrived != everyone_) return;
   ++of.last;
   segment.arrived = 0;
-  // Each child contributes in order of sequences, so segments become complete in this order.
-  TRIBUTARY_ASSERT(sequence == complete_, "segment {} is complete, and segment {} is not", sequence, complete_);
-  ++complete_;
 }
 
 LaneLag::Wait LaneLag::oldest() const noexcept {
-  const Segment& segment = segments_[complete_ % segments_.size()];
-  if (segment.arrived == 0) return {};
-  return {.missing = everyone_ & ~segment.arrived, .since = segment.opened};
+  const Segment* oldest = nullptr;
+  for (const Segment& segment : segments_) {
+    if (segment.arrived != 0 && (oldest == nullptr || segment.sequence < oldest->sequence)) oldest = &segment;
+  }
+  if (oldest == nullptr) return {};
+  return {.missing = everyone_ & ~oldest->arrived, .since = oldest->opened};
 }
 
 }  // namespace tributary::engine

@@ -45,20 +45,20 @@ class LaneLag {
 
   /// Notes a contribution that the lane has accepted. `histogram` counts its lag.
   void contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now, LagHistogram& histogram) noexcept;
-  /// Returns the children that the oldest incomplete segment waits for.
+  /// Returns the children that the oldest incomplete segment waits for. Takes a step for each segment of the window.
   [[nodiscard]] Wait oldest() const noexcept;
   [[nodiscard]] std::span<const Child> children() const noexcept { return children_; }
 
  private:
   struct Segment {
     TimePoint opened{};
+    std::uint64_t sequence = 0;
     std::uint64_t arrived = 0;  // a bit for each child; 0: the segment has not begun, or is complete
   };
 
   const std::uint64_t everyone_;
   std::vector<Child> children_;
   std::vector<Segment> segments_;  // by sequence mod window
-  std::uint64_t complete_ = 0;     // segments that all children have contributed to, which is the oldest incomplete one
 };
 
 }  // namespace tributary::engine

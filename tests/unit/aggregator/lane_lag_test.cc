@@ -60,6 +60,16 @@ TEST_F(Lag, TheOldestSegmentTellsWhoIsMissing) {
   EXPECT_EQ(lag_.children()[0].contributions, 5U);
 }
 
+// A child may break the order, and must not break the aggregator.
+TEST_F(Lag, SegmentsMayBecomeCompleteInAnyOrder) {
+  for (const std::uint64_t sequence : {1ULL, 5ULL, 9ULL, 3ULL}) {
+    for (std::uint32_t child = 0; child < 3; ++child) come(child, sequence, 1ms * child);
+  }
+  EXPECT_EQ(lag_.oldest().missing, 0U);
+  come(2, 0, 1ms);
+  EXPECT_EQ(lag_.oldest().missing, 0b011U);
+}
+
 /// Looks every 50 ms. `missing` gives the children that are missing at a look.
 class Straggler : public testing::Test {
  protected:

@@ -1,0 +1,96 @@
+// The worker names a child for which the others wait.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "tests/unit/aggregator/worker_rig.h"
+
+namespace tributary::aggregator::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+class WorkerStraggler : public WorkerTest {
+ protected:
+  WorkerSettings noting() {
+    return {.on_straggler = [notices = notices_](const StragglerNotice& notice) { notices->push_back(notice); }};
+  }
+  /// Makes an operation in which rank `late` calls `lag` after the others.
+  void operate(const std::vector<Child*>& ranks, std::uint32_t late, std::chrono::milliseconds lag) {
+    for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+      if (rank != late) ranks[rank]->contribute(sequence_, kSum, bytes_of(floats(rank, 16, sequence_)));
+    }
+    network_.run_for(lag);
+    ranks[late]->contribute(sequence_, kSum, bytes_of(floats(late, 16, sequence_)));
+    ASSERT_TRUE(
+        run_until([&] { return std::ranges::all_of(ranks, [&](Child* c) { return c->result_of(sequence_); }); }));
+    ++sequence_;
+  }
+
+  /// Shared, because workers outlive this member and tell of their lanes' ends.
+  std::shared_ptr<std::vector<StragglerNotice>> notices_ = std::make_shared<std::vector<StragglerNotice>>();
+  std::uint64_t sequence_ = 0;
+};
+
+TEST_F(WorkerStraggler, ALateRankIsNamedOnceAndThenOnTimeAgain) {
+  Host& root = aggregator("root", 64U << 20, noting());
+  const auto ranks = lane_of(root, 4);
+  for (int i = 0; i < 2; ++i) operate(ranks, 2, 812ms);
+  ASSERT_EQ(notices_->size(), 1U);
+  EXPECT_EQ(notices_->at(0).who, "rank 2");
+  EXPECT_EQ(notices_->at(0).others, 3U);
+  EXPECT_EQ(notices_->at(0).group, kGroup);
+  EXPECT_TRUE(notices_->at(0).late);
+  EXPECT_EQ(root.worker->metrics().stragglers, 1U);
+  const LaneStatus lane = root.worker->lanes().at(0);
+  EXPECT_TRUE(lane.of_children.at(2).late);
+  EXPECT_EQ(lane.of_children.at(2).lag.last, 2U);
+  EXPECT_GE(lane.of_children.at(2).lag.longest, 812ms);
+  EXPECT_FALSE(lane.of_children.at(1).late);
+
+  for (int i = 0; i < 300; ++i) {
+    operate(ranks, static_cast<std::uint32_t>(i % 4), 0ms);
+    network_.run_for(100ms);
+  }
+  ASSERT_EQ(notices_->size(), 2U);
+  EXPECT_FALSE(notices_->at(1).late);
+  EXPECT_EQ(root.worker->metrics().stragglers, 0U);
+}
+
+TEST_F(WorkerStraggler, ARankThatDoesNotCallAtAllIsNamedWhileTheOthersWait) {
+  Host& root = aggregator("root", 64U << 20, noting());
+  const auto ranks = lane_of(root, 4);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) ranks[rank]->contribute(0, kSum, bytes_of(floats(rank, 16)));
+  network_.run_for(1500ms);
+  ASSERT_EQ(notices_->size(), 1U);
+  EXPECT_EQ(notices_->at(0).who, "rank 3");
+  const LaneStatus lane = root.worker->lanes().at(0);
+  EXPECT_THAT(lane.waits_for, ElementsAre("rank 3"));
+  EXPECT_GE(lane.waits_since, 1400ms);
+}
+
+TEST_F(WorkerStraggler, TheLeafNamesTheRankAndTheRootNamesTheLeaf) {
+  Host& left = aggregator("left", 64U << 20, noting());
+  Host& right = aggregator("right", 64U << 20, noting());
+  Host& root = aggregator("root", 64U << 20, noting());
+  const auto ranks = two_levels(left, right, root, 4);
+  for (int i = 0; i < 2; ++i) operate(ranks, 6, 900ms);
+  std::vector<std::string> who;
+  for (const StragglerNotice& notice : *notices_) who.push_back(notice.who);
+  EXPECT_THAT(who, testing::UnorderedElementsAre("rank 6", "aggregator right"));
+}
+
+TEST_F(WorkerStraggler, TheEndOfTheLaneEndsTheNotice) {
+  Host& root = aggregator("root", 64U << 20, noting());
+  const auto ranks = lane_of(root, 4);
+  for (int i = 0; i < 2; ++i) operate(ranks, 2, 812ms);
+  for (Child* rank : ranks) rank->leave();
+  network_.run_for(10s);
+  ASSERT_EQ(notices_->size(), 2U);
+  EXPECT_FALSE(notices_->at(1).late);
+  EXPECT_EQ(root.worker->metrics().stragglers, 0U);
+}
+
+}  // namespace
+}  // namespace tributary::aggregator::test
