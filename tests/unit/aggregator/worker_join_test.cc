@@ -14,7 +14,7 @@ class WorkerJoin : public WorkerTest {};
 TEST_F(WorkerJoin, AForgedCredentialIsRefused) {
   Host& root = aggregator("root");
   Bytes join = join_of({claims_of("root", 0, 2)});
-  for (const std::size_t at : {8, 200, 300}) {  // two claims, and the signature
+  for (const std::size_t at : {8U, 200U, 300U}) {  // two claims, and the signature
     Bytes forged = join;
     forged[at] ^= std::byte{1};
     EXPECT_THAT(refusal_of(root, forged), HasSubstr("not signed by this cluster's manager")) << "byte " << at;
