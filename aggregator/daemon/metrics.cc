@@ -10,12 +10,12 @@ namespace {
 using service::MetricPage;
 using service::MetricType;
 
-MetricPage::Histogram page_of(const engine::LagHistogram& lag) {
+MetricPage::Histogram page_of(const LagHistogram& lag) {
   MetricPage::Histogram page{.upper_bounds = {},
                              .counts = {lag.counts.begin(), lag.counts.end()},
                              .sum = std::chrono::duration<double>(lag.sum).count()};
   for (std::size_t number = 0; number + 1 < lag.counts.size(); ++number)
-    page.upper_bounds.push_back(static_cast<double>(engine::LagHistogram::upper_us(number)) / 1e6);
+    page.upper_bounds.push_back(static_cast<double>(LagHistogram::upper_us(number)) / 1e6);
   return page;
 }
 

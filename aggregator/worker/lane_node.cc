@@ -44,11 +44,9 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
       lane_(shape_of(join.claims, join.parent_tokens), join.claims.epoch, readable_.bytes()),
       kept_lane_(worker.transport_.keep_registered(lane_.memory())),
       children_(join.claims.children, nullptr),
-      names_(join.claims.children),
       form_deadline_(now + worker.settings_.form_limit),
       pulse_(worker.settings_.pulse),
-      lag_(join.claims.children, join.claims.window),
-      straggler_watch_(join.claims.children),
+      watch_(claims_, worker.settings_, worker.metrics_),
       parent_ready_(join.claims.root) {
   TRIBUTARY_ASSERT(claims_.root == join.parent_tokens.empty(), "{} with {} tokens for a parent", name(),
                    join.parent_tokens.size());
@@ -65,7 +63,6 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
 LaneNode::~LaneNode() {
   TRIBUTARY_ASSERT(worker_.metrics_.lanes_active > 0, "{} ends, and none is active", name());
   --worker_.metrics_.lanes_active;
-  if (straggler_) tell_straggler(*straggler_, false);
   worker_.budget_.give_back(memory_bytes_ + room_bytes_);
   if (parent_link_) worker_.settings_.link_keys->remove(*parent_link_);
 }
@@ -130,7 +127,7 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   TRIBUTARY_ASSERT(joined_ == static_cast<std::uint32_t>(std::popcount(joined_ever_)) && joined_ <= claims_.children,
                    "{}: {} of {} children have joined", name(), joined_, claims_.children);
   session.joined(shared_from_this(), claims.child, claims.rank, join.child_name);
-  names_[claims.child] = name_of(session);
+  watch_.joined(claims.child, name_of(session));
   make_room(session);
   become_ready_when_complete();
   return {};
@@ -178,8 +175,7 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
     fail("rank " + std::to_string(session.rank()) + " sent a " + std::string(to_string(taken.error())));
     return;
   }
-  if (taken && !report_ && claims_.children > 1)
-    lag_.contributed(session.child(), h.sequence, worker_.turn_time(), worker_.metrics_.lag);
+  if (taken && !report_ && watch_.compares()) watch_.contributed(session.child(), h.sequence, worker_.turn_time());
   worker_.metrics_.segments_completed += lane_.segments_completed() - before;
 }
 
@@ -405,74 +401,28 @@ void LaneNode::check_parent(transport::TimePoint now) {
   }
 }
 
-// Looks only at a lane that is ready: before that, children wait for others that have not joined.
-void LaneNode::watch_children(transport::TimePoint now) {
-  if (!ready_ || over_) return;
-  straggler_watch_.look(now, lag_.oldest().missing);
-  const auto late = straggler_watch_.straggler();
-  if (late == straggler_) return;
-  if (straggler_) tell_straggler(*straggler_, false);
-  straggler_ = late;
-  if (straggler_) tell_straggler(*straggler_, true);
-}
-
-void LaneNode::tell_straggler(std::uint32_t child, bool late) {
-  TRIBUTARY_ASSERT(late || worker_.metrics_.stragglers > 0, "{}: child {} is on time, and none is late", name(), child);
-  late ? ++worker_.metrics_.stragglers : --worker_.metrics_.stragglers;
-  if (!worker_.settings_.on_straggler) return;
-  worker_.settings_.on_straggler({.group = claims_.group,
-                                  .lane = claims_.lane,
-                                  .job = claims_.job,
-                                  .who = names_[child],
-                                  .others = claims_.children - 1U,
-                                  .late = late,
-                                  .part = straggler_watch_.part(child),
-                                  .lag = lag_.children()[child].lag});
-}
-
 void LaneNode::tick(transport::TimePoint now) {
   check_parent(now);
-  watch_children(now);
+  if (ready_ && !over_) watch_.look(now);  // before that, children wait for others that have not joined
   if (ready_ || over_ || now < form_deadline_) return;
   fail(name() + " did not form in time: " + std::to_string(joined_) + " of " + std::to_string(claims_.children) +
        " children joined" + (parent_ready_ ? "" : ", the parent is not ready"));
 }
 
 LaneStatus LaneNode::status() const {
-  const engine::LaneLag::Wait wait = lag_.oldest();
-  return {.group = claims_.group,
-          .epoch = claims_.epoch,
-          .lane = claims_.lane,
-          .job = claims_.job,
-          .tenant = claims_.tenant,
-          .children = claims_.children,
-          .joined = joined_,
-          .ready = ready_,
-          .root = claims_.root,
-          .segments_completed = lane_.segments_completed(),
-          .memory_bytes = memory_bytes_,
-          .of_children = status_of_children(),
-          .waits_for = waits_for(wait.missing),
-          .waits_since = wait.missing == 0 ? transport::Duration::zero() : worker_.transport_.now() - wait.since};
-}
-
-std::vector<std::string> LaneNode::waits_for(std::uint64_t missing) const {
-  std::vector<std::string> list;
-  for (std::uint32_t child = 0; child < claims_.children; ++child) {
-    if ((missing >> child & 1U) != 0) list.push_back(names_[child]);
-  }
-  return list;
-}
-
-std::vector<ChildStatus> LaneNode::status_of_children() const {
-  std::vector<ChildStatus> list;
-  for (std::uint32_t child = 0; child < claims_.children; ++child) {
-    list.push_back({.who = names_[child],
-                    .lag = lag_.children()[child],
-                    .waited_part = straggler_watch_.part(child),
-                    .late = straggler_ == child});
-  }
-  return list;
+  LaneStatus status{.group = claims_.group,
+                    .epoch = claims_.epoch,
+                    .lane = claims_.lane,
+                    .job = claims_.job,
+                    .tenant = claims_.tenant,
+                    .children = claims_.children,
+                    .joined = joined_,
+                    .ready = ready_,
+                    .root = claims_.root,
+                    .segments_completed = lane_.segments_completed(),
+                    .memory_bytes = memory_bytes_};
+  watch_.add_to(status, worker_.transport_.now());
+  return status;
 }
 
 }  // namespace tributary::aggregator

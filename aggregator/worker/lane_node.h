@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "aggregator/engine/lane.h"
-#include "aggregator/engine/lane_lag.h"
-#include "aggregator/engine/straggler.h"
+#include "aggregator/worker/lane_watch.h"
 #include "aggregator/worker/worker.h"
 #include "tributary/protocol/lane_loss.h"
 #include "tributary/transport/shared_memory.h"
@@ -73,13 +72,9 @@ class LaneNode final : public engine::LaneOutput,
   void expect_result(const FrameHeader& contribution, std::size_t bytes);
   void parent_lost(std::string reason);
   void check_parent(transport::TimePoint now);
-  void watch_children(transport::TimePoint now);
-  void tell_straggler(std::uint32_t child, bool late);
   void become_ready_when_complete();
   void close_parent(FrameType type, std::span<const std::byte> payload);
   [[nodiscard]] std::string name_of(const Session& child) const;
-  [[nodiscard]] std::vector<ChildStatus> status_of_children() const;
-  [[nodiscard]] std::vector<std::string> waits_for(std::uint64_t missing) const;
   [[nodiscard]] bool leaves_in_order(Session& child);
   /// Keeps the first report. Returns false if the report is malformed, or not the first.
   bool keep_report(std::span<const std::byte> payload);
@@ -94,9 +89,8 @@ class LaneNode final : public engine::LaneOutput,
   engine::Lane lane_;
   std::unique_ptr<transport::KeptMemory> kept_lane_, lent_lane_;
   std::vector<Session*> children_;
-  std::vector<std::string> names_;  // of the children that ever joined, by child
-  std::string parent_name_;         // empty at a root
-  std::vector<std::byte> text_;     // receives the parent's fault and failed frames
+  std::string parent_name_;      // empty at a root
+  std::vector<std::byte> text_;  // receives the parent's fault and failed frames
   /// The report for every child that two ranks made different calls.
   std::optional<std::array<std::byte, kMismatchReportBytes>> report_;
   transport::TimePoint form_deadline_;
@@ -107,9 +101,7 @@ class LaneNode final : public engine::LaneOutput,
   std::optional<LinkName> parent_link_;        // name that is in the link keys until the node ends
   std::uint64_t sent_up_ = 0, came_down_ = 0;  // number of contributions, and of their results
   LanePulse pulse_;                            // watches whether the parent lives
-  engine::LaneLag lag_;                        // how late each child is
-  engine::StragglerWatch straggler_watch_;
-  std::optional<std::uint32_t> straggler_;  // the child that on_straggler was told to be late
+  LaneWatch watch_;                            // watches whether a child is late
   bool parent_ready_;
   bool ready_ = false;
   bool over_ = false;

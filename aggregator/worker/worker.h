@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "aggregator/worker/changed_records.h"
-#include "aggregator/engine/lane_lag.h"
+#include "aggregator/worker/lane_lag.h"
 #include "aggregator/worker/tenant_limits.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
@@ -92,13 +92,13 @@ struct WorkerMetrics {
   std::uint64_t asked = 0;           // questions of children that wait for results
   std::uint64_t parents_silent = 0;  // parents that did not answer
   std::uint64_t stragglers = 0;      // children that are late now
-  engine::LagHistogram lag{};        // lags of all children of lanes with two or more
+  LagHistogram lag{};                // lags of all children of lanes with two or more
 };
 
 /// One child of a lane, for the status pages.
 struct ChildStatus {
   std::string who;  // "rank 7", "aggregator leaf-2", or empty: it has not joined, or has left
-  engine::LaneLag::Child lag{};
+  LaneLag::Child lag{};
   double waited_part = 0;  // part of the last seconds that the others waited for this child, 0 to 1
   bool late = false;
 };

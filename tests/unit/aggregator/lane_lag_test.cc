@@ -3,10 +3,10 @@
 
 #include <random>
 
-#include "aggregator/engine/lane_lag.h"
-#include "aggregator/engine/straggler.h"
+#include "aggregator/worker/lane_lag.h"
+#include "aggregator/worker/straggler.h"
 
-namespace tributary::engine {
+namespace tributary::aggregator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -135,4 +135,4 @@ TEST_F(Straggler, TheTimeOfALateLookDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace tributary::engine
+}  // namespace tributary::aggregator

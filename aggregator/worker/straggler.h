@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-namespace tributary::engine {
+namespace tributary::aggregator {
 
 class StragglerWatch {
  public:
@@ -39,4 +39,4 @@ class StragglerWatch {
   std::chrono::duration<double> watched_{};  // time that the looks have covered
 };
 
-}  // namespace tributary::engine
+}  // namespace tributary::aggregator

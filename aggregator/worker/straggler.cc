@@ -1,4 +1,4 @@
-#include "aggregator/engine/straggler.h"
+#include "aggregator/worker/straggler.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include "tributary/protocol/assert.h"
 
-namespace tributary::engine {
+namespace tributary::aggregator {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
@@ -61,4 +61,4 @@ std::optional<std::uint32_t> StragglerWatch::find(double Parts::* mean, double l
   return static_cast<std::uint32_t>(most - parts_.begin());
 }
 
-}  // namespace tributary::engine
+}  // namespace tributary::aggregator

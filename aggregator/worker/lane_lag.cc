@@ -1,11 +1,11 @@
-#include "aggregator/engine/lane_lag.h"
+#include "aggregator/worker/lane_lag.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "tributary/protocol/assert.h"
 
-namespace tributary::engine {
+namespace tributary::aggregator {
 
 std::size_t LagHistogram::class_of(std::chrono::nanoseconds lag) noexcept {
   const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(lag.count(), 0) + 999) / 1000;
@@ -52,4 +52,4 @@ LaneLag::Wait LaneLag::oldest() const noexcept {
   return {.missing = everyone_ & ~oldest->arrived, .since = oldest->opened};
 }
 
-}  // namespace tributary::engine
+}  // namespace tributary::aggregator

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace tributary::engine {
+namespace tributary::aggregator {
 
 /// Counts of lags by size; class n holds lags up to upper_us(n) that are in no lower class.
 struct LagHistogram {
@@ -61,4 +61,4 @@ class LaneLag {
   std::vector<Segment> segments_;  // by sequence mod window
 };
 
-}  // namespace tributary::engine
+}  // namespace tributary::aggregator

@@ -1,0 +1,54 @@
+#include "aggregator/worker/lane_watch.h"
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::aggregator {
+
+LaneWatch::LaneWatch(const TokenClaims& claims, const WorkerSettings& settings, WorkerMetrics& metrics)
+    : claims_(claims),
+      settings_(settings),
+      metrics_(metrics),
+      lag_(claims.children, claims.window),
+      straggler_(claims.children),
+      names_(claims.children) {}
+
+LaneWatch::~LaneWatch() {
+  if (told_) tell(*told_, false);
+}
+
+void LaneWatch::look(TimePoint now) {
+  straggler_.look(now, lag_.oldest().missing);
+  const auto late = straggler_.straggler();
+  if (late == told_) return;
+  if (told_) tell(*told_, false);
+  told_ = late;
+  if (told_) tell(*told_, true);
+}
+
+void LaneWatch::tell(std::uint32_t child, bool late) {
+  TRIBUTARY_ASSERT(late || metrics_.stragglers > 0, "child {} is on time, and none is late", child);
+  late ? ++metrics_.stragglers : --metrics_.stragglers;
+  if (!settings_.on_straggler) return;
+  settings_.on_straggler({.group = claims_.group,
+                          .lane = claims_.lane,
+                          .job = claims_.job,
+                          .who = names_[child],
+                          .others = claims_.children - 1U,
+                          .late = late,
+                          .part = straggler_.part(child),
+                          .lag = lag_.children()[child].lag});
+}
+
+void LaneWatch::add_to(LaneStatus& status, TimePoint now) const {
+  const LaneLag::Wait wait = lag_.oldest();
+  if (wait.missing != 0) status.waits_since = now - wait.since;
+  for (std::uint32_t child = 0; child < names_.size(); ++child) {
+    if ((wait.missing >> child & 1U) != 0) status.waits_for.push_back(names_[child]);
+    status.of_children.push_back({.who = names_[child],
+                                  .lag = lag_.children()[child],
+                                  .waited_part = straggler_.part(child),
+                                  .late = told_ == child});
+  }
+}
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,48 @@
+#pragma once
+// Watches the children of one lane: their lags, and the one child for which the others wait.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aggregator/worker/lane_lag.h"
+#include "aggregator/worker/straggler.h"
+#include "aggregator/worker/worker.h"
+
+namespace tributary::aggregator {
+
+class LaneWatch {
+ public:
+  using TimePoint = LaneLag::TimePoint;
+
+  /// `claims`, `settings` and `metrics` must outlive the watch.
+  LaneWatch(const TokenClaims& claims, const WorkerSettings& settings, WorkerMetrics& metrics);
+  /// Ends the notice that a child is late.
+  ~LaneWatch();
+  LaneWatch(const LaneWatch&) = delete;
+  LaneWatch& operator=(const LaneWatch&) = delete;
+
+  void joined(std::uint32_t child, std::string name) { names_[child] = std::move(name); }
+  /// True if there are children to compare. Then note each contribution that the lane has accepted.
+  [[nodiscard]] bool compares() const noexcept { return names_.size() > 1; }
+  void contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now) noexcept {
+    lag_.contributed(child, sequence, now, metrics_.lag);
+  }
+  /// Looks which children the lane waits for. Call it some 20 times a second.
+  void look(TimePoint now);
+  /// Fills in what the status says about children.
+  void add_to(LaneStatus& status, TimePoint now) const;
+
+ private:
+  void tell(std::uint32_t child, bool late);
+
+  const TokenClaims& claims_;
+  const WorkerSettings& settings_;
+  WorkerMetrics& metrics_;
+  LaneLag lag_;
+  StragglerWatch straggler_;
+  std::vector<std::string> names_;     // of the children that ever joined; index: child
+  std::optional<std::uint32_t> told_;  // the child that on_straggler was told to be late
+};
+
+}  // namespace tributary::aggregator
