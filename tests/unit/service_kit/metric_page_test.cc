@@ -1,5 +1,6 @@
 #include "service-kit/metric_page.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -85,6 +86,19 @@ TEST(MetricPageDeathTest, OnlyACounterEndsInTotal) {
   MetricPage page("test_");
   EXPECT_DEATH(page.counter("joins", "Joins.", 1), "joins is of type 0");
   EXPECT_DEATH(page.gauge("joins_total", "Joins.", 1), "joins_total is of type 1");
+}
+
+TEST(MetricPage, AHistogramHasTheValuesUpToEachBoundTheirSumAndTheirNumber) {
+  MetricPage page("tributary_test_");
+  page.begin(MetricType::histogram, "lag_seconds", "How late.", {"worker"});
+  page.add_histogram({.upper_bounds = {0.5, 2}, .counts = {3, 0, 4}, .sum = 30.25}, {"1"});
+  EXPECT_THAT(page.text(), testing::HasSubstr("# TYPE tributary_test_lag_seconds histogram\n"
+                                              "tributary_test_lag_seconds_count{worker=\"1\"} 7\n"
+                                              "tributary_test_lag_seconds_sum{worker=\"1\"} 30.25\n"
+                                              "tributary_test_lag_seconds_bucket{worker=\"1\",le=\"0.5\"} 3\n"
+                                              "tributary_test_lag_seconds_bucket{worker=\"1\",le=\"2\"} 3\n"
+                                              "tributary_test_lag_seconds_bucket{worker=\"1\",le=\"+Inf\"} 7\n"));
+  EXPECT_THAT(page.table(), testing::HasSubstr("| `lag_seconds` | histogram | seconds | `worker` | How late. |\n"));
 }
 
 }  // namespace
