@@ -14,6 +14,7 @@
 
 #include "bench/kernels/convert_bench.h"
 #include "bench/kernels/direct_loop.h"
+#include "bench/kernels/exact_bench.h"
 #include "bench/kernels/huge_array.h"
 #include "bench/kernels/memory_probe.h"
 #include "bench/kernels/plain_loop.h"
@@ -217,6 +218,7 @@ int main(int argc, char** argv) {
                               std::string(tributary::kernels::to_string(tributary::kernels::active_target())));
   tributary::bench::register_all();
   tributary::bench::register_convert_benchmarks();
+  tributary::bench::register_exact_benchmarks();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

@@ -84,6 +84,7 @@ constexpr ConvertTable make_convert_table(std::index_sequence<kIndex...>) noexce
 }  // namespace
 
 constinit const ConvertTable kConvertTable = make_convert_table(std::make_index_sequence<kDTypeCount>{});
+constinit const ExactTable kExactTable = {};
 constinit const ReduceTable kReduceTable = make_table(std::make_index_sequence<kDTypeCount>{});
 
 }  // namespace tributary::kernels::scalar

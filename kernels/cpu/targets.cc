@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 
+#include "kernels/cpu/exact_table.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/scalar_tables.h"
 
@@ -24,31 +25,38 @@ namespace tributary::kernels {
 namespace sse4 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
+extern const ExactTable kExactTable;
 }  // namespace sse4
 namespace avx2 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
+extern const ExactTable kExactTable;
 }  // namespace avx2
 namespace avx3 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
+extern const ExactTable kExactTable;
 }  // namespace avx3
 namespace avx3_bf16 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
+extern const ExactTable kExactTable;
 }  // namespace avx3_bf16
 namespace avx3_fp16 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
+extern const ExactTable kExactTable;
 }  // namespace avx3_fp16
 #elif TRIBUTARY_ARM_KERNELS
 namespace neon {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
+extern const ExactTable kExactTable;
 }  // namespace neon
 namespace sve {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
+extern const ExactTable kExactTable;
 }  // namespace sve
 #endif
 
@@ -182,6 +190,30 @@ const ConvertTable& convert_table(Target target) noexcept {
 #endif
     default:
       return scalar::kConvertTable;
+  }
+}
+
+const ExactTable& exact_table(Target target) noexcept {
+  switch (target) {
+#if TRIBUTARY_X86_KERNELS
+    case Target::sse4:
+      return sse4::kExactTable;
+    case Target::avx2:
+      return avx2::kExactTable;
+    case Target::avx3:
+      return avx3::kExactTable;
+    case Target::avx3_bf16:
+      return avx3_bf16::kExactTable;
+    case Target::avx3_fp16:
+      return avx3_fp16::kExactTable;
+#elif TRIBUTARY_ARM_KERNELS
+    case Target::neon:
+      return neon::kExactTable;
+    case Target::sve:
+      return sve::kExactTable;
+#endif
+    default:
+      return scalar::kExactTable;
   }
 }
 

@@ -92,7 +92,14 @@ T take(const std::byte*& at) noexcept {
 
 bool valid(const Signature& s) noexcept {
   return static_cast<std::uint8_t>(s.collective) < kCollectiveCount &&
-         static_cast<std::uint8_t>(s.dtype) < kDTypeCount && is_wire_op(s.op);
+         static_cast<std::uint8_t>(s.dtype) < kDTypeCount && is_wire_op(s.op, s.dtype);
+}
+
+std::string_view text_of(ReduceOp op) noexcept {
+  if (op == kScaledSum) return "avg between hosts";
+  if (op == kExactSum) return "exact sum";
+  if (op == kExactAverage) return "exact avg";
+  return to_string(op);
 }
 
 void put(std::byte*& at, const Signature& s) noexcept {
@@ -129,7 +136,7 @@ std::expected<FrameHeader, FrameReject> decode(std::span<const std::byte, kFrame
   if (rule == nullptr) return std::unexpected(FrameReject::type);
   if (h.payload_bytes > rule->payload_bytes_max) return std::unexpected(FrameReject::payload_too_long);
   if (static_cast<std::uint8_t>(h.dtype) >= kDTypeCount) return std::unexpected(FrameReject::dtype);
-  if (!is_wire_op(h.op)) return std::unexpected(FrameReject::op);
+  if (!is_wire_op(h.op, h.dtype)) return std::unexpected(FrameReject::op);
   if (static_cast<std::uint8_t>(h.collective) >= kCollectiveCount) return std::unexpected(FrameReject::collective);
   if (h.lane >= kLanesMax) return std::unexpected(FrameReject::lane);
   if ((h.flags & ~frame_flags::kAll) != 0) return std::unexpected(FrameReject::flags);
@@ -176,7 +183,7 @@ std::string to_string(const Signature& s) {
   if (s.collective == Collective::barrier) return text;
   text += " of " + std::to_string(s.count) + " " + std::string(to_string(s.dtype));
   const CollectiveRow& row = row_of(s.collective);
-  if (row.reduces) text += " (" + std::string(s.op == kScaledSum ? "avg between hosts" : to_string(s.op)) + ")";
+  if (row.reduces) text += " (" + std::string(text_of(s.op)) + ")";
   if (row.senders == Holders::root) text += " from rank " + std::to_string(s.root);
   if (row.receivers == Holders::root) text += " to rank " + std::to_string(s.root);
   return text;

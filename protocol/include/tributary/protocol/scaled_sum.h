@@ -1,5 +1,6 @@
 #pragma once
 // The reduction operator that only operations between hosts use.
+#include "tributary/protocol/numerics.h"
 #include "tributary/protocol/types.h"
 
 namespace tributary {
@@ -9,9 +10,10 @@ namespace tributary {
 /// wire format, and tributary.h does not have it.
 inline constexpr ReduceOp kScaledSum{5};
 
-/// True for the operators that a frame may carry: the operators of tributary.h, and kScaledSum.
-[[nodiscard]] constexpr bool is_wire_op(ReduceOp op) noexcept {
-  return static_cast<std::uint8_t>(op) < kReduceOpCount || op == kScaledSum;
+/// True for an operator that a frame may carry with this type: the operators of tributary.h, kScaledSum, and, for
+/// floats, the exact operators.
+[[nodiscard]] constexpr bool is_wire_op(ReduceOp op, DType dtype) noexcept {
+  return static_cast<std::uint8_t>(op) < kReduceOpCount || op == kScaledSum || (is_exact(op) && is_float(dtype));
 }
 
 }  // namespace tributary

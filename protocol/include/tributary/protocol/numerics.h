@@ -1,0 +1,48 @@
+#pragma once
+// How sums of floats are rounded. docs/numerics.md says what each mode promises.
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "tributary/protocol/types.h"
+
+namespace tributary {
+
+enum class Numerics : std::uint8_t {
+  fast,   // each sum is rounded where it is made, so its bits depend on the path
+  exact,  // the exact sum of all ranks' values, rounded once
+};
+inline constexpr std::uint8_t kNumericsCount = 2;
+
+[[nodiscard]] constexpr std::string_view to_string(Numerics numerics) noexcept {
+  return numerics == Numerics::exact ? "exact" : "fast";
+}
+[[nodiscard]] constexpr std::optional<Numerics> numerics_from_string(std::string_view name) noexcept {
+  if (name == "fast") return Numerics::fast;
+  if (name == "exact") return Numerics::exact;
+  return std::nullopt;
+}
+
+/// The sum and the average of a communicator with exact numerics. Only one sum of the values of all ranks gives their
+/// bits: no frame carries a partial result of them. Their numbers are part of the wire format, and tributary.h does not
+/// have them.
+inline constexpr ReduceOp kExactSum{6};
+inline constexpr ReduceOp kExactAverage{7};
+
+[[nodiscard]] constexpr bool is_exact(ReduceOp op) noexcept {
+  return op == kExactSum || op == kExactAverage;
+}
+
+/// True for the types whose sums are rounded.
+[[nodiscard]] constexpr bool is_float(DType dtype) noexcept {
+  return accumulates_wider(dtype) || dtype == DType::float32 || dtype == DType::float64;
+}
+
+/// Returns the operator of a reduction with these numerics. Sums of integers are exact already, and a minimum or a
+/// maximum is one of its inputs.
+[[nodiscard]] constexpr ReduceOp with_numerics(ReduceOp op, DType dtype, Numerics numerics) noexcept {
+  if (numerics == Numerics::fast || !is_float(dtype)) return op;
+  return op == ReduceOp::sum ? kExactSum : op == ReduceOp::avg ? kExactAverage : op;
+}
+
+}  // namespace tributary

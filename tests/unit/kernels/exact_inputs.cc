@@ -1,0 +1,101 @@
+#include "tests/unit/kernels/exact_inputs.h"
+
+#include <cstring>
+
+#include "tests/unit/kernels/values.h"
+
+namespace tributary::kernels::test {
+namespace {
+
+struct FloatBits {
+  unsigned exponent_bits, mantissa_bits;
+};
+
+FloatBits float_bits_of(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return {5, 10};
+    case DType::bfloat16:
+      return {8, 7};
+    case DType::float32:
+      return {8, 23};
+    case DType::float8_e4m3:
+      return {4, 3};
+    case DType::float8_e5m2:
+      return {5, 2};
+    default:
+      return {11, 52};
+  }
+}
+
+class Maker {
+ public:
+  Maker(DType dtype, Family family, std::uint64_t seed) : dtype_(dtype), family_(family), random_(seed) {}
+
+  std::vector<std::vector<std::byte>> all(std::size_t inputs, std::size_t count) {
+    std::vector<std::vector<std::byte>> arrays;
+    for (std::size_t k = 0; k < inputs; ++k) {
+      if (family_ == Family::ordinary || family_ == Family::any) {
+        arrays.push_back(family_ == Family::any ? values(dtype_, count, random_)
+                                                : plain_values(dtype_, count, random_));
+        continue;
+      }
+      std::vector<std::byte> array(count * size_of(dtype_));
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t before = k == 0 ? 0 : bits_at(dtype_, arrays.back().data(), i);
+        const std::uint64_t bits = one(k, before);
+        std::memcpy(array.data() + i * size_of(dtype_), &bits, size_of(dtype_));
+      }
+      arrays.push_back(std::move(array));
+    }
+    return arrays;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t sign() const {
+    return std::uint64_t{1} << (layout_.exponent_bits + layout_.mantissa_bits);
+  }
+  std::uint64_t fraction() { return random_() & ((std::uint64_t{1} << layout_.mantissa_bits) - 1); }
+  std::uint64_t either_sign() { return random_() % 2 == 0 ? 0 : sign(); }
+  std::uint64_t finite() {
+    const std::uint64_t exponents = (std::uint64_t{1} << layout_.exponent_bits) - 1;
+    return either_sign() | random_() % exponents << layout_.mantissa_bits | fraction();
+  }
+
+  std::uint64_t one(std::size_t input, std::uint64_t before) {
+    switch (family_) {
+      case Family::cancels:
+        return input % 2 == 0 ? finite() : (before ^ sign()) ^ (random_() % 2);
+      case Family::hides: {
+        const std::uint64_t large = ((std::uint64_t{1} << layout_.exponent_bits) - 3) << layout_.mantissa_bits;
+        const std::uint64_t one = ((std::uint64_t{1} << (layout_.exponent_bits - 1)) - 1) << layout_.mantissa_bits;
+        return input % 3 == 0 ? large : input % 3 == 1 ? one : large | sign();
+      }
+      case Family::tiny:
+        return either_sign() | fraction();
+      case Family::zeros:
+        return random_() % 8 == 0 ? 0 : sign();
+      default:
+        return finite();
+    }
+  }
+
+  DType dtype_;
+  Family family_;
+  FloatBits layout_ = float_bits_of(dtype_);
+  std::mt19937_64 random_;
+};
+
+}  // namespace
+
+std::string_view to_string(Family family) noexcept {
+  constexpr std::string_view names[] = {"ordinary", "any", "far_apart", "cancels", "hides", "tiny", "zeros"};
+  return names[static_cast<std::size_t>(family)];
+}
+
+std::vector<std::vector<std::byte>> exact_inputs(DType dtype, Family family, std::size_t inputs, std::size_t count,
+                                                 std::uint64_t seed) {
+  return Maker(dtype, family, seed).all(inputs, count);
+}
+
+}  // namespace tributary::kernels::test

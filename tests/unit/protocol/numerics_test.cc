@@ -1,0 +1,40 @@
+#include "tributary/protocol/numerics.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tributary/protocol/frame.h"
+
+namespace tributary {
+namespace {
+
+TEST(Numerics, HaveNames) {
+  for (const Numerics numerics : {Numerics::fast, Numerics::exact})
+    EXPECT_EQ(numerics_from_string(to_string(numerics)), numerics);
+  EXPECT_FALSE(numerics_from_string("wide"));
+}
+
+TEST(Numerics, AFrameCarriesExactOperatorsOfFloatsAlone) {
+  for (std::uint8_t type = 0; type < kDTypeCount; ++type) {
+    for (const ReduceOp op : {kExactSum, kExactAverage}) {
+      FrameHeader header;
+      header.type = FrameType::contribution;
+      header.dtype = DType{type};
+      header.op = op;
+      std::array<std::byte, kFrameHeaderBytes> bytes{};
+      encode(header, bytes);
+      const auto decoded = decode(bytes);
+      EXPECT_EQ(decoded.has_value(), is_float(DType{type})) << to_string(DType{type});
+      if (!decoded) EXPECT_EQ(decoded.error(), FrameReject::op);
+    }
+  }
+}
+
+TEST(Numerics, ExactCallsSayWhatTheyAre) {
+  const Signature call{.collective = Collective::all_reduce, .dtype = DType::float32, .op = kExactSum, .count = 7};
+  EXPECT_EQ(to_string(call), "all_reduce of 7 float32 (exact sum)");
+}
+
+}  // namespace
+}  // namespace tributary
