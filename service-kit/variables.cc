@@ -38,6 +38,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_NCCL_METRICS",
     "TRIBUTARY_NCCL_TUNER",
     "TRIBUTARY_NCCL_TUNER_FILE",
+    "TRIBUTARY_NUMERICS",
     "TRIBUTARY_PACKET_SECURITY",
     "TRIBUTARY_PATH",
     "TRIBUTARY_PRIORITY",

@@ -8,6 +8,7 @@
 #include "tributary/kernels/reduce_step.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/lane_memory.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::engine {
 namespace {
@@ -52,6 +53,8 @@ std::string_view to_string(Refusal refusal) noexcept {
       return "result for a segment that is not waiting";
     case Refusal::over:
       return "frame after a fault";
+    case Refusal::partial_exact:
+      return "exact sum in a tree of several levels, which cannot carry it";
   }
   return "unknown";
 }
@@ -168,6 +171,8 @@ std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child,
                                               const FrameHeader& header) const noexcept {
   if (header.bare())
     return reduces(header.collective) ? std::unexpected(Refusal::unexpected_data) : std::expected<void, Refusal>{};
+  if (is_exact(header.op) && reduces(header.collective) && !has_all_ranks())
+    return std::unexpected(Refusal::partial_exact);
   if (!reduces(header.collective) && slot.with_data != 0) return std::unexpected(Refusal::unexpected_data);
   if (!whole_elements(header)) return std::unexpected(Refusal::wrong_length);
   if (slot.data_known && slot.payload_bytes != header.payload_bytes) return std::unexpected(Refusal::wrong_length);
@@ -200,7 +205,7 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
                    "children {} have arrived of {}, those {} with data", slot.arrived, everyone_, slot.with_data);
   if (slot.arrived == everyone_) {
     finish_collecting(slot, output);
-  } else if (reduces(header.collective) && !accumulates_wider(header.dtype)) {
+  } else if (reduces(header.collective) && !accumulates_wider(header.dtype) && !is_exact(header.op)) {
     reduce_prefix(slot, output);
   }
   return {};

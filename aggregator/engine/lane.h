@@ -64,6 +64,7 @@ enum class Refusal : std::uint8_t {
   unexpected_data,  // data that the pattern forbids, or no data where it needs some
   no_such_segment,  // a result for which no slot waits
   over,             // drop: a fault has ended the lane while the frame was under way
+  partial_exact,    // an exact sum, but this aggregator does not get the inputs of all ranks
 };
 [[nodiscard]] std::string_view to_string(Refusal refusal) noexcept;
 [[nodiscard]] constexpr bool harmless(Refusal refusal) noexcept {
@@ -136,6 +137,8 @@ class Lane {
   [[nodiscard]] std::expected<void, Refusal> admit(const Slot& slot, std::uint32_t child,
                                                    std::uint64_t sequence) const noexcept;
   void open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept;
+  /// Returns whether every rank of the group is a child, so that an exact sum needs one rounding.
+  [[nodiscard]] bool has_all_ranks() const noexcept { return shape_.root && shape_.children == shape_.ranks; }
   [[nodiscard]] std::expected<void, Refusal> check_data(Slot& slot, std::uint32_t child,
                                                         const FrameHeader& header) const noexcept;
   void reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept;

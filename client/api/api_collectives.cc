@@ -48,7 +48,7 @@ std::optional<tributary_status> run_here(const CollectiveCall& call, const tribu
   const auto comm = comms().pin(handle);
   if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
   if (!comm->local()) return std::nullopt;
-  const auto checked = check(call, comm->rank(), comm->size());
+  const auto checked = check(call, comm->rank(), comm->size(), comm->numerics());
   if (!checked) return report(checked.error(), &comm->errors());
   const Status status = comm->run(*checked);
   return status ? TRIBUTARY_OK : report(status.error(), &comm->errors());
@@ -63,7 +63,7 @@ tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributa
     }
     const auto comm = live(call.function, handle);
     if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-    const auto checked = check(call, comm->rank(), comm->size());
+    const auto checked = check(call, comm->rank(), comm->size(), comm->numerics());
     if (!checked) return report(checked.error(), &comm->errors());
     return run(
         comm, comm->local(), checked->bytes(), out,

@@ -94,12 +94,18 @@ Status check_rank_argument(const char* function, const char* name, int value, st
 
 }  // namespace
 
-Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks) {
+Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks, Numerics numerics) {
   const auto dtype = check_dtype(call.function, call.dtype);
   if (!dtype) return std::unexpected(dtype.error());
   if (call.op < 0 || call.op >= kReduceOpCount) {
     return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
                                   std::to_string(kReduceOpCount - 1));
+  }
+  if (numerics == Numerics::exact && static_cast<ReduceOp>(call.op) == ReduceOp::prod && is_float(*dtype) &&
+      row_of(call.collective).reduces) {
+    return bad(call.function,
+               "op is TRIBUTARY_PROD of floats, whose bits depend on the order of the ranks, but this "
+               "communicator's numerics are exact; use TRIBUTARY_NUMERICS=fast");
   }
   if (has_root(call.collective)) {
     if (auto ok = check_rank_argument(call.function, "root", call.root, nranks); !ok)
@@ -117,7 +123,9 @@ Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::u
 
   return CheckedCall{.signature = {.collective = call.collective,
                                    .dtype = *dtype,
-                                   .op = static_cast<ReduceOp>(call.op),
+                                   .op = row_of(call.collective).reduces
+                                             ? with_numerics(static_cast<ReduceOp>(call.op), *dtype, numerics)
+                                             : static_cast<ReduceOp>(call.op),
                                    .root = static_cast<std::uint32_t>(call.root),
                                    .count = call.count},
                      .send = part.send > 0 ? static_cast<const std::byte*>(call.send) : nullptr,

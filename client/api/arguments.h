@@ -7,6 +7,7 @@
 
 #include "client/communicator/message.h"
 #include "client/operation/operation.h"
+#include "tributary/protocol/numerics.h"
 #include "tributary/tributary.h"
 
 namespace tributary::client {
@@ -36,7 +37,8 @@ struct CheckedCall {
   [[nodiscard]] std::size_t bytes() const noexcept { return signature.count * size_of(signature.dtype); }
 };
 /// Checks a call. Allocates memory only for an error.
-[[nodiscard]] Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks);
+[[nodiscard]] Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks,
+                                        Numerics numerics = Numerics::fast);
 /// Makes the operation, without its on_done.
 [[nodiscard]] std::unique_ptr<Operation> make_operation(const CheckedCall& call);
 

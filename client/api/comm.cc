@@ -243,6 +243,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   };
   comm->transport_name_ = parts->transport_name;
   comm->gpudirect_ = settings.gpudirect;
+  comm->numerics_ = settings.numerics;
   comm->stager_ = std::make_unique<gpu::Stager>(comm->stager_hooks());
   events.over = [met, id = comm->errors_->id(), stager = comm->stager_.get()](const Error& why) {
     met->complete(std::unexpected(why));

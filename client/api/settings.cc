@@ -259,6 +259,12 @@ std::vector<Setting> make_settings() {
        [](ClientSettings& s, std::string_view value) {
          return set_word(s.require_in_network, value, {{"none", false}, {"in-network", true}});
        }},
+      {{"numerics", "TRIBUTARY_NUMERICS", "fast", "fast or exact",
+        "exact: sums and averages of floats are the exact ones, rounded once, so that their bits depend on no path, "
+        "tree or order. All ranks need the same setting."},
+       [](ClientSettings& s, std::string_view value) {
+         return set_word(s.numerics, value, {{"fast", Numerics::fast}, {"exact", Numerics::exact}});
+       }},
       {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, model, off or the path of a file",
         "If path is auto and there is a tree: auto lets a cost model choose between tree, fallback and both for each "
         "size, and corrects it by the times that operations take; model leaves out the corrections; off always takes "

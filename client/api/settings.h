@@ -15,6 +15,7 @@
 #include "client/communicator/communicator.h"
 #include "client/gpu/path_choice.h"
 #include "service-kit/tls/tls_context.h"
+#include "tributary/protocol/numerics.h"
 #include "tributary/transport/rdma_path.h"
 #include "tributary/tributary.h"
 
@@ -25,6 +26,7 @@ struct ClientSettings {
   service::TlsFiles tls;                                   // for a manager over HTTPS
   PathMode path = PathMode::automatic;                     // the path that operations may take
   bool require_in_network = false;                         // end the communicator with an error if it has no trees
+  Numerics numerics = Numerics::fast;                      // how sums of floats are rounded
   TuningMode tuning = TuningMode::automatic;               // the way to choose between trees and fallback
   std::string tuning_file;                                 // for TuningMode::table; only rank 0 reads it
   bool local = true;                                       // the ranks of one host reduce in shared memory

@@ -15,6 +15,7 @@
 #include "client/cli/manager/listings.h"
 #include "client/cli/network/host_network.h"
 #include "client/cli/perf/byte_size.h"
+#include "client/cli/perf/exact_pattern.h"
 #include "client/cli/perf/perf_command.h"
 #include "client/cli/run/run_command.h"
 #include "client/cli/tenants/tenants_command.h"
@@ -227,12 +228,18 @@ void describe_perf(CLI::App& app, Action& action) {
             kReduceOpCount, reduce_op_from_string, [](ReduceOp o) { return to_string(o); });
   add_number(*sub, "-r,--root", bench.call.root, 0, kRanksMax - 1,
              {.value = "RANK", .help = "Root of the rooted collectives", .standard = "0"});
-  add_parsed(*sub, "-c,--check", bench.check,
-             {.value = "N", .help = "1: check every result; 0: check none", .allowed = "0 or 1", .standard = "1"},
-             [](const std::string& text) -> Result<bool> {
-               if (text == "0" || text == "1") return text == "1";
-               return fail(Errc::bad_argument, "it is none of these");
-             });
+  add_parsed(
+      *sub, "-c,--check", bench.check,
+      {.value = "WORD",
+       .help = "1: check every result; 0: check none; exact: compare every bit with the exact sum, rounded once, "
+               "of values whose rounded sums depend on the order (TRIBUTARY_NUMERICS=exact)",
+       .allowed = "0, 1 or exact",
+       .standard = "1"},
+      [&exact = bench.call.exact](const std::string& text) -> Result<bool> {
+        exact = text == "exact";
+        if (text == "0" || text == "1" || exact) return text != "0";
+        return fail(Errc::bad_argument, "it is none of these");
+      });
   add_parsed(
       *sub, "--memory", options->gpu_memory,
       {.value = "WORD",
@@ -268,6 +275,12 @@ void describe_perf(CLI::App& app, Action& action) {
   add_number(*sub, "--meet-limit", options->meet_seconds, 0.1, 86400,
              {.value = "SECONDS", .help = "Time within which the ranks must meet", .standard = "60"});
   sub->callback([options, sub, &action] {
+    const CallShape& call = options->bench.call;
+    if (call.exact && (!reduces(call.collective) || !has_exact_pattern(call.dtype, call.op)))
+      throw service::WrongUse({.key = "--check",
+                               .value = "exact",
+                               .why = "it is for sums and averages of floats",
+                               .allowed = "all_reduce, reduce or reduce_scatter of a float type, with sum or avg"});
     if (!options->tune_file.empty()) {
       if (options->require_in_network)
         throw service::WrongUse({.key = "--require",

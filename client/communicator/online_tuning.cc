@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "client/operation/payload.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 
@@ -46,7 +47,8 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
     if (const auto amendment = shared_.settings.amendments()) amend_(tuning::encode(*amendment));
     return;
   }
-  if (!adaptation_ || way == Operation::State::by_hosts) return;
+  // Exact sums take the ranks' own way even where the policy says trees, so their times say nothing about the policy.
+  if (!adaptation_ || way == Operation::State::by_hosts || is_exact(o.signature.op)) return;
   const auto amendment = adaptation_->add(measured(o, way), shared_.transport.now());
   if (const auto news = adaptation_->take_news())
     shared_.whole.path_changed(shared_.log_prefix() + line_of(*news), false);

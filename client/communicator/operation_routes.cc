@@ -5,6 +5,7 @@
 #include "client/communicator/path_report.h"
 #include "client/operation/payload.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 
@@ -74,8 +75,11 @@ void OperationRoutes::begin(Operation& o) {
   }
   const bool wants_tree = shared_.settings.path == PathMode::in_network && shared_.settings.nranks > 1;
   if (wants_tree && in_network_capable(o.signature.collective)) {
-    return parts_.operations.finish(
-        o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but there is no tree: " + shared_.info.reason));
+    const std::string why = parts_.trees.in_use()
+                                ? "the trees have several levels, and exact sums need trees of one level; set "
+                                  "TRIBUTARY_NUMERICS=fast, or the manager's option for trees of one level"
+                                : "there is no tree: " + shared_.info.reason;
+    return parts_.operations.finish(o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but " + why));
   }
   Piece piece = o.cut ? trees_part(o, *o.cut) : whole(o);
   // If trees that all ranks know leave the operation to the ranks, the trees' policy chooses the algorithm, too.

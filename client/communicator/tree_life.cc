@@ -100,6 +100,8 @@ void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::o
   forming_ = std::make_unique<Trees>();
   forming_->generation = generation;
   forming_->descriptor = std::move(descriptor);
+  forming_->terms.one_level =
+      std::ranges::all_of(forming_->descriptor.lanes, [](const LaneDescriptor& lane) { return lane.levels == 1; });
   forming_->terms.segment_bytes = forming_->descriptor.lanes[0].segment_bytes;
   if (policy) forming_->terms.policies.push_back({0, std::move(*policy)});
   forming_->terms.lanes = static_cast<std::uint32_t>(forming_->descriptor.lanes.size());
@@ -198,10 +200,11 @@ void TreeLife::take_over(std::unique_ptr<Trees> trees, std::uint64_t first_opera
 }
 
 const TreeTerms* TreeLife::terms_for(const Operation& o) const noexcept {
-  if (trees_ && o.number >= trees_->terms.first_operation) return &trees_->terms;
+  const auto if_it_carries = [&o](const TreeTerms& terms) { return terms.can_carry(o) ? &terms : nullptr; };
+  if (trees_ && o.number >= trees_->terms.first_operation) return if_it_carries(trees_->terms);
   const auto lost = std::ranges::find_if(
       lost_, [&](const TreeTerms& it) { return it.first_operation <= o.number && o.number < it.end; });
-  return lost == lost_.end() ? nullptr : &*lost;
+  return lost == lost_.end() ? nullptr : if_it_carries(*lost);
 }
 
 void TreeLife::start(Operation& o) {

@@ -22,6 +22,7 @@
 #include "client/communicator/whole.h"
 #include "client/recovery/repair.h"
 #include "client/tuning/policy.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 
@@ -32,12 +33,18 @@ struct TreeTerms {
   std::uint32_t segment_bytes = 0;
   std::uint32_t lanes = 0;
   std::uint32_t cycle = 0;  // places in a cycle of the dealing (client/operation/dealing.h)
+  bool one_level = false;   // one aggregator sums the inputs of all ranks
   struct PolicyFrom {
     std::uint64_t first_operation = 0;
     tuning::Policy policy;
   };
   std::vector<PolicyFrom> policies{};  // ascending; earlier operations use the welcome's policy
 
+  /// Returns whether trees of these terms can carry the operation: an exact sum cannot travel from one aggregator to
+  /// another.
+  [[nodiscard]] bool can_carry(const Operation& operation) const noexcept {
+    return one_level || !is_exact(operation.signature.op);
+  }
   /// Returns the policy of an operation; nullptr: the welcome's policy.
   [[nodiscard]] const tuning::Policy* policy_of(std::uint64_t operation) const noexcept;
   /// Changes the policy by `amendment` from operation `first` on; if these terms have no policy, it is `welcome`.
@@ -111,9 +118,9 @@ class TreeLife final : private LaneUser {
   [[nodiscard]] bool holding() const noexcept {
     return proposed_ || amending_ || state_ == State::frozen || state_ == State::repairing;
   }
-  /// Returns whether trees are in use, and `operation` is not earlier than their first operation.
+  /// Returns whether trees are in use that carry the operation: it is not earlier than their first operation.
   [[nodiscard]] bool serve(const Operation& operation) const noexcept {
-    return in_use() && operation.number >= trees_->terms.first_operation;
+    return in_use() && operation.number >= trees_->terms.first_operation && trees_->terms.can_carry(operation);
   }
   /// Returns the trees that are in use, frozen or under repair; else nullptr.
   [[nodiscard]] const Trees* trees() const noexcept { return trees_.get(); }

@@ -137,7 +137,7 @@ Result<Progress> decode_progress(const std::string& body) {
     if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {
       const auto collective = json_number<std::uint8_t>(it->at(0)), dtype = json_number<std::uint8_t>(it->at(1)),
                  op = json_number<std::uint8_t>(it->at(2));
-      if (collective >= kCollectiveCount || dtype >= kDTypeCount || !is_wire_op(ReduceOp{op}))
+      if (collective >= kCollectiveCount || dtype >= kDTypeCount || !is_wire_op(ReduceOp{op}, DType{dtype}))
         return fail(Errc::corrupt, "a malformed progress report");
       p.signature_known = true;
       p.signature = {static_cast<Collective>(collective), static_cast<DType>(dtype), static_cast<ReduceOp>(op),

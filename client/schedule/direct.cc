@@ -80,7 +80,7 @@ void to_root(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
     if (gather && step == 0 && !p.in_place) emit.copy(input, parts.part(Buffer::recv, p.rank));
     emit.receive(from, parts.part(Buffer::recv, from));
   } else if (place == step + 1) {
-    emit.send(p.root, gather ? input : ring_reduce_scatter_result(p));
+    emit.send(p.root, gather ? input : p.exact ? exact_result(p) : ring_reduce_scatter_result(p));
   }
 }
 

@@ -20,7 +20,10 @@ void check(const Parameters& p) {
                                 ": " + why);
   };
   const auto possible = algorithms(p.collective);
-  if (std::ranges::find(possible, p.algorithm) == possible.end()) refuse("not an algorithm for this collective");
+  const bool possible_exactly = p.exact && p.algorithm == Algorithm::direct && row_of(p.collective).reduces;
+  if (p.exact && !possible_exactly) refuse("no exact reduction");
+  if (!p.exact && std::ranges::find(possible, p.algorithm) == possible.end())
+    refuse("not an algorithm for this collective");
   if (p.rank >= p.ranks) refuse("rank is not below the number of ranks");
   if (has_root(p.collective) && p.root >= p.ranks) refuse("root is not below the number of ranks");
   if (p.element_bytes == 0) refuse("an element has no bytes");
@@ -57,6 +60,7 @@ void Schedule::compose() noexcept {
     if (!p.in_place) add(copy_alone, 1, p.count);
     return;
   }
+  if (p.exact) return compose_exact();
   if (p.collective == Collective::all_reduce) return compose_all_reduce();
   if (has_root(p.collective)) return compose_rooted();
   compose_by_parts();
@@ -83,6 +87,16 @@ void Schedule::compose_all_reduce() noexcept {
     add(regrow, steps, largest_half);
   }
   if (cores != p.ranks) add(unfold, 1, p.count);
+}
+
+void Schedule::compose_exact() noexcept {
+  const Parameters& p = parameters_;
+  const std::uint64_t largest_part = is_short(p) ? p.count : partition_of(p).largest();
+  add(exchange_inputs, p.ranks - 1, largest_part, true);
+  add(reduce_inputs, 1, 0);
+  if (p.collective == Collective::all_reduce && !is_short(p)) add(ring_all_gather, p.ranks - 1, largest_part);
+  if (p.collective == Collective::reduce) add(to_root, p.ranks - 1, largest_part, true);
+  scratch_count_ = exact_scratch(p);
 }
 
 void Schedule::compose_rooted() noexcept {

@@ -70,7 +70,8 @@ struct LocalCopy {
 };
 
 /// into = the reduction of `operands` adjacent slices, in their order, in one pass: `first`, then the first.count
-/// elements after it, and so on. `operands` is 2 to 64; `into` is one of the operands, or overlaps with none of them.
+/// elements after it, and so on. `operands` is 2 to 64, or all ranks
+/// of an exact sum; `into` is one of the operands, or overlaps with none of them.
 struct LocalReduce {
   Slice first;
   std::uint32_t operands = 2;
@@ -131,7 +132,8 @@ enum class Algorithm : std::uint8_t {
   binomial,               // broadcast, reduce, gather, scatter: ceil(log2 N); n ceil(log2 N) at most (broadcast)
   scatter_all_gather,     // broadcast: ceil(log2 N) + N-1, about 2n, van de Geijn
   reduce_scatter_gather,  // reduce: ring, then each rank sends its part to the root; 2n(N-1)/N
-  direct,                 // reduce_scatter: every part goes to its owner, which reduces in rank order; n(N-1)/N
+  direct,                 // reduce_scatter: every part goes to its owner, which reduces in rank order; n(N-1)/N.
+                          // Exact all_reduce and reduce: the parts then go around a ring, or to the root; 2n(N-1)/N
   bruck,                  // all_gather: ceil(log2 N), n(N-1)/N
   dissemination,          // barrier: ceil(log2 N), 0
   pairwise,               // all_to_all: N-1, n(N-1)/N
@@ -141,7 +143,7 @@ inline constexpr std::uint8_t kAlgorithmCount = 11;
 
 [[nodiscard]] const char* name(Algorithm algorithm) noexcept;
 
-/// Returns the algorithms that can run a collective.
+/// Returns the algorithms that can run a collective. Algorithm::direct can also run every exact reduction.
 [[nodiscard]] std::span<const Algorithm> algorithms(Collective collective) noexcept;
 
 /// One rank's view of one collective call. Counts and in-place rules are as in tributary.h.
@@ -153,6 +155,7 @@ struct Parameters {
   std::uint32_t root = 0;           // root of a broadcast, reduce, gather or scatter
   std::uint64_t count = 0;          // elements; per rank for reduce_scatter, all_gather, all_to_all, gather, scatter
   std::uint32_t element_bytes = 1;  // size_of(dtype); equal on all ranks, like every member that decides cuts
+  bool exact = false;  // one rank reduces each element once, from all ranks' inputs; with Algorithm::direct
   std::uint32_t piece_bytes = 1 << 18;  // the most bytes of a message: at least one element, at most kPeerBytesMax
   bool in_place = false;                // this rank passes one buffer for both; ignored if it has only one
 };
@@ -194,6 +197,7 @@ class Schedule {
   void compose_all_reduce() noexcept;
   void compose_rooted() noexcept;
   void compose_by_parts() noexcept;
+  void compose_exact() noexcept;
   /// Adds a phase. message_count: number of elements in the largest message of any rank in any step.
   void add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent = false) noexcept;
 

@@ -42,6 +42,14 @@ Step reduce_parts;      // reduce_parts_steps() steps; reduce_scatter
 Step to_root;           // N - 1 steps; gather, reduce
 Step from_root;         // N - 1 steps; scatter
 Step copy_alone;        // 1 step; for a communicator of one rank
+
+// Phases in exact.cc: N - 1 steps that do not depend on each other, and one step.
+Step exchange_inputs;  // all_reduce, reduce, reduce_scatter
+Step reduce_inputs;
+[[nodiscard]] bool is_short(const Parameters& p) noexcept;  // an all_reduce that ends with reduce_inputs
+[[nodiscard]] std::uint64_t exact_scratch(const Parameters& p) noexcept;
+/// Returns the place where reduce_inputs leaves this rank's part.
+[[nodiscard]] Slice exact_result(const Parameters& p) noexcept;
 [[nodiscard]] std::uint64_t reduce_parts_steps(std::uint32_t ranks) noexcept;
 
 /// Returns the place where ring_reduce_scatter leaves this rank's part of a reduce; to_root sends it from there.

@@ -60,11 +60,13 @@ Status Bench::fill(const PerfCounts& counts, bool in_place) {
   return second_.upload(bytes_of(counts));
 }
 
-/// Returns the number of wrong elements in the result, which always lies in the second buffer.
-Result<std::uint64_t> Bench::wrong_elements(const PerfCounts& counts, bool in_place) {
-  if (auto ok = second_.download(bytes_of(counts)); !ok) return std::unexpected(ok.error());
+/// Counts the wrong elements of the result, which always lies in the second buffer.
+Status Bench::check(const PerfCounts& counts, bool in_place, Measurement& measurement) {
+  if (auto ok = second_.download(bytes_of(counts)); !ok) return ok;
   const CallPlace at = place_call(settings_.call, counts, in_place, first_.on_host(), second_.on_host());
-  return call_.wrong_elements(at.recv, counts, 0);
+  measurement.wrong = call_.wrong_elements(at.recv, counts, 0);
+  if (settings_.call.exact) measurement.largest_error = static_cast<double>(call_.largest_error(at.recv, counts, 0));
+  return {};
 }
 
 Status Bench::repeat(const PerfCall& call, std::uint32_t times) {
@@ -88,9 +90,7 @@ Result<Measurement> Bench::measure(const PerfCounts& counts, bool in_place) {
   if (settings_.check) {
     if (auto ok = fill(counts, in_place); !ok) return std::unexpected(ok.error());
     if (auto ok = repeat(call, 1); !ok) return std::unexpected(ok.error());
-    const auto wrong = wrong_elements(counts, in_place);
-    if (!wrong) return std::unexpected(wrong.error());
-    measurement.wrong = *wrong;
+    if (auto ok = check(counts, in_place, measurement); !ok) return std::unexpected(ok.error());
   }
   return measurement;
 }
@@ -102,6 +102,11 @@ Status Bench::conclude(Measurement& m, const PerfCounts& counts) {
                                            TRIBUTARY_SUM, comm_, nullptr);
   if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, comm_));
   m.microseconds = values[0];
+  if (settings_.call.exact) {
+    const auto most =
+        tributary_all_reduce(&m.largest_error, &m.largest_error, 1, TRIBUTARY_FLOAT64, TRIBUTARY_MAX, comm_, nullptr);
+    if (most != TRIBUTARY_OK) return std::unexpected(error_of(most, comm_));
+  }
   // Keep this rank's own count, because the sum over the ranks may be wrong, too.
   if (m.wrong) m.wrong = std::max(*m.wrong, static_cast<std::uint64_t>(values[1]));
   const auto bytes = static_cast<double>(bytes_of(counts));

@@ -24,6 +24,7 @@ struct Measurement {
   double microseconds = 0;  // time of one operation: the mean over operations and ranks
   double algorithm_gbytes_per_second = 0;
   double bus_gbytes_per_second = 0;
+  double largest_error = 0;            // over all ranks, in units of the last place; only if the check is exact
   std::optional<std::uint64_t> wrong;  // wrong elements over all ranks; nullopt: the results were not checked
 };
 
@@ -53,7 +54,7 @@ class Bench {
   Bench(const BenchSettings& settings, tributary_comm* comm);
   [[nodiscard]] Result<Measurement> measure(const PerfCounts& counts, bool in_place);
   [[nodiscard]] Status fill(const PerfCounts& counts, bool in_place);
-  [[nodiscard]] Result<std::uint64_t> wrong_elements(const PerfCounts& counts, bool in_place);
+  [[nodiscard]] Status check(const PerfCounts& counts, bool in_place, Measurement& measurement);
   [[nodiscard]] std::uint64_t bytes_of(const PerfCounts& counts) const noexcept;
   [[nodiscard]] Status repeat(const PerfCall& call, std::uint32_t times);
   [[nodiscard]] Status conclude(Measurement& measurement, const PerfCounts& counts);

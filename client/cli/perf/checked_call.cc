@@ -1,7 +1,9 @@
 #include "client/cli/perf/checked_call.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "client/cli/perf/exact_pattern.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::cli {
@@ -55,6 +57,13 @@ CallPlace place_call(const CallShape& shape, const PerfCounts& counts, bool in_p
 CheckedCall::CheckedCall(const CallShape& shape) : shape_(shape), of_rank_(shape.ranks) {
   TRIBUTARY_ASSERT(shape.rank < shape.ranks && shape.root < shape.ranks, "rank {} and root {} of {} ranks", shape.rank,
                    shape.root, shape.ranks);
+  if (shape.exact) {
+    TRIBUTARY_ASSERT(reduces(shape.collective) && has_exact_pattern(shape.dtype, shape.op), "no exact sum of type {}",
+                     shape.dtype);
+    own_ = exact_contribution(shape.dtype, shape.rank);
+    reduced_ = exact_reduced(shape.dtype, shape.op, shape.ranks);
+    return;
+  }
   const Pattern pattern(shape.dtype, shape.op, shape.ranks);
   own_ = pattern.contribution(shape.rank);
   if (reduces(shape.collective)) reduced_ = pattern.reduced();
@@ -81,6 +90,19 @@ void CheckedCall::fill_input(const CallPlace& place, const PerfCounts& counts, s
                    own_.size(), element);
   if (counts.recv != 0) std::memset(place.recv, kNothing, counts.recv * element);
   tile(own_, element, begin, {place.send, counts.send * element});
+}
+
+std::uint64_t CheckedCall::largest_error(const std::byte* recv, const PerfCounts& counts, std::size_t begin) const {
+  const bool scattered = shape_.collective == PerfCollective::reduce_scatter;
+  const bool receives = shape_.collective != PerfCollective::reduce || shape_.rank == shape_.root;
+  const std::size_t first = begin + (scattered ? shape_.rank * counts.count : 0);
+  const std::size_t element = element_bytes();
+  std::uint64_t largest = 0;
+  for (std::size_t i = 0; receives && i < counts.count; ++i) {
+    const std::byte* const right = reduced_.data() + (first + i) % kPatternPeriod * element;
+    largest = std::max(largest, units_between(shape_.dtype, recv + i * element, right));
+  }
+  return largest;
 }
 
 std::uint64_t CheckedCall::wrong_elements(const std::byte* recv, const PerfCounts& counts, std::size_t begin) const {

@@ -16,6 +16,7 @@ struct CallShape {
   std::uint32_t root = 0;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
+  bool exact = false;  // the contributions are those of exact_pattern.h; only for all_reduce, reduce, reduce_scatter
 };
 
 /// The buffers of one call.
@@ -39,6 +40,9 @@ class CheckedCall {
   [[nodiscard]] PerfCall at(const CallPlace& place, const PerfCounts& counts) const noexcept;
   /// Overwrites the result's place with a byte that no right result has, then writes the input.
   void fill_input(const CallPlace& place, const PerfCounts& counts, std::size_t begin) const;
+  /// Returns the largest distance of an element of this rank's result from the right element, in units of the last
+  /// place (exact_pattern.h). For shapes with `exact` alone.
+  [[nodiscard]] std::uint64_t largest_error(const std::byte* recv, const PerfCounts& counts, std::size_t begin) const;
   /// Returns the number of wrong elements in this rank's result.
   [[nodiscard]] std::uint64_t wrong_elements(const std::byte* recv, const PerfCounts& counts, std::size_t begin) const;
 

@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace tributary::cli {
@@ -31,6 +32,21 @@ std::string measurement_text(const std::optional<Measurement>& m) {
   return fmt::format(" {:>8} {:>7} {:>7} {:>6}", number_text(m->microseconds),
                      number_text(m->algorithm_gbytes_per_second), number_text(m->bus_gbytes_per_second),
                      m->wrong ? std::to_string(*m->wrong) : "N/A");
+}
+
+const char* validation_text(const BenchSettings& settings) {
+  if (settings.call.exact) return "exact";
+  return settings.check ? "1" : "0";
+}
+
+/// Returns the largest error of all rows, in units of the last place.
+double largest_error(const PerfReport& report) {
+  double largest = 0;
+  for (const BenchRow& row : report.rows) {
+    largest = std::max(largest, row.out_of_place.largest_error);
+    if (row.in_place) largest = std::max(largest, row.in_place->largest_error);
+  }
+  return largest;
 }
 
 double average_bus_bandwidth(const PerfReport& report) {
@@ -141,7 +157,7 @@ std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::
       "# path {}\n",
       TRIBUTARY_VERSION_MAJOR, TRIBUTARY_VERSION_MINOR, TRIBUTARY_VERSION_PATCH, to_string(s.call.collective),
       s.call.ranks, s.call.ranks == 1 ? "rank" : "ranks", report.launcher, bytes_min, bytes_max, step, s.warmup,
-      s.iterations, s.check ? 1 : 0, path_text(report.at_start));
+      s.iterations, validation_text(s), path_text(report.at_start));
   text += memory_text(report);
   for (std::size_t rank = 0; rank < std::min(report.places.size(), kPlacesShown); ++rank) {
     const RankPlace& place = report.places[rank];
@@ -176,6 +192,8 @@ std::string footer_text(const PerfReport& report) {
   std::string text;
   text += report.settings.check ? fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED")
                                 : std::string("# Out of bounds values : not checked\n");
+  if (report.settings.call.exact)
+    text += fmt::format("# Largest error        : {:.0f} units of the last place\n", largest_error(report));
   text += fmt::format("# Avg bus bandwidth    : {:.4g}\n", average_bus_bandwidth(report));
   text += fmt::format("# Bytes by path        : in-network {} ({:.1f} %), fallback {}{}\n", in_network, share, fallback,
                       local == 0 ? "" : fmt::format(", shared memory {}", local));
@@ -224,6 +242,7 @@ nlohmann::json to_json(const PerfReport& report) {
                            {"bytes_local", local},
                            {"failovers", report.at_end.failovers},
                            {"longest_pause_us", report.at_end.longest_pause_us}};
+  if (s.call.exact) result["largest_error_units"] = largest_error(report);
   result["gpu_name"] = s.gpu ? nlohmann::json(s.gpu->name()) : nlohmann::json(nullptr);
   result["op"] = reduces(s.call.collective) ? nlohmann::json(to_string(s.call.op)) : nlohmann::json(nullptr);
   result["root"] = has_root(s.call.collective) ? nlohmann::json(s.call.root) : nlohmann::json(nullptr);

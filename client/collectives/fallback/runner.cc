@@ -4,6 +4,7 @@
 
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/collective.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 namespace {
@@ -46,8 +47,11 @@ void FallbackRunner::start_piece() {
   const Piece& p = pieces_[piece_];
   const std::uint64_t element = operation_->element_bytes();
   const std::uint64_t bytes = amount_in_all(p.collective, p.count * element, nranks_);
-  const Plan plan{
-      .ranks = nranks_, .rank = rank_, .algorithm = p.algorithm.value_or(policy_.at(p.collective, bytes).algorithm)};
+  const auto algorithm = [&] {
+    if (is_exact(operation_->signature.op) && row_of(p.collective).reduces) return schedule::Algorithm::direct;
+    return p.algorithm.value_or(policy_.at(p.collective, bytes).algorithm);
+  };
+  const Plan plan{.ranks = nranks_, .rank = rank_, .algorithm = algorithm()};
   const bool two = p.collective == Collective::all_reduce && plan.algorithm == schedule::Algorithm::ring &&
                    nranks_ > 2 && bytes / nranks_ >= kPartBytesMin;
   std::uint64_t begin = 0;

@@ -6,6 +6,8 @@
 
 #include "tributary/kernels/reduce_step.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/collective.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 
@@ -16,6 +18,7 @@ void Strand::start(const Operation& operation, const Piece& piece, const Plan& p
   round_ = 0;
   outstanding_ = 0;
   const auto element = static_cast<std::uint32_t>(operation.element_bytes());
+  const bool exact = is_exact(operation.signature.op) && row_of(piece.collective).reduces;
   schedule_.emplace(schedule::Parameters{.collective = piece.collective,
                                          .algorithm = plan.algorithm,
                                          .ranks = plan.ranks,
@@ -23,9 +26,11 @@ void Strand::start(const Operation& operation, const Piece& piece, const Plan& p
                                          .root = piece.root,
                                          .count = piece.count,
                                          .element_bytes = element,
+                                         .exact = exact,
                                          .piece_bytes = kPieceBytes,
                                          .in_place = piece.in_place});
   rounds_ = schedule_->rounds();
+  if (exact) exact_inputs_.resize(plan.ranks);
   scratch_.resize(std::max<std::size_t>(scratch_.size(), schedule_->scratch_count() * element));
 }
 
@@ -61,6 +66,7 @@ void Strand::do_local(const schedule::Action& action) {
     if (copy->from.count > 0 && at(copy->from) != at(copy->into))
       std::memmove(at(copy->into), at(copy->from), bytes(copy->from));
   } else if (const auto* reduce = std::get_if<schedule::LocalReduce>(&action)) {
+    if (is_exact(s.op)) return do_exact(*reduce);
     TRIBUTARY_ASSERT(reduce->operands <= kernels::kReduceInputsMax, "{} operands are reduced in one pass",
                      reduce->operands);
     std::array<const void*, kernels::kReduceInputsMax> inputs;
@@ -72,6 +78,19 @@ void Strand::do_local(const schedule::Action& action) {
     kernels::reduce_step(s.dtype, s.op, {inputs.data(), reduce->operands}, at(reduce->into), reduce->first.count,
                          {.divisor = reduce->divisor, .ranks = {ranks.data(), reduce->operands}});
   }
+}
+
+/// Sums the inputs of all ranks at once: an exact sum has no limit on its inputs.
+void Strand::do_exact(const schedule::LocalReduce& reduce) {
+  const Signature& s = operation_->signature;
+  TRIBUTARY_ASSERT(reduce.operands == exact_inputs_.size(), "{} of {} inputs make an exact sum", reduce.operands,
+                   exact_inputs_.size());
+  const std::byte* input = at(reduce.first);
+  for (const void*& operand : exact_inputs_) {
+    operand = input;
+    input += bytes(reduce.first);
+  }
+  kernels::reduce_step(s.dtype, s.op, exact_inputs_, at(reduce.into), reduce.first.count, {.divisor = reduce.divisor});
 }
 
 FrameHeader Strand::header() const {

@@ -50,6 +50,7 @@ class Strand {
 
  private:
   void do_local(const schedule::Action& action);
+  void do_exact(const schedule::LocalReduce& reduce);
   void do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Action& action, std::uint64_t cookie);
   void land(const schedule::Receive& action, std::span<std::byte> payload);
   [[nodiscard]] std::byte* at(const schedule::Slice& slice) const noexcept;
@@ -62,6 +63,7 @@ class Strand {
   std::optional<schedule::Schedule> schedule_;
   schedule::Actions actions_;  // actions of the round that was started last
   std::vector<std::byte> scratch_;
+  std::vector<const void*> exact_inputs_;  // room for the operands of an exact sum
   std::uint64_t rounds_ = 0;
   std::uint64_t round_ = 0;
   std::uint32_t outstanding_ = 0;

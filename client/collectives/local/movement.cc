@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "client/collectives/local/copy.h"
 #include "client/collectives/local/sizes.h"
 #include "tributary/kernels/reduce_step.h"
 #include "tributary/protocol/collective.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client::local {
 
@@ -55,11 +57,16 @@ void Movement::write_note(std::byte* into) const noexcept {
   if (offers_) copy_plain(into, call_.send, offered_bytes_);
 }
 
-// Reduces all inputs. The kernels take a limited number of inputs at once, so more inputs need several passes; each
+// Reduces all inputs. Except for exact sums, the kernels take a limited number of inputs at once, so more inputs need several passes; each
 // pass takes the result of the pass before it as its first input.
 template <class Input>
 void Movement::combine(Input input, std::byte* out, std::uint64_t count) const noexcept {
   std::array<const void*, kernels::kReduceInputsMax> inputs;
+  if (is_exact(call_.signature.op) && ranks_ > inputs.size()) {
+    std::vector<const void*> all(ranks_);
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) all[rank] = input(rank);
+    return kernels::reduce_step(call_.signature.dtype, call_.signature.op, all, out, count, {.divisor = ranks_});
+  }
   std::array<std::uint32_t, kernels::kReduceInputsMax> ranks;
   ranks.fill(1);
   for (std::uint32_t next = 0; next < ranks_;) {

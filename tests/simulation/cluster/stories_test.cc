@@ -412,12 +412,13 @@ TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
 TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
   const Signature base{
       .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 700};
-  std::vector<Signature> others(5, base);
+  std::vector<Signature> others(6, base);
   others[0].count = 699;
   others[1].dtype = DType::int32;
   others[2].op = ReduceOp::max;
   others[3] = {.collective = Collective::broadcast, .dtype = DType::float32, .root = 1, .count = 700};
   others[4] = {.collective = Collective::barrier};
+  others[5].op = kExactSum;
   for (const bool trees : {false, true}) {
     for (const Signature& other : others) {
       Cluster cluster({.seed = 11});

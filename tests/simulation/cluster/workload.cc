@@ -1,7 +1,10 @@
 #include "tests/simulation/cluster/workload.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::simulation {
 namespace {
@@ -59,6 +62,54 @@ void store(std::byte* at, DType dtype, std::int64_t value) {
   }
 }
 
+// Values for exact sums: small integers times powers of two that lie far apart, so that every order of rounded
+// additions gives other bits. The sums are counted in units of the least power.
+struct Spread {
+  int step;       // powers: -step, 0, step
+  int precision;  // bits of the type
+};
+
+Spread spread_of(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return {6, 11};
+    case DType::bfloat16:
+      return {12, 8};
+    case DType::float32:
+      return {30, 24};
+    default:
+      return {40, 53};
+  }
+}
+
+__extension__ using Units = __int128;
+
+Units units_of(const Signature& s, std::uint64_t salt, std::uint32_t rank, std::uint64_t index) {
+  const auto power = static_cast<unsigned>(element(salt + 1, rank, index) % 3 * spread_of(s.dtype).step);
+  return (Units{element(salt, rank, index)} - 7) * (Units{1} << power);
+}
+
+/// Stores `units` of 2^exponent, rounded once to the type.
+void store_rounded(std::byte* at, DType dtype, Units units, int exponent) {
+  const Spread spread = spread_of(dtype);
+  if (dtype == DType::float64) return put(at, std::ldexp(static_cast<double>(units), exponent));
+  if (dtype == DType::float32) return put(at, std::ldexp(static_cast<float>(units), exponent));
+  const auto value = static_cast<double>(units);  // exact: the smaller types spread over few bits
+  double rounded = value;
+  if (value != 0) {
+    const double large = std::ldexp(1.5, std::ilogb(value) + 53 - spread.precision);
+    rounded = (value + large) - large;
+  }
+  const auto result = static_cast<float>(std::ldexp(rounded, exponent));
+  put(at, dtype == DType::float16 ? to_float16(result) : to_bfloat16(result));
+}
+
+void store_input(std::byte* at, const Signature& s, std::uint64_t salt, std::uint32_t rank, std::uint64_t index,
+                 std::uint32_t nranks) {
+  if (s.op == kExactSum) return store_rounded(at, s.dtype, units_of(s, salt, rank, index), -spread_of(s.dtype).step);
+  store(at, s.dtype, element(salt, rank, index) * (s.op == kExactAverage ? std::int64_t{nranks} : 1));
+}
+
 struct Shape {
   std::uint64_t send = 0, recv = 0;  // elements
   std::uint64_t input_at = 0;        // in place: where the input begins, in elements of recv
@@ -95,8 +146,7 @@ std::int64_t reduced(const Signature& s, std::uint64_t salt, std::uint64_t index
   for (std::uint32_t r = 1; r < nranks; ++r) {
     const std::int64_t x = element(salt, r, index);
     switch (s.op) {
-      case ReduceOp::sum:
-      case ReduceOp::avg:
+      default:  // a sum or an average
         value += x;
         break;
       case ReduceOp::prod:
@@ -137,6 +187,24 @@ std::int64_t expected(const Signature& s, std::uint64_t salt, std::uint64_t inde
   return 0;
 }
 
+void store_result(std::byte* at, const Signature& s, std::uint64_t salt, std::uint64_t index, std::uint32_t rank,
+                  std::uint32_t nranks) {
+  if (s.op == kExactSum) {
+    const std::uint64_t first = s.collective == Collective::reduce_scatter ? rank * s.count : 0;
+    Units sum = 0;
+    for (std::uint32_t r = 0; r < nranks; ++r) sum += units_of(s, salt, r, first + index);
+    return store_rounded(at, s.dtype, sum, -spread_of(s.dtype).step);
+  }
+  const std::int64_t sum = expected(s, salt, index, rank, nranks);
+  store(at, s.dtype, s.op == ReduceOp::avg && s.collective != Collective::barrier ? sum / nranks : sum);
+}
+
+/// Gives some sums of floats exact numerics.
+void make_exact(Signature& s, std::uint64_t choice) {
+  if (s.op != ReduceOp::sum || !is_float(s.dtype) || choice > 1) return;
+  s.op = choice == 0 ? kExactSum : kExactAverage;
+}
+
 }  // namespace
 
 std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, const WorkloadSettings& settings) {
@@ -164,6 +232,7 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     const bool reduces = s.collective == Collective::all_reduce || s.collective == Collective::reduce ||
                          s.collective == Collective::reduce_scatter;
     if (!reduces) s.op = ReduceOp::sum;
+    if (reduces) make_exact(s, below(4));
     if (s.collective == Collective::all_reduce || s.collective == Collective::reduce_scatter ||
         s.collective == Collective::all_gather || s.collective == Collective::all_to_all) {
       s.root = 0;
@@ -186,7 +255,7 @@ Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, s
   if (!in_place) b.send.resize(shape.send * size);
   b.in_place_offset = in_place ? shape.input_at * size : 0;
   std::byte* input = in_place ? b.recv.data() + b.in_place_offset : b.send.data();
-  for (std::uint64_t i = 0; i < shape.send; ++i) store(input + i * size, s.dtype, element(salt, rank, i));
+  for (std::uint64_t i = 0; i < shape.send; ++i) store_input(input + i * size, s, salt, rank, i, nranks);
   return b;
 }
 
@@ -201,7 +270,7 @@ std::string check(const Call& call, const Buffers& b, std::uint64_t salt, std::u
   std::byte want[8]{};
   const bool in_place = b.send.empty() && call.in_place && shape.send > 0 && shape.recv > 0;
   for (std::uint64_t i = 0; i < b.send.size() / size; ++i) {
-    store(want, s.dtype, element(salt, rank, i));
+    store_input(want, s, salt, rank, i, nranks);
     if (std::memcmp(want, b.send.data() + i * size, size) != 0)
       return "input element " + std::to_string(i) + " was changed";
   }
@@ -209,8 +278,7 @@ std::string check(const Call& call, const Buffers& b, std::uint64_t salt, std::u
   if (in_place && (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter))
     result_at = rank * s.count * size;
   for (std::uint64_t i = 0; i < shape.recv; ++i) {
-    const std::int64_t sum = expected(s, salt, i, rank, nranks);
-    store(want, s.dtype, s.op == ReduceOp::avg && s.collective != Collective::barrier ? sum / nranks : sum);
+    store_result(want, s, salt, i, rank, nranks);
     if (std::memcmp(want, b.recv.data() + result_at + i * size, size) != 0)
       return "result element " + std::to_string(i) + " of " + std::to_string(shape.recv) + " is wrong";
   }

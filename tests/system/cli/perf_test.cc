@@ -98,6 +98,44 @@ TEST_F(Perf, IsRightForEveryTypeAndOperator) {
   }
 }
 
+TEST_F(Perf, ExactNumericsGiveTheExactSumOnEveryPath) {
+  struct Run {
+    std::vector<std::string> options;
+    std::string variables, path;
+  };
+  const Run runs[] = {{{"--aggregators", "1", "--lanes", "2"}, "", "in-network"},
+                      {{"--aggregators", "3", "--levels", "2"}, "", "in-network"},
+                      {{"--aggregators", "0"}, "", "fallback"},
+                      {{"--aggregators", "0"}, "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one", "local"},
+                      {{"--aggregators", "0"}, "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=$((RANK/2))", "host+ring"}};
+  for (const Run& run : runs) {
+    for (const char* what : {"all_reduce -d float32", "all_reduce -d bfloat16 -o avg", "reduce_scatter -d float64",
+                             "reduce -d float16 -o avg", "all_reduce -d float8_e4m3"}) {
+      std::vector<std::string> command{"run", "--ranks", "4"};
+      command.insert(command.end(), run.options.begin(), run.options.end());
+      const std::string perf = run.variables + " TRIBUTARY_NUMERICS=exact exec " TRIBUTARY_PROGRAM " perf " + what +
+                               " -b 8 -e 1M -f 64 -w 0 -n 1 -c exact --json " + work_.path("report");
+      command.insert(command.end(), {"--", "sh", "-c", perf});
+      const Outcome outcome = work_.tributary(command);
+      EXPECT_EQ(outcome.code, 0) << perf << outcome.error;
+      const json report = json::parse(read_file(work_.path("report")), nullptr, false);
+      ASSERT_FALSE(report.is_discarded()) << perf;
+      EXPECT_EQ(report.at("at_start").at("path"), run.path) << perf;
+      EXPECT_EQ(report.at("wrong"), 0) << perf;
+      EXPECT_EQ(report.at("largest_error_units"), 0) << perf;
+      EXPECT_THAT(outcome.output, HasSubstr("# Largest error        : 0 units of the last place"));
+    }
+  }
+}
+
+TEST_F(Perf, TheExactCheckFindsTheRoundingOfOtherNumerics) {
+  const Outcome outcome = work_.tributary({"run", "--ranks", "4", "--aggregators", "1", "--", TRIBUTARY_PROGRAM, "perf",
+                                           "all_reduce", "-b", "64K", "-e", "64K", "-n", "2", "-c", "exact"});
+  EXPECT_EQ(outcome.code, 1) << outcome.error;
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("# Out of bounds values : [1-9][0-9]* FAILED"));
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("# Largest error        : [1-9][0-9]* units of the last place"));
+}
+
 TEST_F(Perf, ShowsTheColumnsOfNcclTests) {
   const json report = perf({"--ranks", "2", "--aggregators", "1"}, {"all_reduce", "-b", "8", "-e", "32", "-f", "2"});
   EXPECT_EQ(report.at("rows").size(), 3U);

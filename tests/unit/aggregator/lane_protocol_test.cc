@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/unit/aggregator/lane_driver.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::engine::test {
 namespace {
@@ -87,6 +88,21 @@ TEST(LaneProtocol, DataWhereThePatternHasNoneAndNoneWhereItHasSomeIsRefused) {
   LaneDriver broadcast(shape_of(2));
   ASSERT_TRUE(broadcast.contribute(0, contribution(0, kBroadcast, 0), kData));
   EXPECT_EQ(broadcast.contribute(1, contribution(0, kBroadcast, 0), kData).error(), Refusal::unexpected_data);
+}
+
+TEST(LaneProtocol, AnExactSumIsRefusedWhereNotEveryRankIsAChild) {
+  Signature exact = kSum;
+  exact.dtype = DType::float32;
+  exact.op = kExactSum;
+  LaneShape inner = shape_of(2);
+  inner.root = false;
+  LaneShape above = shape_of(2);
+  above.ranks = 3;
+  for (const LaneShape& shape : {inner, above}) {
+    LaneDriver driver(shape);
+    EXPECT_EQ(driver.contribute(0, contribution(0, exact), kData).error(), Refusal::partial_exact);
+    EXPECT_FALSE(harmless(Refusal::partial_exact));
+  }
 }
 
 TEST(LaneProtocol, ResultsThatNobodyWaitsForAreRefused) {

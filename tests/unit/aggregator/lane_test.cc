@@ -8,6 +8,7 @@
 
 #include "kernels/reference/reduce.h"
 #include "tests/unit/aggregator/lane_driver.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::engine::test {
 namespace {
@@ -95,6 +96,19 @@ TEST(Lane, SumsAPrefixThatCameEarlyToTheSameBitsAsAllAtOnce) {
     ASSERT_TRUE(late.contribute(other, contribution(0, signature), bytes_of(values<float>(other, 50))));
   }
   EXPECT_EQ(early.out.result_of(0, 0)->payload, late.out.result_of(0, 0)->payload);
+}
+
+TEST(Lane, ARootOfAllRanksAddsExactlyInEveryOrderOfArrival) {
+  const Signature signature{Collective::all_reduce, DType::float32, kExactSum, 0, 2};
+  const std::vector<std::vector<float>> inputs{{1e30F, 1}, {1, 2}, {-1e30F, 3}, {0x1p-40F, 4}, {2, 5}, {3, 6}};
+  std::vector<std::uint32_t> order{0, 1, 2, 3, 4, 5};
+  std::mt19937 random(3);
+  for (int turn = 0; turn < 20; ++turn, std::shuffle(order.begin(), order.end(), random)) {
+    LaneDriver driver(root_of(6));
+    for (const std::uint32_t child : order)
+      ASSERT_TRUE(driver.contribute(child, contribution(0, signature), bytes_of(inputs[child])));
+    EXPECT_EQ(driver.out.result_of(0, 0)->payload, bytes_of(std::vector<float>{6, 21}));
+  }
 }
 
 TEST(Lane, BelowTheRootSendsTheAverageUpScaledByItsRanksAndTheRootsAnswerDown) {

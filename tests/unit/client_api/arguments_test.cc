@@ -54,6 +54,33 @@ TEST(Arguments, AreTakenOverIntoTheOperation) {
   EXPECT_FALSE(o->in_place);
 }
 
+TEST(Arguments, ExactNumericsChangeSumsAndAveragesOfFloatsAlone) {
+  CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
+  const auto op_of = [&](DType dtype, ReduceOp op) {
+    c.dtype = static_cast<int>(dtype);
+    c.op = static_cast<int>(op);
+    return check(c, kRank, kRanks, Numerics::exact)->signature.op;
+  };
+  EXPECT_EQ(op_of(DType::float32, ReduceOp::sum), kExactSum);
+  EXPECT_EQ(op_of(DType::float8_e4m3, ReduceOp::avg), kExactAverage);
+  EXPECT_EQ(op_of(DType::float64, ReduceOp::max), ReduceOp::max);
+  EXPECT_EQ(op_of(DType::int32, ReduceOp::sum), ReduceOp::sum);
+  EXPECT_EQ(op_of(DType::int64, ReduceOp::prod), ReduceOp::prod);
+  EXPECT_EQ(check(c, kRank, kRanks)->signature.op, ReduceOp::prod);
+  c = call(Collective::broadcast, nullptr, &memory[0]);
+  EXPECT_EQ(check(c, kRank, kRanks, Numerics::exact)->signature.op, ReduceOp::sum) << "a broadcast adds nothing";
+}
+
+TEST(Arguments, ExactNumericsRefuseProductsOfFloats) {
+  CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
+  c.op = static_cast<int>(ReduceOp::prod);
+  EXPECT_TRUE(check(c, kRank, kRanks));
+  const auto refused = check(c, kRank, kRanks, Numerics::exact);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::bad_argument);
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("TRIBUTARY_PROD"), HasSubstr("TRIBUTARY_NUMERICS=fast")));
+}
+
 TEST(Arguments, AnUnknownDtypeOrOpIsNamed) {
   for (const int bad : {-1, 12, 99, 1 << 30}) {
     CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);

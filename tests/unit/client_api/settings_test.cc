@@ -112,6 +112,13 @@ TEST(Settings, MayRequireTheNetwork) {
                         "forbids trees (allowed: "));
 }
 
+TEST(Settings, NameTheNumerics) {
+  EXPECT_EQ(load({})->numerics, Numerics::fast);
+  EXPECT_EQ(load({{"TRIBUTARY_NUMERICS", "exact"}})->numerics, Numerics::exact);
+  EXPECT_THAT(error_of(load({{"TRIBUTARY_NUMERICS", "wide"}})),
+              AllOf(HasSubstr("TRIBUTARY_NUMERICS"), HasSubstr("'wide'"), HasSubstr("fast or exact")));
+}
+
 TEST(Settings, ComeFromTheEnvironment) {
   const auto s = load({{"TRIBUTARY_MANAGER", "http://[::1]:7470"},
                        {"TRIBUTARY_PATH", "in-network"},

@@ -18,6 +18,7 @@ struct Call {
   std::uint32_t piece_elements = 7;
   ReduceOp op = ReduceOp::sum;
   std::vector<bool> in_place{};  // by rank
+  bool exact = false;            // each element is reduced once
   std::uint64_t seed = 0;        // seed of the inputs and of the order of progress
 
   [[nodiscard]] Parameters at(std::uint32_t rank, std::uint32_t element_bytes) const {
@@ -28,16 +29,17 @@ struct Call {
             .root = root,
             .count = count,
             .element_bytes = element_bytes,
+            .exact = exact,
             .piece_bytes = piece_elements * element_bytes,
             .in_place = in_place[rank]};
   }
   [[nodiscard]] std::string text() const {
     std::string places;
     for (const bool place : in_place) places += place ? 'i' : 'o';
-    return std::string(to_string(collective)) + " by " + name(algorithm) + ", ranks " + std::to_string(ranks) +
-           ", root " + std::to_string(root) + ", count " + std::to_string(count) + ", piece " +
-           std::to_string(piece_elements) + ", " + std::string(to_string(op)) + ", in place " + places + ", seed " +
-           std::to_string(seed);
+    return std::string(exact ? "exact " : "") + std::string(to_string(collective)) + " by " + name(algorithm) +
+           ", ranks " + std::to_string(ranks) + ", root " + std::to_string(root) + ", count " + std::to_string(count) +
+           ", piece " + std::to_string(piece_elements) + ", " + std::string(to_string(op)) + ", in place " + places +
+           ", seed " + std::to_string(seed);
   }
 };
 

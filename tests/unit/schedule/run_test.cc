@@ -17,6 +17,7 @@ namespace {
 struct Subject {
   Collective collective;
   Algorithm algorithm;
+  bool exact = false;
 };
 
 std::vector<Subject> all_subjects() {
@@ -24,6 +25,7 @@ std::vector<Subject> all_subjects() {
   for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
     const auto collective = static_cast<Collective>(i);
     for (const Algorithm algorithm : algorithms(collective)) subjects.push_back({collective, algorithm});
+    if (reduces(collective)) subjects.push_back({collective, Algorithm::direct, true});
   }
   return subjects;
 }
@@ -35,7 +37,8 @@ std::vector<Subject> reducing_subjects() {
 }
 
 std::string subject_name(const testing::TestParamInfo<Subject>& info) {
-  std::string text = std::string(to_string(info.param.collective)) + "_" + name(info.param.algorithm);
+  std::string text = std::string(to_string(info.param.collective)) + "_" + name(info.param.algorithm) +
+                     (info.param.exact ? "_exact" : "");
   for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return text;
 }
@@ -86,6 +89,7 @@ void for_each_call(const Subject& subject, ReduceOp op, std::initializer_list<Pl
                     .count = count,
                     .piece_elements = large ? 61 : kPieces[calls % 4],
                     .op = op,
+                    .exact = subject.exact,
                     .seed = calls++};
           call.in_place = in_place(call, places);
           use(call);
@@ -244,6 +248,31 @@ TEST(ScheduleRun, ReducesMoreRanksThanOnePassTakes) {
               .op = ReduceOp::avg};
     call.in_place.assign(ranks, false);
     ASSERT_NO_FATAL_FAILURE(expect_exact(call, Channels::rendezvous));
+  }
+}
+
+TEST(ScheduleRun, ReducesAllRanksOfAnExactSumInOnePass) {
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter}) {
+    for (const std::uint32_t ranks : {65U, 130U}) {
+      Call call{.collective = collective, .algorithm = Algorithm::direct, .ranks = ranks, .count = 3, .exact = true};
+      call.in_place.assign(ranks, false);
+      ASSERT_NO_FATAL_FAILURE(expect_exact(call, Channels::rendezvous));
+    }
+  }
+}
+
+TEST(ScheduleRun, SumsALongExactVectorOfFewRanksByParts) {
+  for (std::uint32_t ranks = 2; ranks <= 5; ++ranks) {
+    for (const Places places : kAllPlaces) {
+      Call call{.collective = Collective::all_reduce,
+                .algorithm = Algorithm::direct,
+                .ranks = ranks,
+                .count = 5001,
+                .piece_elements = 100,
+                .exact = true};
+      call.in_place = in_place(call, places);
+      ASSERT_NO_FATAL_FAILURE(expect_exact(call, Channels::rendezvous));
+    }
   }
 }
 
