@@ -26,7 +26,9 @@ TEST(Numerics, AFrameCarriesExactOperatorsOfFloatsAlone) {
       encode(header, bytes);
       const auto decoded = decode(bytes);
       EXPECT_EQ(decoded.has_value(), is_float(DType{type})) << to_string(DType{type});
-      if (!decoded) EXPECT_EQ(decoded.error(), FrameReject::op);
+      if (!decoded) {
+        EXPECT_EQ(decoded.error(), FrameReject::op);
+      }
     }
   }
 }
