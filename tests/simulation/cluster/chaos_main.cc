@@ -182,9 +182,11 @@ void Life::build() {
   const std::uint64_t groups = 1 + below(3);
   for (std::uint64_t g = 0; g < groups; ++g) {
     const auto nranks = static_cast<std::uint32_t>(g == 0 ? 1 + below(9) : 2 + below(4));
-    cluster->add_group(
-        nranks, static_cast<std::uint32_t>(1 + below(3)),
-        {.calls = static_cast<std::uint32_t>(10 + below(40)), .count_max = 1 + below(4000), .direct = below(2) == 0});
+    cluster->add_group(nranks, static_cast<std::uint32_t>(1 + below(3)),
+                       {.calls = static_cast<std::uint32_t>(10 + below(40)),
+                        .count_max = 1 + below(4000),
+                        .direct = below(2) == 0,
+                        .exact = seed % 3 == 0});
   }
   for (auto& ranks : cluster->groups()) {
     for (auto& r : ranks) {

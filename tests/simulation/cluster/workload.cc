@@ -232,7 +232,7 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     const bool reduces = s.collective == Collective::all_reduce || s.collective == Collective::reduce ||
                          s.collective == Collective::reduce_scatter;
     if (!reduces) s.op = ReduceOp::sum;
-    if (reduces) make_exact(s, below(4));
+    if (reduces && settings.exact) make_exact(s, below(4));
     if (s.collective == Collective::all_reduce || s.collective == Collective::reduce_scatter ||
         s.collective == Collective::all_gather || s.collective == Collective::all_to_all) {
       s.root = 0;

@@ -23,6 +23,7 @@ struct WorkloadSettings {
   bool direct = true;  // true: the list also has all_to_all, gather and scatter
   std::optional<Collective> only;
   bool always_in_place = false;
+  bool exact = false;  // true: some sums and averages of floats are exact; they take other paths than the others
 };
 
 [[nodiscard]] std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks,
