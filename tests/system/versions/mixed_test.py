@@ -84,7 +84,13 @@ class MixedVersions(unittest.TestCase):
             f"manager: {self.manager}\nname: agg\ntoken_file: {self.folder}/state/aggregator.token\nlisten: 127.0.0.1:{port}\n"
             f"advertise: 127.0.0.2\nhttp_listen: 127.0.0.1:0\nshared_memory: off\nmemory: 64MiB\nworkers: 1\n")
         self.start("aggregator", AGGREGATOR, "--config", str(self.folder / "aggregator.yaml"))
-        until("the aggregator has registered", lambda: "agg" in subprocess.run([TRIBUTARY, "aggregators", "--manager", self.manager], capture_output=True, text=True).stdout)
+        self.wait_until_active()
+
+    def wait_until_active(self) -> None:
+        def active() -> bool:
+            return "active" in subprocess.run([TRIBUTARY, "aggregators", "agg", "--manager", self.manager], capture_output=True, text=True).stdout
+
+        until("the aggregator is active", active)
 
     def start(self, name: str, *command: str) -> None:
         log = (self.folder / f"{name}.log").open("ab")
@@ -115,6 +121,7 @@ class MixedVersions(unittest.TestCase):
         self.assertIn("runs another version of Tributary", mixed)
         self.assertNotEqual(self.proxy.versions, set())
         self.proxy.step = 0
+        self.wait_until_active()  # the first group has reported that it saw the aggregator fail
         self.assertRegex(self.run_job("same"), r"in-network [1-9]\d*")
         self.assertEqual(len(self.proxy.versions), 1)
 

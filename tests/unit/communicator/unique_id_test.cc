@@ -29,13 +29,13 @@ TEST(UniqueId, IsReadAsItWasMade) {
 TEST(UniqueId, OfAnotherProtocolVersionIsRefusedWithBothVersions) {
   UniqueIdBytes bytes = an_id();
   EXPECT_EQ(bytes[kVersionAt], '0' + kProtocolVersion);
-  for (const char version : {'1', '3'}) {
-    bytes[kVersionAt] = static_cast<unsigned char>(version);
+  for (const int version : {kProtocolVersion - 1, kProtocolVersion + 1}) {
+    bytes[kVersionAt] = static_cast<unsigned char>('0' + version);
     const auto id = decode_unique_id(bytes);
     ASSERT_FALSE(id);
     EXPECT_EQ(id.error().code, Errc::bad_argument);
-    EXPECT_THAT(id.error().message, HasSubstr(std::string("protocol version ") + version));
-    EXPECT_THAT(id.error().message, HasSubstr("this process speaks version 2"));
+    EXPECT_THAT(id.error().message, HasSubstr("protocol version " + std::to_string(version)));
+    EXPECT_THAT(id.error().message, HasSubstr("this process speaks version " + std::to_string(kProtocolVersion)));
     EXPECT_THAT(id.error().message, HasSubstr("same version of libtributary"));
   }
 }
