@@ -48,7 +48,7 @@ TEST(Repairs, PassOnResultsThatAllRanksNeed) {
 
 TEST(Repairs, PassOnDataThatOneRankHasSent) {
   EXPECT_GT(repairs(9, Collective::broadcast, 40), 100U);
-  EXPECT_GT(repairs(70, Collective::all_gather, 3), 100U);
+  EXPECT_GT(repairs(70, Collective::all_gather, 3), 50U);
 }
 
 /// Rank 0 tells a rank about these members only when it asks.
