@@ -254,7 +254,8 @@ std::string lane_ends_because(bool answers) {
 TEST(LaneToAnotherVersion, TheReasonSaysThatVersionsMayDiffer) {
   EXPECT_THAT(lane_ends_because(false), testing::HasSubstr("aggregator leaf"));
   EXPECT_THAT(lane_ends_because(false), testing::HasSubstr("runs another version of Tributary"));
-  EXPECT_THAT(lane_ends_because(true), testing::HasSubstr("its protocol version is not " + std::to_string(kProtocolVersion)));
+  EXPECT_THAT(lane_ends_because(true),
+              testing::HasSubstr("its protocol version is not " + std::to_string(kProtocolVersion)));
 }
 
 }  // namespace
