@@ -127,6 +127,13 @@ TEST_F(Straggler, IfMostAreMissingTheFewWereEarly) {
   EXPECT_EQ(watch.straggler(), std::nullopt);
 }
 
+TEST_F(Straggler, LooksAtWhichMostAreMissingHideNoLateChild) {
+  StragglerWatch watch(8);
+  int looks = 0;
+  look_for(watch, 60s, [&](TimePoint) { return ++looks % 2 == 0 ? 0b11111110U : 1U << 3; });
+  EXPECT_EQ(watch.straggler(), 3U);
+}
+
 TEST_F(Straggler, TheTimeOfALateLookDoesNotCount) {
   StragglerWatch watch(4);
   watch.look(now_, 0);
