@@ -108,6 +108,11 @@ TEST(ExactSum, RoundsASumBetweenTwoFloatsToTheEvenOneAndASumAboveTheMiddleUp) {
   EXPECT_EQ(sum_of<float>(DType::float32, {16777216.0F, 1.0F, -1e-40F}), 16777216.0F);
 }
 
+// The last bit of the second number lies 55 places below the first, so float64 cannot hold the sum of these two.
+TEST(ExactSum, SeesABitBeyondFloat64sBits) {
+  EXPECT_EQ(sum_of<float>(DType::float32, {0x1p23F, 0x1.000002p-9F, 0.5F - 0x1p-9F}), 0x1p23F + 1);
+}
+
 TEST(ExactSum, AnAverageOfLargestValuesIsTheLargestValue) {
   const float largest = std::numeric_limits<float>::max();
   EXPECT_EQ(sum_of<float>(DType::float32, {largest, largest, largest}, 3), largest);
