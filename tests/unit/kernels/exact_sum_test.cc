@@ -113,6 +113,12 @@ TEST(ExactSum, SeesABitBeyondFloat64sBits) {
   EXPECT_EQ(sum_of<float>(DType::float32, {0x1p23F, 0x1.000002p-9F, 0.5F - 0x1p-9F}), 0x1p23F + 1);
 }
 
+// The quotient lies just above the middle of two floats; rounded to float64 first, it lies in the middle.
+TEST(ExactSum, RoundsAQuotientOnce) {
+  EXPECT_EQ(sum_of<float>(DType::float32, {3.0F, 0x1.8p-23F, 0x1p-60F}, 3), 1 + 0x1p-23F);
+  EXPECT_EQ(sum_of<float>(DType::float32, {3.0F, 0x1.8p-23F, -0x1p-60F}, 3), 1.0F);
+}
+
 TEST(ExactSum, AnAverageOfLargestValuesIsTheLargestValue) {
   const float largest = std::numeric_limits<float>::max();
   EXPECT_EQ(sum_of<float>(DType::float32, {largest, largest, largest}, 3), largest);
