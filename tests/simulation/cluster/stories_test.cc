@@ -28,6 +28,20 @@ TEST(Cluster, ReducesThroughATreeWhenNothingFails) {
   }
 }
 
+TEST(Cluster, MakesExactSumsWithAndWithoutTreesOfSeveralLevels) {
+  for (std::uint32_t levels = 1; levels <= 3; ++levels) {
+    Cluster cluster({.seed = levels});
+    cluster.manager().levels = levels;
+    cluster.add_group(5, 2, {.calls = 60, .exact = true});
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) {
+      EXPECT_FALSE(rank->failure()) << cluster.describe();
+      EXPECT_EQ(rank->communicator().info().failovers, 0U);
+    }
+  }
+}
+
 TEST(Cluster, GoesOnWhenAnAggregatorIsKilledInMidOperation) {
   Cluster cluster({.seed = 7});
   cluster.manager().levels = 2;
