@@ -70,8 +70,8 @@ struct LocalCopy {
 };
 
 /// into = the reduction of `operands` adjacent slices, in their order, in one pass: `first`, then the first.count
-/// elements after it, and so on. `operands` is 2 to 64, or all ranks
-/// of an exact sum; `into` is one of the operands, or overlaps with none of them.
+/// elements after it, and so on. `operands` is 2 to 64, or the number of ranks for an exact sum; `into` is one of the
+/// operands, or overlaps with none of them.
 struct LocalReduce {
   Slice first;
   std::uint32_t operands = 2;

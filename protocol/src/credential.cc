@@ -83,12 +83,9 @@ Result<token::Way> take_way(const TokenWire& wire) {
   return way;
 }
 
-struct ContextFree {
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
 using openssl::bytes_of;
+using openssl::Context;
 using openssl::Key;
-using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;
 
 }  // namespace
 

@@ -18,9 +18,6 @@ constexpr std::byte kLeaf{0}, kNode{1};
 struct DigestFree {
   void operator()(EVP_MD* digest) const noexcept { EVP_MD_free(digest); }
 };
-struct ContextFree {
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
 
 /// The digest, looked up once: a look-up takes longer than a hash.
 const EVP_MD* sha256() {
@@ -29,7 +26,7 @@ const EVP_MD* sha256() {
 }
 
 Hash hash_of(std::byte kind, std::span<const std::byte> first, std::span<const std::byte> second) {
-  const std::unique_ptr<EVP_MD_CTX, ContextFree> context(EVP_MD_CTX_new());
+  const openssl::Context context(EVP_MD_CTX_new());
   Hash hash{};
   const bool hashed = context && EVP_DigestInit_ex2(context.get(), sha256(), nullptr) == 1 &&
                       EVP_DigestUpdate(context.get(), &kind, 1) == 1 &&
