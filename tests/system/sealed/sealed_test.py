@@ -23,7 +23,9 @@ from daemons import Daemons  # noqa: E402: the line above finds it
 LIMIT_SECONDS = 120.0
 SKIPPED = 77
 RIGHT = "# Out of bounds values : 0 OK"
-FRAME, TOKEN = b"TRB1", b"TRKT"
+FRAME = b"TRB1"
+# Four bytes stand somewhere in every 4 GiB of encrypted bytes by chance, so look for a token's version and lane as well.
+TOKEN = re.compile(rb"TRKT[\x01-\x1f][\x00-\x1f]")
 PROBE_BYTES = 48
 FLIPPED_AT = 3_000_000  # bytes of one connection before the byte that a relay changes
 
@@ -138,7 +140,7 @@ class Sealed(Daemons):
             longest = max(capture.packets, key=len)
             probe = longest[len(longest) // 2:][:PROBE_BYTES]  # the vectors repeat themselves
             found["frames"] |= captured.count(FRAME) > 20
-            found["tokens"] |= TOKEN in captured
+            found["tokens"] |= TOKEN.search(captured) is not None
             found["gradients"] |= captured.count(probe) > 10
         return found
 
