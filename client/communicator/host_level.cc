@@ -96,6 +96,9 @@ CommunicatorSettings HostLevel::settings_between() const {
   if (s.suspect_after == Duration::zero()) s.suspect_after = std::min<Duration>(parts_.settings.timeout / 10, 5s);
   s.known_as.clear();
   for (std::uint32_t h = 0; h < parts_.map.hosts(); ++h) s.known_as.push_back(parts_.map.leader(h));
+  s.on_bytes = [this](std::uint64_t in_network, std::uint64_t between_ranks) {
+    if (runner_) runner_->count({in_network, between_ranks});
+  };
   return s;
 }
 

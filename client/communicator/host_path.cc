@@ -148,10 +148,11 @@ void HostPath::account(CommunicatorInfo& info) const {
   if (!level_) return;
   info.direct = level_->direct_pieces();
   info.attach_refusal = level_->attach_refusal();
+  const local::BytesBetweenHosts bytes = level_->bytes_between_hosts();
+  info.bytes_in_network += bytes.in_network;
+  info.bytes_fallback += bytes.between_ranks;
   if (level_->between() == nullptr) return;
   const CommunicatorInfo between = level_->between()->info();
-  info.bytes_in_network += between.bytes_in_network;
-  info.bytes_fallback += between.bytes_fallback;
   info.lanes_shared = between.lanes_shared;
   info.links += between.links;
   info.links_shared += between.links_shared;

@@ -101,18 +101,16 @@ void OperationRoutes::account(const Operation& o, Operation::State way, bool suc
   CommunicatorInfo& info = shared_.info;
   ++info.operations;
   const std::uint64_t bytes = payload_bytes(o.signature, shared_.settings.nranks);
-  const bool by_hosts = way == Operation::State::by_hosts;
-  if (by_hosts && parts_.hosts.between() != nullptr) return;  // the leaders' communicator counts the operation
+  if (way == Operation::State::by_hosts) return;  // the leaders' communicator counts the bytes: HostPath::account()
   std::uint64_t in_network = 0;
-  if (by_hosts) {
-    in_network = info.in_network ? bytes : 0;
-  } else if (o.segments_all > 0) {
+  if (o.segments_all > 0) {
     in_network = static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) /
                                             static_cast<double>(o.segments_all));
   }
   info.bytes_in_network += in_network;
-  if (in_network > 0 && info.in_network && !by_hosts) tell_use(shared_);
+  if (in_network > 0 && info.in_network) tell_use(shared_);
   info.bytes_fallback += bytes - in_network;
+  if (shared_.settings.on_bytes) shared_.settings.on_bytes(in_network, bytes - in_network);
 }
 
 std::string OperationRoutes::waits_for(const Operation& o) const {

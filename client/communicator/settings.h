@@ -59,6 +59,8 @@ struct CommunicatorSettings {
   transport::Duration drain_grace =
       std::chrono::milliseconds(300);     // time to wait for results that are on their way when a rank is gone
   std::vector<std::uint32_t> known_as{};  // by rank: number by which people know the rank; empty: the rank
+  // Called when an operation has ended, before its result is passed on, with its bytes by path. May be empty.
+  std::function<void(std::uint64_t in_network, std::uint64_t between_ranks)> on_bytes{};
 };
 
 /// A snapshot of a communicator's state, for tributary_comm_info.

@@ -315,6 +315,17 @@ std::uint64_t HostRunner::direct_pieces() const noexcept {
   return alone() ? 0 : parts_.up->direct_calls() + parts_.down->direct_calls();
 }
 
+void HostRunner::count(local::BytesBetweenHosts bytes) noexcept {
+  TRIBUTARY_ASSERT(leads(), "rank {} counts the bytes of rank {}", parts_.rank, leader());
+  if (!alone()) return parts_.down->count(bytes);
+  own_bytes_.in_network += bytes.in_network;
+  own_bytes_.between_ranks += bytes.between_ranks;
+}
+
+local::BytesBetweenHosts HostRunner::bytes_between_hosts() const noexcept {
+  return alone() ? own_bytes_ : parts_.down->bytes_between_hosts();
+}
+
 void HostRunner::sleep(std::chrono::nanoseconds limit) noexcept {
   local::LocalGroup& group = down_runs_ ? *parts_.down : *parts_.up;
   group.bell().sleep(limit, [this] { return advance(); });

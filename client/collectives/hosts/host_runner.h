@@ -71,6 +71,10 @@ class HostRunner {
   void attend();
   /// Counts long pieces on this host that needed no copies.
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept;
+  /// On a leader: counts the bytes of a piece that has been between the hosts, before the leader hands it down.
+  void count(local::BytesBetweenHosts bytes) noexcept;
+  /// Returns the bytes that this host's leader has counted.
+  [[nodiscard]] local::BytesBetweenHosts bytes_between_hosts() const noexcept;
   /// Returns the reason why the ranks of this host do not copy from each other's memory through the kernel.
   [[nodiscard]] std::string attach_refusal() const { return alone() ? "" : parts_.up->attach_refusal(); }
   /// Sleeps until another rank of this host has done something, or for `limit`. Call it only if waits_here().
@@ -120,6 +124,7 @@ class HostRunner {
   bool up_runs_ = false, down_runs_ = false;
   std::uint64_t between_ = 0;                    // pieces that are between the hosts
   std::uint64_t begun_between_ = 0;              // pieces begun between the hosts since the beginning
+  local::BytesBetweenHosts own_bytes_;           // bytes of a leader that is alone on its host
   std::array<std::uint64_t, 1024> pieces_of_{};  // by number of the leaders' operation: the rank's own operation
   bool advancing_ = false;
   std::array<std::unique_ptr<std::byte[]>, kAheadMax> scratch_;

@@ -16,7 +16,7 @@ namespace tributary::client::local {
 
 /// Two cache lines: the processor fetches lines in pairs, and one rank's writes must not take away a neighbour's line.
 inline constexpr std::size_t kLineBytes = 128;
-inline constexpr std::uint32_t kArenaMagic = 0x54724C31;  // "1LrT" in memory
+inline constexpr std::uint32_t kArenaMagic = 0x54724C32;  // "2LrT" in memory
 inline constexpr std::size_t kFailureTextBytes = 1024;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free,
@@ -38,6 +38,10 @@ struct ArenaHeader {
 
   alignas(kLineBytes) std::uint32_t failure_code;  // only the first rank that fails writes it
   char failure_text[kFailureTextBytes];
+
+  // The bytes that the ranks of this host have sent to other hosts, by path. Only rank 0 writes them.
+  alignas(kLineBytes) std::atomic<std::uint64_t> bytes_in_network;
+  std::atomic<std::uint64_t> bytes_between_ranks;
 };
 
 /// A rank's progress, in chunks since the group began.

@@ -352,4 +352,20 @@ Error LocalGroup::failure() const {
   return {static_cast<Errc>(header.failure_code), std::move(text)};
 }
 
+void LocalGroup::count(BytesBetweenHosts bytes) noexcept {
+  TRIBUTARY_ASSERT(settings_.rank == 0, "rank {} writes the counts of rank 0", settings_.rank);
+  ArenaHeader& header = places_.header();
+  const auto add = [](std::atomic<std::uint64_t>& count, std::uint64_t more) {
+    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // this rank alone writes it
+  };
+  add(header.bytes_in_network, bytes.in_network);
+  add(header.bytes_between_ranks, bytes.between_ranks);
+}
+
+BytesBetweenHosts LocalGroup::bytes_between_hosts() const noexcept {
+  // The order comes from the result that the rank takes: its note or chunk is stored with release.
+  return {.in_network = places_.header().bytes_in_network.load(std::memory_order_relaxed),
+          .between_ranks = places_.header().bytes_between_ranks.load(std::memory_order_relaxed)};
+}
+
 }  // namespace tributary::client::local

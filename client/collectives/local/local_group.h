@@ -39,6 +39,12 @@ struct GroupSettings {
 /// Makes the arena of a new group, before any rank uses it.
 [[nodiscard]] Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings);
 
+/// The bytes that the ranks of a host have sent to other hosts.
+struct BytesBetweenHosts {
+  std::uint64_t in_network = 0;
+  std::uint64_t between_ranks = 0;
+};
+
 class LocalGroup {
  public:
   /// `processes`: a descriptor (pidfd) of every rank's process, by rank, or empty if ranks are threads. `arena` was
@@ -77,6 +83,11 @@ class LocalGroup {
   /// (empty: it uses attach, or has not tried it yet).
   [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::string attach_refusal() const { return direct_.attachment().why_not(); }
+
+  /// On rank 0: adds to the bytes that bytes_between_hosts() returns on every rank. A rank that takes a result of rank 0
+  /// sees all bytes that rank 0 counted before.
+  void count(BytesBetweenHosts bytes) noexcept;
+  [[nodiscard]] BytesBetweenHosts bytes_between_hosts() const noexcept;
 
   /// Ends every present and future call of all ranks with an error: the group's first error stands. Any thread may call
   /// it.

@@ -1,5 +1,8 @@
-// Groups use an aggregator again when it is back after a kill, although they have found other trees: the manager tells
-// groups when they renew leases, and they move while they work.
+// Shows that the manager and the groups hear of the kill of an aggregator, and of its return. Groups use an aggregator
+// again when it is back, although they have found other trees: the manager tells groups when they renew leases, and
+// they move while they work.
+#include <gmock/gmock.h>
+
 #include <set>
 
 #include "tests/system/chaos/faults_seen.h"
@@ -43,6 +46,22 @@ TEST_F(ComesBack, AnAggregatorIsUsedAgainByGroupsThatHaveTreesWithoutIt) {
   until([&] { return rounds() >= then + 3; }, "the ranks do not go on");
   until([&] { return faults_not_seen(*cluster_).empty(); }, faults_not_seen(*cluster_));
   end();
+}
+
+TEST_F(ComesBack, TheManagerKnowsOfAKillByTheEndOfAJobThatMayNotGoOnWithoutTrees) {
+  // The lease outlives the test, so the manager can learn of the kill only from the ranks.
+  cluster_ =
+      workshop_.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1, 1, "aggregator_lease: 300s\n");
+  ASSERT_NO_FATAL_FAILURE(
+      start_ranks("12", {{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOCAL", "off"}, {"TRIBUTARY_PATH", "in-network"}}));
+  until([this] { return fleet_->all_in_network(); }, "the groups have no trees");
+  const auto state = [this] { return ask("/v1/aggregators/" + cluster_->name_of(0)).value("state", ""); };
+  ASSERT_EQ(state(), "active");
+  cluster_->kill(0);
+  fleet_->listen(std::chrono::seconds(60), [this] { return fleet_->all_ended(); });
+  ASSERT_TRUE(fleet_->all_ended()) << "ranks that require trees go on without";
+  EXPECT_THAT(fleet_->trouble(std::chrono::seconds(60)), testing::HasSubstr("TRIBUTARY_PATH=in-network"));
+  EXPECT_EQ(state(), "suspected") << "the ranks gave their groups back, and knew of the kill";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -102,6 +103,32 @@ TEST_F(HostsOverTrees, EachHostSendsOneContributionWhateverItsRanks) {
   for (int tries = 0; tries < 600 && contribution_bytes() < kExpected; ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // wait until the aggregator has told the manager
   EXPECT_EQ(contribution_bytes(), kExpected);
+}
+
+TEST_F(HostsOverTrees, EveryRankOfAHostCountsWhatItsLeaderSentByTreesAndBetweenRanks) {
+  // The leaders send short calls between themselves, and long calls by the tree.
+  constexpr std::size_t kShort = 1000, kLong = 500'003;
+  const std::string table = workshop_.folder() + "/tuning.json";
+  std::ofstream(table) << R"({"format": "tributary-tuning-1", "rules": [
+      {"collective": "all_reduce", "ranks": [1, 100], "bytes_max": 65536, "path": "ranks", "algorithm": "ring"},
+      {"collective": "all_reduce", "ranks": [1, 100], "bytes_max": null, "path": "tree", "algorithm": "ring"}]})";
+  tuning_ = table.c_str();
+  run({0, 0, 0, 1, 1, 2}, [&](tributary_comm* comm, std::uint32_t rank) {
+    std::vector<std::int32_t> data(kLong);
+    for (const std::size_t count : {kShort, kLong, kShort, kShort}) {
+      data.assign(kLong, static_cast<std::int32_t>(rank));
+      ASSERT_EQ(tributary_all_reduce(data.data(), data.data(), count, TRIBUTARY_INT32, TRIBUTARY_SUM, comm, nullptr),
+                TRIBUTARY_OK)
+          << tributary_last_error(comm);
+      ASSERT_EQ(data[count - 1], 15);
+    }
+    const tributary_info info = info_of(comm);
+    EXPECT_EQ(info.path, TRIBUTARY_PATH_IN_NETWORK) << info.reason;
+    EXPECT_EQ(info.hosts, kHosts);
+    EXPECT_EQ(info.bytes_in_network, kLong * sizeof(std::int32_t)) << "rank " << rank;
+    EXPECT_EQ(info.bytes_fallback, 3 * kShort * sizeof(std::int32_t)) << "rank " << rank;
+    EXPECT_EQ(info.bytes_local, 0U);
+  });
 }
 
 TEST_F(HostsOverTrees, EveryTypeAndOperationOnHostsOfDifferentSizes) {
