@@ -75,22 +75,8 @@ class DpdkDaemon : public ::testing::Test {
   }
 
   [[nodiscard]] Bytes join_of(std::uint8_t lane, std::uint16_t child, std::uint16_t children) const {
-    TokenClaims c;
-    c.job = "training";
-    c.aggregator = "root";
-    c.group = kGroup;
-    c.epoch = kEpoch;
+    TokenClaims c = claims_of_rank("root", kEpoch, child, children, end_of_new_token());
     c.lane = lane;
-    c.child = child;
-    c.children = children;
-    c.window = kWindow;
-    c.segment_bytes = kSegmentBytes;
-    c.rank = child;
-    c.ranks = children;
-    c.root = true;
-    c.expires_at =
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count() +
-        120;
     return encode(TokenChain{*manager_.key().sign(c)});
   }
 

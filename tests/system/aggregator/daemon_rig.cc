@@ -91,22 +91,7 @@ DaemonProcess& DaemonTest::aggregator(const std::string& name, std::vector<std::
 }
 
 TokenClaims DaemonTest::claims_of(const std::string& aggregator, std::uint16_t child, std::uint16_t children) const {
-  TokenClaims c;
-  c.job = "training";
-  c.aggregator = aggregator;
-  c.group = kGroup;
-  c.epoch = epoch_;
-  c.child = child;
-  c.children = children;
-  c.window = kWindow;
-  c.segment_bytes = kSegmentBytes;
-  c.rank = child;
-  c.ranks = children;
-  c.root = true;
-  c.expires_at =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count() +
-      120;
-  return c;
+  return claims_of_rank(aggregator, epoch_, child, children, end_of_new_token());
 }
 
 Bytes DaemonTest::join_of(const std::vector<TokenClaims>& chain) const {

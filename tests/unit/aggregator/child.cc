@@ -1,8 +1,32 @@
 #include "tests/unit/aggregator/child.h"
 
+#include <chrono>
 #include <cmath>
 
 namespace tributary::aggregator::test {
+
+TokenClaims claims_of_rank(std::string_view aggregator, std::uint32_t epoch, std::uint16_t child,
+                           std::uint16_t children, std::int64_t expires_at) {
+  TokenClaims c;
+  c.job = "training";
+  c.aggregator = aggregator;
+  c.group = kGroup;
+  c.epoch = epoch;
+  c.child = child;
+  c.children = children;
+  c.window = kWindow;
+  c.segment_bytes = kSegmentBytes;
+  c.rank = child;
+  c.ranks = children;
+  c.root = true;
+  c.expires_at = expires_at;
+  return c;
+}
+
+std::int64_t end_of_new_token() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count() + 120;
+}
 
 Child::Child(transport::Transport& transport, const Endpoint& to, const Bytes& join, std::uint32_t epoch)
     : epoch_(epoch), channel_(transport.connect(to, *this, std::chrono::seconds(5))) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tributary/protocol/credential.h"
@@ -20,6 +21,13 @@ inline constexpr std::uint64_t kGroup = 4711;
 inline constexpr std::uint32_t kEpoch = 3;
 inline constexpr std::uint32_t kSegmentBytes = 1024;
 inline constexpr std::uint16_t kWindow = 4;
+
+/// Returns the claims of a rank's token for lane 0 of the group kGroup, whose only aggregator this is. The rank has its
+/// place as a child for its number.
+TokenClaims claims_of_rank(std::string_view aggregator, std::uint32_t epoch, std::uint16_t child,
+                           std::uint16_t children, std::int64_t expires_at);
+/// Returns the time, in seconds since 1970, at which a token ends that is signed now by the system's clock.
+std::int64_t end_of_new_token();
 
 /// A rank, or a process that claims to be one. It acts as the test says, and records the answers.
 class Child final : public transport::ChannelHandler {

@@ -33,20 +33,7 @@ Host& WorkerTest::aggregator(const std::string& name, std::uint64_t memory_bytes
 }
 
 TokenClaims WorkerTest::claims_of(const std::string& aggregator, std::uint16_t child, std::uint16_t children) const {
-  TokenClaims c;
-  c.job = "training";
-  c.aggregator = aggregator;
-  c.group = kGroup;
-  c.epoch = epoch_;
-  c.child = child;
-  c.children = children;
-  c.window = kWindow;
-  c.segment_bytes = kSegmentBytes;
-  c.rank = child;
-  c.ranks = children;
-  c.root = true;
-  c.expires_at = now_s_ + 120;
-  return c;
+  return claims_of_rank(aggregator, epoch_, child, children, now_s_ + 120);
 }
 
 Bytes WorkerTest::join_of(const std::vector<TokenClaims>& chain) const {

@@ -51,19 +51,8 @@ class WorkerSharedMemory : public ::testing::Test {
 
   void join(std::uint16_t children) {
     for (std::uint16_t i = 0; i < children; ++i) {
-      TokenClaims c;
-      c.job = "training";
-      c.aggregator = "here";
-      c.group = kGroup;
-      c.epoch = kEpoch;
-      c.child = i;
-      c.rank = i;
-      c.children = children;
-      c.ranks = children;
-      c.window = kWindow;
+      TokenClaims c = claims_of_rank("here", kEpoch, i, children, 1'700'000'120);
       c.segment_bytes = kPayload;
-      c.root = true;
-      c.expires_at = 1'700'000'120;
       children_.push_back(
           std::make_unique<Child>(ranks_, listener_->local(), encode(TokenChain{*key_.sign(c)}), kEpoch));
       buffers_.push_back(std::make_unique<Registered>(ranks_));
