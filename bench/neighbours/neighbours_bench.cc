@@ -3,7 +3,10 @@
 // a separate share.
 //
 //   neighbours_bench [--workers 1] [--seconds 2] [--rounds 3] [--connections 16] [--segment 262144] [--window 16]
-//                    [--flood data|asks|silence]
+//                    [--flood data|asks|silence|two]
+//
+// two: two tenants flood, with different weights, and send no small operations; the program prints the bytes of each. The
+// workers compute exact sums, so that a worker, not the ranks' core, is what the tenants share.
 //
 // data: the flooding tenant's ranks reduce large segments, as fast as their window allows. asks: they send nothing but
 // questions. silence: they contribute and read no results. Every kind of run comes once in each round; the figures are
@@ -15,6 +18,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -28,6 +32,7 @@
 
 #include "aggregator/worker/worker.h"
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/numerics.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::bench {
@@ -83,6 +88,7 @@ struct Party {
   std::uint16_t children = 2;
   std::uint16_t window = 1;
   std::uint32_t segment_bytes = 4096;
+  ReduceOp op = ReduceOp::sum;
 };
 
 enum class Flood : std::uint8_t { data, asks, silence };
@@ -117,7 +123,7 @@ class Rank final : public transport::ChannelHandler {
     header.sequence = header.operation = sent_++;
     header.flags = frame_flags::kWantsResult;
     header.set_signature(
-        {Collective::all_reduce, DType::float32, ReduceOp::sum, 0, static_cast<std::uint32_t>(input_.size())});
+        {Collective::all_reduce, DType::float32, party_.op, 0, static_cast<std::uint32_t>(input_.size())});
     if (!channel_->send(header, std::as_bytes(std::span(input_)), 0)) throw std::runtime_error("the queue is full");
   }
   void ask() { static_cast<void>(channel_->send(header_of(FrameType::ask), {}, 0)); }
@@ -235,6 +241,7 @@ struct Options {
   int rounds = 3;
   Party flood{.group = 1000, .children = 16, .window = 16, .segment_bytes = 262144};
   Flood kind = Flood::data;
+  bool two_floods = false;
 };
 
 /// The flood's tenant, or none; and the weight of the small operations' tenant.
@@ -309,6 +316,8 @@ Options options_of(const std::vector<std::string>& words) {
       options.flood.segment_bytes = static_cast<std::uint32_t>(std::stoul(value));
     else if (name == "--window")
       options.flood.window = static_cast<std::uint16_t>(std::stoul(value));
+    else if (name == "--flood" && value == "two")
+      options.two_floods = true;
     else if (name == "--flood")
       options.kind = value == "asks" ? Flood::asks : value == "silence" ? Flood::silence : Flood::data;
     else
@@ -317,7 +326,50 @@ Options options_of(const std::vector<std::string>& words) {
   return options;
 }
 
+/// Lets two tenants flood at once. Returns the gigabytes that each of them had summed in a second.
+std::array<double, 2> measure_two(const Options& options, std::array<std::uint8_t, 2> weights) {
+  const SigningKey key = std::move(*SigningKey::generate());
+  const TokenVerifier verifier = std::move(*TokenVerifier::create(key.public_key()));
+  std::vector<std::unique_ptr<WorkerThread>> workers;
+  for (unsigned i = 0; i < options.workers; ++i) workers.push_back(std::make_unique<WorkerThread>(i, verifier));
+  std::vector<std::unique_ptr<Flooder>> floods;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    Party party = options.flood;
+    party.tenant = i == 0 ? "first" : "second";
+    party.weight = weights.at(i);
+    party.group += 1000 * i;
+    party.op = kExactSum;
+    floods.push_back(std::make_unique<Flooder>(workers, key, party, Flood::data));
+  }
+  std::this_thread::sleep_for(200ms);
+  const std::array<double, 2> before = {floods[0]->bytes(), floods[1]->bytes()};
+  const auto begun = Clock::now();
+  std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds));
+  const std::chrono::duration<double> elapsed = Clock::now() - begun;
+  return {(floods[0]->bytes() - before[0]) / elapsed.count() / 1e9,
+          (floods[1]->bytes() - before[1]) / elapsed.count() / 1e9};
+}
+
+int run_two(const Options& options) {
+  constexpr std::array<std::array<std::uint8_t, 2>, 5> kWeights = {{{1, 1}, {2, 1}, {4, 1}, {8, 1}, {1, 4}}};
+  std::printf("%zu worker(s); two floods: %u connections each, segments of %u bytes, window %u\n", options.workers,
+              options.flood.children, options.flood.segment_bytes, options.flood.window);
+  std::printf("| weights | first GB/s in | second GB/s in | ratio |\n|---|---:|---:|---:|\n");
+  std::map<std::size_t, std::vector<std::array<double, 2>>> all;
+  for (int round = 0; round < options.rounds; ++round)
+    for (std::size_t i = 0; i < kWeights.size(); ++i) all[i].push_back(measure_two(options, kWeights.at(i)));
+  for (std::size_t i = 0; i < kWeights.size(); ++i) {
+    auto& list = all.at(i);
+    std::ranges::sort(list, {}, [](const auto& both) { return both[0] / both[1]; });
+    const auto& both = list[list.size() / 2];
+    std::printf("| %u : %u | %.3f | %.3f | %.2f |\n", kWeights.at(i)[0], kWeights.at(i)[1], both[0], both[1],
+                both[0] / both[1]);
+  }
+  return 0;
+}
+
 int run(const Options& options) {
+  if (options.two_floods) return run_two(options);
   std::map<const Case*, std::vector<Figures>> all;
   for (int round = 0; round < options.rounds; ++round) {
     for (const Case& what : kCases) all[&what].push_back(measure(options, what));
