@@ -34,6 +34,7 @@ class Programs:
         numbers = (
             ranks, size, rates["links"], rates["trees"], rates["ranks"], len(plan["trees"]),
             max(it["levels"] for it in plan["trees"]), plan["segment_bytes"],
+            *(rates.get(it, 0) for it in ("doubling", "halving", "spread")),
         )  # fmt: skip
         program = [str(self.build / "bench/scale/scale_ways"), *(str(it) for it in numbers)]
         lines = subprocess.run(program, check=True, capture_output=True, text=True).stdout.splitlines()

@@ -130,13 +130,31 @@ Demand demand(Collective collective, Algorithm algorithm, double ranks, double b
   return {};
 }
 
-/// Returns the rate of a rank's traffic with other ranks. Uplinks may limit it for every algorithm. Only the ring may
-/// have more than the link's rate: if neighbours share a host, few of its edges leave the host.
+/// Returns the rate that the topology gives this algorithm between the ranks; 0: not known.
+double gbits_between(const Figures& figures, Algorithm algorithm) noexcept {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return figures.ring_gbits;
+    case Algorithm::recursive_doubling:
+      return figures.doubling_gbits;
+    case Algorithm::halving_doubling:
+      return figures.halving_gbits;
+    case Algorithm::direct:
+    case Algorithm::bruck:  // its last messages, which are the longest, go halfway around all ranks
+    case Algorithm::pairwise:
+      return figures.spread_gbits;
+    default:
+      return 0;
+  }
+}
+
+/// Returns the rate of a rank's traffic with other ranks. Uplinks may limit it for every algorithm. It may be more than
+/// the link's rate: if neighbours share a host, few of a ring's edges leave the host.
 double rate_between(const Figures& figures, Algorithm algorithm) noexcept {
-  const double wire = wire_rate(figures);
+  const double wire = wire_rate(figures), core = core_rate(figures);
   if (figures.ring_gbits <= 0) return wire;
-  const double ring = std::min(figures.ring_gbits * 125, core_rate(figures));
-  return algorithm == Algorithm::ring ? ring : std::min(ring, wire);
+  if (const double gbits = gbits_between(figures, algorithm); gbits > 0) return std::min(gbits * 125, core);
+  return std::min({figures.ring_gbits * 125, wire, core});
 }
 
 double levels_of(const Figures& figures, double ranks) noexcept {

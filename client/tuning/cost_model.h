@@ -36,6 +36,11 @@
 //     barrier          dissemination        log N                  0                         N log N
 //     all_to_all       pairwise             N-1                    n(N-1)/N                  N(N-1)
 //
+// R is the rate of a rank's link. Where the topology gives rates, R is what the algorithm gets in the fabric: a ring
+// crosses a rack's uplink with few edges if neighbours share the rack, but in some steps of recursive doubling,
+// halving-doubling, bruck, direct and pairwise all ranks of the rack cross it at once. The planner counts these steps
+// (tree-manager/planner/between_ranks.h).
+//
 // A tree has the least number of levels L with at most 16 children per aggregator, so an aggregator has
 // f = ceil(N^(1/L)) children:
 //

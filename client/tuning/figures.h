@@ -14,6 +14,11 @@ struct Figures {
   // The rate of a rank's link in a ring of all ranks: less than link_gbits if uplinks limit it, more if neighbours
   // share a host; 0: equal to link_gbits.
   double ring_gbits = 0;
+  // The same for other ways between the ranks, which cross uplinks more often than a ring: recursive doubling,
+  // halving-doubling, and equal parts from each rank to all other ranks. 0: the lower of link_gbits and ring_gbits.
+  double doubling_gbits = 0;
+  double halving_gbits = 0;
+  double spread_gbits = 0;
   double trees_gbits = 0;        // rate of a vector through all lanes, without the ranks' links; 0: at least their rate
   std::uint32_t lanes = 1;       // number of lanes, which share trees_gbits
   std::uint32_t lane_cycle = 1;  // places in a cycle of the dealing of segments to lanes

@@ -159,7 +159,8 @@ bool differ(const PathRates& a, const PathRates& b) noexcept {
     const auto [least, most] = std::minmax(x, y);
     return static_cast<double>(least) < static_cast<double>(most) * (1 - kRatesDiffer);
   };
-  return far(a.links, b.links) || far(a.trees, b.trees) || far(a.ranks, b.ranks);
+  return far(a.links, b.links) || far(a.trees, b.trees) || far(a.ranks, b.ranks) || far(a.doubling, b.doubling) ||
+         far(a.halving, b.halving) || far(a.spread, b.spread);
 }
 
 Policy trees_always(const GroupShape& shape) {
@@ -200,6 +201,9 @@ Figures with_trees(Figures figures, const TreeShape& trees) {
   if (figures.link_gbits != 0 && rates.links != 0) {
     figures.link_gbits = static_cast<double>(rates.links) / 1e9;
     figures.ring_gbits = static_cast<double>(rates.ranks) / 1e9;
+    figures.doubling_gbits = static_cast<double>(rates.doubling) / 1e9;
+    figures.halving_gbits = static_cast<double>(rates.halving) / 1e9;
+    figures.spread_gbits = static_cast<double>(rates.spread) / 1e9;
   }
   figures.trees_gbits = static_cast<double>(rates.trees) / 1e9;
   figures.lanes = trees.lanes;

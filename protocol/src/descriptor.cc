@@ -97,14 +97,20 @@ GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
 }
 
 nlohmann::json to_json(const PathRates& rates) {
-  return {{"links", rates.links}, {"trees", rates.trees}, {"ranks", rates.ranks}};
+  return {{"links", rates.links},       {"trees", rates.trees},     {"ranks", rates.ranks},
+          {"doubling", rates.doubling}, {"halving", rates.halving}, {"spread", rates.spread}};
 }
 
 Result<PathRates> path_rates_from_json(const nlohmann::json& json) {
   JsonMembers members("group descriptor", json, "rates.");
-  const PathRates rates{.links = members.number<std::uint64_t>("links", 0, kPathRateMax),
-                        .trees = members.number<std::uint64_t>("trees", 0, kPathRateMax),
-                        .ranks = members.number<std::uint64_t>("ranks", 0, kPathRateMax)};
+  const auto rate = [&](const char* name) { return members.number<std::uint64_t>(name, 0, kPathRateMax); };
+  const auto rate_or_zero = [&](const char* name) { return json.is_object() && json.contains(name) ? rate(name) : 0; };
+  const PathRates rates{.links = rate("links"),
+                        .trees = rate("trees"),
+                        .ranks = rate("ranks"),
+                        .doubling = rate_or_zero("doubling"),
+                        .halving = rate_or_zero("halving"),
+                        .spread = rate_or_zero("spread")};
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());
   return rates;
 }

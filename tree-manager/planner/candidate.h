@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tree-manager/planner/between_ranks.h"
 #include "tree-manager/planner/lane_weights.h"
 #include "tree-manager/planner/sites.h"
 
@@ -98,7 +99,7 @@ class CandidateBuilder {
 };
 
 /// Estimates the time of an operation over one lane's tree, for the load that is allotted already. All estimates (of
-/// trees, members' links and the ring) count the load of other groups in the same way on each aggregator, each link of
+/// trees, members' links and the ways between ranks) count the load of other groups in the same way on each aggregator, each link of
 /// a host and each uplink. A rate of 0 is unknown: an estimate then uses the assumed rate, and rates() returns no rate
 /// of the path.
 class CostModel {
@@ -153,7 +154,7 @@ class CostModel {
   [[nodiscard]] LaneBurden burden() const;
   [[nodiscard]] std::uint64_t links_rate() const;
   [[nodiscard]] std::uint64_t trees_rate() const;
-  [[nodiscard]] std::uint64_t ring_rate() const;
+  [[nodiscard]] RankLinks links_between_ranks() const;
   void put_edge(std::uint32_t from_uplink, std::uint32_t from_host, const SiteAggregator& to, std::uint64_t amount);
 
   Sites& sites_;

@@ -286,34 +286,24 @@ std::uint64_t CostModel::trees_rate() const {
   return trees.rate();
 }
 
-/// The ring goes through all members in the order of ranks: its edges within a host load no link. Ranks listen for
-/// other ranks at the interface of the first lane.
-std::uint64_t CostModel::ring_rate() const {
-  const auto ranks = sites_.host_of_rank.size();
-  std::vector<std::uint64_t> crossings(sites_.uplinks.size(), 0);  // sum of both directions, which are equal
-  std::vector<std::uint64_t> leaving(sites_.hosts.size(), 0);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    const std::uint32_t from = sites_.host_of_rank[r];
-    const std::uint32_t to = sites_.host_of_rank[(r + 1) % ranks];
-    if (from == to) continue;
-    ++leaving[from];
-    sites_.each_uplink_between(sites_.hosts[from].uplink, sites_.hosts[to].uplink,
-                               [&](std::uint32_t u) { ++crossings[u]; });
+/// Ranks listen for other ranks at the interface of the first lane.
+RankLinks CostModel::links_between_ranks() const {
+  RankLinks links{.host_of_rank = sites_.host_of_rank};
+  for (std::size_t h = 0; h < sites_.hosts.size(); ++h) {
+    links.hosts.push_back({others_on_hosts_[h], sites_.hosts[h].place.rate_bits_per_second});
+    links.uplink_of_host.push_back(sites_.hosts[h].uplink);
   }
-  Narrowest ring;
-  for (std::size_t h = 0; h < leaving.size(); ++h) {
-    if (leaving[h] == 0) continue;
-    ring.use(others_on_hosts_[h] + kFullRate * leaving[h], sites_.hosts[h].place.rate_bits_per_second);
+  for (std::size_t u = 0; u < sites_.uplinks.size(); ++u) {
+    links.uplinks.push_back({others_on_uplinks_[u], sites_.uplinks[u].rate_bits_per_second});
+    links.parent_of_uplink.push_back(sites_.uplinks[u].parent);
   }
-  for (std::size_t u = 0; u < crossings.size(); ++u) {
-    if (crossings[u] == 0) continue;
-    ring.use(others_on_uplinks_[u] + kFullRate * crossings[u] / 2, sites_.uplinks[u].rate_bits_per_second);
-  }
-  return ring.rate();
+  return links;
 }
 
 PathRates CostModel::rates() const {
-  return {.links = links_rate(), .trees = trees_rate(), .ranks = ring_rate()};
+  PathRates rates{.links = links_rate(), .trees = trees_rate()};
+  set_rates_between(links_between_ranks(), rates);
+  return rates;
 }
 
 }  // namespace tributary::manager

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "tree-manager/planner/between_ranks.h"
 #include "tree-manager/planner/host_numbers.h"
 #include "tree-manager/planner/narrowest.h"
 #include "tree-manager/planner/sites.h"
@@ -9,21 +10,18 @@
 namespace tributary::manager {
 namespace {
 
-/// Counts the load of one group's trees and of the ring of its ranks on each link, beside the link's whole load.
+/// Counts the load of one group's trees on each link, beside the link's whole load.
 class PresentRates {
  public:
   PresentRates(const DomainTree& domains, const FabricLoad& load, const TreesInUse& trees)
-      : domains_(domains),
-        load_(load),
-        trees_(trees),
-        numbers_(domains),
-        own_uplinks_(domains.domains().size(), 0),
-        in_ring_(domains.domains().size(), 0) {}
+      : domains_(domains), load_(load), trees_(trees), numbers_(domains), own_uplinks_(domains.domains().size(), 0) {}
 
   PathRates rates() {
     number_hosts();
-    if (!count_lanes() || !count_ring()) return {};
-    return {.links = links_rate(), .trees = trees_rate(), .ranks = ring_rate()};
+    if (!count_lanes() || !find_links_between()) return {};
+    PathRates rates{.links = links_rate(), .trees = trees_rate()};
+    set_rates_between(between_, rates);
+    return rates;
   }
 
  private:
@@ -31,7 +29,6 @@ class PresentRates {
     std::uint64_t own = 0;    // load of all edges of the trees, in kFullRate units
     std::uint64_t out = 0;    // load of the ranks' edges to aggregators on other hosts
     std::uint64_t share = 0;  // part of one rank's vector that lanes carry over this link
-    std::uint64_t ring = 0;   // number of the ring's edges that leave by this link
     std::uint32_t ranks = 0;
     bool has_aggregator = false;
   };
@@ -99,16 +96,25 @@ class PresentRates {
                                  [&](std::uint32_t uplink) { own_uplinks_[uplink] += weight; });
   }
 
-  /// The ring goes through all members in the order of ranks, by the interfaces of the first route.
-  bool count_ring() {
-    const std::size_t ranks = host_of_rank_.size();
-    for (std::size_t r = 0; r < ranks; ++r) {
-      const std::uint32_t from = host_of_rank_[r], to = host_of_rank_[(r + 1) % ranks];
-      if (from == to) continue;
-      const HostPlace a = place(from, 0), b = place(to, 0);
-      if (a.domain == kNoDomain || b.domain == kNoDomain) return false;
-      ++link(from, 0).ring;
-      domains_.each_uplink_between(a.domain, b.domain, [&](std::uint32_t uplink) { ++in_ring_[uplink]; });
+  /// Ranks reach one another by the interfaces of the first route.
+  bool find_links_between() {
+    std::vector<std::uint32_t> links;
+    for (std::uint32_t host = 0; host < members_; ++host) {
+      const HostPlace at = place(host, 0);
+      if (at.domain == kNoDomain) return false;
+      links.push_back(numbers_.hosts()[host].first + numbers_.interface_of(numbers_.hosts()[host], 0));
+      between_.uplink_of_host.push_back(at.domain);
+    }
+    between_.host_of_rank = host_of_rank_;
+    std::vector<RankLinks::Link> all;
+    each_link([&](const Link& it, std::uint64_t load, const auto& rate) {
+      all.push_back({load - std::min(load, it.own), rate.value_or(0)});
+    });
+    for (const std::uint32_t link : links) between_.hosts.push_back(all[link]);
+    for (std::size_t u = 0; u < own_uplinks_.size(); ++u) {
+      const Domain& domain = domains_.domains()[u];
+      between_.uplinks.push_back({load_of(u) - std::min(load_of(u), own_uplinks_[u]), domain.uplink_bits_per_second});
+      between_.parent_of_uplink.push_back(domain.parent);
     }
     return true;
   }
@@ -162,19 +168,6 @@ class PresentRates {
     trees.use(load->second, rate);
   }
 
-  [[nodiscard]] std::uint64_t ring_rate() const {
-    Narrowest ring;
-    each_link([&](const Link& it, std::uint64_t all, const auto& rate) {
-      if (it.ring != 0) ring.use(all - std::min(all, it.own) + kFullRate * it.ring, rate.value());
-    });
-    for (std::size_t u = 0; u < in_ring_.size(); ++u) {
-      if (in_ring_[u] == 0) continue;
-      const std::uint64_t others = load_of(u) - std::min(load_of(u), own_uplinks_[u]);
-      ring.use(others + kFullRate * in_ring_[u] / 2, domains_.domains()[u].uplink_bits_per_second);
-    }
-    return ring.rate();
-  }
-
   [[nodiscard]] std::uint64_t load_of(std::size_t uplink) const {
     return uplink < load_.uplinks.size() ? load_.uplinks[uplink] : 0;
   }
@@ -187,7 +180,7 @@ class PresentRates {
   std::uint32_t members_ = 0;               // number of the ranks' hosts, which come first in numbers_
   std::vector<Link> links_;                 // by the interface's number in numbers_
   std::vector<std::uint64_t> own_uplinks_;  // by domain, in kFullRate units
-  std::vector<std::uint64_t> in_ring_;      // by domain: edges in both directions, which are equal
+  RankLinks between_;                       // hosts: the ranks' hosts, as in numbers_
 };
 
 }  // namespace

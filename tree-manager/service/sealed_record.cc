@@ -167,7 +167,7 @@ std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s, std::
       {"epoch", group.epoch},
       {"trees", trees_of(group.lanes)},
       {"reason", group.reason},
-      {"rates", {group.rates.links, group.rates.trees, group.rates.ranks}},
+      {"rates", rates_to_json(group.rates)},
       {"link_rate", group.link_rate},
       {"lane_weights", group.lane_weights},
       {"owner", group.owner},

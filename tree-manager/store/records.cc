@@ -78,12 +78,18 @@ Result<Record> parse(const std::string& text, std::string_view what, const Read&
 
 PathRates rates_from(const json& group) {
   const auto rates = group.find("rates");
-  if (rates == group.end() || !rates->is_array() || rates->size() != 3) return {};
+  if (rates == group.end() || !rates->is_array() || rates->size() < 3) return {};
   const auto rate = [&](std::size_t i) -> std::uint64_t {
+    if (i >= rates->size()) return 0;  // a record of an older manager has only the first rates
     const json& it = (*rates)[i];
     return it.is_number_unsigned() && it.get<std::uint64_t>() <= kPathRateMax ? it.get<std::uint64_t>() : 0;
   };
-  return {.links = rate(0), .trees = rate(1), .ranks = rate(2)};
+  return {
+      .links = rate(0), .trees = rate(1), .ranks = rate(2), .doubling = rate(3), .halving = rate(4), .spread = rate(5)};
+}
+
+json rates_to_json(const PathRates& rates) {
+  return {rates.links, rates.trees, rates.ranks, rates.doubling, rates.halving, rates.spread};
 }
 
 std::string to_text(const AggregatorRecord& r) {
@@ -165,7 +171,7 @@ std::string to_text(const GroupRecord& r) {
               {"processes", r.processes},
               {"adopted_at", r.adopted_at},
               {"before", std::move(before)},
-              {"rates", {r.rates.links, r.rates.trees, r.rates.ranks}},
+              {"rates", rates_to_json(r.rates)},
               {"link_rate", r.link_rate},
               {"lane_weights", r.lane_weights},
               {"owner", r.owner},

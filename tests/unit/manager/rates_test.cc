@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/unit/manager/fabrics.h"
 #include "tributary/protocol/lane_memory.h"
 
@@ -63,6 +65,72 @@ TEST(Rates, OnlyTheEdgesOfTheRingThatLeaveAHostLoadItsLink) {
   EXPECT_EQ(rates_of(two_leaves(), kSideBySide).links, 25 * kGbit) << "each rank sends its own vector to the tree";
   EXPECT_EQ(rates_of(two_leaves(), kSideBySide).ranks, 100 * kGbit);
   EXPECT_EQ(rates_of(two_leaves(), kInTurn).ranks, 25 * kGbit);
+}
+
+/// Four racks of four hosts with links of 100 Gbit/s. Each rack has an uplink of 100 Gbit/s: 4:1.
+Topology four_racks() {
+  auto topology = parse_topology(R"(
+fabric: fat-tree
+switches: [{name: spine, level: 2}, {name: "leaf-[0-3]", level: 1}]
+hosts: ["node-[0-15]", agg]
+links:
+  - {from: "node-[0-3]", to: leaf-0, rate: 100Gbit/s}
+  - {from: "node-[4-7]", to: leaf-1, rate: 100Gbit/s}
+  - {from: "node-[8-11]", to: leaf-2, rate: 100Gbit/s}
+  - {from: "node-[12-15]", to: leaf-3, rate: 100Gbit/s}
+  - {from: agg, to: leaf-0, rate: 1Tbit/s}
+  - {from: "leaf-[0-3]", to: spine, rate: 100Gbit/s}
+)",
+                                 "test.yaml");
+  EXPECT_TRUE(topology.has_value()) << topology.error().message;
+  return topology.value_or(Topology{});
+}
+
+/// Returns the rate of steps that each move a part of the vector at a rate of its own in Gbit/s.
+std::uint64_t rate_of_steps(const std::vector<std::pair<double, double>>& part_and_gbits) {
+  double parts = 0, seconds = 0;
+  for (const auto& [part, gbits] : part_and_gbits) {
+    parts += part;
+    seconds += part / (gbits * kGbit);
+  }
+  return static_cast<std::uint64_t>(std::llround(parts / seconds));
+}
+
+TEST(Rates, AllRanksOfARackShareItsUplinkWithRanksFarAway) {
+  const PathRates rates = rates_of(four_racks(), nodes(16), {"agg"});
+  EXPECT_EQ(rates.ranks, 100 * kGbit) << "one edge of the ring leaves each rack";
+  EXPECT_EQ(rates.doubling, rate_of_steps({{1, 100}, {1, 100}, {1, 25}, {1, 25}})) << "near, then far";
+  EXPECT_EQ(rates.halving, rate_of_steps({{1, 100}, {0.5, 100}, {0.25, 25}, {0.125, 25}})) << "far steps are short";
+  EXPECT_EQ(rates.spread, 31'250'000'000U) << "4 ranks send 12 of 15 parts out of their rack";
+}
+
+TEST(Rates, OfWaysBetweenTheRanksFollowTheirOrder) {
+  std::vector<std::string> in_turn;
+  for (const char* rack : {"0", "1", "2", "3"}) {
+    for (int of_rack = 0; of_rack < 4; ++of_rack)
+      in_turn.push_back("node-" + std::to_string(4 * of_rack + *rack - '0'));
+  }
+  const PathRates rates = rates_of(four_racks(), in_turn, {"agg"});
+  EXPECT_EQ(rates.ranks, 25 * kGbit) << "every edge of the ring leaves its rack";
+  EXPECT_EQ(rates.doubling, rate_of_steps({{1, 25}, {1, 25}, {1, 100}, {1, 100}}));
+  EXPECT_EQ(rates.halving, rate_of_steps({{1, 25}, {0.5, 25}, {0.25, 100}, {0.125, 100}})) << "long steps are far";
+  EXPECT_EQ(rates.spread, 31'250'000'000U);
+}
+
+TEST(Rates, StepsWithinAHostTakeNoTimeOfItsLink) {
+  const PathRates rates = rates_of(two_leaves(), {"a", "a", "b"});
+  EXPECT_EQ(rates.doubling, 300 * kGbit) << "rank 0 gives its vector to rank 1 and gets the result, both in their host";
+  EXPECT_EQ(rates.halving, 300 * kGbit);
+  EXPECT_EQ(rates.spread, 100 * kGbit);
+  EXPECT_EQ(rates_of(two_leaves(), {"a", "a"}, {"a"}).doubling, 0U) << "no step leaves the host";
+}
+
+TEST(Rates, OfWaysBetweenTheRanksCountOtherGroups) {
+  FabricLoad load;
+  load.uplinks.assign(5, kFullRate);
+  const PathRates rates = rates_of(four_racks(), nodes(16), {"agg"}, load);
+  EXPECT_EQ(rates.doubling, rate_of_steps({{1, 100}, {1, 100}, {1, 20}, {1, 20}}));
+  EXPECT_EQ(rates.spread, static_cast<std::uint64_t>(std::llround(100.0 * kGbit / 4.2)));
 }
 
 TEST(Rates, AnAggregatorOnTheRanksHostTakesNothingFromTheCountOfTheRing) {

@@ -37,7 +37,7 @@ GroupRecord group_record(std::uint64_t id, std::uint32_t epoch) {
                      .created_at = 1'700'000'001,
                      .adopted_at = 1'700'000'002,
                      .before = {{"y", 8, 9}},
-                     .rates = {.links = 10, .trees = 11, .ranks = 12},
+                     .rates = {.links = 10, .trees = 11, .ranks = 12, .doubling = 13, .halving = 14, .spread = 15},
                      .link_rate = 13,
                      .lane_weights = true};
   LaneTree lane{.rail = "rail-2", .route = 5, .weight = 5, .window = 7};

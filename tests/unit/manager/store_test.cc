@@ -61,13 +61,16 @@ TEST(Records, OddWeightsAndWindowsAreNoGroup) {
 
 TEST(Records, OddRatesAreNotKnown) {
   const auto rates = [](const std::string& text) {
-    const auto read = group_from_text(changed("[10,11,12]", text));
+    const auto read = group_from_text(changed("[10,11,12,13,14,15]", text));
     EXPECT_TRUE(read.has_value()) << text;
     return read ? read->rates : PathRates{.links = 1};
   };
   EXPECT_EQ(rates("[10,-1,12]"), (PathRates{.links = 10, .trees = 0, .ranks = 12}));
   EXPECT_EQ(rates("[9007199254740993,11,1.5]"), (PathRates{.links = 0, .trees = 11, .ranks = 0}));
   EXPECT_EQ(rates("[10,\"11\",null]"), (PathRates{.links = 10, .trees = 0, .ranks = 0}));
+  EXPECT_EQ(rates("[10,11,12]"), (PathRates{.links = 10, .trees = 11, .ranks = 12})) << "an older manager's record";
+  EXPECT_EQ(rates("[10,11,12,13,-1,15,16]"),
+            (PathRates{.links = 10, .trees = 11, .ranks = 12, .doubling = 13, .spread = 15}));
   for (const char* odd : {"[10,11]", "[]", "7", "null", "{}"}) EXPECT_EQ(rates(odd), PathRates{}) << odd;
 }
 

@@ -101,6 +101,34 @@ TEST(CostModel, GivesTreesAShareThatTheirCoresCarryInTime) {
   }
 }
 
+TEST(CostModel, CountsTheUplinksThatEachWayBetweenTheRanksCrosses) {
+  const Figures even{.link_gbits = 100, .ring_gbits = 100, .core_gbytes = 100, .cores = 64};
+  Figures narrow = even;
+  narrow.doubling_gbits = 40;
+  narrow.halving_gbits = 50;
+  narrow.spread_gbits = 20;
+  const auto slower = [&](Collective collective, Algorithm algorithm) {
+    const Call call{collective, 16, 64 << 20};
+    return estimate_ranks(narrow, call, algorithm).transfer_us / estimate_ranks(even, call, algorithm).transfer_us;
+  };
+  EXPECT_DOUBLE_EQ(slower(Collective::all_reduce, Algorithm::ring), 1);
+  EXPECT_DOUBLE_EQ(slower(Collective::all_reduce, Algorithm::recursive_doubling), 2.5);
+  EXPECT_DOUBLE_EQ(slower(Collective::all_reduce, Algorithm::halving_doubling), 2);
+  EXPECT_DOUBLE_EQ(slower(Collective::reduce_scatter, Algorithm::direct), 5);
+  EXPECT_DOUBLE_EQ(slower(Collective::all_gather, Algorithm::bruck), 5);
+  EXPECT_DOUBLE_EQ(slower(Collective::all_to_all, Algorithm::pairwise), 5);
+  EXPECT_DOUBLE_EQ(slower(Collective::broadcast, Algorithm::binomial), 1);
+}
+
+TEST(CostModel, PrefersARingWhereFarPartnersShareAnUplink) {
+  const auto algorithm = [](double halving_gbits) {
+    const Figures figures{.link_gbits = 20, .ring_gbits = 20, .halving_gbits = halving_gbits, .cores = 64};
+    return best_between_ranks(figures, Collective::all_reduce, 8, 1 << 20).algorithm;
+  };
+  EXPECT_EQ(algorithm(20), Algorithm::halving_doubling);
+  EXPECT_EQ(algorithm(8), Algorithm::ring);
+}
+
 TEST(CostModel, NeverNeedsATreeForTwoRanks) {
   for (const Figures& figures : {Figures{}, kOneMachine, kLoopback}) {
     for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {

@@ -23,6 +23,26 @@ void expect_lawful(const Policy& policy, const std::string& what) {
   }
 }
 
+TEST(Policy, TakesEachWayBetweenTheRanksAtItsOwnRate) {
+  const PathRates rates{.links = 5'000'000'000,
+                        .trees = 6'000'000'000,
+                        .ranks = 4'000'000'000,
+                        .doubling = 1'000'000'000,
+                        .halving = 2'000'000'000,
+                        .spread = 3'000'000'000};
+  const Figures figures = with_trees({}, {.rates = rates});
+  EXPECT_EQ(figures.ring_gbits, 4);
+  EXPECT_EQ(figures.doubling_gbits, 1);
+  EXPECT_EQ(figures.halving_gbits, 2);
+  EXPECT_EQ(figures.spread_gbits, 3);
+  for (std::uint64_t PathRates::* rate : {&PathRates::doubling, &PathRates::halving, &PathRates::spread}) {
+    PathRates others = rates;
+    others.*rate /= 2;
+    EXPECT_TRUE(differ(rates, others));
+  }
+  EXPECT_FALSE(differ(rates, rates));
+}
+
 TEST(Policy, HasOneAnswerForEverySizeAndAlgorithmsThatTheCollectiveHas) {
   for (std::uint32_t ranks = 1; ranks < 40; ++ranks) {
     for (const bool one_host : {false, true}) {

@@ -48,6 +48,11 @@ struct PathRates {
   // The rate of a rank in a ring of all ranks: less than `links` if the ring's uplinks are full, more if neighbours in
   // the ring share a host.
   std::uint64_t ranks = 0;
+  // The rates of a rank in ways between the ranks that cross uplinks more often than a ring: the bytes that the rank
+  // sends, divided by the time of all steps.
+  std::uint64_t doubling = 0;  // recursive doubling of all ranks
+  std::uint64_t halving = 0;   // halving-doubling of all ranks
+  std::uint64_t spread = 0;    // equal parts from each rank to all other ranks at once
   friend bool operator==(const PathRates&, const PathRates&) = default;
 };
 
