@@ -20,15 +20,17 @@
 // as a stream, in which its levels are filled only once; the model assumes the same.
 //
 // Short operations differ more from each other, so up to 64 of them decide, and a path must win by more than their
-// medians differ by chance. A choice is judged by the operations that began under it, whatever path they took: in a
-// short operation the share of a split may be rounded to nothing, or to the whole operation. A trial that is clearly slower ends after one or two operations. After a round of trials the class rests: first for
-// 10 s, then twice as long each time, up to 10 minutes. A path has another trial only when its trials cost at most 1 %
-// of the time. If operations become a quarter slower than when the choice was made, the rest ends; if the trials then
-// change nothing, such an alarm must wait (alarm.h). If the trees of a
-// split suddenly take much longer than its ranks, its share moves after one operation. If the manager reports new
-// rates, because other groups have begun or ended, each class begins again with the model's choice for these rates.
-// An amendment stops all ranks for a round trip to rank 0, so the next amendment comes after 10 times this time at the
-// earliest. A class in which the job spends very little time gets no amendment.
+// medians differ by chance. Where two paths are equally quick, chance lets them win in turn: after two changes of path,
+// the next change must save twice as much, then four times as much (constancy.h). A choice is judged by the operations
+// that began under it, whatever path they took: in a short operation the share of a split may be rounded to nothing, or
+// to the whole operation. A trial that is clearly slower ends after one or two operations. After a round of trials the
+// class rests: first for 10 s, then twice as long each time, up to 10 minutes. A path has another trial only when its
+// trials cost at most 1 % of the time. If operations become a quarter slower than when the choice was made, the rest
+// ends; if the trials then change nothing, such an alarm must wait (alarm.h). If the trees of a split suddenly take
+// much longer than its ranks, its share moves after one operation. If the manager reports new rates, because other
+// groups have begun or ended, each class begins again with the model's choice for these rates. An amendment stops all
+// ranks for a round trip to rank 0, so the next amendment comes after 10 times this time at the earliest. A class in
+// which the job spends very little time gets no amendment.
 //
 // A pure state machine: times go in, amendments come out.
 #include <chrono>

@@ -169,6 +169,11 @@ double Adaptation::SizeClass::gain_needed(double least, double error) const {
   return std::max(least, samples_.are_long() ? 0 : std::hypot(samples_.error(), error));
 }
 
+/// Returns the factor on the part of the time that a change of path must save. Long operations hardly differ by chance.
+double Adaptation::SizeClass::constancy(TimePoint now) const {
+  return samples_.are_long() ? 1 : constancy_.factor(now);
+}
+
 /// Returns when a trial may run again, if an operation took `difference_us` more or less by it than without it.
 Adaptation::TimePoint Adaptation::SizeClass::earliest_next(double difference_us, TimePoint now) const {
   return now + earned(std::abs(difference_us) * static_cast<double>(samples_.size()));
@@ -179,7 +184,7 @@ Decision Adaptation::SizeClass::end_balance(const Figures& figures, TimePoint no
   won_ = median < best_us_ * (1 - gain_needed(kGainOfBalance, error_));
   moved_in_vain_ = won_ ? 1 : moved_at_;
   if (won_) {
-    win({*trial_, median, samples_.error()});
+    win({*trial_, median, samples_.error()}, now);
   } else {
     balance_at_ = std::max(now + rest_, earliest_next(median - best_us_, now));
   }
@@ -195,14 +200,16 @@ Decision Adaptation::SizeClass::end_trial(const Figures& figures, std::uint32_t 
   const Timed it{*trial_, samples_.median(&Samples::Times::whole_us), samples_.error()};
   know(it.choice, it.time_us);
   const bool by_ranks = it.choice.path == Path::ranks;
-  const bool ahead = it.time_us < best_us_ * (1 - gain_needed(by_ranks ? kGainOfRanks : kGain, error_));
+  const double needed =
+      by_ranks ? gain_needed(kGainOfRanks * constancy(now), error_) : constancy(now) * gain_needed(kGain, error_);
+  const bool ahead = it.time_us < best_us_ * (1 - needed);
   if (ahead && !by_ranks) {
     challenger_ = it;
     return try_out(best_);
   }
   const Path loser = ahead ? best_.path : it.choice.path;
   not_before_[static_cast<std::size_t>(loser)] = earliest_next(it.time_us - best_us_, now);
-  if (ahead) win(it);
+  if (ahead) win(it, now);
   won_ = ahead;
   trial_.reset();
   return next(figures, ranks, now);
@@ -213,7 +220,7 @@ Decision Adaptation::SizeClass::end_return(const Figures& figures, std::uint32_t
   const Timed old{best_, samples_.median(&Samples::Times::whole_us), samples_.error()};
   const Timed it = *std::exchange(challenger_, std::nullopt);
   const double least_us = std::min(old.time_us, best_us_);
-  const bool wins = it.time_us < least_us * (1 - gain_needed(kGain, it.error));
+  const bool wins = it.time_us < least_us * (1 - constancy(now) * gain_needed(kGain, it.error));
   const Path loser = wins ? best_.path : it.choice.path;
   not_before_[static_cast<std::size_t>(loser)] = earliest_next(it.time_us - old.time_us, now);
   trial_.reset();
@@ -223,23 +230,25 @@ Decision Adaptation::SizeClass::end_return(const Figures& figures, std::uint32_t
     return next(figures, ranks, now);
   }
   beaten_ = Timed{best_, least_us, old.error};
-  win(it);
+  win(it, now);
   agreed_ = false;
   return best_;
 }
 
-void Adaptation::SizeClass::win(const Timed& it) {
+void Adaptation::SizeClass::win(const Timed& it, TimePoint now) {
+  if (it.choice.path != best_.path) constancy_.path_changed(now);
   best_ = it.choice;
   best_us_ = chosen_us_ = it.time_us;
   error_ = it.error;
 }
 
-/// Returns how many of the last measurements show by themselves that the choice has become slow: two long operations,
-/// five short operations, or five means of overlapping operations; 0 if none do. In a split whose ranks take longest, a
-/// stall of one connection may be the cause: the class waits until it can decide as usual.
+/// Returns how many of the last measurements show by themselves that the choice has become slow: two long operations, or
+/// five means of long operations that overlap; 0 if none do. Short operations are slow by chance too often, and enough
+/// of them to decide as usual take only 50 ms. In a split whose ranks take longest, a stall of one connection may be the
+/// cause: the class waits until it can decide as usual.
 std::size_t Adaptation::SizeClass::operations_became_slow(TimePoint now) const {
-  const std::size_t last = samples_.are_long() && overlapping_.abreast() == 1 ? 2 : kSamples;
-  if (chosen_us_ == 0 || samples_.size() < last) return 0;
+  const std::size_t last = overlapping_.abreast() == 1 ? 2 : kSamples;
+  if (chosen_us_ == 0 || samples_.size() < last || !samples_.are_long()) return 0;
   const double least_us = samples_.least_of_last(last);
   if (least_us <= kAlarm * chosen_us_ || !alarm_.may_ring(least_us, now)) return 0;
   const bool by_ranks = best_.path == Path::split && samples_.last().trees_us <= samples_.last().ranks_us;
@@ -264,7 +273,7 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
   best_us_ = samples_.median(&Samples::Times::whole_us);
   error_ = samples_.error();
   if (beaten_) {
-    if (const Decision back = confirm()) return back;
+    if (const Decision back = confirm(now)) return back;
   }
   if (sudden) return balance(figures, now);
   if (chosen_us_ == 0 || best_us_ < chosen_us_) chosen_us_ = best_us_;
@@ -285,7 +294,7 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
 }
 
 /// Judges a new choice once more, by its first operations after it won: by chance it may have been quick before.
-Decision Adaptation::SizeClass::confirm() {
+Decision Adaptation::SizeClass::confirm(TimePoint now) {
   const Timed old = *std::exchange(beaten_, std::nullopt);
   if (best_us_ < old.time_us * (1 - kGainConfirmed)) {
     chosen_us_ = best_us_;
@@ -293,7 +302,7 @@ Decision Adaptation::SizeClass::confirm() {
     return std::nullopt;
   }
   know(best_, best_us_);
-  win(old);
+  win(old, now);
   agreed_ = false;
   return best_;
 }

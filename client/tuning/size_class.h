@@ -9,6 +9,7 @@
 #include "client/tuning/adaptation.h"
 #include "client/tuning/alarm.h"
 #include "client/tuning/choice.h"
+#include "client/tuning/constancy.h"
 #include "client/tuning/samples.h"
 
 namespace tributary::tuning {
@@ -62,10 +63,11 @@ class Adaptation::SizeClass {
   [[nodiscard]] Decision end_balance(const Figures& figures, TimePoint now);
   [[nodiscard]] Decision end_trial(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision end_return(const Figures& figures, std::uint32_t ranks, TimePoint now);
-  [[nodiscard]] Decision confirm();
+  [[nodiscard]] Decision confirm(TimePoint now);
   [[nodiscard]] double gain_needed(double least, double error) const;
+  [[nodiscard]] double constancy(TimePoint now) const;
   [[nodiscard]] TimePoint earliest_next(double difference_us, TimePoint now) const;
-  void win(const Timed& it);
+  void win(const Timed& it, TimePoint now);
   [[nodiscard]] Decision judge_steady(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision next(const Figures& figures, std::uint32_t ranks, TimePoint now);
   [[nodiscard]] Decision rest();
@@ -108,6 +110,7 @@ class Adaptation::SizeClass {
   std::uint64_t from_operation_ = 0;
   std::uint32_t pass_over_;
   Alarm alarm_;
+  Constancy constancy_;
   TimePoint rest_until_{};
   TimePoint balance_at_{};
   TimePoint sudden_at_{};  // time from which on a single operation may decide again

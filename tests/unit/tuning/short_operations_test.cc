@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "client/tuning/adaptation.h"
 #include "client/tuning/tree_segments.h"
@@ -70,6 +71,83 @@ TEST(ShortOperations, TakeAtMostAFewHundredthsMoreThanTheQuickestWay) {
     }
   }
   EXPECT_LE(late, 5) << "of 150 jobs";
+}
+
+/// A job of small operations, for which trees and ranks take nearly the same time. Now and then other processes run for
+/// a few milliseconds, which are the time of some twenty operations.
+class SmallJob {
+ public:
+  SmallJob(double ranks_us, double chance, bool busy, std::uint64_t seed)
+      : ranks_us_(ranks_us), chance_(chance), busy_(busy), dice_(seed) {}
+
+  /// Runs for this long, and returns how often another path won.
+  int run(std::chrono::seconds time) {
+    int changes = 0;
+    Path last = adaptation_.policy().at(Collective::all_reduce, 4).path;
+    for (const auto end = now_ + time; now_ < end;) {
+      one();
+      const auto news = adaptation_.take_news();
+      if (!news || news->step.path == last) continue;
+      last = news->step.path;
+      ++changes;
+    }
+    return changes;
+  }
+  int amendments = 0;
+
+ private:
+  static constexpr double kTreesUs = 150;
+
+  double uniform() {
+    dice_ = dice_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<double>(dice_ >> 40) / (1 << 24);
+  }
+  double by_chance() {
+    double sum = 0;
+    for (int i = 0; i < 12; ++i) sum += uniform();
+    return std::exp(chance_ * (sum - 6));  // the sum is nearly normal, with a deviation of 1
+  }
+  void one() {
+    if (now_ >= turn_) {
+      others_run_ = busy_ && !others_run_;
+      turn_ = now_ + std::chrono::microseconds(static_cast<int>(-std::log(1 - uniform()) * (others_run_ ? 3e3 : 9e3)));
+    }
+    const Path path = adaptation_.policy().at(Collective::all_reduce, 4).path;
+    const double time_us = (path == Path::tree ? kTreesUs : ranks_us_) * by_chance() * (others_run_ ? 1.5 : 1);
+    now_ += std::chrono::nanoseconds(static_cast<std::int64_t>(1000 * time_us));
+    if (adaptation_.add({.number = number_++, .bytes = 4, .path = path, .time_us = time_us}, now_)) {
+      adaptation_.took_effect(number_, now_ += 500us);
+      ++amendments;
+    }
+  }
+
+  const double ranks_us_, chance_;
+  const bool busy_;
+  std::uint64_t dice_;
+  const Figures figures_ = with_trees(default_figures({.ranks = 8}, 2), kShape);
+  Adaptation adaptation_{figures_, 8, default_policy({.ranks = 8}, 2, kShape)};
+  Adaptation::TimePoint now_{1h}, turn_ = now_;
+  bool others_run_ = false;
+  std::uint64_t number_ = 0;
+};
+
+TEST(ShortOperations, OfFourBytesDoNotChangeTheirPathAgainAndAgainWhereBothAreNearlyEquallyQuick) {
+  int all = 0, amendments = 0;
+  for (const double ranks_us : {150.0, 154.5}) {
+    for (const double chance : {0.15, 0.3}) {
+      for (const bool busy : {false, true}) {
+        for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+          SmallJob job(ranks_us, chance, busy, seed);
+          const int changes = job.run(120s);
+          EXPECT_LE(changes, 4) << ranks_us << " us, chance " << chance << ", busy " << busy << ", seed " << seed;
+          if (!busy) amendments += job.amendments;
+          all += changes;
+        }
+      }
+    }
+  }
+  EXPECT_LE(all, 24) << "of 16 jobs";
+  EXPECT_LE(amendments, 100) << "of 8 jobs: five slow operations in a row are chance";
 }
 
 }  // namespace
