@@ -102,7 +102,8 @@ class Group:
         return flows
 
     def start_ranks(self, scenario: Scenario, algorithm: str, size: float) -> list[int]:
-        if algorithm in ("halving_doubling", "halving-doubling", "recursive_doubling"):
+        algorithm = algorithm.replace("_", "-")
+        if algorithm in ("halving-doubling", "recursive-doubling"):
             return self._doubling(scenario, algorithm, size)
         if algorithm == "double tree":
             trees = self._counts("double tree", lambda: self.links.double_tree(self.members))
@@ -119,8 +120,8 @@ class Group:
         steps = self._counts("exchange", lambda: [self.links.exchange(self.members, it) for it in distances])
         after = -1
         halving = [size / (2 << it) for it in range(len(steps))]
-        parts = [size] * len(steps) if algorithm == "recursive_doubling" else halving + halving[::-1]
-        order = steps if algorithm == "recursive_doubling" else steps + steps[::-1]
+        parts = [size] * len(steps) if algorithm == "recursive-doubling" else halving + halving[::-1]
+        order = steps if algorithm == "recursive-doubling" else steps + steps[::-1]
         for part, counts in zip(parts, order, strict=True):
             after = scenario.flow(part, self.hop, counts, after)
         return [after]
