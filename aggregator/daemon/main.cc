@@ -98,7 +98,8 @@ Status check_start(const Settings& settings) {
   }
   if (auto ok = service::check_listen("http_listen", settings.http_listen); !ok) return ok;
   if (auto ok = service::check_writable_file("ready_file", settings.ready_file); !ok) return ok;
-  // A start only warns if the state file cannot be written. Checks last what does not come from the configuration.
+  // Leave out the state file: if it cannot be written, a start only warns. Check the ports last, as only they depend on
+  // other processes.
   return check_ports(settings);
 }
 

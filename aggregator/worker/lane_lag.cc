@@ -10,7 +10,7 @@ namespace tributary::aggregator {
 std::size_t LagHistogram::class_of(std::chrono::nanoseconds lag) noexcept {
   const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(lag.count(), 0) + 999) / 1000;
   if (us <= upper_us(0)) return 0;
-  const auto number = static_cast<std::size_t>(std::bit_width(us - 1) - 3) / 2;  // 17 to 64: 5 or 6 bits
+  const auto number = static_cast<std::size_t>(std::bit_width(us - 1) - 3) / 2;  // each class has four times the width
   return std::min(number, kClasses - 1);
 }
 
@@ -28,8 +28,8 @@ void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint
   const std::uint64_t bit = std::uint64_t{1} << child;
   if (segment.arrived == 0) segment = {.opened = now, .sequence = sequence};
   TRIBUTARY_ASSERT(segment.sequence == sequence && (segment.arrived & bit) == 0,
-                   "child {} contributes to segment {} in the place of segment {}, to which {} have contributed", child,
-                   sequence, segment.sequence, segment.arrived);
+                   "child {} contributes to segment {} where the set of children of segment {} is {}", child, sequence,
+                   segment.sequence, segment.arrived);
   const Duration lag = std::max(now - segment.opened, Duration::zero());
   ++histogram.counts[LagHistogram::class_of(lag)];
   histogram.sum += lag;

@@ -39,8 +39,8 @@ std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
                     .cycle = of_trees->cycle});
 }
 
-/// Returns the cut of an operation. If some ranks began it on trees that were lost later, the other ranks still cut it
-/// in the same way when they begin it: the ranks' part has started.
+/// Returns the cut of an operation. Trees may be lost after only some ranks have begun the operation. The other ranks
+/// then still cut it in the same way, because the share of the ranks has started.
 std::optional<Cut> OperationRoutes::cut_of(const Operation& o) const {
   if (shared_.settings.path == PathMode::in_network || !in_network_capable(o.signature.collective)) return std::nullopt;
   const auto division = division_of(o);
@@ -82,14 +82,14 @@ void OperationRoutes::begin(Operation& o) {
     return parts_.operations.finish(o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but " + why));
   }
   Piece piece = o.cut ? trees_part(o, *o.cut) : whole(o);
-  // If trees that all ranks know leave the operation to the ranks, the trees' policy chooses the algorithm, too.
+  // If the policy of the generation leaves the operation to the ranks, this policy also chooses the algorithm.
   const auto division = division_of(o);
   if (division && !division->by_trees) piece.algorithm = division->algorithm;
   run_remainder(o, {piece});
 }
 
 void OperationRoutes::run_remainder(Operation& o, std::vector<Piece> pieces) {
-  TRIBUTARY_ASSERT(o.input_whole(), "{} runs between the ranks before its input is there", to_string(o));
+  TRIBUTARY_ASSERT(o.input_whole(), "{} runs between the ranks before its input has arrived", to_string(o));
   parts_.traffic.run(o, std::move(pieces), [this, &o] { parts_.operations.fallback_ended(o); });
 }
 

@@ -65,7 +65,7 @@ void put_way(Token& token, const token::Way& way, std::span<const std::byte, kSi
   std::memcpy(token.data(), &wire, sizeof wire);
 }
 
-/// Errc::corrupt: the token is at no place of a hash tree.
+/// Errc::corrupt: the token's place does not exist in a hash tree of its height.
 Result<token::Way> take_way(const TokenWire& wire) {
   token::Way way{.place = wire.place, .levels = wire.levels};
   if (way.levels > token::kLevelsMax || way.place >> way.levels != 0) {
@@ -74,11 +74,11 @@ Result<token::Way> take_way(const TokenWire& wire) {
   }
   for (std::size_t i = 0; i < token::kLevelsMax; ++i)
     std::memcpy(way.beside[i].data(), wire.beside[i], token::kHashBytes);
-  // Bytes that nobody signed have one value, so that a token has one form.
+  // The signature does not cover these bytes. They must be zero, so that no second form of the token is valid.
   const bool zeros = std::ranges::all_of(wire.zeros, [](std::uint8_t byte) { return byte == 0; });
   if (!zeros || std::any_of(way.beside.begin() + way.levels, way.beside.end(),
                             [](const token::Hash& hash) { return hash != token::Hash{}; })) {
-    return fail(Errc::corrupt, "the token has bytes where zeros must stand");
+    return fail(Errc::corrupt, "the token has unused bytes that are not zero");
   }
   return way;
 }
@@ -143,7 +143,7 @@ Result<std::vector<Token>> SigningKey::sign(std::span<const TokenClaims> claims)
   return tokens;
 }
 
-/// Completes tokens that have their claims.
+/// Signs tokens whose claims are filled in.
 Status SigningKey::sign_batch(std::span<Token> batch) const {
   std::array<std::array<std::byte, kSaltBytes>, kTokensPerSignature> salts;
   if (RAND_bytes(bytes_of(salts.front().data()), static_cast<int>(sizeof salts)) != 1)
@@ -242,7 +242,7 @@ Result<JoinPayload> decode_join(std::span<const std::byte> bytes) {
   const auto tail = bytes.subspan(tokens->size() * kTokenBytes);
   JoinPayload join{std::move(*tokens), std::string(reinterpret_cast<const char*>(tail.data()), tail.size())};
   if (!join.name.empty() && !is_name(join.name))
-    return fail(Errc::corrupt, "a join whose sender has no name: it is 1 to 63 printable characters");
+    return fail(Errc::corrupt, "a join with a wrong name of its sender: a name has 1 to 63 printable characters");
   return join;
 }
 

@@ -35,12 +35,12 @@ inline constexpr std::size_t kPublishBytes = 64U << 10;
 struct alignas(kLineBytes) Side {
   std::atomic<std::uint64_t> written;        // bytes put into the ring that this side fills
   std::atomic<std::uint64_t> read;           // bytes taken from the ring that this side empties
-  std::atomic<std::uint64_t> room_at;        // read position of the other side for which this side waits; kNoWait: none
+  std::atomic<std::uint64_t> room_at;        // this side waits for the other side to read up to here; kNoWait: no wait
   std::atomic<std::uint32_t> asleep;         // odd while this side's thread sleeps: a byte on the socket wakes it
   std::atomic<std::uint32_t> finished;       // 1: this side has written its last frame, so its end is no failure
   std::atomic<std::uint64_t> payloads_read;  // payloads that this side has read where they are
                                              // (region_line.h)
-  std::atomic<std::uint32_t> withdrawn;      // 1: this side may change its named payloads: later reads are void
+  std::atomic<std::uint32_t> withdrawn;      // 1: this side may change its lent payloads; later reads are void
 };
 static_assert(sizeof(Side) == kLineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);

@@ -176,8 +176,8 @@ ChildProcess::~ChildProcess() {
   kill();
 }
 
-// Reaps the child. Kills its group first, while the leader is a zombie: no other process can have its number until
-// then.
+// Reaps the child. Kills its group first: until the child is reaped, the system gives the group's number to no other
+// process.
 const std::optional<ExitStatus>& ChildProcess::reap(int options) {
   if (pid_ <= 0 || status_) return status_;
   siginfo_t info{};

@@ -106,8 +106,8 @@ std::string tail_of(const std::string& file, std::size_t lines) {
   return text;
 }
 
-// Skip other identifiers: a port has one for each address of its interface, and the identifier of an IPv4 address ends
-// in ffff and the address.
+// Returns the IPv4 addresses of all RDMA ports. A port has an identifier for each address of its interface; identifiers
+// of other addresses are left out.
 std::vector<std::string> rdma_addresses() {
   std::set<std::filesystem::path> devices;
   std::error_code none;

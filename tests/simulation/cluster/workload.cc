@@ -14,7 +14,7 @@ namespace {
 constexpr DType kDTypes[] = {DType::int32,    DType::float32, DType::int64, DType::float64,
                              DType::bfloat16, DType::float16, DType::uint8};
 
-constexpr std::uint32_t kRanksForNarrowFloats = 19;  // 13 times this number is below 2^8
+constexpr std::uint32_t kRanksForNarrowFloats = 19;  // 13 is the greatest value, and 19 * 13 < 2^8
 
 std::int64_t element(std::uint64_t salt, std::uint32_t rank, std::uint64_t index) {
   std::uint64_t x = salt * 0x9E3779B97F4A7C15ULL + rank * 0xBF58476D1CE4E5B9ULL + index * 0x94D049BB133111EBULL;
@@ -223,7 +223,7 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     // Sums of few small integers are exact in 8 bits of significand; products are not, and averages only if they divide
     // without remainder.
     constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::sum, ReduceOp::prod};
-    s.op = kOps[below(narrow || nranks > 6 ? 4 : 5)];  // 13 to the 6th is below 2^24
+    s.op = kOps[below(narrow || nranks > 6 ? 4 : 5)];  // a product of six is at most 13^6 < 2^24
     if (s.dtype == DType::int64 && below(3) == 0) s.op = ReduceOp::avg;
     s.root = static_cast<std::uint32_t>(below(nranks));
     const std::uint64_t kind = below(6);

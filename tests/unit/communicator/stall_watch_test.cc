@@ -75,7 +75,7 @@ TEST_F(StallWatchTest, ProgressPutsItOff) {
   EXPECT_EQ(told(FrameType::stalled), 0U);
 }
 
-TEST_F(StallWatchTest, InEarnestAtTheTimeOut) {
+TEST_F(StallWatchTest, AtTheTimeOutTheRankReportsAgain) {
   call(Operation::State::fallback);
   for (int i = 0; i < 10; ++i) {
     wait(9500ms);
@@ -121,7 +121,7 @@ TEST_F(StallWatchTest, TheEndHasALimitThatAnInquiryPutsOff) {
   EXPECT_NE(whole_.errors[0].message.find("no answer to finalize"), std::string::npos);
 }
 
-TEST_F(StallWatchTest, TimeAwayIsNoWaiting) {
+TEST_F(StallWatchTest, TheTimeForWhichTheProcessWasStoppedDoesNotCount) {
   call(Operation::State::fallback);
   wait(60s);
   now_ += 300s;  // the process was stopped

@@ -62,7 +62,7 @@ TEST_F(PlacesHere, AreNotBelievedBeforeTheyAreTold) {
   EXPECT_TRUE(places.has_untold());
 }
 
-TEST_F(PlacesHere, AreWithdrawnByTheirFrameAloneToldOrNot) {
+TEST_F(PlacesHere, AreWithdrawnOnlyByTheirOwnFrameEvenBeforeThePeerIsTold) {
   const std::uint32_t number = tell(1, 0);
   ASSERT_TRUE(places.expect(header(2), memory));
   EXPECT_FALSE(places.withdraw(header(3)));

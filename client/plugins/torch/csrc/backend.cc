@@ -18,7 +18,7 @@ constexpr auto kGrace = std::chrono::milliseconds(500);
 std::mutex registry_mutex;
 std::vector<Backend*> registry;  // in the order in which the groups were made; the order is the same on every rank
 
-// Makes the lock free in a child of fork().
+// Releases the lock on both sides of fork().
 void keep_registry_over_forks() {
   static const int registered =
       pthread_atfork([] { registry_mutex.lock(); }, [] { registry_mutex.unlock(); }, [] { registry_mutex.unlock(); });
