@@ -46,7 +46,7 @@ class Daemon {
   [[nodiscard]] std::vector<ListenPlace> data_places() const;
   [[nodiscard]] Endpoint http_endpoint() const { return http_->local(); }
   [[nodiscard]] std::string ready_json() const;
-  /// Reads the files of TLS anew. The daemon also reads changed files without this call.
+  /// Reads the files of TLS again. The daemon also reads changed files without this call.
   void reload_tls() { http_->reload_tls(); }
 
   /// Starts the end and returns at once: another thread tells the manager, fails every lane, so that the groups go on

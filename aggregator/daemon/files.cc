@@ -53,7 +53,7 @@ std::string without_line_ends(std::string text) {
 std::unexpected<Error> broken_identity(const std::string& path) {
   return service::refuse({.key = "state_file",
                           .value = path,
-                          .why = "it is damaged; remove it, and the aggregator asks its manager for the key anew",
+                          .why = "it is damaged; remove it, and the aggregator asks its manager for the key again",
                           .allowed = "a file that an aggregator has written"});
 }
 

@@ -54,7 +54,7 @@ class KeyRing {
       note_fence(claims.fence);
       return {};
     }
-    return fail(Errc::denied, "the token is of a manager that leads no more: its fence is " +
+    return fail(Errc::denied, "the token is of a manager that no longer leads: its fence is " +
                                   std::to_string(claims.fence) + ", and " + std::to_string(known) +
                                   " has been seen; ask the manager that leads for a new one");
   }

@@ -26,7 +26,7 @@ struct ListenWays {
   std::function<Result<std::unique_ptr<transport::Listener>>(const Endpoint& at)> open;
   /// Checks that connections can reach this host's address; the error has the reason if they cannot.
   std::function<Status(const std::string& host)> probe;
-  /// True if a listener does not outlive its device: it must be opened anew when the device is back.
+  /// True if a listener does not outlive its device: it must be opened again when the device is back.
   bool reopens = false;
 };
 

@@ -198,7 +198,7 @@ ManagerLink::Milliseconds ManagerLink::until_renewal() const {
   return this->state().draining ? std::min(kDrainRenewal, lease_ / 3) : lease_ / 3;
 }
 
-// Called if the manager has lost its data, or the lease has ended: registers anew at once. If another process has taken
+// Called if the manager has lost its data, or the lease has ended: registers again at once. If another process has taken
 // the name, the two processes would take it from each other for ever, so the second time this process waits.
 ManagerLink::Milliseconds ManagerLink::lost_registration() {
   registered_ = false;
@@ -210,13 +210,13 @@ ManagerLink::Milliseconds ManagerLink::lost_registration() {
   const bool again = last_unknown_ && now - *last_unknown_ < kNameFightLeases * lease_;
   last_unknown_ = now;
   if (!again) {
-    spdlog::warn("the manager at {} does not know {} (incarnation {}) any more: registering anew", settings_.url, name_,
+    spdlog::warn("the manager at {} does not know {} (incarnation {}) any more: registering it", settings_.url, name_,
                  incarnation_);
     return Milliseconds(0);
   }
   spdlog::error(
       "the registration of {} at {} is gone once more: does another aggregator use this name? Give each its own; "
-      "registering anew in {} ms",
+      "registering again in {} ms",
       name_, settings_.url, settings_.retry_max.count());
   return settings_.retry_max;
 }

@@ -206,8 +206,8 @@ std::vector<Field> make_fields() {
           "callers read the metrics (PEM)."),
       tls_path(
           "tls_cert", &service::TlsFiles::cert,
-          "This aggregator's certificate (PEM). With it http_listen speaks HTTPS alone, and the aggregator shows it "
-          "to a manager of https. A file of TLS that changes is read anew."),
+          "This aggregator's certificate (PEM). With it http_listen speaks only HTTPS, and the aggregator shows it "
+          "to a manager of https. A file of TLS that changes is read again."),
       tls_path("tls_key", &service::TlsFiles::key,
                "The private key of tls_cert (PEM), which other users must not be able to read."),
       tls_path("tls_crl", &service::TlsFiles::crl, "Revocation lists of those CAs (PEM). Empty: none."),

@@ -9,7 +9,7 @@ namespace tributary::aggregator {
 
 std::string text_of(const StragglerNotice& notice) {
   const std::string of = fmt::format("{} of job '{}' (group {})", notice.who, notice.job, notice.group);
-  if (!notice.late) return of + " is late no more";
+  if (!notice.late) return of + " is no longer late";
   const std::chrono::duration<double, std::milli> lag = notice.lag;
   return fmt::format(
       "{} is late: {} wait for it for {:.0f} % of the time; its contributions come {:.1f} ms after the first", of,
@@ -24,7 +24,8 @@ void StragglerLog::note(const StragglerNotice& notice) {
     return;
   }
   const auto found = late_.find(key);
-  TRIBUTARY_ASSERT(found != late_.end(), "{} of group {} is late no more, and never was", notice.who, notice.group);
+  TRIBUTARY_ASSERT(found != late_.end(), "{} of group {} was not late, so it cannot come back", notice.who,
+                   notice.group);
   if (--found->second > 0) return;
   late_.erase(found);
   spdlog::info("{}", text_of(notice));

@@ -19,7 +19,7 @@ struct LagHistogram {
   [[nodiscard]] static std::size_t class_of(std::chrono::nanoseconds lag) noexcept;
 
   std::array<std::uint64_t, kClasses> counts{};
-  std::chrono::nanoseconds sum{};  // of all lags
+  std::chrono::nanoseconds sum{};  // the sum of all lags
 };
 
 class LaneLag {

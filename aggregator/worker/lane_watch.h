@@ -28,7 +28,7 @@ class LaneWatch {
   void contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now) noexcept {
     lag_.contributed(child, sequence, now, metrics_.lag);
   }
-  /// Looks which children the lane waits for. Call it some 20 times a second.
+  /// Finds out which children the lane waits for. Call it some 20 times a second.
   void look(TimePoint now);
   /// Fills in what the status says about children.
   void add_to(LaneStatus& status, TimePoint now) const;
@@ -41,7 +41,7 @@ class LaneWatch {
   WorkerMetrics& metrics_;
   LaneLag lag_;
   StragglerWatch straggler_;
-  std::vector<std::string> names_;     // of the children that ever joined; index: child
+  std::vector<std::string> names_;     // names of the children that ever joined; index: child
   std::optional<std::uint32_t> told_;  // the child that on_straggler was told to be late
 };
 

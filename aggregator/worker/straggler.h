@@ -1,5 +1,5 @@
 #pragma once
-// Finds the one child of a lane for which the others wait too often. The caller looks some 20 times a second which
+// Finds the one child of a lane for which the others wait too often. The caller finds out some 20 times a second which
 // children the oldest incomplete segment waits for. So this works like a sampling profiler: the part of the looks at
 // which a child was missing is the part of the time that the lane lost to it. It costs the hot path nothing.
 //

@@ -133,7 +133,7 @@ void Worker::take(const VerifiedJoin& verified,
 }
 
 void Worker::on_join(Session& session, const FrameHeader& header, std::span<const std::byte> payload) {
-  if (!verify_) return refuse(session, {Errc::denied, "this lane is over; connect anew to join another"});
+  if (!verify_) return refuse(session, {Errc::denied, "this lane is over; connect again to join another"});
   auto verified = verify_(payload);
   if (!verified) return refuse(session, verified.error());
   // A transport may have used the header to put the connection into this group's protection domain.

@@ -243,7 +243,7 @@ std::vector<Setting> make_settings() {
         "The manager that rank 0 asks for aggregation trees. Without one, collectives run between the ranks."},
        set_manager},
       tls_file("tls_ca", "TRIBUTARY_TLS_CA", &service::TlsFiles::ca,
-               "For a manager of https: the CAs of its certificate (PEM). Rank 0, which alone reads the file, accepts "
+               "For a manager of https: the CAs of its certificate (PEM). Rank 0, the only reader of the file, accepts "
                "no other CA."),
       tls_file("tls_cert", "TRIBUTARY_TLS_CERT", &service::TlsFiles::cert,
                "For a manager of https: the certificate by which rank 0 proves who it is (PEM), in place of a token."),

@@ -81,7 +81,7 @@ void PinnedPool::count_use(std::size_t capacity) {
 }
 
 // Keeps what the recent calls used at once: to pin memory costs more than the copies that use it, so a job whose calls
-// all use more than kIdleBytes must not pin its memory anew for each call.
+// all use more than kIdleBytes must not pin its memory again for each call.
 std::size_t PinnedPool::idle_bytes_max() const noexcept {
   const std::size_t recent = std::max(peak_, last_peak_);
   return std::max(kIdleBytes, recent - std::min(recent, used_bytes_));

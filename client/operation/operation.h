@@ -71,7 +71,7 @@ struct Operation {
   }
   [[nodiscard]] bool input_whole() const noexcept { return staged == nullptr || staged->input_whole(); }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
-  /// Returns where a segment's input starts in `send`, and its result in `recv`. A buffer that holds one chunk alone
+  /// Returns where a segment's input starts in `send`, and its result in `recv`. A buffer that holds a single chunk
   /// starts at that chunk.
   [[nodiscard]] const std::byte* input_of(const Segment& segment) const noexcept {
     const std::uint64_t base = signature.collective == Collective::all_gather ? segment.owner * signature.count : 0;

@@ -150,7 +150,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
     for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) give_place(rank, descriptor.for_rank(rank));
     return;
   }
-  // Each page starts the limit anew: a rank joins when it has its place, and then waits for ranks whose page has not
+  // Each page starts the limit again: a rank joins when it has its place, and then waits for ranks whose page has not
   // come.
   fetch_places(
       *service_, std::make_shared<const GroupDescriptor>(descriptor), settings_.nranks,

@@ -50,8 +50,8 @@
 namespace tributary::schedule {
 
 enum class Buffer : std::uint8_t {
-  send,     // the caller's input, as in tributary.h; only where the API uses it (broadcast: at the root alone)
-  recv,     // the caller's output, only where the API uses it (reduce: at the root alone)
+  send,     // the caller's input, as in tributary.h; only where the API uses it (broadcast: only at the root)
+  recv,     // the caller's output, only where the API uses it (reduce: only at the root)
   scratch,  // temporary, Schedule::scratch_count() elements, undefined at the start
 };
 

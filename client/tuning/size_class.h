@@ -55,7 +55,7 @@ class Adaptation::SizeClass {
   struct Timed {
     Choice choice;
     double time_us = 0;
-    double error = 0;  // of the median, as a part of it
+    double error = 0;  // error of the median, as a part of the median
   };
   [[nodiscard]] const Choice& in_effect() const noexcept { return trial_ ? *trial_ : best_; }
   [[nodiscard]] Decision ask_first();

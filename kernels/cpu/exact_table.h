@@ -19,7 +19,7 @@ struct ExactArgs {
   void* out;
   std::size_t count;
   std::uint32_t divisor;
-  double reciprocal;  // of the divisor; exact if the divisor is a power of two
+  double reciprocal;  // 1 / divisor; exact if the divisor is a power of two
   bool ahead;         // the arrays do not fit in the second cache
   Redo* redo;
 };

@@ -237,8 +237,8 @@ HWY_INLINE Double finished_wide(Double sum, Double errors, const ExactArgs& args
     Double lost;
     const auto left = two_sum(remainder(total, first, divisor), rest, lost);
     const auto more = hn::Div(left, divisor);
-    // True where the two parts of the quotient are the whole quotient. So is it at ties: their second part is a power of
-    // two.
+    // True where the two parts of the quotient are the whole quotient. This includes all ties, because their second part
+    // is a power of two.
     const auto whole = hn::And(hn::Eq(remainder(left, more, divisor), nothing), hn::Eq(lost, nothing));
     const auto quotient = hn::Add(first, more);
     const auto bound = hn::Mul(hn::Abs(more), set<double>(0x1p-48));
@@ -290,7 +290,7 @@ HWY_INLINE bool sum_wide(const ExactArgs& args, std::size_t offset, std::size_t 
   return true;
 }
 
-// ---- Float64 has the wide way alone.
+// ---- Float64 has only the wide way.
 
 using Float64 = Plain<double, 4>;
 

@@ -19,7 +19,7 @@ struct ReduceArgs {
   std::uint32_t divisor;  // 1 for every op except avg
   bool stream;            // write the result past the caches; `out` must then be none of the inputs
   bool ahead = false;     // the arrays do not fit in the second cache
-  // Members for ReduceTable::weighted alone:
+  // Members only for ReduceTable::weighted:
   const double* weights = nullptr;  // one weight for each input
   double quotient = 1;              // divisor of the weighted sum, positive
   double largest = 0;               // largest value of the dtype

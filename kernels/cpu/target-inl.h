@@ -6,7 +6,7 @@
 //                                Highway 1.0.3 has no target
 //   TRIBUTARY_FP16_INSTRUCTIONS  1 for avx3_fp16: AVX-512's float16 arithmetic, too
 // One object per target keeps each compilation short. As in Highway's own foreach_target.h, a pragma turns the
-// instruction set on for the target's namespace alone. A compiler flag must not do it: an inline function of the
+// instruction set on only for the target's namespace. A compiler flag must not do it: an inline function of the
 // standard library that is compiled here must run on every machine, because the linker keeps one copy of it for the
 // whole program.
 #pragma once

@@ -7,7 +7,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/scalar_tables.h"
 
-// A build with TRIBUTARY_VECTOR_KERNELS=OFF has the scalar kernels alone.
+// A build with TRIBUTARY_VECTOR_KERNELS=OFF has only the scalar kernels.
 #if !defined(TRIBUTARY_NO_VECTOR_KERNELS) && defined(__x86_64__)
 #define TRIBUTARY_X86_KERNELS 1
 #elif !defined(TRIBUTARY_NO_VECTOR_KERNELS) && defined(__aarch64__)

@@ -1,6 +1,6 @@
 #pragma once
 // The arguments that the host gives to the device kernels. The host's code and every .cu file include this header, so
-// it uses C++20 alone, without Result.
+// it uses only C++20, without Result.
 #include <cstddef>
 #include <cstdint>
 
@@ -41,7 +41,7 @@ struct Reciprocal {
 }
 
 /// Divides the arrays of one launch: `head` elements up to the first 16-byte boundary, then `vectors` of 16 bytes, then
-/// the remaining elements. If the arrays have no common boundary, `vectors` is 0 and every element moves alone.
+/// the remaining elements. If the arrays have no common boundary, `vectors` is 0 and every element moves by itself.
 struct Split {
   std::uint64_t head;
   std::uint64_t vectors;

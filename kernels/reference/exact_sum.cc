@@ -13,7 +13,7 @@
 namespace tributary::kernels::reference {
 namespace {
 
-constexpr int kFractionBits = 52;  // of float64
+constexpr int kFractionBits = 52;  // bits of a float64's fraction
 constexpr int kExponentMax = 0x7FF;
 constexpr int kSmallestExponent = -1074;
 constexpr std::uint64_t kDigitMask = 0xFFFFFFFF;
@@ -138,7 +138,7 @@ double ExactSum::rounded(bool rest, Rounding rounding) const noexcept {
       digit(top) << (kDigitBits + lead) | digit(top - 1) << lead | digit(top - 2) >> (kDigitBits - lead);
   bool lower = rest || (digit(top - 2) << (kDigitBits + lead)) != 0;
   for (int i = top - 3; i >= low_ && !lower; --i) lower = digit(i) != 0;
-  const int exponent = kLowestExponent + kDigitBits * (top + 1) - 1 - lead;  // of the first bit
+  const int exponent = kLowestExponent + kDigitBits * (top + 1) - 1 - lead;  // exponent of the first bit
   const int kept = std::min(kFractionBits + 1, exponent - kSmallestExponent + 1);
   if (kept < 0) return 0;  // less than half of the smallest value
   const std::uint64_t below = kept == 0 ? window : window << kept;

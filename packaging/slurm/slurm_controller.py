@@ -30,7 +30,7 @@ def settings() -> dict[str, str]:
 
 
 def opener(tls_ca: str) -> urllib.request.OpenerDirector:
-    """Returns the object that opens URLs: without a proxy, as the manager is on the cluster's network, and with this CA alone."""
+    """Returns the object that opens URLs: without a proxy, as the manager is on the cluster's network, and with only this CA."""
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
     if tls_ca:
         trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

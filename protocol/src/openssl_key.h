@@ -15,7 +15,7 @@ using Key = std::unique_ptr<EVP_PKEY, KeyFree>;
 struct ContextFree {
   void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
 };
-using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;  // of a digest or a signature
+using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;  // the state of a digest or a signature
 
 inline const unsigned char* bytes_of(const std::byte* p) noexcept {
   return reinterpret_cast<const unsigned char*>(p);

@@ -27,7 +27,7 @@ struct HttpServerSettings {
   std::chrono::milliseconds idle_limit{60'000};     // time between two requests of a connection with a token
   std::uint32_t header_bytes_max = 16U << 10;
   std::uint64_t stranger_bytes_max = 64U << 20;  // the most bytes of answers to strangers under way
-  std::shared_ptr<TlsContext> tls{};             // the server speaks HTTPS alone; null: HTTP alone
+  std::shared_ptr<TlsContext> tls{};             // the server speaks only HTTPS; null: only HTTP
   std::uint64_t handshakes_per_second_max =
       500;  // the most handshakes a second from one address; further ones wait; 0: no limit
 };
@@ -46,7 +46,7 @@ class HttpServer {
   [[nodiscard]] const HttpDoor& door() const noexcept;
   /// Runs `call` on one of the threads once in every `period`, until stop(); never two calls at once.
   void every(std::chrono::milliseconds period, std::function<void()> call);
-  /// Reads the files of TLS anew, and logs the outcome; the server does so by itself when a file has changed. Existing
+  /// Reads the files of TLS again, and logs the outcome; the server does so by itself when a file has changed. Existing
   /// connections go on. Does nothing without TLS.
   void reload_tls();
   /// Accepts no more connections, answers the requests in progress within `limit`, and then closes all connections.

@@ -29,7 +29,7 @@ constexpr std::size_t kLongRequest = 1U << 20;
 constexpr std::chrono::milliseconds kHandshakePause{100};
 constexpr std::string_view kPlainAnswer =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 92\r\n\r\n"
-    R"({"error":{"code":"bad_request","message":"this address takes HTTPS alone: write https://"}})"
+    R"({"error":{"code":"bad_request","message":"this address takes only HTTPS: write https://"}})"
     "\n";
 static_assert(kPlainAnswer.size() - kPlainAnswer.find("\r\n\r\n") - 4 == 92);
 

@@ -1,7 +1,7 @@
 #pragma once
 // One queue of a device as a port for the packet protocol, run to completion on its thread. receive() takes a burst
 // from the device, answers control frames as a host must, and shows the datagrams. send() writes into packet buffers;
-// flush() hands them to the device. In steady state the port allocates packet buffers alone, and takes a lock only
+// flush() hands them to the device. In steady state the port allocates only packet buffers, and takes a lock only
 // where ports share the queue.
 //
 // send() copies a payload into a packet buffer, and computes the checksum in the same pass if the device does not; it

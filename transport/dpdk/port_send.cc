@@ -60,7 +60,7 @@ std::size_t place_of(const packet::PacketAddress& to) noexcept {
   return true;
 }
 
-/// Returns the headers for an address. It makes them anew once a second, and after a change among the neighbours.
+/// Returns the headers for an address. It makes them again once a second, and after a change among the neighbours.
 DpdkPort::Route* DpdkPort::route_to(const packet::PacketAddress& to) {
   Route& route = (*routes_)[place_of(to) % kRoutes];
   const std::uint32_t generation = device_->host().neighbours().generation();

@@ -71,8 +71,8 @@ class IoThread {
   std::atomic<std::uint64_t> confirmed_ = 0;  // number of the last close that was carried out
   std::atomic<bool> stopping_ = false;
 
-  std::vector<std::unique_ptr<IoEnd>> ends_;  // used by the I/O thread alone
-  std::vector<IoEnd*> flushing_;              // used by the I/O thread alone
+  std::vector<std::unique_ptr<IoEnd>> ends_;  // only the I/O thread uses it
+  std::vector<IoEnd*> flushing_;              // only the I/O thread uses it
   std::thread thread_;                        // declared last, because it uses the other members
 };
 

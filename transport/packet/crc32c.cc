@@ -229,7 +229,7 @@ TRIBUTARY_FOLD_TARGET std::uint32_t by_folding_of(const std::byte* at, std::size
   for (std::size_t i = 1; i < 4; ++i) rest = fold(rest, _mm_load_si128(quarter(i)));
   const auto low = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 0));
   const auto high = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 1));
-  // Clears the upper parts of registers. Otherwise the code that follows, which uses the lower 128 bits alone, would
+  // Clears the upper parts of registers. Otherwise the code that follows, which uses only the lower 128 bits, would
   // wait for them. The compiler omits this instruction before a call at a function's end.
   _mm256_zeroupper();
   if (kSums && bytes > 0) sum += ethernet::partial_sum({at, bytes});

@@ -3,7 +3,7 @@
 // DPDK device (transport/dpdk) and the tests' simulated network are ports; the protocol does not know which of them it
 // uses.
 //
-// Threads: a port belongs to one thread. Other threads may call wake() alone.
+// Threads: a port belongs to one thread. Other threads may call only wake().
 #include <array>
 #include <bit>
 #include <chrono>

@@ -139,7 +139,7 @@ class DataHeader {
   /// made.
   void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
              const Crc32cSuffix& behind, std::size_t payload_bytes) const noexcept;
-  /// Does the same for a payload of `copied` alone.
+  /// Does the same only for a payload of `copied`.
   void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied) const noexcept;
 
  private:

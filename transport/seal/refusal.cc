@@ -13,7 +13,7 @@ Error refused_by(const std::string& peer, RefuseReason reason) {
   const std::string cannot = "cannot connect to " + peer + ": it ";
   if (reason == RefuseReason::unknown_secret) {
     return {Errc::denied, cannot +
-                              "does not know the secret that this connection is sealed with; it may have started anew "
+                              "does not know the secret that this connection is sealed with; it may have started again "
                               "since the manager gave it."};
   }
   if (reason == RefuseReason::never_seals) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kMappingsMax = 8192;
 // When this process reads a hole in the file, the hole gets pages, which count as this process's and stay as long as
 // the other side keeps the file. So the bytes that one connection may map in all its life are bounded, too. A program
-// that registers memory anew for each call reaches this bound, and its payloads are copied from then on.
+// that registers memory again for each call reaches this bound, and its payloads are copied from then on.
 constexpr std::uint64_t kTurnsOver = 64;
 
 std::atomic<std::uint32_t> mappings{0};

@@ -8,7 +8,7 @@ namespace tributary::transport {
 namespace {
 
 constexpr Duration kDeadlineMax = std::chrono::hours(24 * 365);  // keeps "for ever" from overflowing the clock
-constexpr std::size_t kTurnsUnaskedMax = 8;                      // turns in a row whose work came from memory alone
+constexpr std::size_t kTurnsUnaskedMax = 8;                      // turns in a row whose work came only from memory
 constexpr int kLooksPerQuestion = 16;
 constexpr std::uint32_t kTellingsMin = 16;
 

@@ -72,7 +72,7 @@ class SealedStream {
   [[nodiscard]] std::uint64_t records_opened() const noexcept { return receiving_->next(); }
   /// Keeps the bytes that are not opened beyond the turn. Has no effect outside of a turn that opens.
   void end_opening();
-  /// Copies the kept bytes to the begin of `room`. Returns their number.
+  /// Copies the kept bytes to the beginning of `room`. Returns their number.
   [[nodiscard]] std::size_t take_kept(std::span<std::byte> room) const noexcept;
   /// True if next() will find something in the kept bytes.
   [[nodiscard]] bool keeps_record() const noexcept { return keeps_record_; }

@@ -125,7 +125,7 @@ Result<int> open_listener(const Endpoint& at, const TcpSettings& settings) {
     const int socket = listen_at(address, settings);
     if (socket >= 0) return socket;
     if (error == 0 || error == EAFNOSUPPORT) error = errno;
-    if (errno == EADDRINUSE) break;  // the transport must not listen on the other family alone
+    if (errno == EADDRINUSE) break;  // the transport must not listen only on the other family
   }
   const std::string why = error == EADDRINUSE ? "the address is in use" : error_text(error);
   return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why + ".");

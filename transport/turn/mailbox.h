@@ -65,7 +65,7 @@ class Mailbox {
   std::mutex mutex_;
   std::condition_variable posted_something_;
   std::vector<Message> posted_;  // guarded by mutex_
-  std::vector<Message> spare_;   // used by the owner alone; empty, keeps memory for the next take()
+  std::vector<Message> spare_;   // only the owner uses it; empty, keeps memory for the next take()
 };
 
 }  // namespace tributary::transport::turn

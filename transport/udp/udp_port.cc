@@ -121,7 +121,7 @@ Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, co
       refusal = errno;
     }
     if (error == 0 || error == EAFNOSUPPORT) error = refusal;
-    if (refusal == EADDRINUSE) break;  // the port must not listen on the other family alone
+    if (refusal == EADDRINUSE) break;  // the port must not listen only on the other family
   }
   return fail(Errc::io, error == EADDRINUSE ? "the address is in use." : error_text(error) + ".");
 }

@@ -4,8 +4,8 @@
 // Why a receive is always posted before it can be needed. Let D be the receives that the other side posted, on each
 // queue pair, before the connection was open (its Greeting). Every message uses one receive. So does a payload that is
 // written to its place, which counts as a message here. Every message also carries the number of the other side's
-// messages that were consumed. A message counts as consumed only after its receive was posted anew, on the same queue
-// pair. The receive that a write used is posted anew in the order of the numbers, because its buffer was not used. So
+// messages that were consumed. A message counts as consumed only after its receive was posted again, on the same queue
+// pair. The receive that a write used is posted again in the order of the numbers, because its buffer was not used. So
 // on queue pair q
 //     posted there = D + consumed there(q),   needed there = sent here(q).
 // The sum over all q of sent(q) - consumed(q) is sent - consumed, and no term is negative. So no term is greater than D
@@ -59,7 +59,7 @@ class Credit {
   void offer() noexcept { ++offered_; }
 
   // ---- Messages from the peer
-  /// Notes that the receives of this number of messages were posted anew.
+  /// Notes that the receives of this number of messages were posted again.
   void consume(std::uint32_t messages) noexcept { consumed_ += messages; }
   void fetch() noexcept { ++fetched_; }
   /// True if an acknowledgement must be sent, even if there is no frame to send.
@@ -97,7 +97,7 @@ class Credit {
   std::uint32_t peer_consumed_ = 0;  // messages that the peer has acknowledged
   std::uint32_t offered_ = 0;        // payloads that the peer was asked to fetch
   std::uint32_t peer_fetched_ = 0;   // fetches that the peer has acknowledged
-  std::uint32_t consumed_ = 0;       // messages from the peer whose receives were posted anew
+  std::uint32_t consumed_ = 0;       // messages from the peer whose receives were posted again
   std::uint32_t consumed_told_ = 0;
   std::uint32_t fetched_ = 0;  // payloads of the peer that were fetched
   std::uint32_t fetched_told_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Memory windows (type 2) of one queue pair. A window lets the other end of that queue pair alone reach exactly the
+// Memory windows (type 2) of one queue pair. A window lets only the other end of that queue pair reach exactly the
 // bytes to which it is bound, until it is revoked. Each bind gives it another key.
 #include <cstdint>
 #include <span>

@@ -94,7 +94,7 @@ std::optional<std::uint32_t> Places::withdraw(const FrameHeader& header) {
   return std::nullopt;
 }
 
-/// Without windows the right is a registration for this place alone, so the right ends at once.
+/// Without windows the right is a registration only for this place, so the right ends at once.
 void Places::end_right(std::uint32_t number) {
   TRIBUTARY_ASSERT(at(number).state == State::told && told_ > 0, "the right to place {} ends in state {}", number,
                    at(number).state);

@@ -162,8 +162,7 @@ Status QueuePair::step_to(ibv_qp_state state, rdma_cm_id& id, const Change& chan
 }
 
 Status QueuePair::prepare(rdma_cm_id& id, const RdmaPath& path) {
-  TRIBUTARY_ASSERT(pair_ != nullptr && id_ == nullptr, "queue pair {} is prepared by the connection manager alone",
-                   index);
+  TRIBUTARY_ASSERT(pair_ != nullptr && id_ == nullptr, "only the connection manager prepares queue pair {}", index);
   return step_to(IBV_QPS_INIT, id, [&](ibv_qp_attr& attributes) -> Status {
     if (!path.partition_key) return {};
     const auto place = index_of_partition(*id.verbs, attributes.port_num, *path.partition_key);

@@ -71,7 +71,7 @@ class QueuePair {
   std::uint32_t retired = 0;  // requests that are known to be done
   std::uint32_t since_signal = 0;
   bool tells_end = false;                 // the last request of the list must be signalled
-  std::vector<std::uint32_t> to_receive;  // receives that must be posted anew
+  std::vector<std::uint32_t> to_receive;  // receives that must be posted again
 
  private:
   [[nodiscard]] static ibv_qp_init_attr_ex attributes(const Wanted& wanted) noexcept;

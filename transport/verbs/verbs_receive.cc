@@ -290,7 +290,7 @@ void VerbsConnection::post_receives() {
 
 /// Returns the number of receives that were posted: all, unless the connection is broken.
 std::uint32_t VerbsConnection::post_receives(QueuePair& pair) {
-  TRIBUTARY_ASSERT(pair.to_receive.size() <= credit_.depth(), "{} receives are posted anew, of {}",
+  TRIBUTARY_ASSERT(pair.to_receive.size() <= credit_.depth(), "{} receives are posted again, of {}",
                    pair.to_receive.size(), credit_.depth());
   std::uint32_t posted = 0;
   std::array<ibv_recv_wr, kPostedAtOnce> works;

@@ -16,7 +16,7 @@ namespace tributary::transport::verbs {
 
 /// These counts begin with the connection, and wrap.
 struct MessagePrefix {
-  std::uint32_t consumed = 0;  // messages of the other side whose receives are posted anew
+  std::uint32_t consumed = 0;  // messages of the other side whose receives are posted again
   std::uint32_t fetched = 0;   // payloads of the other side that were fetched, so that their memory is free
   std::uint32_t freed = 0;     // cells of the landing room that the other side may write again
   std::uint32_t bytes = 0;     // bytes of the whole message, without a payload in a cell

@@ -240,7 +240,7 @@ HttpReply Api::create_group(const Call& call) {
     if (spec->job.empty()) spec->job = caller.job;
     if (spec->job != caller.job) {
       return error_reply(403,
-                         "the token is good for job '" + caller.job + "' alone, and this is job '" + spec->job + "'");
+                         "the token is good only for job '" + caller.job + "', and this is job '" + spec->job + "'");
     }
   }
   spec->owner = caller.tenant;

@@ -21,7 +21,7 @@ struct AuditEntry {
   std::string code{};  // word for the reason why a group got no trees
 };
 
-/// Any thread may call it. It never throws because of an entry's texts, and waits for the disk alone.
+/// Any thread may call it. It never throws because of an entry's texts, and waits only for the disk.
 class AuditLog {
  public:
   static constexpr std::size_t kLineBytesMax = 4096;
@@ -34,7 +34,7 @@ class AuditLog {
   AuditLog& operator=(const AuditLog&) = delete;
 
   void write(const AuditEntry& entry, std::int64_t now_s);
-  /// Opens the path anew, after the file was moved away. After an error the old file stays in use.
+  /// Opens the path again, after the file was moved away. After an error the old file stays in use.
   [[nodiscard]] Status reopen();
 
  private:

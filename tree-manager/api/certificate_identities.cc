@@ -52,7 +52,7 @@ std::string read_key(YamlMap& entry) {
   if (std::ranges::none_of(kKinds, [&](std::string_view kind) { return san.starts_with(kind); }))
     entry.complain("san", "it does not begin with DNS:, IP:, URI: or email:");
   if (san.contains('*') && (!has_star(san) || san.find('*', 5) != std::string::npos))
-    entry.complain("san", "a star stands for the first label of a DNS name alone, as in DNS:*.leafs.example");
+    entry.complain("san", "a star stands only for the first label of a DNS name, as in DNS:*.leafs.example");
   return folded(san);
 }
 

@@ -8,7 +8,7 @@
 
 namespace tributary::manager {
 
-/// Lists rules and uses. A tenant sees its own alone.
+/// Lists rules and uses. A tenant sees only its own.
 [[nodiscard]] HttpReply list_tenants(const Cluster& cluster, const Identity& caller);
 [[nodiscard]] HttpReply put_tenant(Cluster& cluster, const std::string& name, const std::string& body);
 [[nodiscard]] HttpReply delete_tenant(Cluster& cluster, const std::string& name);

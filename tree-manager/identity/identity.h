@@ -59,7 +59,7 @@ struct Identity {
   Roles roles;
   Scopes scopes = Scopes::all();
   std::string tenant{};     // empty: no tenant, or the holders of the job token
-  std::string job{};        // may change groups of this job alone; empty: of all the tenant's jobs
+  std::string job{};        // may change only groups of this job; empty: of all the tenant's jobs
   std::string token_id{};   // id of the identity token; empty: the identity was proved otherwise
   bool old_secret = false;  // proved by a secret that all callers of its kind share
 };

@@ -106,7 +106,7 @@ class CostModel {
  public:
   /// `lanes` lanes take the views in turn.
   CostModel(Sites& sites, const PlanRequest& request, std::uint32_t lanes);
-  /// Estimates this lane alone, with `weight` on every edge.
+  /// Estimates only this lane, with `weight` on every edge.
   void estimate(Candidate& candidate, std::uint64_t weight);
   /// Adds a lane of this view to the allotted load, in `sites`.
   void commit(const Candidate& candidate, std::uint32_t view, std::uint64_t weight);

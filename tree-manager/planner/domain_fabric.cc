@@ -236,7 +236,7 @@ class DomainFabric final : public Fabric {
   }
 
   /// Returns the numbers of lanes to try: powers of two, and numbers with which all interfaces of the hosts carry the
-  /// same load. With aggregators everywhere it returns the greatest number alone: the others were tried near the
+  /// same load. With aggregators everywhere it returns only the greatest number: the others were tried near the
   /// members.
   [[nodiscard]] std::vector<std::uint32_t> lane_counts(const Search& search) const {
     const std::uint32_t most = std::min(static_cast<std::uint32_t>(search.sites.budgets.size()), kLanesMax);

@@ -7,7 +7,7 @@
 
 namespace tributary::manager {
 
-/// Plans over one aggregator alone, for measuring the way to it: a lane for each of its live addresses, in which the
+/// Plans over a single aggregator, for measuring the way to it: a lane for each of its live addresses, in which the
 /// aggregator is the root and every rank is its child. Ignores the links' load. Plan::reason: the reason for no lane.
 [[nodiscard]] Plan plan_over(const PlanAggregator& aggregator, const PlanRequest& request);
 

@@ -424,7 +424,7 @@ class Layout {
   std::vector<bool> has_aggregator_;          // index: entry in Sites::hosts
   std::vector<std::uint32_t> active_;         // domains that hold members
   std::vector<std::uint32_t> site_of_;        // index: domain
-  std::vector<std::uint32_t> ranks_below_;    // index: domain; valid for active domains alone
+  std::vector<std::uint32_t> ranks_below_;    // index: domain; valid only for active domains
   std::size_t aggregators_begin_ = 0;
   std::uint32_t order_begin_ = 0;
 };

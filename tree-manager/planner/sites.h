@@ -67,7 +67,7 @@ struct Site {
   std::uint32_t host = kNoHost;  // the host of a host site; else kNoHost
   std::uint32_t level = 0;       // 0 for a host site
   std::uint32_t parent = kNoSite;
-  std::uint32_t ranks_begin = 0;  // index in Sites::order; ranks of this site alone, not of sites below it
+  std::uint32_t ranks_begin = 0;  // index in Sites::order; only ranks of this site, not of sites below it
   std::uint32_t ranks_end = 0;
   std::uint32_t aggregators_begin = 0;  // index in Sites::aggregators; all aggregators of its subtree
   std::uint32_t aggregators_end = 0;

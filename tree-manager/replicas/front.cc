@@ -14,7 +14,7 @@ Front::Front(Api& api, const Member& member, Passing& passing, Copy& copy, Forwa
     : api_(api), member_(member), passing_(passing), copy_(copy), forwarder_(std::move(forwarder)) {}
 
 /// Returns the head with the address and the certificate of the caller in place of the address and certificate of the
-/// manager that passed the request on. A certificate was stated for one body alone; nullptr: the body has not come yet.
+/// manager that passed the request on. A certificate was stated for only one body; nullptr: the body has not come yet.
 HttpHead Front::seen_from(const HttpHead& head, const std::string* body) const {
   if (head.passed_on.empty()) return head;
   HttpHead seen = head;

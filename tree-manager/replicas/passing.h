@@ -29,11 +29,11 @@ struct PassingSettings {
 struct FirstSender {
   std::string address;
   std::shared_ptr<const service::Certificate> certificate{};  // that proved the request there; null: none did
-  std::string body_seal{};                                    // of the request's body, in hexadecimal
+  std::string body_seal{};                                    // the seal of the request's body, in hexadecimal
 };
 
 /// Makes and reads the header that says who first sent a request. Only managers with this signing key can seal it. A
-/// certificate is stated for one request and its body alone, and counts for half a minute.
+/// certificate is stated only for one request and its body, and counts for half a minute.
 class Forwarder {
  public:
   /// The clock must outlive this object.

@@ -57,8 +57,8 @@ class Replica {
   SecretKeeper secrets_;
   Passing passing_;
   std::unique_ptr<EtcdElection> election_;
-  std::unique_ptr<EtcdStore> followed_;  // used by the keeper's thread alone
-  std::unique_ptr<EtcdStore> copied_;    // used by the copy alone
+  std::unique_ptr<EtcdStore> followed_;  // only the keeper's thread uses it
+  std::unique_ptr<EtcdStore> copied_;    // only the copy uses it
   std::unique_ptr<Copy> copy_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Api> api_;

@@ -1,6 +1,6 @@
 #pragma once
-// The resources that groups' trees take: memory on aggregators, load on links. They depend on the groups alone, so the
-// manager never stores them, and computes them anew at start and after changes of the topology.
+// The resources that groups' trees take: memory on aggregators, load on links. They depend only on the groups, so the
+// manager never stores them, and computes them again at start and after changes of the topology.
 #include <map>
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ class Allotments {
   void add(const Fabric& fabric, const GroupRecord& group);
   void remove(const Fabric& fabric, const GroupRecord& group);
   /// Forgets all that add() has counted, because the load on links belongs to one fabric: the caller adds all groups
-  /// again, for another fabric. Lingering memory stays. Make the roster anew after this call.
+  /// again, for another fabric. Lingering memory stays. Make the roster again after this call.
   void forget_groups();
 
   /// Keeps the memory of a group's trees until `until`, beside the memory that add() has reserved: while a group moves

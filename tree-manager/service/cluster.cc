@@ -76,7 +76,7 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   if (!snapshot.values[kRestoringKey].empty()) {
     return fail(
         Errc::mismatch,
-        "the store is not whole: a restore into it has not ended; run `tributary-manager import --replace` anew");
+        "the store is not whole: a restore into it has not ended; run `tributary-manager import --replace` again");
   }
   const Clock::TimePoint now = clock_.now();
   for (AggregatorRecord& record : snapshot.aggregators) {

@@ -101,7 +101,7 @@ struct GroupSpec {
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
   std::string user{};                           // user of the ranks' processes, by their own word; may be empty
-  std::uint32_t processes = 0;                  // ranks for which the members act; 0: for themselves alone
+  std::uint32_t processes = 0;                  // ranks for which the members act; 0: only for themselves
   std::string exchange_key{};                   // key of the ranks, base64; empty: places get no secrets
   std::string request_id{};                     // the same id gives the same group; empty: always a new group
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known

@@ -17,7 +17,7 @@ constexpr std::size_t kVersionBytesMax = 63;
 constexpr std::uint64_t kClockStepMillisecondsMax = 24ULL * 3600 * 1000;
 
 std::unexpected<Error> unknown(const std::string& name) {
-  return fail(Errc::peer_gone, "no aggregator '" + name + "' has a lease here; register it anew");
+  return fail(Errc::peer_gone, "no aggregator '" + name + "' has a lease here; register it again");
 }
 
 Status check_endpoint(const char* what, const Endpoint& endpoint) {
@@ -189,7 +189,7 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
   if (known == aggregators_.end() || known->second.record.expired) return unknown(name);
   if (incarnation && *incarnation != known->second.record.incarnation) {
     return fail(Errc::peer_gone, "another process has registered as aggregator '" + name +
-                                     "' since; register anew under a name of its own");
+                                     "' since; register again under a name of its own");
   }
   AggregatorRecord& record = known->second.record;
   const auto changed = set_down(record.data, data_down);
@@ -254,8 +254,8 @@ Status Cluster::set_draining(const std::string& name, bool draining) {
   if (!draining && !known->second.record.resuming) ++generation_;
   spdlog::info("aggregator {} {}", name,
                draining                        ? "is draining"
-               : known->second.record.resuming ? "drains no more, and learns so at its next renewal"
-                                               : "drains no more: it had not heard of the drain");
+               : known->second.record.resuming ? "no longer drains, and learns so at its next renewal"
+                                               : "no longer drains: it had not heard of the drain");
   return {};
 }
 

@@ -223,7 +223,7 @@ Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
 }
 
 /// Remembers the incarnations that failed, with the addresses that they had in the caller's trees. A name that was
-/// reported before and is in none of these trees does not count: its aggregator may have registered anew.
+/// reported before and is in none of these trees does not count: its aggregator may have registered again.
 void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) {
   for (const std::string& name : failed) {
     auto found = failed_in(group, name, clock_.unix_seconds());
@@ -322,7 +322,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   if (!built) ++stats_.denied[next.code];
   if (optional && !built) {
     put_back();
-    // This record is for the answer alone; the group does not change.
+    // This record is only for the answer; the group does not change.
     return std::make_shared<const GroupRecord>(std::move(next));
   }
   if (next != *before) {

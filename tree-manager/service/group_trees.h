@@ -13,7 +13,7 @@
 
 namespace tributary::manager {
 
-/// True if the aggregator has not changed after it failed: it has not registered anew, and the same addresses
+/// True if the aggregator has not changed after it failed: it has not registered again, and the same addresses
 /// live.
 [[nodiscard]] bool is_same(const FailedAggregator& failed, const AggregatorRecord& record);
 
@@ -36,7 +36,7 @@ namespace tributary::manager {
 
 /// True if the group reports an aggregator that its earlier and its present trees use. The present trees were then
 /// planned before the report, for example because the answer to an earlier request was lost. An aggregator that has
-/// registered anew does not count.
+/// registered again does not count.
 [[nodiscard]] bool planned_before_report(const GroupRecord& group, const std::vector<std::string>& failed);
 
 /// Returns the flight for the slowest link of these hosts, or for `link_rate` where the fabric knows no rates.

@@ -107,7 +107,7 @@ Clock::TimePoint Leadership::lead_turn() {
 Clock::TimePoint Leadership::step_down() {
   TRIBUTARY_ASSERT(term_.has_value(), "a manager without a term steps down at {}", leads_until_.load());
   leads_until_.store(0);
-  spdlog::warn("this manager leads no more; it led since revision {}", term_->revision);
+  spdlog::warn("this manager no longer leads; it led since revision {}", term_->revision);
   const LeaseId lease = term_->lease;
   term_.reset();
   user_.follow(std::nullopt);

@@ -42,7 +42,7 @@ inline constexpr TenantUse kNoQuota{kNoLimit, kNoLimit, kNoLimit, kNoLimit};
 struct TenantRule {
   TenantUse quota = kNoQuota;
   Priority priority_max = Priority::normal;       // a group that asks for a higher class gets this one
-  std::uint8_t weight = 1;                        // of its share of each aggregator's work, 1 to kShareWeightMax
+  std::uint8_t weight = 1;                        // its share of each aggregator's work, 1 to kShareWeightMax
   PacketSecurity security = PacketSecurity::off;  // the least security of its groups with trees
   friend bool operator==(const TenantRule&, const TenantRule&) = default;
 };
@@ -55,7 +55,7 @@ struct Reservation {
   std::vector<std::string> aggregators;  // at least one name
   std::int64_t begin = 0;                // seconds since 1970-01-01 UTC
   std::int64_t end = 0;
-  bool exclusive = false;  // at the begin, other groups leave the aggregators; otherwise they stay until they end
+  bool exclusive = false;  // at the beginning, other groups leave the aggregators; otherwise they stay until they end
   [[nodiscard]] bool runs(std::int64_t now) const noexcept { return begin <= now && now < end; }
   [[nodiscard]] bool holds(const GroupRecord& group) const {
     return group.owner == tenant && (job.empty() || group.job == job);

@@ -61,7 +61,7 @@ std::vector<Field> tls_fields() {
       tls_path("tls_cert", &Settings::tls, &TlsFiles::cert,
                "The manager's certificate, and the certificates of the CAs below the root (PEM). With it, the manager "
                "speaks HTTPS "
-               "alone. A file of TLS that changes is read anew."),
+               "alone. A file of TLS that changes is read again."),
       tls_path("tls_key", &Settings::tls, &TlsFiles::key,
                "The private key of tls_cert (PEM), which other users must not be able to read."),
       tls_path("tls_ca", &Settings::tls, &TlsFiles::ca,
@@ -69,7 +69,7 @@ std::vector<Field> tls_fields() {
       tls_path("tls_crl", &Settings::tls, &TlsFiles::crl,
                "Revocation lists of those CAs (PEM). With it, each CA that issues client certificates needs a list."),
       path("certificate_file", &Settings::certificate_file, "a path, or empty",
-           "The identities that client certificates stand for (YAML). SIGHUP reads it anew."),
+           "The identities that client certificates stand for (YAML). SIGHUP reads it again."),
       flag("allow_plain_http", &Settings::allow_plain_http, "true", "false",
            "true: without tls_cert, the manager also listens at addresses that other hosts reach."),
       count("tls_handshakes_per_second_max", &Settings::tls_handshakes_per_second_max, 0, 1'000'000,
@@ -108,7 +108,7 @@ std::vector<Field> network_fields() {
       path("ready_file", &Settings::ready_file, "a path, or empty",
            "The manager writes this file when it serves: a line of JSON with the chosen port."),
       choice("log_level", &Settings::log_level, {"trace", "debug", "info", "warn", "error"},
-             "The lowest level that is logged, on standard error. SIGHUP reads it anew."),
+             "The lowest level that is logged, on standard error. SIGHUP reads it again."),
       choice("log_format", &Settings::log_format, {"text", "json"},
              "The form of log lines: text for people, json for programs, an object on each line."),
   };
@@ -129,10 +129,10 @@ std::vector<Field> state_fields() {
            "The token with which jobs ask for groups; the first start makes it, with mode 0600."),
       path("identity_key_file", &Settings::identity_key_file,
            "a path, or empty for identity.keys in the state directory",
-           "The keys of identity tokens; the first start makes the file, with mode 0600. SIGHUP reads it anew."),
+           "The keys of identity tokens; the first start makes the file, with mode 0600. SIGHUP reads it again."),
       path("audit_file", &Settings::audit_file, "a path, or empty for none",
            "The audit log, lines of JSON: each caller, the change that it asked for, and the outcome. SIGHUP opens it "
-           "anew."),
+           "again."),
       flag("old_secrets", &Settings::old_secrets, "true", "false",
            "false: the manager refuses the aggregator token and the job token, which all their holders share."),
       bytes("database_bytes_max", &Settings::database_bytes_max, 0, 1ULL << 40,
@@ -176,7 +176,7 @@ std::vector<Field> cluster_fields() {
   return {
       path("topology", &Settings::topology, "a path, or empty",
            "The topology file (YAML). Empty: the topology that was put over the API, or else a fabric in which every "
-           "host reaches every other host at one rate. SIGHUP reads the file anew."),
+           "host reaches every other host at one rate. SIGHUP reads the file again."),
       seconds("aggregator_lease", &Settings::aggregator_lease, 1s, 1h,
               "An aggregator that has not renewed within this time gets no new trees."),
       seconds("group_lease", &Settings::group_lease, 1s, 1h,

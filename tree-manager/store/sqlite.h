@@ -21,7 +21,7 @@ class SqliteStatement {
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] std::uint64_t number(int column) const { return static_cast<std::uint64_t>(integer(column)); }
-  /// Makes the statement ready to be bound anew.
+  /// Makes the statement ready to be bound again.
   void reset();
 
  private:

@@ -218,7 +218,7 @@ class Reader {
     }
     const bool across = one.rail != kUnnamed && other.rail != kUnnamed && one.rail != other.rail;
     return across ? "a link from rail '" + out_.rails[one.rail] + "' to rail '" + out_.rails[other.rail] +
-                        "'; rails meet at switches without a rail alone"
+                        "'; rails meet only at switches without a rail"
                   : "";
   }
 

@@ -99,7 +99,7 @@ Finding plugin(const SystemTree& system, const Libraries& libraries) {
     return f;
   }
   f.level = Level::bad;
-  f.why = "NCCL goes on with its own sockets or verbs, and says so at NCCL_DEBUG=INFO alone: no byte goes by a tree";
+  f.why = "NCCL goes on with its own sockets or verbs, and says so only at NCCL_DEBUG=INFO: no byte goes by a tree";
   f.mend = "install libnccl-net-tributary and run ldconfig, or add its folder to LD_LIBRARY_PATH";
   return f;
 }

@@ -47,7 +47,7 @@ std::optional<Finding> link_finding(const SystemTree& system, const Device& devi
   f.why = fmt::format("it carries {:.0f} % of the rate that card and slot allow", link->part() * 100);
   f.mend = sleeps ? "look again while the GPU works: an idle one lowers its link's speed"
                   : fmt::format(
-                        "seat the card and its riser anew, check the slot in the firmware's menu, then: "
+                        "seat the card and its riser again, check the slot in the firmware's menu, then: "
                         "lspci -vv -s {} | grep LnkSta",
                         device.id);
   return f;

@@ -324,8 +324,8 @@ Result<json> undrain(ManagerClient& client, const std::string& name) {
 std::string undrained_text(const std::string& name, const std::string& state) {
   if (state == "active") return name + " takes part in new trees again\n";
   if (state == "resuming")
-    return name + " drains no more, and has not heard of it yet: no tree uses it until it renews its lease\n";
-  return fmt::format("{} drains no more, but it is {}: no tree uses it\n", name, state);
+    return name + " no longer drains, and has not heard of it yet: no tree uses it until it renews its lease\n";
+  return fmt::format("{} no longer drains, but it is {}: no tree uses it\n", name, state);
 }
 
 }  // namespace

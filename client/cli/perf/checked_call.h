@@ -41,7 +41,7 @@ class CheckedCall {
   /// Overwrites the result's place with a byte that no right result has, then writes the input.
   void fill_input(const CallPlace& place, const PerfCounts& counts, std::size_t begin) const;
   /// Returns the largest distance of an element of this rank's result from the right element, in units of the last
-  /// place (exact_pattern.h). For shapes with `exact` alone.
+  /// place (exact_pattern.h). Only for shapes with `exact`.
   [[nodiscard]] std::uint64_t largest_error(const std::byte* recv, const PerfCounts& counts, std::size_t begin) const;
   /// Returns the number of wrong elements in this rank's result.
   [[nodiscard]] std::uint64_t wrong_elements(const std::byte* recv, const PerfCounts& counts, std::size_t begin) const;

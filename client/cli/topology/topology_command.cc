@@ -111,9 +111,9 @@ void describe_import(CLI::App& app, Action& action) {
                     {.value = "NAME", .help = "Name of a topology in topology.yaml", .standard = "the cluster's"});
   service::described(
       sub->add_option("--hosts", options->hosts)->allow_extra_args(false),
-      {.value = "NAME,...", .help = "For lldp alone: ranges of machines that are hosts although they forward packets"});
+      {.value = "NAME,...", .help = "Only for lldp: ranges of machines that are hosts although they forward packets"});
   sub->add_flag("--rails", options->settings.lldp.rails,
-                "For lldp alone: each port of a host is an interface of its own, not part of a bond");
+                "Only for lldp: each port of a host is an interface of its own, not part of a bond");
   sub->callback([=, &action] { action = [=] { return import_topology_files(*options); }; });
 }
 

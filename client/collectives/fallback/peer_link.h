@@ -6,7 +6,7 @@
 // If the transport has a second way (tributary/transport/second_way.h), the channel may break once, and a second
 // channel then takes over. Every posted receive takes exactly one frame, and each side counts the frames that it has
 // taken. When the two sides make the second channel, they exchange their counts, and each side sends again the frames
-// that the other side has not taken. A half-filled receive is filled anew.
+// that the other side has not taken. A half-filled receive is filled again.
 #include <cstdint>
 #include <deque>
 #include <functional>

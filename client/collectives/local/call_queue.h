@@ -15,7 +15,7 @@ class CallQueue {
  public:
   using Done = std::function<void(const Status&)>;
 
-  /// `group` must outlive the queue, and is used through it alone. `left_alone` is called, by any thread, when there is
+  /// `group` must outlive the queue, and is used only through it. `left_alone` is called, by any thread, when there is
   /// work and no thread waits for it: neglected() has become true.
   explicit CallQueue(LocalGroup& group, std::function<void()> left_alone = {})
       : group_(group), left_alone_(std::move(left_alone)) {}

@@ -39,7 +39,7 @@ extern "C" {
 TRIBUTARY_JAX_UNKNOWN_CALLS(UNKNOWN_CALL)
 TRIBUTARY_JAX_UNKNOWN_VALUES(UNKNOWN_VALUE)
 
-// Extensions that ask for the kind of memory: host memory alone.
+// Extensions that ask for the kinds of memory: the library uses only host memory.
 int MPIXABI_Query_cuda_support() {
   return 0;
 }

@@ -44,7 +44,7 @@ Place place_of(const char* call, Comm handle) {
 std::optional<std::size_t> bytes_of(const char* call, int count, Datatype type, int& code) {
   const std::optional<Element> element = element_of(type);
   if (!element) {
-    code = fail(kErrorType, call, "the library does not know this type: it has the types of JAX alone");
+    code = fail(kErrorType, call, "the library does not know this type: it has only the types that JAX uses");
   } else if (count < 0) {
     code = fail(kErrorCount, call, "the count " + std::to_string(count) + " is negative: JAX counts in 31 bits here");
   } else {
@@ -68,7 +68,7 @@ int start_message(const char* call, const void* send, void* receive, int count, 
   int code = kSuccess;
   const std::optional<std::size_t> bytes = bytes_of(call, count, type, code);
   if (!bytes) return code;
-  if (tag != 0) return fail(kErrorUnsupported, call, "the library has messages with tag 0 alone");
+  if (tag != 0) return fail(kErrorUnsupported, call, "the library has only messages with tag 0");
   const tributary_status status = receive == nullptr
                                       ? tributary_send(send, *bytes, TRIBUTARY_UINT8, peer, place.comm, request)
                                       : tributary_recv(receive, *bytes, TRIBUTARY_UINT8, peer, place.comm, request);
@@ -168,7 +168,7 @@ int MPIABI_Comm_size(Comm handle, int* size) {
 
 int MPIABI_Comm_split(Comm parent, int color, int key, Comm* made) {
   *made = kCommNull;
-  if (parent != kCommWorld) return fail(kErrorComm, "MPI_Comm_split", "the library splits MPI_COMM_WORLD alone");
+  if (parent != kCommWorld) return fail(kErrorComm, "MPI_Comm_split", "the library splits only MPI_COMM_WORLD");
   *made = job().split({.color = color, .key = key});
   return *made == kCommNull ? kSuccess : place_of("MPI_Comm_split", *made).code;
 }
@@ -192,7 +192,7 @@ int MPIABI_Reduce_scatter(const void* send, void* receive, const int* counts, Da
   if (place.code != kSuccess) return place.code;
   const std::span<const int> all(counts, static_cast<std::size_t>(place.held->size()));
   if (std::ranges::adjacent_find(all, std::ranges::not_equal_to{}) != all.end()) {
-    return fail(kErrorCount, "MPI_Reduce_scatter", "the ranks' counts differ; the library has equal counts alone");
+    return fail(kErrorCount, "MPI_Reduce_scatter", "the ranks' counts differ; the library has only equal counts");
   }
   int code = kSuccess;
   const auto reduction = reduction_of("MPI_Reduce_scatter", all.front(), type, op, code);

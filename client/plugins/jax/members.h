@@ -15,7 +15,7 @@ struct SplitArguments {
 
 /// The part of a split that one rank belongs to.
 struct Members {
-  std::vector<int> ranks;  // of the world, in the new communicator's order
+  std::vector<int> ranks;  // their numbers in the world, in the new communicator's order
   int rank = 0;            // this rank's number in the new communicator
   std::string refusal;     // why these ranks cannot have a communicator; "" if they can
 };

@@ -39,11 +39,11 @@ std::optional<Reduction> reduction_of(const char* call, int count, Datatype type
   const auto element = element_of(type);
   const auto operation = operation_of(op);
   if (!element) {
-    code = fail(kErrorType, call, "the library does not know this type: it has the types of JAX alone");
+    code = fail(kErrorType, call, "the library does not know this type: it has only the types that JAX uses");
   } else if (!operation) {
-    code = fail(kErrorOp, call, "the library has the sum, the product, the least and the greatest value alone");
+    code = fail(kErrorOp, call, "the library has only the sum, the product, the least and the greatest value");
   } else if (element->parts == 2 && *operation != TRIBUTARY_SUM) {
-    code = fail(kErrorOp, call, "of complex numbers the library has the sum alone");
+    code = fail(kErrorOp, call, "the only reduction of complex numbers is the sum");
   } else if (count < 0) {
     code = fail(kErrorCount, call, "the count is negative: JAX counts in 31 bits here");
   } else {

@@ -21,7 +21,7 @@ void put(const std::string& text, char* to) {
 
 extern "C" {
 
-/// Fills 128 bytes with the id that the other ranks need. For rank 0 alone. `error` has 2048 bytes.
+/// Fills 128 bytes with the id that the other ranks need. Only for rank 0. `error` has 2048 bytes.
 TRIBUTARY_API int tributary_jax_unique_id(unsigned char* id, char* error) {
   tributary_unique_id made{};
   const tributary_status status = tributary_get_unique_id(&made);

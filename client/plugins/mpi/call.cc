@@ -81,7 +81,7 @@ std::optional<Call> reduce_scatter_call(const void* send, void* recv, Count recv
   const Reduction of = *reduction;
   const auto elements = static_cast<std::size_t>(recvcount);
   const std::size_t part = elements * of.element.bytes;
-  // In place, MPI wants this rank's part at the begin of the input, where libtributary takes part 0 of the input.
+  // In place, MPI wants this rank's part at the beginning of the input, where libtributary takes part 0 of the input.
   const auto result = std::make_shared<std::vector<std::byte>>(send == MPI_IN_PLACE ? part : 0);
   void* const output = send == MPI_IN_PLACE ? result->data() : recv;
   const void* const input = input_of(send, recv);

@@ -13,7 +13,7 @@
 
 namespace tributary::mpi {
 
-using Count = std::int64_t;  // of elements; holds the counts of all forms of MPI's calls
+using Count = std::int64_t;  // a number of elements; holds the counts of all forms of MPI's calls
 
 /// A call that libtributary may carry out. `start` gives its request; `finish` then moves the result to its place, and
 /// returns MPI's code. All pointers in them stay valid until the call has ended.
@@ -55,7 +55,7 @@ using Displacements = std::vector<Count>;  // in elements, one for each rank
                                                       MPI_Op op, const Communicator& communicator);
 [[nodiscard]] std::optional<Call> all_gather_call(const Sent& sent, const Received& received,
                                                   const Communicator& communicator);
-/// Puts the part of rank r `displacements[r]` elements after the begin of the buffer.
+/// Puts the part of rank r `displacements[r]` elements after the beginning of the buffer.
 [[nodiscard]] std::optional<Call> all_gather_call(const Sent& sent, const Received& received,
                                                   const Displacements& displacements, const Communicator& communicator);
 [[nodiscard]] std::optional<Call> gather_call(const Sent& sent, const Received& received, int root,

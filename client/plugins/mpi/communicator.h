@@ -44,7 +44,7 @@ class Communicator {
   /// Returns the way of a nonblocking call. Waits for no other rank: Tributary's way needs a communicator and a
   /// decision that earlier blocking calls have made.
   [[nodiscard]] Way way_without_waiting(Collective collective, std::uint64_t bytes) const;
-  /// Gives a persistent request a communicator of libtributary with the same ranks, for this request alone: MPI lets each
+  /// Gives a persistent request a communicator of libtributary of its own, with the same ranks: MPI lets each
   /// rank start its persistent requests in an order of its own. Returns nullptr if the request goes by MPI. Collective.
   [[nodiscard]] tributary_comm* reserve(Collective collective, std::uint64_t bytes);
   /// Takes back a communicator that reserve() has given, for a later request. Waits for no other rank.

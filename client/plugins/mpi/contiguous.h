@@ -17,7 +17,7 @@ class Contiguous {
   Contiguous& operator=(const Contiguous&) = delete;
 
   [[nodiscard]] std::byte* bytes() noexcept;
-  /// Copies `elements` elements from the buffer, `first` elements after its begin, into bytes().
+  /// Copies `elements` elements from the buffer, `first` elements after its beginning, into bytes().
   [[nodiscard]] int load(std::size_t first, std::size_t elements);
   /// Copies bytes() to the buffer.
   [[nodiscard]] int store();

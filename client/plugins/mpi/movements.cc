@@ -35,7 +35,7 @@ Buffer buffer_of(const Sent& sent) {
                                       Contiguous::bytes_of(sent.type));
 }
 
-/// The memory of the rank's own part, at the begin of a call.
+/// The memory of the rank's own part, at the beginning of a call.
 struct Own {
   Buffer buffer;
   std::size_t first;  // the part's first element in the buffer

@@ -14,7 +14,7 @@ struct Persistent {
   MPI_Comm comm;
   Communicator* communicator;  // null once it has ended
   tributary_comm* on;
-  MPI_Request generalized = MPI_REQUEST_NULL;  // of the start that has not ended
+  MPI_Request generalized = MPI_REQUEST_NULL;  // the request of the start that has not ended
 };
 
 struct Requests {

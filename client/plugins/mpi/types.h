@@ -12,7 +12,7 @@ namespace tributary::mpi {
 struct Element {
   tributary_dtype dtype;
   std::size_t per_element;  // two for a complex number
-  std::size_t bytes;        // of one element of MPI's type
+  std::size_t bytes;        // bytes of one element of MPI's type
   bool complex;
 };
 

@@ -70,7 +70,7 @@ Plan plan_of(const Call& call, int ranks) {
     const auto element = element_of(call.type);
     const bool adds = call.argument == TRIBUTARY_SUM || call.argument == TRIBUTARY_AVG;
     if (!element || (element->complex && !adds)) {
-      plan.refusal = element ? "complex numbers have sums and averages alone"
+      plan.refusal = element ? "complex numbers have only sums and averages"
                              : "TensorFlow's type " + std::to_string(call.type) + " cannot be reduced";
       return plan;
     }

@@ -48,7 +48,7 @@ SOURCES = [
 
 NO_TORCH = """PyTorch is not installed for {python}.
 Install it first (pip install "torch>=2.7"), then run this again: the package is compiled against the installed
-version. For JAX or TensorFlow alone, set TRIBUTARY_WITHOUT_TORCH=1."""
+version. If you need only JAX or TensorFlow, set TRIBUTARY_WITHOUT_TORCH=1."""
 
 NO_LIBRARY = """libtributary was not found.
 Build and install it (cmake --preset release && cmake --build --preset release && cmake --install build/release),

@@ -42,10 +42,10 @@ TEST_F(DaemonLate, TheLateRankIsNamedWhileTheOthersWaitAndNoMoreWhenItKeepsUp) {
   EXPECT_EQ(root.lanes().at(0).at("of_children").at(2).at("last"), 1);
   EXPECT_EQ(root.metric("lag_seconds_count"), 4);
   EXPECT_GT(root.metric("lag_seconds_sum"), 0.5);
-  EXPECT_THAT(root.process.output(), Not(HasSubstr("is late no more")));
+  EXPECT_THAT(root.process.output(), Not(HasSubstr("is no longer late")));
   ASSERT_TRUE(late_is(root, 0)) << "no rank waits, and some seconds pass";
   EXPECT_TRUE(eventually([&] {
-    return root.process.output().contains("rank 2 of job 'training' (group 4711) is late no more");
+    return root.process.output().contains("rank 2 of job 'training' (group 4711) is no longer late");
   })) << root.process.output();
 }
 

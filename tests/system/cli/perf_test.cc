@@ -319,7 +319,7 @@ TEST_F(Perf, ARankThatFailsForAnotherRankHasAnExitCodeOfItsOwn) {
 }
 
 TEST_F(Perf, TellsTheOtherRanksWhyItAborts) {
-  // Rank 1 alone demands a tree, so it alone has a cause.
+  // Only rank 1 demands a tree, so only rank 1 has a cause.
   const Outcome outcome = work_.tributary(
       {"run", "--ranks", "2", "--aggregators", "0", "--grace", "30", "--", "sh", "-c",
        "test $RANK = 1 && export TRIBUTARY_PATH=in-network; exec " TRIBUTARY_PROGRAM " perf all_reduce"});

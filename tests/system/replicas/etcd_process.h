@@ -38,7 +38,7 @@ class EtcdProcesses {
  private:
   const Folder folder_;
   std::vector<std::string> endpoints_;
-  std::vector<std::vector<std::string>> words_;  // of each member's command
+  std::vector<std::vector<std::string>> words_;  // the words of each member's command
   std::vector<int> pids_;
 };
 

@@ -1,5 +1,5 @@
 // A job and an aggregator under several managers: the job works on while leaders are killed, and the aggregator refuses
-// the tokens of a leader that leads no more.
+// the tokens of a leader that no longer leads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -124,9 +124,9 @@ TEST_F(RunningJob, TokensOfALeaderThatLeadsNoMoreAreRefused) {
   managers_->at(old).signal(SIGSTOP);
   const std::size_t next = managers_->wait_leader(old);
   ASSERT_NO_FATAL_FAILURE(wait_until_renewed_at(next, "aggregators/{name}"));
-  EXPECT_THAT(refusal_of(before.descriptor), HasSubstr("a manager that leads no more"));
+  EXPECT_THAT(refusal_of(before.descriptor), HasSubstr("a manager that no longer leads"));
   managers_->at(old).signal(SIGCONT);
-  EXPECT_THAT(refusal_of(before.descriptor), HasSubstr("a manager that leads no more"));
+  EXPECT_THAT(refusal_of(before.descriptor), HasSubstr("a manager that no longer leads"));
   const auto after = group_with_tree();
   EXPECT_GT(after.descriptor.fence, before.descriptor.fence);
 }

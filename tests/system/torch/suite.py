@@ -154,7 +154,7 @@ def main() -> int:
     worse = failed if mode == "genuine" else [name for name in failed if passes_with_gloo(name)]
     counts = {outcome: list(results.outcomes.values()).count(outcome) for outcome in ("ok", "left out")}
     print(f"{counts['ok']} passed, {counts['left out']} left out by the tests themselves, {len(known)} excepted,")
-    print(f"{len(failed) - len(worse)} fail with gloo, too, {len(worse)} fail here alone: {' '.join(worse)}")
+    print(f"{len(failed) - len(worse)} fail with gloo, too, {len(worse)} fail only here: {' '.join(worse)}")
     return 1 if worse or not counts["ok"] else 0
 
 

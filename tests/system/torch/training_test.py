@@ -212,7 +212,7 @@ def launched() -> tuple[int, int]:
             {},
         ),
         "torchrun starts ranks that import nothing": (SCRIPT.format(imports="", backend="tributary"), {}),
-        "the backend can be named for cpu alone": (SCRIPT.format(imports="", backend="cpu:tributary"), {}),
+        "the backend can be named for only the cpu": (SCRIPT.format(imports="", backend="cpu:tributary"), {}),
         "PyTorch's own checks of calls wrap the backend": (
             SCRIPT.format(imports="", backend="tributary"),
             {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"},

@@ -16,7 +16,7 @@ TEST(KeyRing, RefusesTokensOfAnEarlierLeadershipThanTheLatestThatItSaw) {
   const Status refused = keys.admit({.fence = 4});
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, Errc::denied);
-  EXPECT_THAT(refused.error().message, HasSubstr("leads no more"));
+  EXPECT_THAT(refused.error().message, HasSubstr("no longer leads"));
   EXPECT_EQ(keys.fence(), 5U);
   EXPECT_FALSE(keys.admit({.fence = 0}).has_value());
 }

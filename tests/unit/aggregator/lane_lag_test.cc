@@ -98,7 +98,7 @@ TEST_F(Straggler, IsOnTimeAgainAfterSomeSeconds) {
   look_for(watch, 1500ms, [](TimePoint) { return 1U << 7; });
   ASSERT_EQ(watch.straggler(), 7U);
   look_for(watch, 1s, [](TimePoint) { return 0U; });
-  EXPECT_EQ(watch.straggler(), 7U) << "it is not named anew at every step";
+  EXPECT_EQ(watch.straggler(), 7U) << "it is not named again at every step";
   look_for(watch, 20s, [](TimePoint) { return 0U; });
   EXPECT_EQ(watch.straggler(), std::nullopt);
 }

@@ -26,7 +26,7 @@ TEST(Trials, TheWayOfATrialFollowsFromTheNumberOfCallsAlone) {
 
 TEST(Trials, TheQuickerWayOfTheSlowestRankWins) {
   Trials here;
-  make_trials(here, 1.0, 2.0);  // on this rank alone MPI would win
+  make_trials(here, 1.0, 2.0);  // only on this rank MPI would win
   here.agree({.mpi = 3.0, .tributary = 2.0});
   EXPECT_EQ(here.way(), Way::tributary);
   Trials other;

@@ -137,7 +137,7 @@ TEST(FabricKinds, NameFileLineKeyAndWhatIsAccepted) {
        "t.yaml:2: switches[0].rail: 2 names for 3 switches; write one for all, or a range with one for each"},
       {"fabric: rail-optimised\nswitches: [{name: a, level: 1, rail: r1}, {name: b, level: 2, rail: r2}]\nhosts: []\n"
        "links: [{from: a, to: b, rate: 1Gbit/s}]\n",
-       "t.yaml:4: links[0]: a link from rail 'r1' to rail 'r2'; rails meet at switches without a rail alone"},
+       "t.yaml:4: links[0]: a link from rail 'r1' to rail 'r2'; rails meet only at switches without a rail"},
       {"fabric: rail-optimised\nswitches: [{name: \"s-[1-2]\", level: 1, rail: r1}]\nhosts: [a]\n"
        "links: [{from: a, to: \"s-[1-2]\", rate: 1Gbit/s}]\n",
        "switch 's-2' is not connected with switch 's-1' by any links of rail 'r1'"},

@@ -104,7 +104,7 @@ class Manager final : public Election, public LeadershipUser {
     leader = seen;
   }
   [[nodiscard]] bool failed() const override { return refused; }
-  /// Writes as a leader that does not know that it leads no more.
+  /// Writes as a leader that does not know that it no longer leads.
   void write();
 
   const std::string name;

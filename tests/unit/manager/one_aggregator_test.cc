@@ -1,4 +1,4 @@
-// Groups over one aggregator alone, for measuring the way to it.
+// Groups over a single aggregator, for measuring the way to it.
 #include <gmock/gmock.h>
 
 #include "tests/unit/manager/cluster_fixture.h"

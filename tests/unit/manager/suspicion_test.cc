@@ -53,7 +53,7 @@ TEST_F(SuspicionTest, AGroupThatIsGivenBackReportsTheDeadOfItsTreesAlone) {
   EXPECT_FALSE(suspected("leaf-b")) << "the group's trees did not have it";
   renew("leaf-a");
   ASSERT_TRUE(cluster_->remove_group(id, {"leaf-a"}).has_value()) << "the first answer may have been lost";
-  EXPECT_FALSE(suspected("leaf-a")) << "the group is no more";
+  EXPECT_FALSE(suspected("leaf-a")) << "the group has ended";
 }
 
 TEST_F(SuspicionTest, ItsNextRenewalClearsItForAllButTheGroupThatSaidSo) {

@@ -26,7 +26,7 @@ int first_refusal(const std::vector<Offer>& offers) {
 TEST(MeetingHandle, MeetsWhereRankZeroHasAServiceAndAllCanTakePart) {
   using enum Offer;
   EXPECT_EQ(first_refusal({group, group, group}), -1);
-  EXPECT_EQ(first_refusal({group, no_service, no_service}), -1) << "rank 0 alone asks for trees";
+  EXPECT_EQ(first_refusal({group, no_service, no_service}), -1) << "only rank 0 asks for trees";
   EXPECT_EQ(first_refusal({no_service, group, group}), 0);
   EXPECT_EQ(first_refusal({group, group, no_id}), 2);
   EXPECT_EQ(first_refusal({group, no_service, no_id}), 2);

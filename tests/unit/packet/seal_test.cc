@@ -136,7 +136,7 @@ TEST_P(Sealing, ChangesItsKeyInTimeAndFollowsTheOtherSide) {
     EXPECT_EQ(listener_.open(number, bytes), in_window ? Seal::Verdict::authentic : Seal::Verdict::repeated) << number;
   }
   auto far_ahead = sealed(client_, 9 * kPhase, 20);
-  EXPECT_EQ(listener_.open(9 * kPhase, far_ahead), Seal::Verdict::forged) << "keys are made for the next phase alone";
+  EXPECT_EQ(listener_.open(9 * kPhase, far_ahead), Seal::Verdict::forged) << "keys are made only for the next phase";
 }
 
 TEST_P(Sealing, TellsAcceptAndCloseOfTheOtherSideFromForgedOnes) {

@@ -85,7 +85,7 @@ BARRED: list[tuple[str, str, str]] = [
     ("protocol", r"(thread|mutex|fstream|iostream|filesystem)$|(sys|netinet|arpa|boost|spdlog)/|unistd\.h$", "protocol does no I/O"),
     ("client/include", r"(boost|spdlog|nlohmann|openssl|yaml-cpp|CLI)/", "the public headers need nothing but the standard library"),
     ("aggregator", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
-    ("client/plugins/nccl", r"client/control/(?!(mutual_proof|unique_id)\.h)", "of the ranks' control connections it has the proofs alone"),
+    ("client/plugins/nccl", r"client/control/(?!(mutual_proof|unique_id)\.h)", "it may use only the proofs of the ranks' control connections"),
     ("client", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
 ]
 # Headers that cost seconds of compile time in every file that sees them; only .cc files may include them.
@@ -124,7 +124,7 @@ def complaints(path: str, text: str) -> list[str]:
         if quote == '"' and "../" in include:
             found.append(f"{path} includes {include}: name files from the root of the repository or of a public include folder")
         if path.endswith((".h", ".hpp")) and "-inl" not in path and HEAVY.match(include) and not path.startswith(HEAVY_ALLOWED):
-            found.append(f"{path} includes {include}: a heavy header, for .cc files alone (nlohmann/json_fwd.hpp declares)")
+            found.append(f"{path} includes {include}: a heavy header, only for .cc files (nlohmann/json_fwd.hpp has the declarations)")
         for where, pattern, why in BARRED:
             if path.startswith(where + "/") and re.match(pattern, include):
                 found.append(f"{path} includes {include}: {why}")

@@ -217,7 +217,7 @@ TEST_F(Https, PlainHttpMeetsASentence) {
   serve(ca_.issue("server"));
   const Raw plain(server_->local().port);
   plain.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_THAT(plain.read_all(), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("takes HTTPS alone: write https://")));
+  EXPECT_THAT(plain.read_all(), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("takes only HTTPS: write https://")));
   HttpClient without(kWords);
   EXPECT_THAT(body_of(get(without, url())), HasSubstr("TRIBUTARY_TLS_CA"));
   serve_with({});

@@ -75,7 +75,7 @@ TEST_F(StartChecks, RefuseAPortThatAProcessHolds) {
               AllOf(HasSubstr("listen: '" + to_string(stream.at()) + "'"), HasSubstr("another process")));
   EXPECT_EQ(error_of(check_port("listen", {stream.at().host, 0})), "good");
   EXPECT_NE(error_of(check_port("listen", datagrams.at(), PortKind::datagram)), "good");
-  EXPECT_EQ(error_of(check_listen("listen", stream.at())), "good") << "this check is about the address alone";
+  EXPECT_EQ(error_of(check_listen("listen", stream.at())), "good") << "this check is only about the address";
 }
 
 TEST_F(StartChecks, RefuseALockThatAProcessHolds) {

@@ -32,7 +32,7 @@ class RealWorld : public World {
 
   [[nodiscard]] const std::string& host() const { return host_; }
 
-  /// Returns an address of the host at which `transport` listened, and listens no more.
+  /// Returns an address of the host at which `transport` listened, and no longer listens.
   [[nodiscard]] Endpoint closed_port(Transport& transport) const {
     class Nobody : public Acceptor {
       ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }

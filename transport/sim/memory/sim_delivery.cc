@@ -216,7 +216,7 @@ void SimCore::swallow(std::uint32_t index, unsigned side) {
 
 // ---- Arriving frames
 
-/// True if a callback has neither closed nor killed this side, and the connection was not used anew.
+/// True if a callback has neither closed nor killed this side, and the connection was not used again.
 bool SimCore::alive(const Event& event, unsigned side) {
   const SimConnection& c = connection(event.target);
   return c.generation == event.generation && !c.ends[side].closed && c.ends[side].handler != nullptr;

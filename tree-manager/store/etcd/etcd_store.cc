@@ -336,14 +336,14 @@ class Keeper final : public EtcdStore {
   }
 
   Status write(const json& operations) {
-    const auto over = [] { return fail(Errc::retry, "this manager leads no more: another may lead now, ask again"); };
+    const auto over = [] { return fail(Errc::retry, "this manager no longer leads: another may lead now, ask again"); };
     if (lost()) return over();
     const auto answer = client_->call("/v3/kv/txn", transaction_of(operations), settings_.write_limit);
     if (!answer) {
       const Errc code = answer.error().code;
       if (code == Errc::exhausted || code == Errc::denied || code == Errc::io) return std::unexpected(answer.error());
       lost_ = true;
-      return fail(Errc::retry, "this manager leads no more: " + answer.error().message);
+      return fail(Errc::retry, "this manager no longer leads: " + answer.error().message);
     }
     // An earlier attempt, whose answer was lost, has made the same change.
     if (!answer->value("succeeded", false) && version_in(*answer) != term_.version + 1) {

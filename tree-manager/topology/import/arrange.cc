@@ -46,7 +46,7 @@ class Arranger {
     build();
     if (!name_interfaces(found_.interfaces, imported_.topology)) {
       imported_.warnings.emplace_back(
-          "hosts have several interfaces, but their switches reach each other through hosts alone: each host's "
+          "hosts have several interfaces, but their switches reach each other only through hosts: each host's "
           "interfaces are taken as one with the sum of the rates");
     }
     return std::move(imported_);

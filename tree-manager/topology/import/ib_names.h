@@ -13,14 +13,14 @@ namespace tributary::manager {
 [[nodiscard]] std::uint64_t ib_rate(std::string_view text);
 
 /// Returns the host that a channel adapter's description names ("node-1 mlx5_0"), or empty: if the host has not set the
-/// description, it names the chip alone.
+/// description, it names only the chip.
 [[nodiscard]] std::string_view host_in_description(std::string_view description);
 /// Returns the adapter's name in the description of a channel adapter: its second word, or empty.
 [[nodiscard]] std::string_view adapter_in_description(std::string_view description);
 /// True if the description names the part of a switch that sums in the network: this part is no host.
 [[nodiscard]] bool is_aggregation_node(std::string_view description);
 /// Returns a switch's name without the decoration of its management software ("MF0;ib-leaf-1:MQM8700/U1"), or empty if
-/// the description names the chip alone.
+/// the description names only the chip.
 [[nodiscard]] std::string switch_in_description(std::string_view description);
 
 }  // namespace tributary::manager

@@ -48,7 +48,7 @@ void Staging::copy_in(const at::Tensor& host, const at::Tensor& tensor) {
     host.copy_(tensor);
     return;
   }
-  wait_for_caller();  // the operation may have computed the tensor after its begin
+  wait_for_caller();  // the operation may have computed the tensor after it began
   const c10::StreamGuard guard(*side_stream_);
   host.copy_(tensor, /*non_blocking=*/true);
   tensor.record_stream(*side_stream_);

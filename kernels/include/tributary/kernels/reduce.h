@@ -16,7 +16,7 @@ inline constexpr std::size_t kReduceInputsMax = 64;
 /// - inputs: 1 to 64 arrays of count elements of dtype, any alignment; with one input the call is a copy (and a
 ///   division, for avg)
 /// - out: count elements; may be the same array as one of the inputs; else disjoint from all of them
-/// - divisor: for ReduceOp::avg alone: the sum is divided by it, once, before the only rounding; 1 does not change the
+/// - divisor: only for ReduceOp::avg: the sum is divided by it, once, before the only rounding; 1 does not change the
 ///   sum. So a root passes the number of ranks, and other aggregators pass 1. Other ops ignore it.
 ///
 /// Integers wrap; an integer average truncates toward zero. float16, bfloat16 and the float8 formats are combined in

@@ -15,7 +15,7 @@ namespace tributary::transport {
 
 struct NearSettings {
   TcpSettings tcp;            // busy_poll and spin_max are for both kinds of channels
-  ShmSettings shm;            // connections_max counts connections through shared memory alone
+  ShmSettings shm;            // connections_max counts only connections through shared memory
   bool shared_memory = true;  // false: all channels are TCP
 };
 

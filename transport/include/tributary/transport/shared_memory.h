@@ -51,7 +51,7 @@ struct SharedRange {
 /// sealed against shrinking. The text of Errc::unsupported is the reason, a sentence without its full stop.
 [[nodiscard]] Result<SharedRange> find_shared(std::span<const std::byte> memory);
 
-/// Seals a range of huge pages: from then on no process can take its pages away or map it anew for writing. So even a
+/// Seals a range of huge pages: from then on no process can take its pages away or map it again for writing. So even a
 /// process that does not trust this one can map it for reading.
 void keep_huge_pages(const SharedRange& range) noexcept;
 

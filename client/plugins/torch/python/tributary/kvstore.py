@@ -31,7 +31,7 @@ _START_SECONDS = 300.0
 def create(name: str = "dist_sync") -> KVStore:
     """Lets all workers meet, and returns the store. The launcher's variables say which worker this is."""
     if not name.startswith("dist") or "async" in name:
-        raise ValueError(f"{name!r}: the store has dist_sync alone, in which all workers push the same keys")
+        raise ValueError(f"{name!r}: the store has only dist_sync, in which all workers push the same keys")
     launched = _launch.find() or _launch.Launch(rank=0, size=1, local_rank=0, local_size=1, address="")
     return KVStore(name, Communicator(launched.rank, launched.size, _meeting.meet(launched, _START_SECONDS)))
 

@@ -77,7 +77,7 @@ struct AggregatorLoad {
 enum class AggregatorState : std::uint8_t {
   active,
   draining,  // end the lanes in order, renew until this is done, then unregister
-  unknown,   // the lease had ended, or another process has taken the name: register anew
+  unknown,   // the lease had ended, or another process has taken the name: register again
 };
 
 struct GroupRequest {
@@ -94,7 +94,7 @@ struct GroupRequest {
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group
   std::uint32_t levels = 0;  // exact number of aggregators between a rank and the result; 0: the planner chooses
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
-  // To measure the way to one aggregator: its name. The group's trees then use it alone, with a lane for each of its
+  // To measure the way to one aggregator: its name. The group's trees then use only it, with a lane for each of its
   // live addresses. Empty: the planner chooses. An older manager refuses this member.
   std::string aggregator{};
   std::string priority{};  // low, normal or high; empty: normal. An older manager refuses this member

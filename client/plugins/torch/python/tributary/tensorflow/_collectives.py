@@ -28,7 +28,7 @@ _LINEAR = (Sum, Average)
 def _linear(operator: tf.Operation, gradient: tf.Tensor) -> int:
     reduction = operator.get_attr("reduction")
     if reduction not in _LINEAR:
-        raise LookupError(f"{operator.type} has a gradient for Sum and Average alone, not for {_Reduction(reduction).name}")
+        raise LookupError(f"{operator.type} has a gradient only for Sum and Average, not for {_Reduction(reduction).name}")
     return reduction
 
 
@@ -71,7 +71,7 @@ def allreduce(tensor: Any, op: int = Average, name: str | None = None) -> Any:
     """Returns the reduction over all ranks; for tf.IndexedSlices, the slices of all ranks."""
     if isinstance(tensor, tf.IndexedSlices):
         if op not in _LINEAR:
-            raise ValueError("tf.IndexedSlices have Sum and Average alone")
+            raise ValueError("tf.IndexedSlices have only Sum and Average")
         values = allgather(tensor.values)
         values = values / size() if op == Average else values
         return tf.IndexedSlices(values, allgather(tensor.indices), dense_shape=tensor.dense_shape)
