@@ -13,7 +13,7 @@ namespace tributary::aggregator {
 /// Any thread may call it.
 class StragglerLog {
  public:
-  /// Logs a warning when a child becomes late in the first lane of its group, and a line when it is late in none.
+  /// Logs a warning when a child becomes late in the first lane of its group, and a line when it is late in no lane.
   void note(const StragglerNotice& notice);
 
  private:

@@ -14,8 +14,8 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr Seconds kSoon{1}, kLasting{15};
 constexpr Seconds kWatchedMin{10};  // before this, the mean over 15 s says little
-// A look that covers more than this was late: this thread stood still or got no core, so that it cannot know how long
-// another process was late.
+// After a longer time between two looks, this thread stood still or got no core. It then cannot know how long another
+// process was late.
 constexpr Seconds kLookMax{0.15};
 constexpr double kSoonLimit = 0.6, kLastingLimit = 0.1;  // parts from which a child is late
 constexpr double kSoonEnd = 0.1, kLastingEnd = 0.05;     // parts below which it is on time again

@@ -1,5 +1,5 @@
 #pragma once
-// The kernels for exact sums that one target offers, as kernel_table.h.
+// The kernels for exact sums that one target offers; kernel_table.h has its other kernels.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,7 +20,7 @@ struct ExactArgs {
   std::size_t count;
   std::uint32_t divisor;
   double reciprocal;  // 1 / divisor; exact if the divisor is a power of two
-  bool ahead;         // the arrays do not fit in the second cache
+  bool ahead;         // the arrays do not fit in the second-level cache
   Redo* redo;
 };
 using ExactFunction = void (*)(const ExactArgs&) noexcept;

@@ -6,7 +6,7 @@
 //   narrow  float32 and smaller: in float64. The exponents of the group's inputs show that no addition rounds: with n
 //           inputs, all are multiples of 2^e and below 2^(e + 53) / n.
 //   wide    two float64, the sum and the sum of its rounding errors (T. Ogita, S. M. Rump, S. Oishi, Accurate sum and
-//           dot product, SIAM J. Sci. Comput. 26 (2005), 1955-1988). No error of an error may be left.
+//           dot product, SIAM J. Sci. Comput. 26 (2005), 1955-1988). The sum of errors must not round.
 //   redo    the reference's long fixed-point numbers.
 //
 // Only the last step rounds. A quotient whose remainder is known is rounded to odd, or compared with the bounds of its

@@ -15,7 +15,7 @@ using ClaimsBytes = std::array<std::byte, kClaimsBytes>;
 [[nodiscard]] Status check(const TokenClaims& claims);
 /// Writes claims that check() has accepted.
 [[nodiscard]] ClaimsBytes encode(const TokenClaims& claims) noexcept;
-/// Errc::corrupt: these are no claims, those of another version, or a claim is out of bounds.
+/// Errc::corrupt: the bytes are no claims, or claims of another version, or a claim is out of bounds.
 [[nodiscard]] Result<TokenClaims> decode(std::span<const std::byte, kClaimsBytes> bytes);
 
 }  // namespace tributary::token

@@ -27,7 +27,7 @@ struct Way {
 /// Returns the root to which the way leads from this leaf.
 [[nodiscard]] Hash root_of(const Hash& leaf, const Way& way);
 
-/// The tree over 1 to kTokensPerSignature leaves. Missing leaves are zeros, which are the hash of nothing known.
+/// The tree over 1 to kTokensPerSignature leaves. Missing leaves are zeros; nobody knows a token with this hash.
 class HashTree {
  public:
   explicit HashTree(std::span<const Hash> leaves);

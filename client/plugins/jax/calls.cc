@@ -46,7 +46,8 @@ std::optional<std::size_t> bytes_of(const char* call, int count, Datatype type, 
   if (!element) {
     code = fail(kErrorType, call, "the library does not know this type: it has only the types that JAX uses");
   } else if (count < 0) {
-    code = fail(kErrorCount, call, "the count " + std::to_string(count) + " is negative: JAX counts in 31 bits here");
+    code = fail(kErrorCount, call,
+                "the count " + std::to_string(count) + " is negative, or was too large for MPI's 31 bits");
   } else {
     return static_cast<std::size_t>(count) * element->bytes;
   }

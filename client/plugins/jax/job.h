@@ -21,7 +21,7 @@ inline constexpr std::size_t kFailureBytes = 256;
 /// The counters of all communicators of the process, and the path of the world's.
 struct JobInfo {
   tributary_info world{};
-  std::size_t communicators = 0;  // without the world's, if XLA's communicator of all ranks shares it: see split()
+  std::size_t communicators = 0;  // communicators of XLA; one of all ranks does not count if it is the world's: split()
   std::uint64_t operations = 0;
   std::uint64_t bytes_in_network = 0;
   std::uint64_t bytes_fallback = 0;

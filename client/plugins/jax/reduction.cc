@@ -45,7 +45,7 @@ std::optional<Reduction> reduction_of(const char* call, int count, Datatype type
   } else if (element->parts == 2 && *operation != TRIBUTARY_SUM) {
     code = fail(kErrorOp, call, "the only reduction of complex numbers is the sum");
   } else if (count < 0) {
-    code = fail(kErrorCount, call, "the count is negative: JAX counts in 31 bits here");
+    code = fail(kErrorCount, call, "the count is negative, or was too large for MPI's 31 bits");
   } else {
     return Reduction{.element = *element, .op = *operation, .count = static_cast<std::size_t>(count)};
   }

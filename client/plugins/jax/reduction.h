@@ -18,7 +18,7 @@ struct Reduction {
 /// Returns nothing after fail(): a type or an operation that XLA does not use, or a wrong count.
 [[nodiscard]] std::optional<Reduction> reduction_of(const char* call, int count, Datatype type, Op op, int& code);
 
-/// Blocking, as MPI's calls. `send` may be `receive`.
+/// Blocks until the result is there, like MPI's calls. `send` may be `receive`.
 tributary_status all_reduce(const Reduction& reduction, const void* send, void* receive, tributary_comm* comm);
 tributary_status reduce_scatter(const Reduction& reduction, const void* send, void* receive, int ranks,
                                 tributary_comm* comm);

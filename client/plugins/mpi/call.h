@@ -27,8 +27,8 @@ struct Call {
 /// Returns true if a call of this size may go by Tributary. This costs a few instructions: most calls are small.
 [[nodiscard]] bool may_take(std::size_t bytes) noexcept;
 
-/// The data that a rank gives to a collective, and the place of those that it gets. MPI wants that all ranks name equally
-/// many bytes, but they may name them by different types.
+/// The data that a rank sends with a collective, and the place for the data that it receives. MPI demands that all
+/// ranks name the same number of bytes, but they may name them by different types.
 struct Sent {
   const void* buffer;
   Count count;

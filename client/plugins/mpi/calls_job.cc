@@ -1,4 +1,4 @@
-// MPI's begin and end for C.
+// MPI_Init and MPI_Finalize for C.
 #include "client/plugins/mpi/entry.h"
 #include "client/plugins/mpi/job.h"
 

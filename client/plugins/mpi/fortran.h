@@ -19,7 +19,7 @@ namespace tributary::mpi::fortran {
 
 using Integer = MPI_Fint*;
 
-/// Finds the function that does the work of MPI's Fortran call: a part of every program in Fortran.
+/// Finds the function that does the work of MPI's Fortran call. Every program in Fortran contains this function.
 inline void* find(const char* name) {
   void* const found = dlsym(RTLD_DEFAULT, name);
   if (found != nullptr) return found;

@@ -35,7 +35,7 @@ int persistent(const Form<Make>& form, MPI_Request* request, const PassOn& pass_
   auto call = communicator == nullptr ? std::nullopt : form.make(*communicator);
   tributary_comm* const on = call ? communicator->reserve(form.collective, call->bytes) : nullptr;
   if (on == nullptr) {
-    count_call(form.collective, Way::mpi, form.bytes);  // once: its starts are not seen
+    count_call(form.collective, Way::mpi, form.bytes);  // counts once: MPI does the starts
   } else {
     remember_persistent(*request, std::move(*call), form.comm, *communicator, on);
   }

@@ -9,8 +9,8 @@ enum class Way : std::uint8_t { mpi, tributary };
 
 /// Alternates between trials and a decision. Only the number of calls decides which way a call goes, and when the ranks
 /// agree, so that all ranks of a communicator go the same way. The first calls go by MPI, the next ones by Tributary,
-/// and rank by rank the quickest of each counts. Then the ranks agree on the times, and the quicker way carries the
-/// next kCallsPerDecision calls; after these the trials begin again.
+/// and each rank keeps its quickest time of each way. Then the ranks agree on the times, and the quicker way carries
+/// the next kCallsPerDecision calls; after these the trials begin again.
 class Trials {
  public:
   static constexpr std::uint32_t kOfMpi = 3;

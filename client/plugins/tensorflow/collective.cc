@@ -9,7 +9,7 @@ namespace {
 
 struct Element {
   tributary_dtype dtype;
-  std::size_t bytes;     // of dtype
+  std::size_t bytes;     // bytes of one element of dtype
   bool complex = false;  // two elements of dtype
 };
 

@@ -15,15 +15,15 @@ enum class Collective { all_reduce, broadcast, all_gather, all_to_all, reduce_sc
 struct Call {
   Collective collective;
   int type;                        // TF_DataType
-  std::vector<std::int64_t> dims;  // of the input
-  std::size_t bytes;               // of the input
+  std::vector<std::int64_t> dims;  // the input's dimensions
+  std::size_t bytes;               // the input's bytes
   std::int32_t argument;           // the reduction, or the root of a broadcast
 };
 
 /// The values that the library needs for the call, or the reason why it cannot make it.
 struct Plan {
-  std::vector<std::int64_t> dims;  // of the output
-  std::size_t bytes = 0;           // of the output
+  std::vector<std::int64_t> dims;  // the output's dimensions
+  std::size_t bytes = 0;           // the output's bytes
   tributary_dtype dtype = TRIBUTARY_UINT8;
   std::size_t count = 0;  // elements of dtype, as the library's call counts them
   std::string refusal;
