@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "client/cli/perf/byte_size.h"
+#include "client/cli/options/byte_size.h"
 
 namespace tributary::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/cli/perf/byte_size.h"
+#include "client/cli/options/byte_size.h"
 
 #include <charconv>
 
