@@ -130,7 +130,7 @@ class DpdkDaemon : public ::testing::Test {
 };
 
 // The first frame of a connection names its group and lane. The door believes this only for the choice of a worker.
-TEST_F(DpdkDaemon, RefusesWhoCameToAWorkerByAnotherClaimThanItsCredential) {
+TEST_F(DpdkDaemon, RefusesAJoinWhoseHeaderDiffersFromItsToken) {
   std::vector<Child*> all;
   for (std::uint8_t lane = 0; lane < 2; ++lane) all.push_back(&child(0, 0, join_of(lane, 0, 2)));
   ASSERT_TRUE(run_until([&] { return metric("joins_accepted_total") + metric("joins_refused_total") == 2; }));
@@ -168,7 +168,7 @@ TEST_F(DpdkDaemon, ServesEachLaneAtItsOwnWorker) {
   EXPECT_GT(metric("dpdk_frames_handed_over_total", R"(worker="0")"), 0);
 }
 
-TEST_F(DpdkDaemon, TellsOfItsDeviceAndOfWhatItDropped) {
+TEST_F(DpdkDaemon, ReportsItsDeviceAndTheFramesThatItDropped) {
   Child& only = child(kGroup, 0, join_of(0, 0, 1));
   ASSERT_TRUE(run_until([&] { return only.ready; })) << only.refused.value_or("");
   // Sends to a port where no process listens, by each queue: the queues of the workers and of the door.

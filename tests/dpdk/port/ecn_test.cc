@@ -93,18 +93,18 @@ class DpdkEcn : public ::testing::TestWithParam<Case> {
   std::uint64_t queued_ = 0;
 };
 
-TEST_P(DpdkEcn, IsSaidToBePossibleIfItIsAndNothingElse) {
+TEST_P(DpdkEcn, IsReportedExactlyIfTheDeviceHasIt) {
   send_twenty(Mark::capable);
   EXPECT_EQ(rig().wire.said, (std::set<Mark>{GetParam().ecn ? Mark::capable : Mark::not_capable}));
   EXPECT_EQ(server_.statistics().marked, 0U);
 }
 
-TEST_P(DpdkEcn, MarksOfTheNetworkAreSeen) {
+TEST_P(DpdkEcn, ReadsTheMarksOfTheNetwork) {
   send_twenty(Mark::congested);
   EXPECT_GT(server_.statistics().marked, 0U);
 }
 
-TEST_P(DpdkEcn, TheSenderAnswersThemWithItsWindow) {
+TEST_P(DpdkEcn, AMarkMakesTheSendersWindowSmaller) {
   ASSERT_TRUE(flood_until(Mark::capable, [](std::size_t most) { return most >= 25; }))
       << "without marks the window grows as far as the credit allows";
   EXPECT_EQ(server_.statistics().marked, 0U);

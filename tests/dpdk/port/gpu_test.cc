@@ -15,14 +15,14 @@ using ::testing::HasSubstr;
 
 constexpr std::uint16_t kQueues = 2;
 
-TEST(GpuMemory, IsOfTheGpuThatIsNamedOrNone) {
+TEST(GpuMemory, IsOnTheNamedGpuOrTheStartFails) {
   const auto started = eal();
   const auto none = GpuMemory::allocate("0000:17:00.0", 1 << 20, nullptr);
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, HasSubstr("drives no GPU 0000:17:00.0 here; it drives 0000:65:00.0"));
 }
 
-TEST(GpuMemory, OfADeviceOfNoPciBusIsRefused) {
+TEST(GpuMemory, ADeviceThatIsNotOnAPciBusIsRefused) {
   const auto device =
       DpdkDevice::open({.device = "net_af_packet0,iface=lo", .addresses = {"10.6.0.1/24"}, .gpu = "0000:65:00.0"});
   ASSERT_FALSE(device);
@@ -30,7 +30,7 @@ TEST(GpuMemory, OfADeviceOfNoPciBusIsRefused) {
 }
 
 // The port of one queue reads a packet that came by the other queue, in the memory of the other queue.
-TEST(GpuMemory, IsReadRightByEveryPortWhicheverQueueAPacketCameBy) {
+TEST(GpuMemory, EveryPortReadsItsPacketsFromEveryQueue) {
   const auto started = eal();
   std::string missing;
   const auto veth = Veth::make(missing);

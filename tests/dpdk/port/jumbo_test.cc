@@ -38,7 +38,7 @@ class Jumbo : public ::testing::Test {
   std::unique_ptr<Veth> veth_;
 };
 
-TEST_F(Jumbo, OfAnInterfaceIsTakenAndUsedWhereTheBuffersAreLongEnough) {
+TEST_F(Jumbo, TheInterfacesMtuIsUsedIfTheBuffersAreLongEnough) {
   const auto device = open(kDevice + ",framesz=12288,blocksz=12288");
   ASSERT_TRUE(device) << device.error().message;
   EXPECT_EQ((*device)->mtu(), 9000U);
@@ -63,7 +63,7 @@ TEST_F(Jumbo, OfAnInterfaceIsTakenAndUsedWhereTheBuffersAreLongEnough) {
   EXPECT_EQ(*back, said);
 }
 
-TEST_F(Jumbo, ThatWouldBeCutOffIsRefusedWithWhatToDo) {
+TEST_F(Jumbo, AnMtuThatWouldCutPacketsIsRefusedWithAdvice) {
   const auto device = open(kDevice);
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().code, Errc::bad_config);
@@ -75,14 +75,14 @@ TEST_F(Jumbo, ThatWouldBeCutOffIsRefusedWithWhatToDo) {
   EXPECT_TRUE(open(kDevice, 1500)) << "all hosts on the link may agree on a smaller MTU";
 }
 
-TEST_F(Jumbo, IsMoreThanAfXdpTakes) {
+TEST_F(Jumbo, AfXdpRefusesJumboFrames) {
   const auto device = open(std::string("net_af_xdp0,iface=") + Veth::kNear);
   ASSERT_FALSE(device);
   if (device.error().code != Errc::bad_config) GTEST_SKIP() << device.error().message;
   EXPECT_THAT(device.error().message, HasSubstr("and not 9000, as its interface has it"));
 }
 
-TEST(Mtu, HasABoundThatBuffersHave) {
+TEST(Mtu, IsNotAboveTheLengthOfABuffer) {
   const auto names = wired_devices();
   auto settings = device_settings(names[0], "10.8.0.1/24", "fd08::1/64");
   settings.mtu = 65327;

@@ -176,7 +176,7 @@ TEST_P(KernelPeer, IsAnsweredWhenItPings) {
   EXPECT_GE(wire_.device->host().counts().ndp_answered, 1U);
 }
 
-TEST(AfPacketQueues, ThatNobodyServesAreRefused) {
+TEST(AfPacketQueues, AQueueWithoutAPortIsRefused) {
   const auto started = eal();
   std::string missing;
   const auto veth = Veth::make(missing);

@@ -7,7 +7,7 @@ namespace {
 
 /// Fills the ring while the other side sleeps, with packets of one buffer and of two, so that each possible number of
 /// places is left.
-TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFull) {
+TEST_F(Memif, PacketsFromLentBuffersArriveUnchangedAndInOrderEvenIfTheRingIsFull) {
   ASSERT_NO_FATAL_FAILURE(connect(",zero-copy=yes"));
   const auto number_of = [](std::span<const std::byte> bytes) {
     std::uint64_t number = 0;

@@ -73,7 +73,7 @@ class PathMtu : public ::testing::TestWithParam<Family> {
   const packet::PacketAddress far_{parse_ip(GetParam().far).value(), 4000};
 };
 
-TEST_P(PathMtu, ComesAsAMessageAboutASentDatagramAndIsBelievedWhenTheProtocolHasVerifiedIt) {
+TEST_P(PathMtu, AReportAboutASentDatagramCountsOnceTheProtocolHasVerifiedIt) {
   const std::size_t most = 1500 - GetParam().headers;
   ASSERT_EQ(port_->datagram_bytes_max(far_), most);
   say(7472, 1400);

@@ -176,7 +176,7 @@ TEST_F(DpdkPortTest, CopiesAPayloadForSeveralDestinationsOnce) {
   EXPECT_EQ(a_device->mbufs_in_use() + b_device->mbufs_in_use(), 0U);
 }
 
-TEST_F(DpdkPortTest, KeepsWhatIsStillRead) {
+TEST_F(DpdkPortTest, KeepsPacketsThatAreStillRead) {
   std::vector<std::pair<void*, std::span<const std::byte>>> kept;
   const auto to_a = at("10.7.0.1", 7471);
   ASSERT_TRUE(b->send(to_a, pattern(8, 0), {}));
@@ -207,7 +207,7 @@ TEST_F(DpdkPortTest, KeepsWhatIsStillRead) {
   EXPECT_EQ(a_device->mbufs_in_use() + b_device->mbufs_in_use(), 0U);
 }
 
-TEST_F(DpdkPortTest, LendsWhatWasGivenBackUntilTheNextReceive) {
+TEST_F(DpdkPortTest, ShowsAReturnedBufferUntilTheNextReceive) {
   const auto to_a = at("10.7.0.1", 7471);
   ASSERT_TRUE(b->send(to_a, pattern(8, 0), {}));
   ASSERT_EQ(take_soon(*a).size(), 1U);
@@ -237,7 +237,7 @@ TEST_F(DpdkPortTest, LendsWhatWasGivenBackUntilTheNextReceive) {
   EXPECT_EQ(b_device->mbufs_in_use(), in_use - 3);
 }
 
-TEST_F(DpdkPortTest, LeavesTheChecksumToWhoReadsIfHeWantsIt) {
+TEST_F(DpdkPortTest, LeavesTheChecksumToAReaderThatWantsToVerifyIt) {
   const auto to_a = at("10.7.0.1", 7471);
   ASSERT_TRUE(b->send(to_a, pattern(8, 0), {}));
   ASSERT_EQ(take_soon(*a).size(), 1U);
@@ -315,7 +315,7 @@ TEST_F(DpdkPortTest, GivesEveryPacketBufferBack) {
   EXPECT_EQ(b_device->mbufs_in_use(), 0U);
 }
 
-TEST(Device, SaysWhatIsWrong) {
+TEST(Device, ErrorsSayWhatIsWrong) {
   const auto why = [](DeviceSettings settings) { return Device::open(eal(), settings).error().message; };
   EXPECT_THAT(why(device_settings("net_nothing9", "10.7.0.1/24", "fd07::1/64")), HasSubstr("net_nothing9"));
   auto many = device_settings(wired_devices()[0], "10.7.0.1/24", "fd07::1/64");

@@ -13,7 +13,7 @@
 namespace tributary::transport::dpdk::test {
 namespace {
 
-TEST(Queues, HandOverWhatCameToTheWrongOne) {
+TEST(Queues, HandOverPacketsThatCameToTheWrongQueue) {
   const auto names = wired_devices(2);
   auto settings = device_settings(names[0], "10.8.0.1/24", "fd08::1/64");
   settings.queues = 2;
@@ -70,7 +70,7 @@ struct SharedQueues {
   }
 };
 
-TEST(SharedQueues, HaveAsManyPortsAsTheyMayAndRoomAgainWhenOneHasGone) {
+TEST(SharedQueues, HaveABoundedNumberOfPortsAndRoomAgainWhenOneHasGone) {
   SharedQueues rig;
   const auto refused = DpdkPort::open(rig.server, {});
   ASSERT_FALSE(refused);
@@ -79,7 +79,7 @@ TEST(SharedQueues, HaveAsManyPortsAsTheyMayAndRoomAgainWhenOneHasGone) {
   EXPECT_TRUE(DpdkPort::open(rig.server, {.udp_port = 7001}));
 }
 
-TEST(SharedQueues, GiveEachPortItsOwnWhoeverReceives) {
+TEST(SharedQueues, GiveEachPortItsOwnPacketsWhicheverPortReceivesThem) {
   SharedQueues rig;
   std::array<std::array<unsigned, 3>, 3> got{};  // datagrams by server and client
   constexpr unsigned kEach = 20;
@@ -200,7 +200,7 @@ TEST(SharedQueues, ServePortsOfSeveralThreadsAtOnce) {
   for (const auto& count : received) EXPECT_GT(count.load(), kEach * 9 / 10);
 }
 
-TEST(SharedQueues, TellAPortOfARefusalThatAnotherOneTook) {
+TEST(SharedQueues, ReportARefusalToThePortThatItConcerns) {
   SharedQueues rig;
   std::array<packet::ReceivedPacket, 64> into;
   const std::array<std::byte, 4> word{};

@@ -30,7 +30,7 @@ TEST(EalArguments, SayHowMuchMemoryWhereThereAreNoHugePages) {
               IsSupersetOf({"--no-huge", "-m", "101", "--no-shconf"}));
 }
 
-TEST(EalArguments, AllowThePciDevicesThatAreNamedAndPassOnWhatIsTold) {
+TEST(EalArguments, AllowOnlyTheNamedPciDevicesAndPassOnFurtherArguments) {
   const auto arguments =
       eal_arguments({.pci_devices = {"0000:3b:00.0"}, .file_prefix = "agg", .more = {"--iova-mode=va"}}, true, {1});
   EXPECT_THAT(arguments, IsSupersetOf({"--allow", "0000:3b:00.0", "--file-prefix", "agg", "--iova-mode=va"}));
@@ -59,7 +59,7 @@ class HugePageFiles : public ::testing::Test {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "tributary-dpdk-huge-pages";
 };
 
-TEST_F(HugePageFiles, AreReadAndMissingOnesToldWithTheCommand) {
+TEST_F(HugePageFiles, MissingPagesAreReportedWithTheCommandThatMakesThem) {
   pool("hugepages-2048kB", 10, 4);
   pool("hugepages-1048576kB", 0, 0);
   const auto pools = read_huge_pages(folder.string());
@@ -71,12 +71,12 @@ TEST_F(HugePageFiles, AreReadAndMissingOnesToldWithTheCommand) {
   EXPECT_THAT(text, HasSubstr("echo 16 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"));
 }
 
-TEST_F(HugePageFiles, ThatAKernelDoesNotHaveAreNone) {
+TEST_F(HugePageFiles, AKernelWithoutTheFilesHasNoHugePages) {
   EXPECT_TRUE(read_huge_pages((folder / "nothing").string()).empty());
   EXPECT_THAT(missing_pages_text({}, 4U << 20U), HasSubstr("echo 2 >"));
 }
 
-TEST(Budget, HasRoomForAFrameInOnePieceAndForEveryBuffer) {
+TEST(Budget, CountsABufferForEachFrameAndEachUser) {
   EXPECT_EQ(data_room(1500), 2048U + 128U);
   EXPECT_GE(data_room(9000), 9000U + 18U + 128U);
   EXPECT_EQ(data_room(9000) % 64, 0U);

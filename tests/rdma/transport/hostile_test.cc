@@ -151,7 +151,7 @@ class Hostile : public testing::TestWithParam<Mode> {
   std::size_t queue_pairs_ = 0;
 };
 
-TEST_P(Hostile, ReadsWhatIsOfferedToItWhileItIs) {
+TEST_P(Hostile, ReadsAPayloadWhileThePayloadIsOfferedToIt) {
   Pair pair = connect();
   const auto secret = pattern(kSecretBytes, 5);
   const auto offered = offer(pair, secret);
@@ -210,7 +210,7 @@ TEST_P(Hostile, CannotReadAPayloadOnceItsNextFrameIsServed) {
   expect_refused(thief, status);
 }
 
-TEST_P(Hostile, CannotWriteWhatItMayRead) {
+TEST_P(Hostile, CannotWriteIntoAPayloadThatItMayRead) {
   const auto secret = pattern(kSecretBytes, 10);
   const auto before = secret;
   Pair thief = connect();
@@ -258,7 +258,7 @@ TEST_P(Hostile, CannotUseAGuessedKey) {
 
 // ---- what the peer may write
 
-TEST_P(Hostile, WritesIntoItsRoomAndIsBelievedOnlyWhatItHas) {
+TEST_P(Hostile, OnlyItsTrueWritesIntoItsRoomCount) {
   Pair pair = connect();
   const auto told = room(pair);
   const auto payload = pattern(kSecretBytes, 20);
@@ -274,7 +274,7 @@ TEST_P(Hostile, WritesIntoItsRoomAndIsBelievedOnlyWhatItHas) {
   EXPECT_EQ(pair.server->frames.back().payload, payload);
 }
 
-TEST_P(Hostile, IsClosedWhenWhatItTellsOfItsRoomCannotBe) {
+TEST_P(Hostile, ImpossibleFiguresAboutItsRoomEndTheConnection) {
   const auto payload = pattern(kSecretBytes, 21);
   struct Lie {
     std::uint32_t message_bytes, number;
@@ -419,7 +419,7 @@ TEST_P(Hostile, CannotWriteIntoASiblingsPlaceNorReadItsOwn) {
   expect_refused(reader, reader.raw->read(readers.where.address, readers.where.key, 64));
 }
 
-TEST_P(Hostile, CannotWriteAgainWhatItSaidItHasWritten) {
+TEST_P(Hostile, CannotWriteAgainToAPlaceThatItHasReportedAsWritten) {
   std::vector<std::byte> memory(kSecretBytes);
   const auto kept = server_->keep_registered(memory);
   Pair thief = connect();
@@ -437,7 +437,7 @@ TEST_P(Hostile, CannotWriteAgainWhatItSaidItHasWritten) {
   EXPECT_EQ(std::ranges::count(memory, std::byte{0x11}), static_cast<std::ptrdiff_t>(kSecretBytes));
 }
 
-TEST_P(Hostile, IsClosedWhenWhatItTellsOfPlacesCannotBe) {
+TEST_P(Hostile, ImpossibleFiguresAboutPlacesEndTheConnection) {
   std::vector<std::byte> memory(kSecretBytes);
   struct Lie {
     std::uint32_t number, consumed, freed;
@@ -456,7 +456,7 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfPlacesCannotBe) {
   }
 }
 
-TEST_P(Hostile, IsClosedWhenItsNumbersCannotBe) {
+TEST_P(Hostile, ImpossibleNumbersOfMessagesEndTheConnection) {
   std::vector<std::byte> memory(kSecretBytes);
   // Tries numbers beyond all receives, with a message and with a write, and a number whose turn has passed.
   for (const std::uint32_t skipped : {32U, 64U, 1000U, static_cast<std::uint32_t>(-1)}) {
@@ -477,7 +477,7 @@ TEST_P(Hostile, IsClosedWhenItsNumbersCannotBe) {
   }
 }
 
-TEST_P(Hostile, WhatComesTooEarlyWaitsAndNoNumberComesTwice) {
+TEST_P(Hostile, AMessageThatComesTooEarlyWaitsAndNoNumberComesTwice) {
   Pair pair = connect();
   pair.raw->skip_numbers(1);
   pair.raw->send_frame(header_of(3), {});
@@ -513,7 +513,7 @@ TEST_P(Hostile, CannotUseTheSamePlaceTwice) {
 }
 
 // The peer may write any message to its room.
-TEST_P(Hostile, CannotNameAPlaceThatItHasNotByAWriteIntoItsRoom) {
+TEST_P(Hostile, AWriteIntoItsRoomCannotNameAPlaceThatItDoesNotHave) {
   for (const bool used : {false, true}) {
     std::vector<std::byte> memory(kSecretBytes);
     Pair thief = connect();

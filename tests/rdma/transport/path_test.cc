@@ -60,7 +60,7 @@ class Path : public VerbsPair {
   }
 };
 
-TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
+TEST_F(Path, EveryQueuePairFollowsTheSettings) {
   const RdmaPath path{.traffic_class = 106,
                       .service_level = 3,
                       .partition_key = 0x7FFF,  // as a limited member
@@ -88,7 +88,7 @@ TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
   ASSERT_NO_FATAL_FAILURE(exchange());
 }
 
-TEST_F(Path, IsTheConnectionManagersWhereNothingIsSaid) {
+TEST_F(Path, WithoutSettingsItComesFromTheConnectionManager) {
   ASSERT_NO_FATAL_FAILURE(connect({}, {.mtu = 4096}));  // more than an Ethernet with an MTU of 1500 carries
   ASSERT_FALSE(client_peer.closed) << client_peer.closed->message;
   const auto receiving = steps_to(IBV_QPS_RTR);
@@ -101,7 +101,7 @@ TEST_F(Path, IsTheConnectionManagersWhereNothingIsSaid) {
   ASSERT_NO_FATAL_FAILURE(exchange());
 }
 
-TEST_F(Path, NamesAPartitionThatThePortIsNotIn) {
+TEST_F(Path, TheErrorNamesAPartitionThatThePortIsNotIn) {
   ASSERT_NO_FATAL_FAILURE(connect({}, {.partition_key = 0x8012}));
   ASSERT_TRUE(client_peer.closed);
   EXPECT_THAT(client_peer.closed->message,
@@ -109,7 +109,7 @@ TEST_F(Path, NamesAPartitionThatThePortIsNotIn) {
                              testing::HasSubstr("0xffff")));
 }
 
-TEST_F(Path, RefusesWhoComesIfItsOwnPartitionIsNotThere) {
+TEST_F(Path, AListenerWithoutItsPartitionRefusesConnections) {
   ASSERT_NO_FATAL_FAILURE(connect({.partition_key = 0x8012}, {}));
   ASSERT_TRUE(client_peer.closed);
   ASSERT_EQ(server->statistics().queue_pairs, 0U);

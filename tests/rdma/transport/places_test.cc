@@ -156,7 +156,7 @@ TEST_P(Places, MoreThanTheNumberOfPlacesComeOneAfterTheOther) {
   EXPECT_EQ(server_->statistics().bytes_written, 200 * kBytes);
 }
 
-TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
+TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesInAnotherWay) {
   std::vector<std::byte> memory(kBytes);
   const auto payload = pattern(kBytes, 3);
   client_peer_.place = [](Channel&, const FrameHeader&) -> Placement { return NotYet{}; };
@@ -182,7 +182,7 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   EXPECT_EQ(server_->statistics().bytes_written, kBytes);
 }
 
-TEST_P(Places, AFrameThatDiffersFromWhatWasExpectedDoesNotGoThere) {
+TEST_P(Places, AFrameThatDiffersFromTheExpectedOneIsNotWrittenToThePlace) {
   std::vector<std::byte> memory(kBytes, std::byte{0xEE}), other(kBytes);
   const auto payload = pattern(kBytes, 4);
   expect(7, memory);
@@ -197,7 +197,7 @@ TEST_P(Places, AFrameThatDiffersFromWhatWasExpectedDoesNotGoThere) {
   EXPECT_EQ(server_->statistics().bytes_written, 0U);
 }
 
-TEST_P(Places, AHandlerMayWaitOrWantItElsewhereAfterAll) {
+TEST_P(Places, AHandlerMayWaitOrChooseAnotherPlaceLater) {
   std::vector<std::byte> memory(kBytes), other(kBytes);
   const auto payload = pattern(kBytes, 5);
   expect(8, memory);
@@ -244,7 +244,7 @@ TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
 }
 
 // The receiver frees cells in the order in which they were written, so a cell in use delays the cells behind it.
-TEST_P(Places, WhatIsHeldIsNotWrittenOver) {
+TEST_P(Places, AHeldPayloadIsNotOverwritten) {
   taker().takes = true;
   taker().channel->make_room(kCells, kBytes);
   arrives(taker(), client_peer_);
@@ -265,7 +265,7 @@ TEST_P(Places, WhatIsHeldIsNotWrittenOver) {
   EXPECT_EQ(server_->statistics().frames_in_place, kCells + 1);
 }
 
-TEST_P(Places, WhatHasNoRoomIsFetched) {
+TEST_P(Places, APayloadWithoutRoomIsFetched) {
   taker().takes = true;
   taker().channel->make_room(kCells, kBytes);
   arrives(taker(), client_peer_);
@@ -286,7 +286,7 @@ TEST_P(Places, WhatHasNoRoomIsFetched) {
   EXPECT_EQ(server_->statistics().frames_in_place, kCells + 1);
 }
 
-TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
+TEST_P(Places, APayloadThatDoesNotStayInTheRoomIsCopiedOut) {
   taker().channel->make_room(kCells, kBytes);
   arrives(taker(), client_peer_);
   for (std::uint64_t i = 0; i < 20; ++i) {
@@ -301,7 +301,7 @@ TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
   EXPECT_EQ(client_->statistics().bytes_copied, 0U);
 }
 
-TEST_P(Places, WhatWasTakenInPlaceStaysReadableWhenTheChannelHasEnded) {
+TEST_P(Places, APayloadTakenInPlaceStaysReadableAfterTheChannelsEnd) {
   taker().takes = true;
   taker().channel->make_room(kCells, kBytes);
   arrives(taker(), client_peer_);

@@ -55,7 +55,7 @@ TEST_F(Promises, EndBeforeTheNextFrameIsSent) {
   ::munmap(memory.data(), kBytes);
 }
 
-TEST_F(Promises, ThatEndBeforeTheyWereLookedAtLeaveNothing) {
+TEST_F(Promises, APromiseThatEndsBeforeItIsReadLeavesNothing) {
   ASSERT_NO_FATAL_FAILURE(connect());
   std::span<std::byte> memory = map(std::byte{1});
   client->keep_registered(memory).reset();

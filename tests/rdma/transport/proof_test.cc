@@ -82,12 +82,12 @@ TEST_F(Proof, RefusesTheSecretOfAnotherPlace) {
   expect_refused("does not prove");
 }
 
-TEST_F(Proof, RefusesWhoProvesNothing) {
+TEST_F(Proof, RefusesAPeerWithoutAProof) {
   ASSERT_NO_FATAL_FAILURE(connect(nullptr));
   expect_refused("does not prove");
 }
 
-TEST_F(Proof, RefusesAGroupThatNoSecretIsKnownOf) {
+TEST_F(Proof, RefusesAGroupWithoutAKnownSecret) {
   const auto here = proving();
   here->add({.group = 78, .epoch = kPlace.epoch, .lane = kPlace.lane, .child = kPlace.child}, secret_of(15),
             PacketSecurity::off);
@@ -95,7 +95,7 @@ TEST_F(Proof, RefusesAGroupThatNoSecretIsKnownOf) {
   expect_refused("shares no secret");
 }
 
-TEST_F(Proof, IsAskedOfWhoAnswersToo) {
+TEST_F(Proof, TheSideThatAnswersMustProveItselfToo) {
   keys_there_ = nullptr;  // lets everybody in
   const auto here = proving();
   here->set_peers(secret_of(1));

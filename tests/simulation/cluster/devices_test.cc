@@ -26,7 +26,7 @@ ClusterSettings settings_of(std::uint64_t seed, client::PathMode path) {
   return settings;
 }
 
-TEST(Devices, AreUsedAsLongAsTheyAreThere) {
+TEST(Devices, AreUsedUntilTheyAreGone) {
   Cluster cluster(settings_of(1, client::PathMode::fallback));
   cluster.add_group(4, 1, {.calls = 30});
   expect_right(cluster, "");

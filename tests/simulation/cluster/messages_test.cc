@@ -265,7 +265,7 @@ TEST(Messages, ArriveFromEachOfManyRanksAtAReceiverOfAnyRank) {
 }
 
 // Acts like a library that knows no tags, and refuses the connection.
-TEST(Messages, ThatCannotBeSentSayWhichConnectionFailed) {
+TEST(Messages, TheErrorOfAnUnsentMessageNamesTheConnection) {
   Cluster cluster(settings_of(1, false));
   cluster.add_group(kRanks, 1, {.calls = 1});
   auto& ranks = cluster.groups()[0];
@@ -283,7 +283,7 @@ TEST(Messages, ThatCannotBeSentSayWhichConnectionFailed) {
   }
 }
 
-TEST(Messages, OfAnotherCountAreAMismatchOnEveryRank) {
+TEST(Messages, ADifferentCountIsAMismatchOnEveryRank) {
   for (const std::uint32_t tag : {0U, 5U}) {
     Cluster cluster(settings_of(1, false));
     cluster.add_group(kRanks, 1, {.calls = 1});

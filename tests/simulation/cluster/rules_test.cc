@@ -126,7 +126,7 @@ TEST(Rules, ARankThatStandsStillWhileRanksConnectCostsNoError) {
 }
 
 /// Rank 0 has told all ranks why it gives up; a rank that stood still at that time has missed the message.
-TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
+TEST(Rules, ARankThatComesBackTooLateToMeetGetsTheSameErrorAsTheOthers) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Cluster cluster({.seed = seed});
     cluster.manager().reachable = false;

@@ -393,7 +393,7 @@ TEST(Cluster, NamesAHungRankThoughOthersExchangeMessages) {
 // A machine that stops with all its processes for longer than the time-out, and goes on, causes no error: a process
 // that stood still cannot know which rank was late. This is so at any time: while ranks meet, in operations, and while
 // they finalize.
-TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
+TEST(Cluster, GoesOnAfterAllProcessesWereStoppedForLongerThanTheTimeOut) {
   for (const bool trees : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 160; ++seed) {
       Cluster cluster({.seed = seed});

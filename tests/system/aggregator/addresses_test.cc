@@ -102,7 +102,7 @@ class DaemonWhoseAddressGoes : public DaemonAtSeveralAddresses {
   inline static bool ready_ = false;
 };
 
-TEST_F(DaemonWhoseAddressGoes, TheManagerIsToldAndToldAgainWhenItIsBack) {
+TEST_F(DaemonWhoseAddressGoes, ReportsTheLossAndTheReturnToTheManager) {
   // The lease is long, so that the aggregator sends no message because of a due renewal.
   manager_.set_lease_seconds(3600);
   DaemonProcess& daemon = listens_at("10.77.0.1:7471,10.77.0.2:7471");

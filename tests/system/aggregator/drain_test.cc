@@ -58,7 +58,7 @@ TEST_F(DaemonDrain, ASecondSignalEndsAtOnce) {
   EXPECT_THAT(root.process.output(), HasSubstr("a second signal: the process ends at once"));
 }
 
-TEST_F(DaemonDrain, WhileItDrainsNewcomersAreToldSo) {
+TEST_F(DaemonDrain, TellsNewChildrenThatItDrains) {
   const std::string file = folder_.write("a.yaml", "drain_limit: 5min\nflush_limit: 5min\n");
   DaemonProcess& root = aggregator("root", {"--config", file});
   // A child that never reads the last frames delays the end of the drain: here a rank that a signal has stopped.

@@ -24,7 +24,7 @@ class DaemonLate : public DaemonTest {
   std::uint64_t sequence_ = 0;
 };
 
-TEST_F(DaemonLate, TheLateRankIsNamedWhileTheOthersWaitAndNoMoreWhenItKeepsUp) {
+TEST_F(DaemonLate, NamesTheLateRankWhileTheOthersWaitAndStopsWhenItKeepsUp) {
   DaemonProcess& root = aggregator("root");
   const auto ranks = lane_of(root, 4);
   contribute(ranks, {0, 1, 3});

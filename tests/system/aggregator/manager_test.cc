@@ -74,7 +74,7 @@ TEST_F(DaemonAndManager, RenewsItsLeaseSeveralTimesWithinIt) {
   EXPECT_EQ(manager_.registrations(), 1U);
 }
 
-TEST_F(DaemonAndManager, RegistersAnewWhenItIsNotKnownAnyMore) {
+TEST_F(DaemonAndManager, RegistersAgainWhenTheManagerHasForgottenIt) {
   DaemonProcess& daemon = aggregator("forgotten");
   const auto ranks = lane_of(daemon, 2);
   manager_.forget_registrations();
@@ -83,7 +83,7 @@ TEST_F(DaemonAndManager, RegistersAnewWhenItIsNotKnownAnyMore) {
   EXPECT_FALSE(ranks[0]->closed.has_value()) << "running lanes do not notice";
 }
 
-TEST_F(DaemonAndManager, TwoOfOneNameAreToldSoAndDoNotFightWithoutEnd) {
+TEST_F(DaemonAndManager, TwoAggregatorsWithOneNameReportItAndDoNotFightWithoutEnd) {
   DaemonProcess& first = aggregator("twin");
   const DaemonProcess second(folder_, "twin", arguments_of("twin"));
   EXPECT_TRUE(eventually([&] {
@@ -92,7 +92,7 @@ TEST_F(DaemonAndManager, TwoOfOneNameAreToldSoAndDoNotFightWithoutEnd) {
   EXPECT_LE(manager_.registrations(), 8U);
 }
 
-TEST_F(DaemonAndManager, AnotherManagersKeyIsForNewJoinsAndLanesInUseGoOn) {
+TEST_F(DaemonAndManager, ANewKeyHoldsForNewJoinsAndLanesInUseGoOn) {
   DaemonProcess& daemon = aggregator("adopted");
   const auto ranks = lane_of(daemon, 2);
   const Bytes old_join = join_of({claims_of("adopted", 0, 1)});

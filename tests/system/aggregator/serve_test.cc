@@ -93,7 +93,7 @@ TEST_F(DaemonServes, ManyLanesOnAllWorkers) {
   }
 }
 
-TEST_F(DaemonServes, NobodyWithoutAGoodCredential) {
+TEST_F(DaemonServes, NoChildWithoutAValidToken) {
   const DaemonProcess& root = aggregator("root");
   const auto refusal = [&](const Bytes& join) {
     Child& stranger = child(root.endpoint(), join);
@@ -146,7 +146,7 @@ TEST_F(DaemonServes, GivesBackAllThatAGroupHeldWhenItsProcessesAreKilled) {
   expect_serves(root);
 }
 
-TEST_F(DaemonServes, OneKilledRankFailsTheLaneForTheOthersByName) {
+TEST_F(DaemonServes, AKilledRankFailsTheLaneAndTheOthersLearnItsName) {
   const DaemonProcess& root = aggregator("root");
   ++epoch_;
   const auto killed = rank_process(root, 0, 2);

@@ -81,7 +81,7 @@ class TwoAddresses : public WatchedCluster {
   }
 };
 
-TEST_F(TwoAddresses, EveryLaneGoesByItsOwnUpToTheRoot) {
+TEST_F(TwoAddresses, EveryLaneUsesAnAddressOfItsOwnUpToTheRoot) {
   const std::uint64_t first = packets_to("rxe0"), second = packets_to("rxe1");
   start({.ranks = kRanks, .aggregators = 3, .levels = 2});
   std::set<std::size_t> lanes;

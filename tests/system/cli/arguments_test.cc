@@ -83,7 +83,7 @@ TEST(UnknownSubcommand, IsNamed) {
   EXPECT_THAT(work.tributary({}).error, testing::StartsWith("tributary: COMMAND: it is missing (allowed: see "));
 }
 
-TEST(MisspeltOption, IsNamedAndNotTheWordAfterIt) {
+TEST(MisspeltOption, TheErrorNamesTheOptionAndNotTheWordAfterIt) {
   const Workplace work;
   const Outcome outcome = work.tributary({"perf", "--warmpu", "3"});
   EXPECT_EQ(outcome.code, 64);

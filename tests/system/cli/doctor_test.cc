@@ -24,7 +24,7 @@ json findings_of(const Outcome& outcome, const std::string& part) {
   return found;
 }
 
-TEST(Doctor, SaysOfEveryPartWhatIsThere) {
+TEST(Doctor, ReportsEveryPartOfTheHost) {
   const Workplace work;
   const Outcome outcome = work.tributary({"doctor", "--json"});
   EXPECT_THAT(outcome.code, testing::AnyOf(0, 1)) << outcome.error;

@@ -222,7 +222,7 @@ class Unreachable : public testing::Test {
   Workplace work_;
 };
 
-TEST_F(Unreachable, IsSaidInEveryCommandWithWhatToDo) {
+TEST_F(Unreachable, EveryCommandSaysSoAndGivesAdvice) {
   const std::string url = "http://127.0.0.1:" + std::to_string(cli::free_port().value());
   work_.variables["TRIBUTARY_MANAGER"] = url;
   const std::vector<std::vector<std::string>> commands{{"status"},   {"aggregators"}, {"groups"},        {"trees"},
@@ -236,14 +236,14 @@ TEST_F(Unreachable, IsSaidInEveryCommandWithWhatToDo) {
   }
 }
 
-TEST_F(Unreachable, WithinTheLimitThatWasSet) {
+TEST_F(Unreachable, EveryCommandEndsWithinTheLimit) {
   const auto begin = std::chrono::steady_clock::now();
   const Outcome outcome = work_.tributary({"status", "--manager", "http://192.0.2.1:7470", "--time-limit", "0.5"});
   EXPECT_EQ(outcome.code, 69) << outcome.error;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
-TEST_F(Unreachable, IsAnotherThingThanBadConfiguration) {
+TEST_F(Unreachable, HasAnotherExitCodeThanABadConfiguration) {
   EXPECT_EQ(work_.tributary({"status"}).code, 78);
   EXPECT_THAT(work_.tributary({"status"}).error, HasSubstr("TRIBUTARY_MANAGER"));
   EXPECT_EQ(work_.tributary({"status", "--manager", "https://somewhere"}).code, 78);

@@ -86,7 +86,7 @@ TEST_F(RunCommand, EndsWithTheExitCodeOfTheFirstFailure) {
   EXPECT_EQ(work_.left_behind(), "");
 }
 
-TEST_F(RunCommand, EndsWithTheCodeOfTheCauseAlsoIfAnotherRankEndsBeforeForItsSake) {
+TEST_F(RunCommand, EndsWithTheCodeOfTheRankThatFailedFirstEvenIfAnotherRankEndsBeforeIt) {
   const std::string after_the_other = "while kill -0 $(cat " + work_.path("pid") + "); do sleep 0.1; done; ";
   for (const auto& [cause, code] : {std::pair("exit 69", 69), {"exit 1", 1}, {"kill -9 $$", 128 + SIGKILL}}) {
     const Outcome outcome =
@@ -119,7 +119,7 @@ TEST_F(RunCommand, LetsTheOthersSayTheirLastWords) {
   EXPECT_EQ(outcome.output, "[0] last words\n");
 }
 
-TEST_F(RunCommand, KillsRanksThatIgnoreBeingAsked) {
+TEST_F(RunCommand, KillsRanksThatIgnoreTheRequestToEnd) {
   const Outcome outcome = run({"--ranks", "2", "--aggregators", "0", "--grace", "0.2"},
                               "test $RANK = 1 && exit 3; trap '' TERM; while true; do sleep 0.1; done");
   EXPECT_EQ(outcome.code, 3);

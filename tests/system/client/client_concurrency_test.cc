@@ -113,7 +113,7 @@ TEST(Concurrency, SeveralThreadsMaySubmitToOneCommunicatorAndWaitAtTheSameTime) 
   });
 }
 
-TEST(Concurrency, TestTellsWhenTheEndHasComeAndWaitsOwnTimeOutLeavesTheRequestAlive) {
+TEST(Concurrency, TestReportsTheEndAndATimeOutOfWaitLeavesTheRequestAlive) {
   run_ranks(2, [](tributary_comm* comm, int rank) {
     std::int32_t value = 7;
     if (rank == 0) {

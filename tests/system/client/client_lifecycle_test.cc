@@ -229,7 +229,7 @@ TEST(Lifecycle, ARankThatDoesNotFinalizeIsNamedWithinTheTimeOut) {
                         {.timeout = timeout});
 }
 
-TEST(Lifecycle, AbortEndsWhatIsOutstandingHereAndElsewhere) {
+TEST(Lifecycle, AbortEndsOutstandingOperationsOnAllRanks) {
   std::atomic<int> waiting{0};
   run_ranks_without_end(3, [&](tributary_comm* comm, int rank) {
     if (rank == 1) {
@@ -347,7 +347,7 @@ TEST(Lifecycle, RegisteredMemoryIsCountedAndEndsWithItsCommunicator) {
   });
 }
 
-TEST(Lifecycle, AnIdThatWasGivenBackClosesItsListenerAndIsGoodForNothing) {
+TEST(Lifecycle, AReturnedIdClosesItsListenerAndMakesNoCommunicator) {
   const std::size_t before = descriptors_now();
   tributary_unique_id id{};
   ASSERT_EQ(tributary_get_unique_id_config(&id, nullptr), TRIBUTARY_OK);

@@ -209,7 +209,7 @@ TEST(ClientMessages, RefuseWrongArguments) {
   });
 }
 
-TEST(ClientMessages, OfAnotherTypeAreAMismatchThatNamesBothSides) {
+TEST(ClientMessages, ADifferentTypeIsAMismatchThatNamesBothSides) {
   run_ranks_without_end(2, [](tributary_comm* comm, int rank) {
     Numbers values(4);
     const tributary_status status = rank == 0 ? send(comm, values, 1, 9, nullptr)

@@ -64,23 +64,23 @@ Call barrier() {
   return [](tributary_comm* comm, float*, float*) { return tributary_barrier(comm, nullptr); };
 }
 
-TEST(Mismatch, OfCountsIsSaidOnEveryRank) {
+TEST(Mismatch, EveryRankReportsDifferentCounts) {
   expect_mismatch_on_all({all_reduce(100), all_reduce(100), all_reduce(101)}, {"100 float32", "101 float32", "rank 2"});
 }
 
-TEST(Mismatch, OfDtypesIsSaidOnEveryRank) {
+TEST(Mismatch, EveryRankReportsDifferentDtypes) {
   expect_mismatch_on_all({all_reduce(64), all_reduce(64, TRIBUTARY_INT32), all_reduce(64)},
                          {"float32", "int32", "rank 1"});
 }
 
-TEST(Mismatch, OfOperatorsIsSaidOnEveryRank) {
+TEST(Mismatch, EveryRankReportsDifferentOperators) {
   expect_mismatch_on_all({all_reduce(64, TRIBUTARY_FLOAT32, TRIBUTARY_MAX), all_reduce(64)},
                          {"max", "sum", "rank 0", "rank 1"});
 }
 
 // Both roots have sent their data, and their calls have ended, before a rank can know of the mismatch. The next call
 // reports it.
-TEST(Mismatch, OfRootsIsSaidOnEveryRankAtTheNextCallAtTheLatest) {
+TEST(Mismatch, EveryRankReportsDifferentRootsAtTheNextCallAtTheLatest) {
   const auto broadcasts = [](int root) { return then_barrier(broadcast(1000, root)); };
   expect_mismatch_on_all({broadcasts(0), broadcasts(1), broadcasts(0)},
                          {"broadcast of 1000 float32 from rank 0", "broadcast of 1000 float32 from rank 1"});
@@ -106,12 +106,12 @@ TEST(Mismatch, IsFoundEvenWhenNobodyCallsAnythingAfterwards) {
                         {.timeout = patience(Milliseconds(4000))});
 }
 
-TEST(Mismatch, OfCollectivesIsSaidOnEveryRank) {
+TEST(Mismatch, EveryRankReportsDifferentCollectives) {
   expect_mismatch_on_all({all_reduce(2048), barrier(), all_reduce(2048)},
                          {"all_reduce of 2048 float32", "barrier", "rank 1"});
 }
 
-TEST(Mismatch, OfTheOrderOfCallsIsSaidOnEveryRank) {
+TEST(Mismatch, EveryRankReportsADifferentOrderOfCalls) {
   const auto in_order = [](bool barrier_first) -> Call {
     return [=](tributary_comm* comm, float* send, float* recv) {
       const auto reduce = [&] {
@@ -125,7 +125,7 @@ TEST(Mismatch, OfTheOrderOfCallsIsSaidOnEveryRank) {
                          {"barrier", "all_reduce of 3 float32"});
 }
 
-TEST(Mismatch, OfMessagesIsSaidOnBothSides) {
+TEST(Mismatch, BothSidesReportDifferentMessages) {
   const Call sends = [](tributary_comm* comm, float* send, float*) {
     return tributary_send(send, 10, TRIBUTARY_FLOAT32, 1, comm, nullptr);
   };
@@ -145,7 +145,7 @@ TEST(Mismatch, OfMessagesIsSaidOnBothSides) {
   }
 }
 
-TEST(Mismatch, OfAMessageToOneselfIsSaid) {
+TEST(Mismatch, ARankReportsADifferenceInAMessageToItself) {
   run_ranks(1, [](tributary_comm* comm, int) {
     float value = 0;
     tributary_request* send = nullptr;

@@ -185,7 +185,7 @@ TEST(Client, EndsAtOnceWhenItIsCancelled) {
   EXPECT_EQ(client.get("/").error().code, Errc::aborted) << "cancel() holds for all later calls";
 }
 
-TEST(Client, BelievesNothingThatMakesNoSense) {
+TEST(Client, RefusesAnswersThatMakeNoSense) {
   const auto body = [](const std::string& text) {
     return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
   };
@@ -204,7 +204,7 @@ TEST(Client, BelievesNothingThatMakesNoSense) {
   EXPECT_THAT(client_of({.url = broken.url()}).get("/").error().message, HasSubstr("with 500: no reason was given"));
 }
 
-TEST(Client, RefusesWhatIsNoUrl) {
+TEST(Client, RefusesATextThatIsNoUrl) {
   for (const char* url : {"", "localhost:7470", "https://", "http://", "http://:7470", "http://x:0", "http://x:99999",
                           "http://x:y", "http://a b", "http://u@x", "ftp://x"}) {
     const auto made = ManagerClient::create({.url = url});

@@ -61,7 +61,7 @@ TEST_F(HttpTest, AnswersHeadWithoutABody) {
   EXPECT_TRUE(connection.closes_within(5s));
 }
 
-TEST_F(HttpTest, ClosesOnThoseWhoAreTooSlow) {
+TEST_F(HttpTest, ClosesConnectionsThatAreTooSlow) {
   serve("request_limit: 300ms\nidle_limit: 300ms\n");
   Connection silent(manager_->port());
   Connection half_a_head(manager_->port());
@@ -157,7 +157,7 @@ TEST_F(HttpTest, EndsOnASignalWhateverItsConnectionsAreDoing) {
   }
 }
 
-TEST_F(HttpTest, RefusesWhatIsTooLongBeforeItHasReadIt) {
+TEST_F(HttpTest, RefusesARequestThatIsTooLongBeforeItHasReadIt) {
   serve("");
   {
     Connection connection(manager_->port());

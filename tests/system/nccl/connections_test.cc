@@ -190,7 +190,7 @@ TEST(Connections, MakeARing) {
   }
 }
 
-TEST(Connections, OfOneListenerAreManyAtATimeAndOneAfterAnother) {
+TEST(Connections, OneListenerTakesManyConnectionsAtOnceAndOneAfterAnother) {
   Listening at;
   std::vector<Pair> pairs;
   for (int i = 0; i < 8; ++i) pairs.emplace_back(at);
@@ -241,7 +241,7 @@ TEST(Connections, FailWhatIsInFlightWhenTheSenderCloses) {
 }
 
 // NCCL ends all its requests before it closes a connection; other users may not do this.
-TEST(Connections, BringASendThatWasNotEndedBeforeTheCloseWholeOrNotAtAll) {
+TEST(Connections, ASendThatHasNotEndedBeforeTheCloseArrivesWholeOrNotAtAll) {
   Listening at;
   for (const std::size_t size : {1UL, 4096UL, 1'000'000UL, 8'000'000UL}) {
     const Pair pair(at);

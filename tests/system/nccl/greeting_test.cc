@@ -104,7 +104,7 @@ TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
 }
 
 // To the process whose address it has taken, the fake can show only the messages that it received.
-TEST(Greeting, WhatAFakeHeardIsWorthNothingAtTheTrueListener) {
+TEST(Greeting, AGreetingThatAFakeHeardIsRefusedByTheTrueListener) {
   Listening at;
   Stranger fake({std::string(kNonceDigits, '0'), std::string(kProofDigits, '0')});
   void* sending = nullptr;
@@ -338,7 +338,7 @@ TEST(Greeting, ReadsTheTextOfAPartAndNoOther) {
     EXPECT_FALSE(read_part(connection + bad)) << bad;
 }
 
-TEST(Greeting, TakesFramesOfItsOwnOrderAndLengthOnly) {
+TEST(Greeting, TakesOnlyFramesInTheirOrderAndOfTheirLength) {
   FrameHeader header;
   const auto rejected = [&](auto& end, FrameType type, std::uint32_t bytes) {
     header.type = type;

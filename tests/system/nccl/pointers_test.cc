@@ -56,7 +56,7 @@ void expect_host_memory_alone(const Table& table, Properties properties) {
 }
 
 // A driver in the process does not change the properties: see docs/nccl.md, "Memory".
-TEST(Pointers, EveryTableOffersHostMemoryAloneThoughThereIsADriver) {
+TEST(Pointers, EveryTableOffersOnlyHostMemoryThoughThereIsADriver) {
   fake_cuda::reset();
   expect_host_memory_alone(ncclNetPlugin_v12, abi::PropertiesV12{});
   expect_host_memory_alone(ncclNetPlugin_v11, abi::PropertiesV11{});

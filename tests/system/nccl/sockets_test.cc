@@ -143,7 +143,7 @@ TEST(Sockets, FailBothEndsWhenOneOfAMessagesSocketsBreaks) {
   }
 }
 
-TEST(Sockets, EndAllThatIsUnderWayAtBothEndsWhenTheFirstOneBreaks) {
+TEST(Sockets, TheFirstSocketThatBreaksEndsAllMessagesAtBothEnds) {
   Listening at;
   const Pair pair(at);
   const Bytes data = random_bytes(64'000'000, 1), small(1000);
@@ -218,7 +218,7 @@ TEST(Sockets, KeepToTheHandlesNumbersAndRefuseOthers) {
   EXPECT_EQ(net::close_receive(pair.receiving), success);
 }
 
-TEST(Sockets, NumbersThatNobodyHasMakeAHandleWorthless) {
+TEST(Sockets, ImpossibleNumbersMakeAHandleInvalid) {
   Listening at;
   for (const SocketCounts& bad : {SocketCounts{17, 17}, SocketCounts{1, 65}, SocketCounts{0, 1}, SocketCounts{4, 2},
                                   SocketCounts{3, 4}, SocketCounts{65'535, 65'535}}) {

@@ -236,7 +236,7 @@ TEST_F(EtcdTroubles, AManagerWithAnotherSigningKeyDoesNotStart) {
   EXPECT_THAT(ended.standard_error, HasSubstr("another signing.key"));
 }
 
-TEST_F(EtcdTroubles, IdentityKeysThatTheLeaderReadsAnewReachAllManagers) {
+TEST_F(EtcdTroubles, IdentityKeysThatTheLeaderReadsAgainReachAllManagers) {
   const EtcdProcesses etcd(1);
   ManagerFleet managers(etcd, 3, kConfig);
   const std::size_t leader = managers.wait_leader();

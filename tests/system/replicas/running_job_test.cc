@@ -118,7 +118,7 @@ TEST_F(RunningJob, SeesNoErrorWhileLeadersAreKilled) {
               static_cast<unsigned long long>(job_->ranks()[0].operations));
 }
 
-TEST_F(RunningJob, TokensOfALeaderThatLeadsNoMoreAreRefused) {
+TEST_F(RunningJob, TokensOfAFormerLeaderAreRefused) {
   const auto before = group_with_tree();
   const std::size_t old = managers_->wait_leader();
   managers_->at(old).signal(SIGSTOP);

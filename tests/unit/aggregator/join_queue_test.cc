@@ -31,7 +31,7 @@ TEST(JoinQueue, HonestJoinsWaitForOneCheckOfEachFloodingAddressAtMost) {
   EXPECT_LE(checks, 11);
 }
 
-TEST(JoinQueue, ForgetsThoseThatHaveGone) {
+TEST(JoinQueue, ForgetsConnectionsThatHaveEnded) {
   JoinQueue queue;
   queue.add(1, kFlood);
   queue.add(2, kHonest);

@@ -121,13 +121,13 @@ TEST_F(Straggler, NobodyIsNamedWhileEachIsTheLastOneInTurn) {
   }
 }
 
-TEST_F(Straggler, IfMostAreMissingTheFewWereEarly) {
+TEST_F(Straggler, NoChildIsLateWhileMostAreMissing) {
   StragglerWatch watch(8);
   look_for(watch, 60s, [](TimePoint) { return 0b11111110U; });
   EXPECT_EQ(watch.straggler(), std::nullopt);
 }
 
-TEST_F(Straggler, LooksAtWhichMostAreMissingHideNoLateChild) {
+TEST_F(Straggler, TimesAtWhichMostAreMissingHideNoLateChild) {
   StragglerWatch watch(8);
   int looks = 0;
   look_for(watch, 60s, [&](TimePoint) { return ++looks % 2 == 0 ? 0b11111110U : 1U << 3; });

@@ -82,7 +82,7 @@ TEST(LaneProtocol, LengthsThatDoNotFitAreRefused) {
       << "the other contribution has another length";
 }
 
-TEST(LaneProtocol, DataWhereThePatternHasNoneAndNoneWhereItHasSomeIsRefused) {
+TEST(LaneProtocol, ABareFrameInPlaceOfDataIsRefusedAndDataInPlaceOfABareFrame) {
   LaneDriver sum(shape_of(2));
   EXPECT_EQ(sum.contribute(0, contribution(0, kSum, frame_flags::kBare), {}).error(), Refusal::unexpected_data);
   LaneDriver broadcast(shape_of(2));

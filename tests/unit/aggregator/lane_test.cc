@@ -157,7 +157,7 @@ TEST(Lane, AllToOneGivesDataToTheOneThatAskedAndBareResultsToTheOthers) {
   }
 }
 
-TEST(Lane, BelowTheRootAsksForNoSumThatNoChildWantsAndPassesABareResultDown) {
+TEST(Lane, BelowTheRootItAsksOnlyForSumsThatAChildWants) {
   LaneDriver driver(inner_of(2));
   const Signature signature{Collective::reduce, DType::int32, ReduceOp::sum, 77, 1};
   for (std::uint32_t child = 0; child < 2; ++child) {
@@ -285,7 +285,7 @@ TEST(Lane, SumsContributionsWhereTheyLieAndGivesThemBackOnce) {
   }
 }
 
-TEST(Lane, TakesNothingInPlaceThatMovesOnAsItIs) {
+TEST(Lane, DataThatMoveOnUnchangedAreNotTakenInPlace) {
   LaneDriver alone(root_of(1, 2));
   const Signature sum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
   FrameHeader header = contribution(0, sum);

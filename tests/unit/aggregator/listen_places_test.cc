@@ -126,7 +126,7 @@ TEST_F(ListenPlacesTest, StartsWithTheAddressesThatExistAndTakesTheOthersLater) 
   EXPECT_THAT(live(places), ElementsAre(true, true, true));
 }
 
-TEST_F(ListenPlacesTest, DoesNotStartWithoutAny) {
+TEST_F(ListenPlacesTest, DoesNotStartIfNoAddressExists) {
   taken_ = {"a", "b"};
   ListenPlaces places({{"a", 1}, {"b", 1}}, ways());
   const Status opened = places.open();
@@ -162,7 +162,7 @@ TEST_F(ListenPlacesTest, ASocketThatOutlivesItsDeviceIsKept) {
   EXPECT_EQ(tried_, 2);
 }
 
-TEST_F(ListenPlacesTest, NobodyIsToldAnyMore) {
+TEST_F(ListenPlacesTest, AfterItsEndNothingIsReported) {
   ListenPlaces places({{"a", 1}, {"b", 1}}, ways());
   int told = 0;
   places.on_change([&] { ++told; });

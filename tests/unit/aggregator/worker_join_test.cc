@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 class WorkerJoin : public WorkerTest {};
 
-TEST_F(WorkerJoin, AForgedCredentialIsRefused) {
+TEST_F(WorkerJoin, AForgedTokenIsRefused) {
   Host& root = aggregator("root");
   Bytes join = join_of({claims_of("root", 0, 2)});
   for (const std::size_t at : {8U, 200U, 300U}) {  // two claims, and the signature
@@ -28,14 +28,14 @@ TEST_F(WorkerJoin, AForgedCredentialIsRefused) {
   EXPECT_EQ(root.worker->metrics().joins_refused, 5U);
 }
 
-TEST_F(WorkerJoin, AnExpiredCredentialIsRefused) {
+TEST_F(WorkerJoin, AnExpiredTokenIsRefused) {
   Host& root = aggregator("root");
   const Bytes join = join_of({claims_of("root", 0, 1)});
   now_s_ += 121;
   EXPECT_THAT(refusal_of(root, join), HasSubstr("expired 1 s ago"));
 }
 
-TEST_F(WorkerJoin, ACredentialForAnotherAggregatorIsRefused) {
+TEST_F(WorkerJoin, ATokenForAnotherAggregatorIsRefused) {
   Host& root = aggregator("root");
   EXPECT_THAT(refusal_of(root, join_of({claims_of("elsewhere", 0, 1)})),
               HasSubstr("the token is for aggregator 'elsewhere', this is 'root'"));
@@ -60,7 +60,7 @@ TEST_F(WorkerJoin, ARankThatJoinsTwiceIsRefusedAndTheFirstGoesOn) {
   EXPECT_TRUE(run_until([&] { return ranks[0]->results.size() == 1 && ranks[1]->results.size() == 1; }));
 }
 
-TEST_F(WorkerJoin, ARankThatHasLeftCannotComeBackWithTheSameCredential) {
+TEST_F(WorkerJoin, ARankThatHasLeftCannotComeBackWithTheSameToken) {
   Host& root = aggregator("root");
   const auto ranks = lane_of(root, 2);
   ranks[1]->leave();
@@ -70,7 +70,7 @@ TEST_F(WorkerJoin, ARankThatHasLeftCannotComeBackWithTheSameCredential) {
   EXPECT_THAT(refusal_of(root, join_of({claims_of("root", 1, 2)})), HasSubstr("has joined already"));
 }
 
-TEST_F(WorkerJoin, AJoinThatNamesAnotherGroupOrLaneThanItsCredentialIsRefused) {
+TEST_F(WorkerJoin, AJoinThatNamesAnotherGroupOrLaneThanItsTokenIsRefused) {
   Host& root = aggregator("root");
   const Bytes join = join_of({claims_of("root", 0, 2)});
   struct {
@@ -96,7 +96,7 @@ TEST_F(WorkerJoin, AJoinThatNamesAnotherGroupOrLaneThanItsCredentialIsRefused) {
   EXPECT_EQ(root.worker->metrics().joins_accepted, 1U);
 }
 
-TEST_F(WorkerJoin, ACredentialThatDescribesTheLaneDifferentlyIsRefused) {
+TEST_F(WorkerJoin, ATokenThatDescribesTheLaneDifferentlyIsRefused) {
   Host& root = aggregator("root");
   child("rank0", root.endpoint(), join_of({claims_of("root", 0, 3)}));
   settle();
@@ -145,7 +145,7 @@ TEST_F(WorkerJoin, ASilentConnectionIsClosedInTime) {
   expect_all_given_back(root);
 }
 
-TEST_F(WorkerJoin, ConnectionsWithoutACredentialAreBoundedInNumber) {
+TEST_F(WorkerJoin, TheNumberOfConnectionsWithoutATokenIsBounded) {
   Host& root = aggregator("root", 1U << 20, {.sessions_unjoined_max = 3});
   for (int i = 0; i < 10; ++i) child("stranger", root.endpoint(), {});
   settle();
@@ -153,7 +153,7 @@ TEST_F(WorkerJoin, ConnectionsWithoutACredentialAreBoundedInNumber) {
   EXPECT_EQ(root.worker->metrics().sessions_displaced, 7U);
 }
 
-TEST_F(WorkerJoin, TooManyThatAreRefusedAreNotWaitedForUntilTheyHaveReadWhy) {
+TEST_F(WorkerJoin, OfManyRefusedChildrenNotAllAreWaitedForUntilTheyHaveReadTheReason) {
   const Bytes bad(100);
   for (const std::uint32_t most : {0U, 10U}) {
     Host& root = aggregator("root" + std::to_string(most), 64U << 20, {.sessions_unjoined_max = most});

@@ -112,7 +112,7 @@ TEST_F(WorkerReduces, ABroadcastFromBelowOneLeafReachesTheRanksOfBoth) {
     EXPECT_EQ(ranks[rank]->result_of(0)->payload, rank == 2 ? Bytes{} : data);
 }
 
-TEST_F(WorkerReduces, NobodyIsToldReadyBeforeEverybodyOfTheWholeTreeHasJoined) {
+TEST_F(WorkerReduces, NoChildIsReadyBeforeAllChildrenOfTheTreeHaveJoined) {
   Host &left = aggregator("left"), &root = aggregator("root");
   TokenClaims own = claims_of("left", 0, 1);
   own.root = false;

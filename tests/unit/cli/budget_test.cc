@@ -115,7 +115,7 @@ TEST(Budget, SaysWhetherAStepIsMetAndWhatWouldMeetIt) {
   EXPECT_FALSE(budget_of(input).verdict->tree.met);
 }
 
-TEST(Budget, KnowsWhatNoAggregatorsCanMeet) {
+TEST(Budget, SaysThatNoNumberOfAggregatorsSuffices) {
   BudgetInput input = one_second();
   input.step = 999ms;
   EXPECT_EQ(budget_of(input).verdict->aggregators_needed, std::nullopt);

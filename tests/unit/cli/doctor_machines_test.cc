@@ -115,7 +115,7 @@ TEST(Machines, ThisOneIsExaminedWhole) {
   EXPECT_NE(about(findings, "locked memory").level, Level::unknown);
 }
 
-TEST(Qos, InterfacesThatAreNoneTellNothing) {
+TEST(Qos, ANameOfNoInterfaceGivesNoFinding) {
   EXPECT_FALSE(ask_kernel_for_qos(""));
   EXPECT_FALSE(ask_kernel_for_qos("no-such-name"));
   EXPECT_FALSE(ask_kernel_for_qos(std::string(300, 'x')));

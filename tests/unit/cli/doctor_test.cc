@@ -94,7 +94,7 @@ TEST_F(Host, NetworkOfAContainer) {
   EXPECT_TRUE(all_good(check_network(system())));
 }
 
-TEST_F(Host, WithoutRdmaIsAThingToMendOnlyWhereItIsWanted) {
+TEST_F(Host, AMissingRdmaDeviceIsAFaultOnlyIfRdmaIsWanted) {
   EXPECT_TRUE(all_good(check_rdma(system(), "")));
   EXPECT_TRUE(all_good(check_rdma(system(), "tcp")));
   const Findings wanted = check_rdma(system(), "verbs,tcp");
@@ -250,7 +250,7 @@ TEST(Service, WithoutAManagerIsNoFault) {
   EXPECT_TRUE(all_good(check_service({})));
 }
 
-TEST(Service, ThatDoesNotAnswerIs) {
+TEST(Service, AManagerThatDoesNotAnswerIsAFault) {
   EXPECT_FALSE(all_good(check_service({.url = "http://nowhere:7470", .trouble = "nowhere: no answer"})));
 }
 

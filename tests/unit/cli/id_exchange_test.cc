@@ -93,7 +93,7 @@ TEST(IdExchange, ARankOfAnotherJobIsToldSo) {
   root.join();
 }
 
-TEST(IdLines, OfStrangersMeanNothing) {
+TEST(IdLines, LinesOfStrangersAreIgnored) {
   for (const char* const line : {"", "GET / HTTP/1.1", "tributary-id/2 1 2 job", "tributary-id/1 one 2 job"})
     EXPECT_FALSE(read_question(line)) << line;
   for (const char* const line : {"", "id ", "id 00", "no"}) EXPECT_FALSE(read_id(line)) << line;

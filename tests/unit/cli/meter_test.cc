@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(Figures, OfRoundTrips) {
+TEST(Figures, AreComputedFromRoundTrips) {
   std::vector<double> times;
   for (int i = 200; i > 0; --i) times.push_back(i);
   const auto r = meter::round_trips_of(times);
@@ -121,7 +121,7 @@ TEST_F(MeterAndEcho, LongAnswersAreRefused) {
   EXPECT_TRUE(host.ended());
 }
 
-TEST(Way, SegmentsThatTheOtherSideHadAlreadyAreNotLost) {
+TEST(Way, SegmentsThatTheOtherSideHasAreNotLost) {
   meter::Way way{.lost_from = 0};
   meter::add_facts(way, {.segments_out = 1000, .segments_again = 10}, {.segments_out = 3000, .segments_again = 4});
   EXPECT_EQ(way.lost_to, 0.004);
@@ -173,12 +173,12 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_of(std::uint32_t hosts) 
   return pairs;
 }
 
-TEST(Rounds, OfFewHostsMeasureEachPair) {
+TEST(Rounds, WithFewHostsEachPairIsMeasured) {
   for (std::uint32_t hosts = 2; hosts <= fabric::kAllPairsHostsMax; ++hosts)
     EXPECT_EQ(pairs_of(hosts).size(), hosts * (hosts - 1) / 2) << hosts;
 }
 
-TEST(Rounds, OfManyHostsGrowByTheLogarithm) {
+TEST(Rounds, WithManyHostsTheNumberGrowsByTheLogarithm) {
   EXPECT_EQ(fabric::Rounds(32'768).count(), 15U);
   EXPECT_EQ(fabric::Rounds(1'000).count(), 20U);
   for (const std::uint32_t hosts : {17U, 31U, 32U, 33U, 100U, 1000U}) {
@@ -230,7 +230,7 @@ TEST(Culprits, OnePairIsTheWayBetweenTwo) {
   ASSERT_EQ(c.pairs.size(), 1U);
 }
 
-TEST(Culprits, OfTwoHostsNeitherCanBeBlamed) {
+TEST(Culprits, WithTwoHostsNeitherIsBlamed) {
   const auto c = fabric::find_culprits(all_pairs(2, [](auto from, auto) { return from == 0; }), 2);
   EXPECT_THAT(c.senders, IsEmpty());
   EXPECT_EQ(c.pairs.size(), 1U);
@@ -308,7 +308,7 @@ TEST(Measured, LossIsSaidByDirection) {
   EXPECT_EQ(about(doctor::check_measured({w}), "loss to a").level, doctor::Level::bad);
 }
 
-TEST(Measured, LossOfAFullLinkAloneIsNoFault) {
+TEST(Measured, LossOnlyOnAFullLinkIsNoFault) {
   auto w = way_to("a", 1e9);
   w.way.lost_full = 0.02;
   EXPECT_EQ(about(doctor::check_measured({w}), "loss to a").level, doctor::Level::good);
@@ -329,7 +329,7 @@ TEST(Measured, AFarAggregator) {
   EXPECT_THAT(about(doctor::check_measured({w}), "round trip to a").why, HasSubstr("1,000 of them take 12.0 s"));
 }
 
-TEST(Measured, WhatWasNotMeasuredIsUnknownWithTheReason) {
+TEST(Measured, AWayThatWasNotMeasuredIsUnknownWithTheReason) {
   const auto findings = doctor::check_measured({{.to = "a", .trouble = "no tree: aggregator a is draining"}});
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].level, doctor::Level::unknown);
@@ -347,7 +347,7 @@ fabric::FabricReport report_of(std::uint32_t hosts, const std::function<void(fab
   return report;
 }
 
-TEST(Fabric, AGoodOneHasOneFinding) {
+TEST(Fabric, AGoodFabricHasOneFinding) {
   const auto findings = doctor::check_fabric(report_of(4, [](auto&) {}));
   ASSERT_EQ(findings.size(), 1U) << to_text(findings);
   EXPECT_THAT(findings[0].found, HasSubstr("12 ways measured; 10.0 Gbit/s over most"));
@@ -380,7 +380,7 @@ TEST(Fabric, NamesAHostThatNobodyReaches) {
   EXPECT_EQ(findings[1].level, doctor::Level::bad);
 }
 
-TEST(Fabric, OfTwoHostsSaysThatAThirdIsNeeded) {
+TEST(Fabric, WithTwoHostsItSaysThatAThirdIsNeeded) {
   auto report = report_of(2, [](auto& p) {
     if (p.from == 0) p.way.bits_to = 1e9;
   });

@@ -27,24 +27,24 @@ TEST(Yaml, IsInBlocksAndQuotesEveryText) {
             "    g: null\n");
 }
 
-TEST(Yaml, OfScalarsAndNothing) {
+TEST(Yaml, WritesScalarsAndEmptyDocuments) {
   EXPECT_EQ(to_yaml("x: y"), "\"x: y\"\n");
   EXPECT_EQ(to_yaml(json::object()), "{}\n");
   EXPECT_EQ(to_yaml(json::array({json::array({1, 2})})), "- - 1\n  - 2\n");
 }
 
-TEST(Yaml, OfDeepNestingEnds) {
+TEST(Yaml, DeepNestingEnds) {
   json deep = 1;
   for (int i = 0; i < 200; ++i) deep = json::array({std::move(deep)});
   EXPECT_FALSE(to_yaml(deep).empty());
 }
 
-TEST(OutputForms, AreFour) {
+TEST(OutputForms, AreTableWideJsonAndYaml) {
   for (const char* form : {"table", "wide", "json", "yaml"}) EXPECT_TRUE(parse_output_form(form)) << form;
   EXPECT_EQ(parse_output_form("xml").error().message, "it is none of these");
 }
 
-TEST(Colours, AreNotForPipesAndNotWhereNobodyWantsThem) {
+TEST(Colours, AreNotUsedForPipesOrAgainstTheSettings) {
   EXPECT_FALSE(output_takes_colour()) << "the output of tests is no terminal";
   EXPECT_EQ(colour_of("active"), Colour::good);
   EXPECT_EQ(colour_of("suspected"), Colour::bad);

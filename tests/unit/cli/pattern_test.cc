@@ -131,7 +131,7 @@ TEST(CheckedCall, KnowsWhatEveryMovementMustGive) {
   }
 }
 
-TEST(CheckedCall, SeesOneRanksPartInAnothersPlace) {
+TEST(CheckedCall, FindsARanksPartInTheWrongPlace) {
   Copier all(PerfCollective::all_gather, 3, 3000);
   all.copy(0, 0, 2, 0);
   all.copy(2, 0, 2, 1);

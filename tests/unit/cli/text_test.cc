@@ -71,7 +71,7 @@ TEST(TreeDrawing, SaysWhichShareEachOfSeveralLanesCarries) {
   EXPECT_NE(text.find("group 2, job j, epoch 1, lane 0: 1 level, 1 aggregator\n"), std::string::npos);
 }
 
-TEST(TreeDrawing, OfNothingIsNothing) {
+TEST(TreeDrawing, ATreeWithoutNodesHasNoLines) {
   EXPECT_EQ(draw_trees(json::array()), "");
 }
 

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr ToldRate::TimePoint kStart{1h};
 
-TEST(ToldRate, IsThatOfTheLastChange) {
+TEST(ToldRate, IsTheRateOfTheLastChange) {
   ToldRate rate;
   rate.tell(1000, kStart);
   EXPECT_EQ(rate.per_second(), 0) << "there is no earlier count to compare with";
@@ -26,7 +26,7 @@ TEST(ToldRate, IsThatOfTheLastChange) {
   EXPECT_EQ(rate.per_second(), 0) << "the count stands still";
 }
 
-TEST(ToldRate, BeginsAnewWithAProcessThatDoes) {
+TEST(ToldRate, BeginsAgainWithARestartedProcess) {
   ToldRate rate;
   rate.tell(5000, kStart);
   rate.tell(10, kStart + 1s);
@@ -91,7 +91,7 @@ TEST(Top, KeepsThePictureWhileTheManagerIsAway) {
   EXPECT_NE(text_of(state).find("node-a"), std::string::npos);
 }
 
-TEST(Top, RefusesWhatIsNoAnswer) {
+TEST(Top, RefusesADocumentThatIsNoAnswer) {
   TopState state;
   EXPECT_THROW(state.take(json::object(), json::object(), kStart), json::exception);
 }

@@ -54,7 +54,7 @@ TEST(Arguments, AreTakenOverIntoTheOperation) {
   EXPECT_FALSE(o->in_place);
 }
 
-TEST(Arguments, ExactNumericsChangeSumsAndAveragesOfFloatsAlone) {
+TEST(Arguments, ExactNumericsChangeOnlySumsAndAveragesOfFloats) {
   CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
   const auto op_of = [&](DType dtype, ReduceOp op) {
     c.dtype = static_cast<int>(dtype);
@@ -172,14 +172,14 @@ TEST(Arguments, EveryOtherOverlapIsAnError) {
   EXPECT_THAT(form(Collective::all_to_all, 0, 63), HasSubstr("overlap"));
 }
 
-TEST(Arguments, AnOverlapWithABufferThatIsNotUsedIsNone) {
+TEST(Arguments, AnOverlapWithAnUnusedBufferIsAllowed) {
   EXPECT_EQ(form(Collective::reduce, 0, 3, 1), "apart");
   EXPECT_EQ(form(Collective::broadcast, 0, 3, 1), "apart");
   EXPECT_EQ(form(Collective::gather, 0, 3, 1), "apart");
   EXPECT_EQ(form(Collective::scatter, 0, 3, 1), "apart");
 }
 
-TEST(Arguments, OfMessagesAreCheckedToo) {
+TEST(Arguments, ArgumentsOfMessagesAreChecked) {
   const auto error = [](MessageCall c) {
     c.function = "tributary_call";
     const auto message = check(c, kRanks);
@@ -201,7 +201,7 @@ TEST(Arguments, OfMessagesAreCheckedToo) {
   EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = 3, .dtype = 12, .peer = 0}), HasSubstr("dtype"));
 }
 
-TEST(Arguments, OfAGroupAreChecked) {
+TEST(Arguments, ArgumentsOfAGroupAreChecked) {
   EXPECT_TRUE(check_group("f", 1, 0));
   EXPECT_TRUE(check_group("f", 1 << 20, (1 << 20) - 1));
   const auto error = [](int nranks, int rank) { return check_group("f", nranks, rank).error().message; };

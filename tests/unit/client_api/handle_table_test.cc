@@ -33,7 +33,7 @@ TEST(HandleTable, GenerationsThatAHandleCannotHoldAreNotUsed) {
   static_assert(Table::next(Table::kGenerationMax) == 1, "0 is never a handle's");
 }
 
-TEST(HandleTable, WhatIsPinnedLivesUntilItsLastPinAndItsPlaceWaitsForThat) {
+TEST(HandleTable, APinnedObjectAndItsPlaceLastUntilTheLastPinEnds) {
   Table table;
   const auto object = std::make_shared<int>(7);
   Opaque* handle = table.insert(object);
@@ -96,7 +96,7 @@ TEST(HandleTable, TellsAStaleHandleFromTheOneThatHasItsPlaceNow) {
   for (Opaque* stale : seen) EXPECT_EQ(table.find(stale), nullptr);
 }
 
-TEST(HandleTable, HasNoHandleForWhatIsNone) {
+TEST(HandleTable, FindsNoObjectForAnInvalidHandle) {
   Table table;
   OtherTable other;
   Opaque* of_other = other.insert(std::make_shared<int>(1));

@@ -82,7 +82,7 @@ void poll_until(transport::Transport& transport, const std::optional<T>& answer)
   while (!answer && Clock::now() < limit) transport.poll(10ms);
 }
 
-TEST(HttpGroupService, AUrlThatIsNoneIsAConfigurationError) {
+TEST(HttpGroupService, ATextThatIsNoUrlIsAConfigurationError) {
   transport::TcpTransport transport;
   const auto service = HttpGroupService::create({"http://", ""}, transport);
   ASSERT_FALSE(service);
@@ -177,7 +177,7 @@ TEST(HttpGroupService, ARecordThatTheManagerRefusesIsABadArgument) {
   EXPECT_EQ(code, Errc::bad_argument);
 }
 
-TEST(HttpGroupService, ARebuildOfAGroupThatTheManagerHasLostIsAskedAgainWhenItHasTakenItIn) {
+TEST(HttpGroupService, ARebuildOfALostGroupIsAskedForAgainWhenTheManagerHasAdoptedTheGroup) {
   transport::TcpTransport transport;
   Port port;
   const auto service = make(port.url(), transport);

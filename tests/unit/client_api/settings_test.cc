@@ -48,7 +48,7 @@ class File {
   std::string name_;
 };
 
-TEST(Settings, OfPacketsOverUdpAreRead) {
+TEST(Settings, SettingsOfPacketsOverUdpAreRead) {
   const auto usual = load({});
   ASSERT_TRUE(usual);
   EXPECT_TRUE(usual->udp.ecn);
@@ -143,7 +143,7 @@ TEST(Settings, ComeFromTheEnvironment) {
   EXPECT_EQ(s->job, "train-1");
 }
 
-TEST(Settings, OfSeveralInterfacesTheFirstIsTaken) {
+TEST(Settings, TheFirstOfSeveralInterfacesIsUsed) {
   const auto first = [](const std::string& list) {
     const auto s = load({{"TRIBUTARY_IFNAME", list}});
     return s ? s->interface_name : s.error().message;
@@ -305,7 +305,7 @@ TEST(Settings, TheStructMayBeOfAnotherVersion) {
   EXPECT_THAT(bad.error().message, HasSubstr("TRIBUTARY_CONFIG_INITIALIZER"));
 }
 
-TEST(Settings, EachHasWordsForPeople) {
+TEST(Settings, EachHasAHelpText) {
   for (const SettingHelp& help : setting_help()) {
     EXPECT_TRUE(help.variable.starts_with("TRIBUTARY_"));
     EXPECT_FALSE(help.allowed.empty());

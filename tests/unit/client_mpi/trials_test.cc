@@ -16,7 +16,7 @@ void make_trials(Trials& trials, double by_mpi, double by_tributary) {
   }
 }
 
-TEST(Trials, TheWayOfATrialFollowsFromTheNumberOfCallsAlone) {
+TEST(Trials, TheWayOfATrialFollowsOnlyFromTheNumberOfCalls) {
   Trials slow;
   Trials quick;
   make_trials(slow, 9.0, 1.0);

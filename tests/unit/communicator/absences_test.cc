@@ -26,7 +26,7 @@ struct Looker {
   [[nodiscard]] bool waited(TimePoint since, Duration time) const { return since <= absences.ago(time, now); }
 };
 
-TEST(Absences, WhoIsAlwaysThereHasWaitedAsLongAsTheClockSays) {
+TEST(Absences, AProcessWithoutAbsencesHasWaitedAsLongAsTheClockSays) {
   Looker it;
   EXPECT_EQ(it.look_for(20s), 0s);
   EXPECT_TRUE(it.waited(kStart, 20s));
@@ -41,7 +41,7 @@ TEST(Absences, ALongTurnIsNoAbsence) {
   EXPECT_TRUE(it.waited(kStart, 1999ms));
 }
 
-TEST(Absences, WhatPassedDuringOneIsNotCounted) {
+TEST(Absences, TheTimeOfAnAbsenceIsNotCounted) {
   Looker it;
   it.look_for(3s);
   EXPECT_EQ(it.away_for(25s), 25s);

@@ -129,7 +129,7 @@ std::vector<Case> cases() {
   };
 }
 
-TEST(Inquiry, NamesWhoIsToBlameAndNobodyElse) {
+TEST(Inquiry, NamesTheRankThatIsToBlameAndNoOther) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     auto settings = Rig::usual();
@@ -154,7 +154,7 @@ TEST(Inquiry, NamesWhoIsToBlameAndNobodyElse) {
   }
 }
 
-TEST(Inquiry, WhoHoldsUpAnEarlierOperationIsAskedAboutThat) {
+TEST(Inquiry, ARankThatDelaysAnEarlierOperationIsAskedAboutThisOperation) {
   Rig rig;
   rig.bring_to(At::in_network);
   rig.from(1, Rig::stalled(kOperation));
@@ -173,7 +173,7 @@ TEST(Inquiry, WhoHoldsUpAnEarlierOperationIsAskedAboutThat) {
       << rig.output.last.body;
 }
 
-TEST(Inquiry, OneAtATimeUnlessTheNextIsMoreUrgent) {
+TEST(Inquiry, OneInquiryRunsAtATimeUnlessTheNextIsMoreUrgent) {
   struct {
     std::uint64_t first, second;
     const char* said;
@@ -199,7 +199,7 @@ TEST(Inquiry, OneAtATimeUnlessTheNextIsMoreUrgent) {
   }
 }
 
-TEST(Inquiry, EachAnswersForItselfAlone) {
+TEST(Inquiry, EachRankAnswersOnlyForItself) {
   Rig rig;
   rig.bring_to(At::in_network);
   rig.from(1, Rig::stalled(kOperation));
@@ -221,7 +221,7 @@ TEST(Inquiry, AGroupThatHasEndedIsAskedNothingMore) {
   EXPECT_EQ(rig.said(), "");
 }
 
-TEST(Inquiry, AThirdOfManyIsNotNamedOneByOne) {
+TEST(Inquiry, ManyLateRanksAreNotNamedOneByOne) {
   auto settings = Rig::usual();
   settings.nranks = 40;
   settings.hosts.assign(40, "a");

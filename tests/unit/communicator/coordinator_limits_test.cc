@@ -51,7 +51,7 @@ std::vector<Limit> every_limit() {
   };
 }
 
-TEST(Coordinator, KeepsEachLimitAndNamesWhoIsLate) {
+TEST(Coordinator, KeepsEachLimitAndNamesTheLateRank) {
   for (const Limit& limit : every_limit()) {
     SCOPED_TRACE(limit.name);
     Rig rig;
@@ -95,7 +95,7 @@ TEST(Coordinator, DoesNotWaitForTreesThatTheManagerDenies) {
 }
 
 /// The error names the rank that finalizes last, unless this rank waits for another rank.
-TEST(Coordinator, FindsOutWhoKeepsTheOthersFromFinalizing) {
+TEST(Coordinator, FindsTheRankThatKeepsTheOthersFromFinalizing) {
   Rig rig;
   const auto begin = [&rig] {
     rig.bring_to(At::in_network);
@@ -130,7 +130,7 @@ TEST(Coordinator, NamesTheRankThatIsSilentWhileOthersWaitForItAndDoNotFinalize) 
       << rig.output.last.body;
 }
 
-TEST(Coordinator, NamesTheRankThatHasNotCalledWhatOthersWaitInAndDoNotFinalize) {
+TEST(Coordinator, NamesTheRankThatHasNotMadeTheCallInWhichOthersWaitAndDoNotFinalize) {
   Rig rig;
   rig.bring_to(At::in_network);
   rig.from(1, {.type = FrameType::finalize});
@@ -252,7 +252,7 @@ TEST(Coordinator, TheLastRankThatFinalizesEndsTheLimit) {
   EXPECT_EQ(rig.said(), "") << "a rank that has finalized may go";
 }
 
-TEST(Coordinator, WhoGoesBeforeAllHaveFinalizedIsAnError) {
+TEST(Coordinator, ARankThatEndsBeforeAllHaveFinalizedIsAnError) {
   Rig rig;
   rig.bring_to(At::in_network);
   rig.from(1, {.type = FrameType::finalize});

@@ -262,7 +262,7 @@ TEST(Coordinator, AnAmendmentIsForgottenWithItsTrees) {
 
 // ---- generations
 
-TEST(Coordinator, HoldingsOfTheTreesBeforeAreNotCountedForTheseTrees) {
+TEST(Coordinator, HoldingsOfEarlierTreesAreNotCountedForThePresentTrees) {
   Rig rig;
   rig.bring_to(At::resting);
   rig.wait(kSoon);
@@ -279,7 +279,7 @@ TEST(Coordinator, HoldingsOfTheTreesBeforeAreNotCountedForTheseTrees) {
   EXPECT_EQ(rig.said(), "recover to each");
 }
 
-TEST(Coordinator, ALateLaneFailedOfTheTreesBeforeLeavesTheNewOnesInUse) {
+TEST(Coordinator, ALateLaneFailedOfEarlierTreesLeavesTheNewTreesInUse) {
   Rig rig;
   rig.bring_to(At::resting);
   rig.wait(kSoon);
@@ -350,7 +350,7 @@ TEST(Coordinator, AGroupThatTheManagerForgotIsAskedForAsANewOne) {
   EXPECT_EQ(rig.said(), "asks for a group");
 }
 
-TEST(Coordinator, WhoFailedIsToldToTheManagerOnce) {
+TEST(Coordinator, AFailedAggregatorIsReportedToTheManagerOnce) {
   Rig rig;
   rig.bring_to(At::freezing);
   rig.from(0, rig.lane_failed(0, "aggregator2"));
@@ -366,7 +366,7 @@ TEST(Coordinator, WhoFailedIsToldToTheManagerOnce) {
 }
 
 // A rank reports a loss while the manager is asked, so the lost aggregator may be in the manager's answer.
-TEST(Coordinator, WhoIsLostAfterTheManagerWasAskedIsToldBeforeItsTreesAreTaken) {
+TEST(Coordinator, AnAggregatorThatIsLostDuringARequestIsReportedBeforeTheNewTreesAreUsed) {
   Rig rig;
   rig.bring_to(At::resting);
   rig.from(2, rig.lane_failed(0, "aggregator1"));
@@ -381,7 +381,7 @@ TEST(Coordinator, WhoIsLostAfterTheManagerWasAskedIsToldBeforeItsTreesAreTaken) 
   EXPECT_EQ(rig.said(), "descriptor to each");
 }
 
-TEST(Coordinator, LostTreesAreAskedForAgainAfterAMomentAndRefusedOnesLater) {
+TEST(Coordinator, LostTreesAreAskedForAgainSoonAndRefusedOnesLater) {
   Rig rig;
   rig.bring_to(At::resting);
   rig.wait(20ms);
@@ -562,7 +562,7 @@ TEST(Coordinator, BetterTreesThatComeAfterALossAreNotMovedTo) {
       << "the request names the epoch that the manager has given";
 }
 
-TEST(Coordinator, WhatFailsDuringAMoveMayBeInTheOtherTreesToo) {
+TEST(Coordinator, AnAggregatorThatFailsDuringAMoveMayBeInBothTrees) {
   Rig rig;
   with_lease(rig, 30).wait(10s);
   rig.answer_lease(GroupLease{.better_trees = true, .why = ""});

@@ -74,7 +74,7 @@ TEST(Dealing, FindsTheNextSegmentOfALaneAfterAnyOther) {
   }
 }
 
-TEST(Dealing, NoLaneIsEverAWholeSegmentOffItsShare) {
+TEST(Dealing, EachLanesShareIsRightToLessThanOneSegment) {
   std::mt19937 random(2);
   for (int round = 0; round < 200; ++round) {
     const Weights weights = some_weights(random);

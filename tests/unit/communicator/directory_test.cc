@@ -31,7 +31,7 @@ TEST(Directory, TellsOthersWhatItKnows) {
   EXPECT_EQ(root.host_ids()[99], "node-99");
 }
 
-TEST(Directory, AsksOnceForEachAndForMoreTheMoreItAsks) {
+TEST(Directory, AsksOnceForEachAddressAndForMoreAddressesAtATimeLater) {
   Directory d(5000, 6000);
   int told = 0;
   d.on_wanted = [&] { ++told; };
@@ -86,7 +86,7 @@ TEST(Directory, UsualPeersAreFewAndAmongThemWhatSchedulesNeed) {
   }
 }
 
-TEST(Directory, RefusesWhatIsMalformed) {
+TEST(Directory, RefusesMalformedMessages) {
   Directory d(1, 4);
   for (const char* wrong :
        {"3", "[3]", "[[4,\"h\",1,\"n\",0]]", "[[1,\"h\",70000,\"n\",0]]", "[[1,\"h\",1]]", "[[1,2,3,4,5]]"})

@@ -155,7 +155,7 @@ TEST_F(FakeRank0, CannotWelcomeAnybody) {
   }
 }
 
-TEST_F(FakeRank0, ThatTurnsRanksAwayIsAskedAgainUntilTheTimeOut) {
+TEST_F(FakeRank0, ARankThatItRefusesTriesAgainUntilTheTimeOut) {
   Fake fake(network_);
   fake.turns_away = 1000;
   Member rank(network_, 1, kFake);
@@ -226,7 +226,7 @@ struct Relayed {
   std::unique_ptr<Member> rank_0, rank_1;
 };
 
-TEST_F(FakeRank0, ThatPassesMessagesOnReadsNothingOfTheStar) {
+TEST_F(FakeRank0, CannotReadTheMessagesThatItPassesOn) {
   Relayed group(nullptr);
   ASSERT_TRUE(
       group.network.run_until([&] { return group.rank_1->ready && group.rank_0->ready; }, group.network.now() + 2s));
@@ -235,7 +235,7 @@ TEST_F(FakeRank0, ThatPassesMessagesOnReadsNothingOfTheStar) {
     EXPECT_EQ(group.relay.read.find(secret), std::string::npos) << secret;
 }
 
-TEST_F(FakeRank0, ThatChangesAMessageIsNoticed) {
+TEST_F(FakeRank0, CannotChangeAMessageUnnoticed) {
   Relayed group([](bool from_rank_0, FrameHeader& header, std::vector<std::byte>& body) {
     if (from_rank_0 && header.type == FrameType::welcome) body[body.size() / 2] ^= std::byte{1};
   });
@@ -243,7 +243,7 @@ TEST_F(FakeRank0, ThatChangesAMessageIsNoticed) {
   EXPECT_FALSE(group.rank_1->communicator->has_met());
 }
 
-TEST_F(FakeRank0, ThatSaysAWordOfItsOwnIsNotHeard) {
+TEST_F(FakeRank0, CannotAddAMessage) {
   Relayed group([](bool from_rank_0, FrameHeader& header, std::vector<std::byte>& body) {
     if (!from_rank_0 || header.type != FrameType::welcome) return;
     header = header_of(FrameType::abort);
@@ -255,7 +255,7 @@ TEST_F(FakeRank0, ThatSaysAWordOfItsOwnIsNotHeard) {
 }
 
 // The relay shows the true rank 0 the answer of this rank as the answer of another rank.
-TEST_F(FakeRank0, ThatPassesOnAProofAsAnotherRanksIsRefused) {
+TEST_F(FakeRank0, CannotPassOnAProofInTheNameOfAnotherRank) {
   Relayed group([](bool from_rank_0, FrameHeader& header, std::vector<std::byte>& body) {
     if (from_rank_0 || header.type != FrameType::hello || !text_of(body).contains("\"rank\":1")) return;
     json hello = json::parse(text_of(body));

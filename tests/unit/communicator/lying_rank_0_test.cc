@@ -110,7 +110,7 @@ class LyingRank0 : public testing::Test {
   std::unique_ptr<Communicator> communicator_;
 };
 
-TEST_F(LyingRank0, BeginsWithWhomItHasWelcomed) {
+TEST_F(LyingRank0, AWelcomedRankBegins) {
   root_.say({.type = FrameType::welcome, .body = welcome()});
   root_.say(begin());
   EXPECT_TRUE(network_.run_until([this] { return ready_.has_value(); }, network_.now() + 1s));
@@ -140,7 +140,7 @@ TEST_F(LyingRank0, IsNotHeardAgainAfterAMalformedWelcome) {
   EXPECT_FALSE(communicator_->ready());
 }
 
-TEST_F(LyingRank0, MayNotEndWhatIsStillInUse) {
+TEST_F(LyingRank0, MayNotEndTreesThatAreStillInUse) {
   root_.say({.type = FrameType::welcome, .body = welcome()});
   root_.say(begin());
   root_.say({.type = FrameType::finalize});

@@ -131,7 +131,7 @@ TEST_F(MembershipTest, ARankWithAnotherSecretBelievesNobody) {
   EXPECT_NE(other.errors[0].message.find("has not proved to be rank 0"), std::string::npos);
 }
 
-TEST_F(MembershipTest, WordsBeforeTheWelcomeAreNotTaken) {
+TEST_F(MembershipTest, MessagesBeforeTheWelcomeAreRefused) {
   LoneMember& root = add(0, 2);
   root.start();
   LoneMember& one = add(1, 2);

@@ -16,7 +16,7 @@ class MessageQueueTest : public ScriptedPeers {
   }
 };
 
-TEST_F(MessageQueueTest, ReceivesFromAnyRankWhatComesNext) {
+TEST_F(MessageQueueTest, AReceiveFromAnyRankGetsTheNextMessage) {
   receive("a", kAny);
   receive("b", kAny);
   message(3, 0);
@@ -25,7 +25,7 @@ TEST_F(MessageQueueTest, ReceivesFromAnyRankWhatComesNext) {
   EXPECT_TRUE(queue_.idle());
 }
 
-TEST_F(MessageQueueTest, ReceivesFromAnyRankWhatCameFirst) {
+TEST_F(MessageQueueTest, AReceiveFromAnyRankGetsTheMessageThatCameFirst) {
   message(3, 0);
   message(1, 0);
   message(3, 1);  // waits behind the first message on its connection
@@ -63,7 +63,7 @@ TEST_F(MessageQueueTest, AReceiveThatNamesItsRankWaitsBehindOneFromAnyRank) {
   EXPECT_EQ(ended(), (Ends{"of 1: from 1, 51", "of 2: from 2, 101"}));
 }
 
-TEST_F(MessageQueueTest, AReceiveFromAnyRankLeavesWhatEarlierOnesNamed) {
+TEST_F(MessageQueueTest, AReceiveFromAnyRankLeavesTheMessagesOfRanksThatEarlierReceivesNamed) {
   receive("of 1", 1);
   receive("any", kAny);
   message(1, 0);
@@ -80,7 +80,7 @@ TEST_F(MessageQueueTest, AMessageThatCameEarlyGoesToTheReceiveThatNamesIt) {
   EXPECT_EQ(ended(), (Ends{"of 3: from 3, 150", "any: from 1, 50"}));
 }
 
-TEST_F(MessageQueueTest, AnyRankIsThisOneToo) {
+TEST_F(MessageQueueTest, AnyRankIncludesThisRank) {
   receive("any", kAny);
   receive("own", 0);
   receive("any again", kAny);
@@ -125,7 +125,7 @@ TEST_F(MessageQueueTest, SaysWhoSentAnotherCount) {
   EXPECT_FALSE(queue_.idle());
 }
 
-TEST_F(MessageQueueTest, EndsWhatWaitsWithItsName) {
+TEST_F(MessageQueueTest, AnEndNamesEachMessageThatWaits) {
   receive("any", kAny);
   receive("of 2", 2, 0, 3);
   send("to 1", 1);  // the connection to rank 1 is not there yet

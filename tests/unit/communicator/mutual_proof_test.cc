@@ -60,7 +60,7 @@ constexpr Case kConnecting[] = {
     {State::failed, Message::proof, Errc::corrupt},   {State::failed, Message::wrong_proof, Errc::corrupt},
 };
 
-TEST(MutualProof, TheConnectingSideTakesEachMessageInItsStateAlone) {
+TEST(MutualProof, TheConnectingSideTakesEachMessageOnlyInItsState) {
   for (const Case& c : kConnecting) {
     SCOPED_TRACE(testing::Message() << "state " << static_cast<int>(c.state) << ", message "
                                     << static_cast<int>(c.message));
@@ -105,7 +105,7 @@ TEST(MutualProof, TheAcceptingSideTakesOneAnswer) {
   EXPECT_THROW((void)pair.accepting.keys(), std::logic_error);
 }
 
-TEST(MutualProof, AWrongAnswerIsTheLastWord) {
+TEST(MutualProof, AWrongAnswerEndsTheProof) {
   Pair pair;
   auto answer = pair.connecting.answer(pair.accepting.nonce()).value();
   auto wrong = answer;
@@ -115,7 +115,7 @@ TEST(MutualProof, AWrongAnswerIsTheLastWord) {
   EXPECT_FALSE(pair.accepting.proved());
 }
 
-TEST(MutualProof, AProofIsOfItsScopeAlone) {
+TEST(MutualProof, AProofHoldsOnlyForItsScope) {
   ProofScope other_purpose = scope(), other_detail = scope();
   other_purpose.purpose = "collective";
   other_detail.detail = "17";
@@ -140,7 +140,7 @@ TEST(MutualProof, WithoutTheSecretNeitherSideProvesAnything) {
 
 // An attacker sends a rank's own messages back to it, as an answer, or over another connection on which the rank is the
 // other side.
-TEST(MutualProof, ReflectedWordsProveNothing) {
+TEST(MutualProof, ReflectedMessagesProveNothing) {
   AcceptingProof accepting(secret(1), make_nonce().value());
   EXPECT_EQ(accepting.check(scope(), {.nonce = accepting.nonce(), .proof = std::string(64, '0')}).error().code,
             Errc::denied);
@@ -151,7 +151,7 @@ TEST(MutualProof, ReflectedWordsProveNothing) {
   EXPECT_EQ(own_listener.check(scope(3, 3), *answer).error().code, Errc::denied);
 }
 
-TEST(MutualProof, WhatWasHeardOnceProvesNothingOnAnotherConnection) {
+TEST(MutualProof, ARepeatedProofIsRefusedOnAnotherConnection) {
   Pair first;
   const auto answer = first.connecting.answer(first.accepting.nonce());
   const auto proof = first.accepting.check(scope(), *answer);
@@ -163,7 +163,7 @@ TEST(MutualProof, WhatWasHeardOnceProvesNothingOnAnotherConnection) {
   EXPECT_EQ(again.check(*proof).error().code, Errc::denied);
 }
 
-TEST(MutualProof, WithoutANonceNobodyIsLetIn) {
+TEST(MutualProof, WithoutANonceEachProofIsRefused) {
   AcceptingProof accepting(secret(1), "");
   EXPECT_EQ(accepting.check(scope(), {.nonce = make_nonce().value(), .proof = std::string(64, '0')}).error().code,
             Errc::io);

@@ -49,7 +49,7 @@ TEST_F(OperationQueueTest, ByTreesTheyRunTogether) {
   EXPECT_EQ(ended_, (Numbers{2, 0, 1}));
 }
 
-TEST_F(OperationQueueTest, NoneGoesByATreeBesideOneBetweenTheRanks) {
+TEST_F(OperationQueueTest, NoOperationUsesATreeWhileAnotherRunsBetweenTheRanks) {
   ways_.ways = {in_network, fallback, in_network, by_hosts};
   for (int i = 0; i < 4; ++i) add();
   EXPECT_EQ(ways_.begun, (Numbers{0})) << "the second waits for the first";
@@ -71,7 +71,7 @@ TEST_F(OperationQueueTest, NothingStartsWhileTheWaysAreClosed) {
   EXPECT_NE(queue_.started(0), nullptr);
 }
 
-TEST_F(OperationQueueTest, WhatALostTreeLeavesRunsFirstAndInOrder) {
+TEST_F(OperationQueueTest, RemaindersOfALostTreeRunFirstAndInOrder) {
   ways_.ways = {in_network, in_network, in_network, in_network};
   add(), add(), add();
   end(1);
@@ -110,7 +110,7 @@ TEST_F(OperationQueueTest, ASplitOperationEndsWithTheLaterOfItsParts) {
   EXPECT_TRUE(queue_.empty());
 }
 
-TEST_F(OperationQueueTest, ALostTreeLeavesItsOwnPartAlone) {
+TEST_F(OperationQueueTest, ALostTreeLeavesOnlyItsOwnPartOfASplit) {
   ways_.ways = {in_network, in_network, fallback};
   ways_.split = {true, true, true};
   add(), add();
@@ -142,7 +142,7 @@ TEST_F(OperationQueueTest, AnEndMayStartAndEndTheNext) {
   EXPECT_EQ(ways_.ends, 1000);
 }
 
-TEST_F(OperationQueueTest, AFailureEndsAllAndSaysWhatEachWaitedFor) {
+TEST_F(OperationQueueTest, AFailureEndsAllOperationsAndNamesTheEventThatEachWaitedFor) {
   ways_.ways = {in_network, fallback};
   add(), add();
   auto ends = queue_.fail_all({Errc::peer_gone, "rank 2 is gone"},
@@ -165,14 +165,14 @@ TEST_F(OperationQueueTest, RemembersTheLast256CallsForInquiries) {
   EXPECT_EQ(queue_.recent(300), nullptr) << "operation 300 was not called yet";
 }
 
-TEST_F(OperationQueueTest, ProgressGoesForwardAlone) {
+TEST_F(OperationQueueTest, ProgressNeverGoesBack) {
   queue_.touch(now_);
   queue_.touch(now_ - std::chrono::seconds(1));
   EXPECT_EQ(queue_.progress_at(), now_);
 }
 
 using OperationQueueDeath = OperationQueueTest;
-TEST_F(OperationQueueDeath, AnOperationThatIsInNoTreeLeavesNone) {
+TEST_F(OperationQueueDeath, AnOperationOutsideOfTreesCannotLeaveATree) {
   add();
   EXPECT_DEATH(queue_.leave_tree(*queue_.find(0), {}), "leaves a tree and is in none");
 }

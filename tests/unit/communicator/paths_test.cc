@@ -13,13 +13,13 @@ class LocalPathTest : public PartTest {
   LocalPath path_{shared_, [] {}};
 };
 
-TEST_F(LocalPathTest, WithoutAGroupItAgreesToAnyOtherPath) {
+TEST_F(LocalPathTest, WithoutAGroupItAcceptsAnyOtherPath) {
   EXPECT_TRUE(path_.agree({.type = FrameType::commit, .value = 0}));
   EXPECT_TRUE(path_.agree({.type = FrameType::commit, .value = kCommitHosts}));
   EXPECT_TRUE(whole_.errors.empty());
 }
 
-TEST_F(LocalPathTest, WithoutAGroupItCannotGoThere) {
+TEST_F(LocalPathTest, WithoutAGroupItCannotUseSharedMemory) {
   EXPECT_FALSE(path_.agree({.type = FrameType::commit, .value = kCommitLocal}));
   ASSERT_EQ(whole_.errors.size(), 1U);
   EXPECT_EQ(
@@ -45,23 +45,23 @@ class HostPathTest : public PartTest {
       {.service = nullptr, .directory = directory_, .done = {}, .met = {}, .path_changed = {}, .second_way = {}}};
 };
 
-TEST_F(HostPathTest, WithoutALevelItAgreesToAnyOtherPath) {
+TEST_F(HostPathTest, WithoutALevelItAcceptsAnyOtherPath) {
   EXPECT_TRUE(path_.agree({.type = FrameType::commit, .value = 0}));
   EXPECT_FALSE(path_.meeting() || path_.gave_up_in_time());
 }
 
-TEST_F(HostPathTest, WithoutALevelItCannotGoThere) {
+TEST_F(HostPathTest, WithoutALevelItCannotReduceOnTheHost) {
   EXPECT_FALSE(path_.agree({.type = FrameType::commit, .value = kCommitHosts}));
   ASSERT_EQ(whole_.errors.size(), 1U);
   EXPECT_NE(whole_.errors[0].message.find("rank 1 has no part in what the ranks of host node-1 do together"),
             std::string::npos);
 }
 
-TEST_F(HostPathTest, AFailureIsHeardOnlyWhileThereIsALevel) {
+TEST_F(HostPathTest, AFailureCountsOnlyWhileThereIsALevel) {
   EXPECT_FALSE(path_.on_failure_told(2, {.type = FrameType::joined, .body = encode(LaneFailure{"", "why"})}));
 }
 
-TEST(PathLine, SaysWhatIsInUseAndWhyNot) {
+TEST(PathLine, NamesThePathInUseAndTheReason) {
   CommunicatorInfo info;
   describe_trees(nullptr, "no aggregator is free", info);
   EXPECT_EQ(path_line(info, nullptr, "node-1"), "in-network reduction not in use: no aggregator is free");

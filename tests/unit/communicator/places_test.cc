@@ -74,7 +74,7 @@ TEST_F(PlacesTest, EachRankGetsItsOwnPartAsItsPageComes) {
   }
 }
 
-TEST_F(PlacesTest, EachPageBeginsTheLimitOfJoiningAnew) {
+TEST_F(PlacesTest, EachPageStartsTheLimitOfJoiningAgain) {
   const auto nearly = Rig::usual().join_limit - 100ms;
   rig_.wait(nearly);
   give(rig_, page_of(0, kTokenPageRanksMax));

@@ -84,7 +84,7 @@ TEST(RepairPlan, TellsARankNoMoreThanTheLogarithmOfAllRanks) {
   EXPECT_LE(bytes / holdings.size(), 70U);
 }
 
-TEST(RepairPlan, TellsAllRanksOfWhatOneWantsForItself) {
+TEST(RepairPlan, TellsAllRanksOfAResultForOneRank) {
   const auto plan = RepairPlan::make({Holdings{{5, {6, 9}}}, Holdings{8}, Holdings{{6, {7}}}});
   ASSERT_TRUE(plan);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
@@ -103,7 +103,7 @@ TEST(RepairPlan, GoesFromTheLeastToTheGreatestOfEachLane) {
   }
 }
 
-TEST(RepairPlan, RefusesWhatCannotBe) {
+TEST(RepairPlan, RefusesImpossibleHoldings) {
   EXPECT_FALSE(RepairPlan::make({Holdings{1}, Holdings{1, 1}})) << "lanes";
   EXPECT_FALSE(RepairPlan::make({Holdings{{5, {6}}}, Holdings{8}, Holdings{{6, {6}}}})) << "the result has two owners";
 }
@@ -141,7 +141,7 @@ TEST(FanIn, ReachesTheRootFromEveryRank) {
   }
 }
 
-TEST(Moves, SurviveTheirWay) {
+TEST(Moves, AreTheSameAfterWritingAndReading) {
   const Moves moves{{.own = 17, .lo = 16, .hi = 18, .from = 3, .to = {{5, 16}, {6, 17}}, .wanted = {16, 17}},
                     {.own = 4, .lo = 4, .hi = 4}};
   const auto again = decode_moves(encode(moves));

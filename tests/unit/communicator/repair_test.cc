@@ -36,7 +36,7 @@ class Repairing : public testing::Test {
   bool done_ = false;
 };
 
-TEST_F(Repairing, HasNothingToMoveWhereAllHoldTheSame) {
+TEST_F(Repairing, MovesNothingIfAllRanksHoldTheSame) {
   EXPECT_TRUE(start({{.own = 0, .lo = 0, .hi = 0}}));
   EXPECT_TRUE(done_);
 }

@@ -214,7 +214,7 @@ TEST(SentFrames, KeepsCopiesUntilTheyAreTakenAndNoLonger) {
   EXPECT_EQ(pending[3].cookie, 104U);
 }
 
-TEST(SentFrames, TellsOfWhatTheOtherSideHasAndItsCallerDoesNotKnow) {
+TEST(SentFrames, ReportsFramesThatTheOtherSideHasAndTheCallerDoesNotKnow) {
   SentFrames sent(0);
   std::array<std::byte, 64> large{};
   for (std::uint64_t i = 0; i < 5; ++i) sent.handed_over({.header = {}, .payload = large, .cookie = i});

@@ -67,7 +67,7 @@ TEST_F(StallWatchTest, ATreeIsSuspectedAfterFiveSecondsAndAgain) {
   EXPECT_EQ(told(FrameType::stalled), 2U);
 }
 
-TEST_F(StallWatchTest, ProgressPutsItOff) {
+TEST_F(StallWatchTest, ProgressDelaysTheSuspicion) {
   call(Operation::State::in_network);
   wait(4s);
   queue_.touch(now_);

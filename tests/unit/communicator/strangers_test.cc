@@ -168,7 +168,7 @@ class Strangers : public testing::Test {
   std::deque<Stranger> strangers_;
 };
 
-TEST_F(Strangers, ARankThatHasProvedItselfIsNoneHoweverLongItTakesToGoOn) {
+TEST_F(Strangers, ARankThatHasProvedItselfIsNoStrangerHoweverSlowItIs) {
   start(0, kRanks);
   ASSERT_TRUE(network_.run_until([this] { return all(&Talker::ready); }, network_.now() + 1s));
   const SlowRank slow(network_.transport("rank3"), 3, 0);
@@ -178,7 +178,7 @@ TEST_F(Strangers, ARankThatHasProvedItselfIsNoneHoweverLongItTakesToGoOn) {
   EXPECT_TRUE(slow.connected());
 }
 
-TEST_F(Strangers, ThatAreSilentKeepNoRankOut) {
+TEST_F(Strangers, SilentStrangersKeepNoRankOut) {
   start(0, 1);
   come(2000, "stranger", 0);
   network_.run_for(10ms);
@@ -191,7 +191,7 @@ TEST_F(Strangers, ThatAreSilentKeepNoRankOut) {
   for (const Talker& talker : talkers_) EXPECT_GE(talker.turned_away(), 2000 - kPlaces);
 }
 
-TEST_F(Strangers, ThatGoOnComingFromARanksOwnAddressKeepNoRankOut) {
+TEST_F(Strangers, StrangersFromTheAddressOfARankKeepNoRankOut) {
   start(0, 1);
   come(2000, "rank1", 0);
   start(1, kRanks);
@@ -199,7 +199,7 @@ TEST_F(Strangers, ThatGoOnComingFromARanksOwnAddressKeepNoRankOut) {
   expect_ready_and_talking(1s);
 }
 
-TEST_F(Strangers, ThatAreSilentHaveALimit) {
+TEST_F(Strangers, SilentStrangersHaveALimit) {
   start(0, kRanks);
   come(100, "stranger", 2);
   network_.run_for(Arrivals::kProofLimit - 100ms);
@@ -210,7 +210,7 @@ TEST_F(Strangers, ThatAreSilentHaveALimit) {
   expect_ready_and_talking(1s);
 }
 
-TEST_F(Strangers, ThatProveNothingAreToldSoAndGone) {
+TEST_F(Strangers, StrangersWithoutAProofGetTheReasonAndAreClosed) {
   start(0, kRanks);
   come(1, "stranger", 0, R"({"rank":1,"nranks":4,"proof":"none"})");
   come(1, "stranger", 0, "[[[[");

@@ -22,7 +22,7 @@ Message receive(std::uint32_t tag, std::uint64_t count) {
   return {.count = count, .tag = tag, .on_done = [](const Status&) {}};
 }
 
-TEST(TagMatching, AReceiveTakesItsTagAlone) {
+TEST(TagMatching, AReceiveTakesOnlyItsTag) {
   TagMatching matching;
   EXPECT_FALSE(matching.offered(offer(1, 7, 0)));
   Message other = receive(8, 1), same = receive(7, 2);
@@ -68,7 +68,7 @@ TEST(TagMatching, AReceiveFromAnyRankGetsTheOfferThatCameFirst) {
   EXPECT_EQ(matching.offers_of(5), 0U);
 }
 
-TEST(TagMatching, EndsReceivesWithWhatTheyWaitedFor) {
+TEST(TagMatching, TheErrorOfAReceiveNamesTheMessageThatItWaitedFor) {
   TagMatching matching;
   std::vector<std::string> texts;
   for (const auto source : {kAny, std::optional<std::uint32_t>(3)}) {
@@ -127,7 +127,7 @@ class Lists {
   std::list<Receive> receives_;
 };
 
-TEST(TagMatching, DoesWhatASearchFromTheBeginningDoes) {
+TEST(TagMatching, FindsTheSameAsASearchFromTheBeginning) {
   std::mt19937 random(1);
   for (int life = 0; life < 20; ++life) {
     TagMatching matching;

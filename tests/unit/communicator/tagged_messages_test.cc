@@ -18,7 +18,7 @@ class TaggedMessagesTest : public ScriptedPeers {
   std::deque<ScriptedFrame> sent(std::uint32_t to) { return std::exchange(channel(PeerClass::tagged, to).sent, {}); }
 };
 
-TEST_F(TaggedMessagesTest, WantsWhatIsReceivedInTheOrderOfReceives) {
+TEST_F(TaggedMessagesTest, AsksForMessagesInTheOrderOfReceives) {
   for (std::uint64_t number = 0; number < 3; ++number) offers(1, number, 10 + number);
   EXPECT_EQ(wanted(1), (Numbers{}));
   receive("12", 1, 12);
@@ -45,7 +45,7 @@ TEST_F(TaggedMessagesTest, OffersAreTakenWhileDataComes) {
   EXPECT_FALSE(wire.unread());
 }
 
-TEST_F(TaggedMessagesTest, SendsWhatIsWantedInTheOrderOfWants) {
+TEST_F(TaggedMessagesTest, SendsMessagesInTheOrderOfRequests) {
   send("a", 1, 7, std::byte{1});
   send("b", 1, 8, std::byte{2});
   send("c", 1, 7, std::byte{3});
@@ -83,7 +83,7 @@ TEST_F(TaggedMessagesTest, ThisRankSendsToItself) {
   EXPECT_TRUE(queue_.idle());
 }
 
-TEST_F(TaggedMessagesTest, OfAnotherCountIsNotWanted) {
+TEST_F(TaggedMessagesTest, AMessageOfAnotherCountIsNotAskedFor) {
   offers(2, 0, 7);
   receive("a", kAny, 7, 5);
   EXPECT_EQ(disagreed_, (Ends{"rank 2 sent 4 uint8 with tag 7 to rank 0, which called recv for 5 uint8"}));
@@ -102,13 +102,13 @@ TEST_F(TaggedMessagesTest, AnOfferIsNoSignOfLifeButAWantAndDataAre) {
   EXPECT_EQ(arrived_, 2);
 }
 
-TEST_F(TaggedMessagesTest, RefusesAWantOfWhatWasNotOffered) {
+TEST_F(TaggedMessagesTest, RefusesARequestForAMessageThatWasNotOffered) {
   wants(1, 0);
   EXPECT_EQ(lost_, (Ends{"1: it wants message 0 with a tag, which was not offered to it, or which it has had"}));
   EXPECT_TRUE(channel(PeerClass::tagged, 1).closed());
 }
 
-TEST_F(TaggedMessagesTest, RefusesAWantThatIsSaidTwice) {
+TEST_F(TaggedMessagesTest, RefusesARepeatedRequest) {
   send("a", 1, 7);
   wants(1, 0);
   EXPECT_TRUE(lost_.empty());
@@ -125,13 +125,13 @@ TEST_F(TaggedMessagesTest, RefusesOffersThatAreRepeatedOrLeftOut) {
                          "2: it offers message 1 with a tag, after 0 earlier offers"}));
 }
 
-TEST_F(TaggedMessagesTest, RefusesTagsThatAreNone) {
+TEST_F(TaggedMessagesTest, RefusesInvalidTags) {
   offers(1, 0, 0);
   offers(2, 0, std::uint64_t{1} << 32U);
   EXPECT_EQ(lost_, (Ends{"1: it offers a message with tag 0", "2: it offers a message with tag 4294967296"}));
 }
 
-TEST_F(TaggedMessagesTest, RefusesDataThatNobodyWanted) {
+TEST_F(TaggedMessagesTest, RefusesDataWithoutARequest) {
   message(1, 0);
   EXPECT_EQ(lost_, (Ends{"1: a message with a tag that nobody has asked for"}));
   offers(2, 0, 7);
@@ -178,7 +178,7 @@ TEST_F(TaggedMessagesTest, SendsABoundedNumberThatNobodyReceivesAndThenSaysSo) {
   EXPECT_EQ(refused, 1U) << "there is room again";
 }
 
-TEST_F(TaggedMessagesTest, EndsWhatWaitsWithItsName) {
+TEST_F(TaggedMessagesTest, AnEndNamesEachMessageThatWaits) {
   send("a", 1, 7);
   receive("b", kAny, 8);
   queue_.fail_all({Errc::peer_gone, "rank 3 is gone"});

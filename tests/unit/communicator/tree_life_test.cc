@@ -76,7 +76,7 @@ class TreeLifeTest : public PartTest {
   TreeLife trees_{shared_, user_, queue_, second_way_};
 };
 
-TEST_F(TreeLifeTest, TheyComeAreUsedLostAndRepaired) {
+TEST_F(TreeLifeTest, TreesComeAreUsedAreLostAndAreRepaired) {
   EXPECT_EQ(trees_.state(), State::none);
   use(1);
   EXPECT_EQ(trees_.state(), State::in_use);
@@ -129,7 +129,7 @@ TEST_F(TreeLifeTest, OperationsThatOthersHaveBegunOnThemKeepTheirTerms) {
   EXPECT_EQ(trees_.terms_for(o), nullptr);
 }
 
-TEST_F(TreeLifeTest, ARecoveryThatForgetsWhatHasBegunEndsTheCommunicator) {
+TEST_F(TreeLifeTest, ARecoveryThatForgetsBegunOperationsEndsTheCommunicator) {
   use(1);
   ways_.ways = {Operation::State::in_network};
   add_operation(queue_, now_);
@@ -280,7 +280,7 @@ TEST_F(TreeLifeTest, AProposalWaitsForTheRepair) {
   EXPECT_TRUE(commit(2, 0));
 }
 
-TEST_F(TreeLifeTest, WhatIsStaleChangesNothing) {
+TEST_F(TreeLifeTest, StaleMessagesChangeNothing) {
   use(2);
   freeze(1);
   EXPECT_EQ(trees_.state(), State::in_use);
@@ -363,7 +363,7 @@ TEST_F(TreeLifeTest, AMoveToBetterTreesIsNoFailover) {
   EXPECT_EQ(shared_.info.failovers, 0U);
 }
 
-TEST_F(TreeLifeTest, AFailureLeavesNone) {
+TEST_F(TreeLifeTest, AFailureLeavesNoTrees) {
   use(1);
   describe(2);
   trees_.fail();

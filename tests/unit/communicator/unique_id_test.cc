@@ -26,7 +26,7 @@ TEST(UniqueId, IsReadAsItWasMade) {
   EXPECT_EQ(id->root.port, 7000);
 }
 
-TEST(UniqueId, OfAnotherProtocolVersionIsRefusedWithBothVersions) {
+TEST(UniqueId, AnIdOfAnotherProtocolVersionIsRefusedWithBothVersions) {
   UniqueIdBytes bytes = an_id();
   EXPECT_EQ(bytes[kVersionAt], '0' + kProtocolVersion);
   for (const int version : {kProtocolVersion - 1, kProtocolVersion + 1}) {

@@ -17,7 +17,7 @@ TEST(Addresses, AreReadAndWritten) {
   EXPECT_EQ(to_string(kTheirMac), "02:00:00:00:00:02");
 }
 
-TEST(Addresses, ThatAreWrongAreNamed) {
+TEST(Addresses, AWrongAddressIsNamed) {
   EXPECT_THAT(parse_ip("10.0.0").error().message, HasSubstr("10.0.0"));
   EXPECT_THAT(parse_prefix("10.0.0.1").error().message, HasSubstr("no prefix length"));
   EXPECT_THAT(parse_prefix("10.0.0.1/33").error().message, HasSubstr("0 to 32"));
@@ -38,7 +38,7 @@ TEST(Addresses, KnowTheirKinds) {
   EXPECT_FALSE(is_link_local(ip("fd00::1")));
 }
 
-TEST(Prefix, HoldsWhatSharesItsBits) {
+TEST(Prefix, HoldsTheAddressesThatShareItsBits) {
   const Prefix twenty_two = prefix("10.1.4.7/22");
   EXPECT_TRUE(twenty_two.contains(ip("10.1.4.0")));
   EXPECT_TRUE(twenty_two.contains(ip("10.1.7.255")));

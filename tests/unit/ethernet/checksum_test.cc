@@ -25,7 +25,7 @@ FrameBytes random_bytes(std::size_t size, std::mt19937& random) {
 }
 
 // The example of RFC 1071, section 3: 00 01 f2 03 f4 f5 f6 f7 add up to ddf2.
-TEST(Checksum, IsThatOfTheExampleInTheStandard) {
+TEST(Checksum, IsRightForTheExampleInTheStandard) {
   const FrameBytes bytes = bytes_of(std::string_view("\x00\x01\xf2\x03\xf4\xf5\xf6\xf7", 8));
   EXPECT_EQ(__builtin_bswap16(finish(partial_sum(bytes))), static_cast<std::uint16_t>(~0xDDF2));
 }

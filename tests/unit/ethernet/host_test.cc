@@ -66,7 +66,7 @@ class HostTest : public ::testing::Test {
   const Station us6{kOurMac, ip("fd00::1")}, their6{kTheirMac, ip("fd00::2")};
 };
 
-TEST_F(HostTest, KnowsItsAddressesItsWaysAndFromWhereItSpeaks) {
+TEST_F(HostTest, KnowsItsAddressesItsRoutesAndTheSourceOfEachDatagram) {
   EXPECT_TRUE(host.has(ip("10.0.0.1")));
   EXPECT_TRUE(host.has(link_local_of(kOurMac)));
   EXPECT_FALSE(host.has(ip("10.0.0.2")));
@@ -97,7 +97,7 @@ TEST_F(HostTest, SaysWhichSettingIsWrong) {
   EXPECT_THAT(why({prefix("10.0.0.1/24")}, {ip("fe80::1")}), HasSubstr("outside of the network"));
 }
 
-TEST_F(HostTest, AnswersWhoAsksForItByArpAndRemembersWhoAsked) {
+TEST_F(HostTest, AnswersArpRequestsForItAndRemembersTheSender) {
   ASSERT_TRUE(ask(arp_frame(ArpOperation::request, their4, {{}, us4.ip})));
   const Frame parsed = parse_frame(answer);
   ASSERT_EQ(parsed.kind, FrameKind::arp);
@@ -112,7 +112,7 @@ TEST_F(HostTest, AnswersWhoAsksForItByArpAndRemembersWhoAsked) {
   EXPECT_TRUE(knows(their4.ip));
 }
 
-TEST_F(HostTest, LeavesOthersArpAlone) {
+TEST_F(HostTest, IgnoresArpForOtherHosts) {
   EXPECT_FALSE(ask(arp_frame(ArpOperation::request, their4, {{}, ip("10.0.0.3")})));
   EXPECT_FALSE(knows(their4.ip)) << "a host that asks for others is not remembered as a neighbour";
   EXPECT_FALSE(ask(arp_frame(ArpOperation::request, {kTheirMac, ip("192.168.1.2")}, {{}, us4.ip})));
@@ -164,7 +164,7 @@ TEST_F(HostTest, ResolvesByNeighbourDiscovery) {
   EXPECT_TRUE(knows(their6.ip));
 }
 
-TEST_F(HostTest, AnswersSolicitationsAndRemembersWhoAsked) {
+TEST_F(HostTest, AnswersSolicitationsAndRemembersTheSender) {
   const auto parsed = ask(solicitation("fd00::1"));
   ASSERT_TRUE(parsed);
   ASSERT_EQ(parsed->kind, FrameKind::icmp6);
@@ -182,7 +182,7 @@ TEST_F(HostTest, AnswersSolicitationsAndRemembersWhoAsked) {
   EXPECT_FALSE(ask(solicitation("fd00::1", 254)));
 }
 
-TEST_F(HostTest, TellsAllWhoProbesForItsAddress) {
+TEST_F(HostTest, TellsAllHostsIfOneProbesForItsAddress) {
   const IpAddress group = solicited_node_of(us6.ip);
   std::string rest(20, '\0');
   store_array(reinterpret_cast<std::byte*>(rest.data()) + 4, us6.ip);
@@ -205,7 +205,7 @@ TEST_F(HostTest, RefusesSolicitationsWhoseOptionsAreWrong) {
   EXPECT_EQ(host.counts().neighbours.entries, 0U);
 }
 
-TEST_F(HostTest, AddressesOfTheOtherFamilyAreNobodysInMessagesOfIpv6) {
+TEST_F(HostTest, AddressesOfTheOtherFamilyInMessagesOfIpv6BelongToNoHost) {
   const IpAddress group = solicited_node_of(us6.ip);
   const auto about_us = neighbour_rest(0, us4.ip, NeighbourOption::source_address, kTheirMac);
   EXPECT_FALSE(ask(icmp_frame(their6, {multicast_mac_of(group), group}, {kNeighbourSolicitation}, about_us, 255)));
@@ -247,7 +247,7 @@ TEST_F(HostTest, WritesNothingWhereThereIsNoRoom) {
   EXPECT_EQ(host.answer(parse_frame(ping), ping, now, small), 0U);
 }
 
-TEST_F(HostTest, BelievesNoReportOfAPathThatNoPortHasVerified) {
+TEST_F(HostTest, IgnoresAReportOfAPathThatNoPortHasVerified) {
   const auto quote = [](const char* from, const char* to) {
     const FrameBytes frame = udp_frame(from, to, "payload");
     return std::string(reinterpret_cast<const char*>(frame.data()) + kEthernetBytes, frame.size() - kEthernetBytes);
@@ -262,7 +262,7 @@ TEST_F(HostTest, BelievesNoReportOfAPathThatNoPortHasVerified) {
   EXPECT_EQ(host.counts().control_ignored, 2U);
 }
 
-TEST_F(HostTest, BelievesReportsOfPathsThatItsPortsHaveVerified) {
+TEST_F(HostTest, TakesReportsOfPathsThatItsPortsHaveVerified) {
   EXPECT_TRUE(host.believe_path_mtu(ip("192.168.1.1"), 1300, now));
   EXPECT_TRUE(host.believe_path_mtu(ip("fd01::1"), 1400, now));
   EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1300U);
@@ -274,7 +274,7 @@ TEST_F(HostTest, BelievesReportsOfPathsThatItsPortsHaveVerified) {
   EXPECT_EQ(host.counts().path_mtu_told, 2U);
 }
 
-TEST_F(HostTest, SaysThatNobodyIsAtAPortAndReadsWhenOthersSayIt) {
+TEST_F(HostTest, ReportsUnusedPortsAndReadsSuchReports) {
   for (const auto& [from, to] : {std::pair{"10.0.0.2", "10.0.0.1"}, std::pair{"fd00::2", "fd00::1"}}) {
     const FrameBytes lost = udp_frame(from, to, "payload");
     FrameBytes word(2048);
@@ -308,7 +308,7 @@ TEST_F(HostTest, AnnouncesEachAddress) {
   EXPECT_THAT(kinds, ElementsAre(FrameKind::arp, FrameKind::icmp6, FrameKind::icmp6));
 }
 
-TEST_F(HostTest, WantsTheGroupsOfItsSolicitations) {
+TEST_F(HostTest, JoinsTheGroupsOfItsSolicitations) {
   EXPECT_THAT(host.multicast_groups(),
               ElementsAre(multicast_mac_of(all_nodes()), multicast_mac_of(solicited_node_of(ip("fd00::1")))));
 }

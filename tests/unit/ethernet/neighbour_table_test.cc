@@ -59,14 +59,14 @@ TEST_F(Neighbours, AreAskedThreeTimesASecondApartAndThenGivenUp) {
   EXPECT_EQ(table.counts().entries, 0U);
 }
 
-TEST_F(Neighbours, ThatNobodyAskedForAreNotLearnedFromAnswers) {
+TEST_F(Neighbours, UnrequestedAnswersTeachNoNeighbour) {
   answer(peer);
   table.heard(peer, kTheirMac, {}, now);
   EXPECT_FALSE(knows(peer));
   EXPECT_EQ(table.counts().entries, 0U);
 }
 
-TEST_F(Neighbours, ThatAskForUsAreLearnedAndAskedOnceTheyAreUsed) {
+TEST_F(Neighbours, NeighboursThatAskForThisHostAreLearnedAndAskedOnceTheyAreUsed) {
   table.heard(peer, kTheirMac, {.asks_for_us = true}, now);
   EXPECT_EQ(due().size(), 0U) << "a neighbour that is not used need not be asked";
   EXPECT_TRUE(knows(peer));
@@ -97,7 +97,7 @@ TEST_F(Neighbours, InUseAreConfirmedEveryHalfMinuteAndGoWhenTheyAreSilent) {
   EXPECT_FALSE(knows(peer));
 }
 
-TEST_F(Neighbours, ThatAreNotUsedAreForgotten) {
+TEST_F(Neighbours, UnusedNeighboursAreForgotten) {
   table.heard(peer, kTheirMac, {.asks_for_us = true}, now);
   now += 11min;
   EXPECT_EQ(due().size(), 0U);
@@ -105,7 +105,7 @@ TEST_F(Neighbours, ThatAreNotUsedAreForgotten) {
   EXPECT_EQ(table.counts().entries, 0U);
 }
 
-TEST_F(Neighbours, MayMoveToAnotherStationUnlessTheyMayNot) {
+TEST_F(Neighbours, MayMoveToAnotherStationIfTheyAreNotFixed) {
   table.want(peer, now);
   answer(peer);
   const MacAddress other{{2, 0, 0, 0, 0, 9}};

@@ -71,14 +71,14 @@ TEST_P(ParsesUdp, ButTrustsADeviceThatHasCheckedIt) {
   EXPECT_EQ(parse_frame(wrong, {.ip = true, .udp = true}).kind, FrameKind::udp);
 }
 
-TEST_P(ParsesUdp, NotWhereItIsCutShort) {
+TEST_P(ParsesUdp, NotIfTheFrameIsCutShort) {
   const FrameBytes whole = frame("some payload");
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(parse_frame(std::span(whole).first(size)).kind, FrameKind::dropped) << size;
   }
 }
 
-TEST_P(ParsesUdp, NotWithALengthThatIsNotThatOfTheDatagram) {
+TEST_P(ParsesUdp, NotWithAWrongLength) {
   for (const std::uint16_t length : std::array<std::uint16_t, 5>{0, 7, 19, 21, 0xFFFF}) {
     FrameBytes wrong = frame("some payload");  // 20 bytes with UDP's header
     store16(wrong.data() + udp_at() + 4, length);
@@ -98,7 +98,7 @@ TEST_P(ParsesUdp, NotFromAStationThatIsAGroupNorFromPortZero) {
 INSTANTIATE_TEST_SUITE_P(Families, ParsesUdp, ::testing::Values(kIpv4, kIpv6),
                          [](const auto& each) { return each.param.name; });
 
-TEST(Parser, TakesUdpWithoutAChecksumOverIpv4Alone) {
+TEST(Parser, TakesUdpWithoutAChecksumOnlyOverIpv4) {
   FrameBytes four = udp_frame("10.0.0.2", "10.0.0.1", "x");
   store16(four.data() + kEthernetBytes + kIpv4Bytes + 6, 0);
   EXPECT_EQ(parse_frame(four).kind, FrameKind::udp);
@@ -115,7 +115,7 @@ Drop drop_of(const Family& family, const std::function<void(std::byte* ip)>& spo
   return parse_frame(frame).drop;
 }
 
-TEST(Parser, DropsWhatIpv4HasBesidesPlainDatagrams) {
+TEST(Parser, DropsAllOfIpv4ExceptPlainDatagrams) {
   EXPECT_EQ(drop_of(kIpv4, [](std::byte* at) { store8(at, 0x65); }), Drop::ip_version);
   EXPECT_EQ(drop_of(kIpv4, [](std::byte* at) { store8(at, 0x46); }), Drop::ip_options);
   EXPECT_EQ(drop_of(kIpv4, [](std::byte* at) { store8(at, 0x44); }), Drop::ip_length);
@@ -132,7 +132,7 @@ TEST(Parser, DropsWhatIpv4HasBesidesPlainDatagrams) {
   EXPECT_EQ(parse_frame(wrong).drop, Drop::ip_checksum);
 }
 
-TEST(Parser, DropsWhatIpv6HasBesidesPlainDatagrams) {
+TEST(Parser, DropsAllOfIpv6ExceptPlainDatagrams) {
   EXPECT_EQ(drop_of(kIpv6, [](std::byte* at) { store8(at, 0x40); }), Drop::ip_version);
   EXPECT_EQ(drop_of(kIpv6, [](std::byte* at) { store16(at + 4, 1500); }), Drop::ip_length);
   EXPECT_EQ(drop_of(kIpv6, [](std::byte* at) { store8(at + 6, 44); }), Drop::ip_fragment);
@@ -144,7 +144,7 @@ TEST(Parser, DropsWhatIpv6HasBesidesPlainDatagrams) {
   EXPECT_EQ(drop_of(kIpv6, [](std::byte* at) { store_array(at + 8, mapped({10, 0, 0, 2})); }), Drop::ip_source);
 }
 
-TEST(Parser, DropsWhatIsNeitherIpNorArp) {
+TEST(Parser, DropsFramesThatAreNeitherIpNorArp) {
   FrameBytes frame = udp_frame("10.0.0.2", "10.0.0.1", "x");
   store16(frame.data() + 12, 0x88CC);
   EXPECT_EQ(parse_frame(frame).drop, Drop::ether_type);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(PathMtu, IsTheLinksUntilARouterSaysLessAndAgainAfterAWhile) {
+TEST(PathMtu, IsTheLinksMtuUntilARouterReportsLessAndAgainAfterAWhile) {
   PathMtu paths;
   const TimePoint start{1h};
   EXPECT_EQ(paths.get(ip("10.9.0.1"), 9000, start), 9000U);

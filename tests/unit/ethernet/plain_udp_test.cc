@@ -45,7 +45,7 @@ bool matches(const FrameBytes& bytes, std::uint16_t vlan = 0) {
   return true;
 }
 
-TEST(PlainUdp, IsToldFromAllElse) {
+TEST(PlainUdp, IsDistinguishedFromAllOtherFrames) {
   EXPECT_TRUE(matches(udp_frame("10.0.0.2", "10.0.0.1", "some payload")));
   EXPECT_TRUE(matches(udp_frame("10.0.0.2", "10.0.0.1", "", 0, Ecn::congestion_experienced)));
   EXPECT_FALSE(matches(udp_frame("10.0.0.2", "10.0.0.3", "for another")));
@@ -61,7 +61,7 @@ TEST(PlainUdp, IsToldFromAllElse) {
   EXPECT_FALSE(matches(no_checksum)) << "a datagram without a checksum goes to the parser";
 }
 
-TEST(PlainUdp, IsToldFromAllElseOverIpv6) {
+TEST(PlainUdp, IsDistinguishedFromAllOtherFramesOverIpv6) {
   EXPECT_TRUE(matches(udp_frame("fd00::2", "fd00::1", "some payload")));
   EXPECT_TRUE(matches(udp_frame("fe80::2", "fd00::1", "", 0, Ecn::congestion_experienced)));
   EXPECT_FALSE(matches(udp_frame("fd00::2", "fd00::3", "for another")));
@@ -81,7 +81,7 @@ TEST(PlainUdp, IsToldFromAllElseOverIpv6) {
   EXPECT_FALSE(of_ipv6.match(udp_frame("10.0.0.2", "0.0.0.0", "no address of that family"), found));
 }
 
-TEST(PlainUdp, HasThePortsTagOrNone) {
+TEST(PlainUdp, HasThePortsTagOrNoTag) {
   for (const auto& [from, to] : {std::pair{"10.0.0.2", "10.0.0.1"}, std::pair{"fd00::2", "fd00::1"}}) {
     EXPECT_TRUE(matches(udp_frame(from, to, "tagged", kVlan), kVlan));
     EXPECT_FALSE(matches(udp_frame(from, to, "another tag", kVlan + 1), kVlan));
@@ -90,7 +90,7 @@ TEST(PlainUdp, HasThePortsTagOrNone) {
   }
 }
 
-TEST(PlainUdp, WithAnyChangedBitOrLengthIsWhatTheParserSays) {
+TEST(PlainUdp, AgreesWithTheParserAfterAnyChangeOfABitOrTheLength) {
   for (const std::uint16_t vlan : {std::uint16_t{0}, kVlan}) {
     for (const auto& [from, to] : {std::pair{"10.0.0.2", "10.0.0.1"}, std::pair{"fd00::2", "fd00::1"}}) {
       const FrameBytes right = udp_frame(from, to, "some payload", vlan);

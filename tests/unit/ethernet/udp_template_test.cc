@@ -44,7 +44,7 @@ TEST(UdpTemplate, ForbidsFragmentsAndAsksForMarks) {
 }
 
 // A device expects 0 as IPv4's checksum, and as UDP's the folded sum of the pseudo header; it adds the rest.
-TEST(UdpTemplate, LeavesToTheDeviceWhatItSums) {
+TEST(UdpTemplate, LeavesToTheDeviceTheChecksumsThatItComputes) {
   for (const UdpFlow& one : {flow("10.0.0.2", "10.0.0.1", 0), flow("fd00::2", "fd00::1", 0)}) {
     const std::size_t ip_bytes = is_ipv4(one.to) ? kIpv4Bytes : kIpv6Bytes;
     FrameBytes frame = udp_frame(one, bytes_of("payload"), {.ip = true, .udp = true});

@@ -39,7 +39,7 @@ TEST(KeptInputs, ALineThatIsMalformedIsNamed) {
   EXPECT_THAT(complaint(" 00\n"), HasSubstr("kept.txt:1: a line is a name, a space and bytes"));
 }
 
-TEST(KeptInputs, NoneIsLostToAnotherOfTheSameName) {
+TEST(KeptInputs, NoInputIsLostToAnotherOfTheSameName) {
   EXPECT_THAT(complaint("a 00\na 01\n"), HasSubstr("kept.txt:2: 'a' comes after 'a'"));
   EXPECT_THAT(complaint("b 00\n# in between\na 01\n"), HasSubstr("kept.txt:3: 'a' comes after 'b'"));
 }

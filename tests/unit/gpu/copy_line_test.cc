@@ -95,7 +95,7 @@ TEST_F(Copies, AllEndBeforeTheLineGoes) {
 }
 
 // The caller gets the error in order, and copies that began before it succeed.
-TEST_F(Copies, SayWhatFailed) {
+TEST_F(Copies, AnErrorNamesTheCallThatFailed) {
   for (const char* call : {"cuMemcpyAsync", "cuEventRecord", "cuEventQuery"}) {
     fake_cuda::reset();
     const DeviceBytes from(4096);

@@ -28,7 +28,7 @@ Bytes random_bytes(std::size_t count, std::uint64_t seed) {
   return bytes;
 }
 
-TEST(GpuDevice, KnowsWhoseMemoryAPointerIs) {
+TEST(GpuDevice, KnowsTheOwnerOfMemory) {
   const DeviceBytes device(4096);
   const auto pool = std::make_shared<PinnedPool>(real_gpu::context, nullptr);
   const auto pinned = pool->take(4096);

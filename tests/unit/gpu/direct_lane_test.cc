@@ -55,7 +55,7 @@ class DirectLanes : public testing::Test {
   std::vector<std::byte> memory = std::vector<std::byte>(kSegmentBytes);
 };
 
-TEST_F(DirectLanes, APlaceIsFreeAgainWhenItsResultWasBroughtAndWhoWaitsIsWokenOnce) {
+TEST_F(DirectLanes, APlaceIsFreeAgainWhenItsResultWasCopiedAndAWaitingLaneIsWokenOnce) {
   for (std::uint64_t sequence = 0; sequence < kWindow; ++sequence) EXPECT_TRUE(lane->place_free(sequence));
   lane->bring(1, memory.data(), kSegmentBytes);
   EXPECT_TRUE(lane->place_free(kWindow));

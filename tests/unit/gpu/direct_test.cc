@@ -206,7 +206,7 @@ TEST_F(DirectCalls, HoldTheirMemoryAsLongAsTheyLive) {
   EXPECT_FALSE(transport.owner->holds(ours));
 }
 
-TEST_F(DirectCalls, KeepNoMoreAllocationsThanSoMany) {
+TEST_F(DirectCalls, KeepABoundedNumberOfAllocations) {
   std::vector<std::unique_ptr<DeviceBytes>> memory;
   for (std::size_t i = 0; i < GpuMemory::kAllocationsMax + 10; ++i) {
     memory.push_back(std::make_unique<DeviceBytes>(Stager::kDirectBytesMin));
@@ -319,7 +319,7 @@ TEST_F(DirectCalls, CopiesWithinTheGpuKeepTheirOrderAndEndBeforeTheCall) {
   EXPECT_EQ(gpu_of(*call).counts().bytes_within, 2 * kBytes);
 }
 
-TEST_F(DirectCalls, AFlushComesBeforeAnybodyReadsWhatTheNetworkWrote) {
+TEST_F(DirectCalls, AFlushComesBeforeAReadOfDataThatTheNetworkWrote) {
   make_stager({CopyRoute::dma_buf, {CopyRoute::dma_buf}, true, ""});
   const DeviceBytes memory(kBytes), other(kBytes);
   const auto call = direct(in_place(memory));
@@ -338,7 +338,7 @@ TEST_F(DirectCalls, AFlushComesBeforeAnybodyReadsWhatTheNetworkWrote) {
   EXPECT_FALSE(end(*unflushed));
 }
 
-TEST_F(DirectCalls, ACopyThatFailsEndsTheCommunicatorAndNoCallWell) {
+TEST_F(DirectCalls, ACopyThatFailsEndsTheCommunicatorAndEachCallWithAnError) {
   const DeviceBytes memory(kBytes), other(kBytes);
   const auto call = direct(in_place(memory));
   fake_cuda::fail("cuMemcpyAsync", fake_cuda::kLaunchFailed);
@@ -355,7 +355,7 @@ TEST_F(DirectCalls, ACopyThatFailsEndsTheCommunicatorAndNoCallWell) {
 
 // ---- Calls that leave GPU memory
 
-TEST_F(DirectCalls, BringTheirInputAndTheResultsSoFarToTheHost) {
+TEST_F(DirectCalls, CopyTheirInputAndTheResultsSoFarToTheHost) {
   for (const bool with_results : {false, true}) {
     const Bytes input = random_bytes(kBytes, 6), results = random_bytes(kBytes, 7), last = random_bytes(kBytes, 8);
     const DeviceBytes send(input), recv(results);
@@ -376,7 +376,7 @@ TEST_F(DirectCalls, BringTheirInputAndTheResultsSoFarToTheHost) {
   EXPECT_TRUE(lines.empty());  // the log is empty, because the path works
 }
 
-TEST_F(DirectCalls, BringThemAfterWhatWasStillBeingCopiedThere) {
+TEST_F(DirectCalls, CopyThemToTheHostAfterCopiesThatWereUnderWay) {
   const Bytes input = random_bytes(kBytes, 9), landed = random_bytes(kChunk, 10);
   const DeviceBytes memory(input), place(landed);
   const auto call = direct(in_place(memory));
@@ -395,7 +395,7 @@ TEST_F(DirectCalls, BringThemAfterWhatWasStillBeingCopiedThere) {
 
 // If the operation goes through a tree after all, other ranks' parts may land beside the input while it is still
 // arriving.
-TEST_F(DirectCalls, BringNothingButTheirInputBeforeTheyBegin) {
+TEST_F(DirectCalls, CopyOnlyTheirInputBeforeTheyBegin) {
   const Bytes before = random_bytes(kBytes, 13), landed = random_bytes(kChunk, 14);
   const DeviceBytes memory(before);
   const CallBuffers gather{.send = memory.pointer() + kChunk,
@@ -446,7 +446,7 @@ TEST_F(DirectCalls, TakeOtherHostMemoryWhereNoMoreCanBePinned) {
   EXPECT_EQ(memory.content(), input);
 }
 
-TEST_F(DirectCalls, EndTheCommunicatorWhenTheyCannotBeBrought) {
+TEST_F(DirectCalls, EndTheCommunicatorIfTheCopyToTheHostFails) {
   const DeviceBytes memory(kBytes);
   const auto call = direct(in_place(memory));
   fake_cuda::fail("cuMemcpyAsync", fake_cuda::kLaunchFailed, 1);

@@ -97,7 +97,7 @@ TEST(HostFacts, FindTheModuleByEitherName) {
 
 class GpuFactsOfTheDriver : public test::WithFakeDriver {};
 
-TEST_F(GpuFactsOfTheDriver, AreWhatItAnswers) {
+TEST_F(GpuFactsOfTheDriver, AreTheDriversAnswers) {
   fake_cuda::settings().write_ordering = 200;
   const GpuFacts facts = gpu_facts(*driver, 0);
   EXPECT_EQ(facts.name, "Fake GPU");

@@ -53,7 +53,7 @@ class StagedCalls : public test::WithFakeDriver {
   std::unique_ptr<Stager> stager;
 };
 
-TEST_F(StagedCalls, HostMemoryNeedsNone) {
+TEST_F(StagedCalls, HostMemoryNeedsNoStaging) {
   Bytes send(100), recv(100);
   EXPECT_EQ(staged({.send = send.data(), .send_bytes = 100, .recv = recv.data(), .recv_bytes = 100}), nullptr);
   EXPECT_EQ(staged({}), nullptr);
@@ -260,7 +260,7 @@ TEST_F(StagedCalls, FailOnceWhenTheInputDoesNotComeDown) {
   EXPECT_THAT(end.error().message, HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));
 }
 
-TEST_F(StagedCalls, FailHereAloneWhenTheResultDoesNotGoUp) {
+TEST_F(StagedCalls, FailOnlyOnThisRankWhenTheResultDoesNotGoUp) {
   const DeviceBytes send(kChunk), recv(3 * kChunk);
   const auto call =
       staged({.send = send.pointer(), .send_bytes = kChunk, .recv = recv.pointer(), .recv_bytes = 3 * kChunk});

@@ -45,7 +45,7 @@ TEST(Cut, CoversEachElementOnceAndInOrder) {
   }
 }
 
-TEST(Cut, AnnouncesWhatASinglePieceDoesNotSay) {
+TEST(Cut, AnnouncesFactsThatNoSinglePieceShows) {
   const auto announces = [](Collective collective, ReduceOp op, std::uint64_t count) {
     return Cut({collective, DType::float32, op, 0, count}, kRanks).at(0).announces;
   };

@@ -35,13 +35,13 @@ TEST(HostMap, ARankThatCannotShareMemoryIsAlone) {
   EXPECT_FALSE(map.alone(3));
 }
 
-TEST(HostMap, IsOfNoUseOnOneHostNorWhereAllAreAlone) {
+TEST(HostMap, IsUselessOnOneHostOrIfEachRankHasAHostOfItsOwn) {
   EXPECT_FALSE(find_hosts(Texts{"x", "x"}, Texts{"a", "a"}).worth_while());
   EXPECT_FALSE(find_hosts(Texts{"x", "x"}, Texts{"a", "b"}).worth_while());
   EXPECT_FALSE(find_hosts(Texts{"", ""}, Texts{"a", "a"}).worth_while());
 }
 
-TEST(HostMap, IsToldInFewWordsWhereRanksWereDealtOutByARule) {
+TEST(HostMap, IsShortIfRanksWereDealtOutByARule) {
   const std::vector<std::pair<std::vector<std::uint32_t>, std::string>> maps{
       {{0, 0, 1, 1, 2}, "each 2"}, {{0, 1, 2, 0, 1}, "turns 3"}, {{0, 0, 0, 1, 1, 0}, "runs 0x3 1x2 0x1"}};
   for (const auto& [by_rank, text] : maps) {

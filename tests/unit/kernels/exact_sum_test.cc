@@ -151,7 +151,7 @@ TEST(ExactSum, AStepOfAReductionIsTheExactSumOfAllRanks) {
   EXPECT_EQ(out, 1.0);
 }
 
-TEST(ExactSumDeathTest, AStepWithTheInputsOfSomeRanksIsNoExactSum) {
+TEST(ExactSumDeathTest, AStepWithTheInputsOfOnlySomeRanksIsRefused) {
   const float value = 1;
   const std::vector<const void*> inputs(3, &value);
   float out = 0;

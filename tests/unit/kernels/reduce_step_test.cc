@@ -122,7 +122,7 @@ TEST_P(AverageInSteps, IsTheLargestValueWhereAllRanksHaveIt) {
 }
 
 // Use different values near the largest: sums and divisions then round up as well as down.
-TEST_P(AverageInSteps, OfFiniteValuesIsFinite) {
+TEST_P(AverageInSteps, AnAverageOfFiniteValuesIsFinite) {
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> near(0.9, 1.0);
   for (int trial = 0; trial < 400; ++trial) {

@@ -219,7 +219,7 @@ TEST(LocalDirect, ARangeThatIsTakenBackIsDroppedByAllAndItsPlaceUsedAgain) {
   });
 }
 
-TEST(LocalDirect, MoreRangesThanPlacesAreRefusedInWords) {
+TEST(LocalDirect, MoreRangesThanPlacesAreRefusedWithTheReason) {
   run_sharing_ranks(settings_of(2), [](LocalGroup& group) {
     std::vector<std::unique_ptr<SharedVector>> all;
     for (std::uint32_t i = 0; i < kRegionsMax; ++i) all.push_back(std::make_unique<SharedVector>(group, 100));

@@ -27,7 +27,7 @@ Call call(Collective collective, std::vector<float>& send, std::vector<float>& r
           .number = number};
 }
 
-TEST(LocalFailures, RanksThatDisagreeAreToldTheSameWords) {
+TEST(LocalFailures, RanksThatDisagreeGetTheSameError) {
   struct Variant {
     Collective collective;
     std::size_t count;

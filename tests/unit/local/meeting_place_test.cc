@@ -62,7 +62,7 @@ TEST(LocalMeetingPlace, ARankThatDiesOnTheWayLeavesNobodyWithAGroup) {
   other.join();
 }
 
-TEST(LocalMeetingPlace, NothingIsLeftOfIt) {
+TEST(LocalMeetingPlace, LeavesNothingBehind) {
   const Secret secret = *random_secret();
   {
     auto place = MeetingPlace::open(secret);
@@ -73,7 +73,7 @@ TEST(LocalMeetingPlace, NothingIsLeftOfIt) {
 }
 
 // Rank 0's offer comes from another process: sums of its sizes must not wrap, and a row must have a chunk.
-TEST(LocalMeetingPlace, SizesThatCannotBeAreNotComputedWith) {
+TEST(LocalMeetingPlace, ImpossibleSizesAreRefused) {
   EXPECT_TRUE(can_be(settings_of(1, 5)));
   const auto with = [](std::size_t note_bytes, std::size_t chunk_bytes, std::size_t depth) {
     GroupSettings settings = settings_of(1, 5);
@@ -90,7 +90,7 @@ TEST(LocalMeetingPlace, SizesThatCannotBeAreNotComputedWith) {
   EXPECT_FALSE(with(8192, 4096, SIZE_MAX));
 }
 
-TEST(LocalMeetingPlace, ARankDoesNotTakeSizesThatCannotBe) {
+TEST(LocalMeetingPlace, ARankRefusesImpossibleSizes) {
   if (host_token().empty()) GTEST_SKIP() << "this system has no pidfd_open";
   const Secret secret = *random_secret();
   auto place = MeetingPlace::open(secret);

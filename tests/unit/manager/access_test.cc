@@ -290,14 +290,14 @@ TEST_F(AccessTest, ListingsShowATenantItsOwnGroupsWhereReadingNeedsAToken) {
   EXPECT_THAT(owners(of_tenant("physics")), SizeIs(3));
 }
 
-TEST_F(AccessTest, OnesRequestNeverFindsAnothersGroup) {
+TEST_F(AccessTest, ARequestOfOneTenantNeverFindsAGroupOfAnother) {
   const json chemistry = group_of(of_tenant("chemistry"), "the-same-name");
   EXPECT_EQ(group_of(of_tenant("chemistry"), "the-same-name")["group"], chemistry["group"]);
   EXPECT_NE(group_of(of_tenant("physics"), "the-same-name")["group"], chemistry["group"]);
   EXPECT_NE(group_of(kJobToken, "the-same-name")["group"], chemistry["group"]);
 }
 
-TEST_F(AccessTest, ATokenForAJobAsksForGroupsOfThisJobAlone) {
+TEST_F(AccessTest, ATokenForAJobAsksOnlyForGroupsOfThisJob) {
   const std::string token = of_tenant("physics", "slurm-7");
   EXPECT_EQ(call("POST /v1/groups", token, {{"job", "slurm-8"}, {"ranks", nodes(2)}}).status, 403U);
   const json made = answer(call("POST /v1/groups", token, {{"ranks", nodes(2)}}));
@@ -305,7 +305,7 @@ TEST_F(AccessTest, ATokenForAJobAsksForGroupsOfThisJobAlone) {
   EXPECT_EQ(answer(call("GET " + path, token))["job"], "slurm-7");
 }
 
-TEST_F(AccessTest, AnAdministratorDeletesAnyGroupAndSteersNone) {
+TEST_F(AccessTest, AnAdministratorMayDeleteAnyGroupAndRenewNone) {
   const json made = group_of(of_tenant("chemistry"));
   const std::string path = "/v1/groups/" + std::to_string(made["group"].get<std::uint64_t>());
   EXPECT_EQ(call("PUT " + path + "/lease", of_role(Role::administrator)).status, 403U);

@@ -28,7 +28,7 @@ DataAddresses addresses(const std::string& states, int aggregator = 1) {
   return list;
 }
 
-TEST(Addresses, ALaneKeepsItsOwnWhenOthersComeAndGo) {
+TEST(Addresses, ALaneKeepsItsAddressWhenOthersComeAndGo) {
   for (const auto& [states, wanted] : std::map<std::string, std::vector<int>>{{"l", {0, 0, 0, 0, 0}},
                                                                               {"ll", {0, 1, 0, 1, 0}},
                                                                               {"lll", {0, 1, 2, 0, 1}},
@@ -64,7 +64,7 @@ TEST(Addresses, AChildAndItsParentMeetOnARailThatBothHave) {
   EXPECT_EQ(between("ll", "dd", 1), -1);
 }
 
-TEST(Addresses, ThePlanGivesEveryLaneItsOwnAtEveryAggregator) {
+TEST(Addresses, ThePlanGivesEveryLaneAnAddressOfItsOwnAtEveryAggregator) {
   const auto fabric = make_fabric(*parse_topology(leaf_spine_yaml(2, 2, 1), "test.yaml"));
   for (const std::size_t rails : {1U, 2U, 3U, 4U}) {
     auto aggregators = leaf_spine_aggregators(2, 1);
@@ -144,7 +144,7 @@ class RailsTest : public ClusterFixture {
   std::shared_ptr<const GroupRecord> held_;
 };
 
-TEST_F(RailsTest, ThatAnAddressIsDownIsKeptOverARestartOfTheManager) {
+TEST_F(RailsTest, ARestartedManagerKnowsThatAnAddressIsDown) {
   tell("leaf-a", {1});
   const AggregatorRecord before = cluster_->aggregator("leaf-a")->record;
   EXPECT_FALSE(before.data[1].live);
@@ -187,7 +187,7 @@ TEST_F(RailsTest, AGroupThatLostADeviceIsBackOnTheTreeOverTheOthers) {
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised) << "nothing has changed";
 }
 
-TEST_F(RailsTest, AGroupIsNotKeptFromAnAggregatorThatWasQuickerToTell) {
+TEST_F(RailsTest, AGroupMayUseAnAggregatorThatReportedTheLossFirst) {
   const std::uint64_t id = ask(2)->descriptor.group;
   tell("spine", {0});
   ASSERT_TRUE(cluster_->rebuild_group(id, 1, {"spine"}).has_value());

@@ -44,7 +44,7 @@ class AdoptionTest : public ClusterFixture {
   std::uint64_t id_ = 0;
 };
 
-TEST_F(AdoptionTest, AGroupThatTheManagerHasLostIsTakenInAsItWas) {
+TEST_F(AdoptionTest, AGroupThatTheManagerHasLostIsAdoptedUnchanged) {
   const GroupRecord before = *cluster_->group(id_)->record;
   forget_all();
   ASSERT_EQ(cluster_->renew_group(id_).error().code, Errc::peer_gone);
@@ -66,7 +66,7 @@ TEST_F(AdoptionTest, AGroupThatTheManagerHasLostIsTakenInAsItWas) {
   EXPECT_FALSE(cluster_->group(id_).has_value()) << "the group's lease ends like any other";
 }
 
-TEST_F(AdoptionTest, UnequalLanesAreTakenInAsTheyWere) {
+TEST_F(AdoptionTest, UnequalLanesAreAdoptedUnchanged) {
   cluster_.reset();
   store_ = {};
   open("fabric: flat\nassumed_rate: 1Gbit/s\n");
@@ -106,7 +106,7 @@ TEST_F(AdoptionTest, UnequalLanesAreTakenInAsTheyWere) {
   EXPECT_GT(held, 0U);
 }
 
-TEST_F(AdoptionTest, ItIsAccountedReachedByADrainAndRebuilt) {
+TEST_F(AdoptionTest, AnAdoptedGroupCountsFollowsDrainsAndIsRebuilt) {
   const std::uint64_t held = reserved();
   std::map<std::string, std::uint64_t> incarnations;
   for (const auto& it : cluster_->aggregators()) incarnations[it.record.name] = it.record.incarnation;
@@ -131,7 +131,7 @@ TEST_F(AdoptionTest, AGroupWhoseLeaseEndedComesBack) {
   EXPECT_TRUE(cluster_->group(id_).has_value());
 }
 
-TEST_F(AdoptionTest, AGroupOnTheFallbackIsTakenInToo) {
+TEST_F(AdoptionTest, AGroupOnTheFallbackIsAdoptedToo) {
   const auto waiting = cluster_->create_group(
       {.job = "job", .hosts = {"nowhere-1", "nowhere-2"}, .lanes = 1, .link_rate_bits_per_second = 10'000'000'000});
   ASSERT_TRUE(waiting->descriptor.empty());
@@ -226,7 +226,7 @@ TEST_F(AdoptionTest, RefusesTheNumberOfAnotherGroup) {
   expect_refused(adopt(), Errc::mismatch, "another group has the number");
 }
 
-TEST_F(AdoptionTest, SaysWhenItHasNoPlaceAndStaysAsItIsWhenTheStoreIsFull) {
+TEST_F(AdoptionTest, ChangesNothingWhenTheStoreIsFullAndSaysSo) {
   settings_.groups_max = 0;
   forget_all();
   expect_refused(adopt(), Errc::retry, "its limit");
@@ -239,7 +239,7 @@ TEST_F(AdoptionTest, SaysWhenItHasNoPlaceAndStaysAsItIsWhenTheStoreIsFull) {
   EXPECT_TRUE(adopt().has_value());
 }
 
-TEST_F(AdoptionTest, AdoptsAndAccountsWhereThereIsNoRoomLeftAndSaysSo) {
+TEST_F(AdoptionTest, AdoptsAGroupThoughNoMemoryIsLeftAndSaysSo) {
   const auto spine = cluster_->aggregator("spine")->record.incarnation;
   forget_all();
   ASSERT_TRUE(cluster_
@@ -265,7 +265,7 @@ TEST_F(AdoptionTest, AnAggregatorKeepsItsIncarnationOnlyWhereItsNameIsForgotten)
   EXPECT_LT(come_back("leaf-b", "agg-leaf-1", absurd)->incarnation, absurd);
 }
 
-TEST_F(AdoptionTest, TheRecordIsAsLongAsTheTreesHaveAggregatorsNotAsThereAreRanks) {
+TEST_F(AdoptionTest, TheRecordGrowsWithTheAggregatorsAndNotWithTheRanks) {
   open("");
   ASSERT_TRUE(enlist("only", "h").has_value());
   const auto few = cluster_->create_group({.job = "job", .hosts = std::vector<std::string>(2, "h"), .lanes = 1});

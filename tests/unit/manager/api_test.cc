@@ -270,7 +270,7 @@ TEST_F(ApiTest, WantsATokenForReadsWhereThatIsSet) {
   }
 }
 
-TEST_F(ApiTest, ShowsNoCredentialToReaders) {
+TEST_F(ApiTest, ShowsNoTokenToReaders) {
   enlist_all();
   const json granted = job("POST", "/v1/groups", four_ranks());
   const std::string token = granted["lanes"][0]["ranks"][0]["tokens"][0];
@@ -279,7 +279,7 @@ TEST_F(ApiTest, ShowsNoCredentialToReaders) {
   }
 }
 
-TEST_F(ApiTest, SaysWhatIsThereWhenAPathOrMethodIsWrong) {
+TEST_F(ApiTest, AnErrorNamesTheRightPathsAndMethods) {
   EXPECT_EQ(call("GET", "/nothing").status, 404U);
   EXPECT_EQ(call("GET", "/v1/groups/1/rebuild/more").status, 404U);
   EXPECT_EQ(call("GET", "").status, 404U);
@@ -447,7 +447,7 @@ TEST_F(ApiTest, Answers507WhileTheStoreIsFullAndReadsGoOn) {
   EXPECT_EQ(call("POST", "/v1/groups", four_ranks().dump(), kJobToken).status, 200U);
 }
 
-TEST_F(ApiTest, TurnsAwayWhatIsBeyondItsLimits) {
+TEST_F(ApiTest, RefusesRequestsBeyondItsLimits) {
   settings_.groups_max = 2;
   settings_.aggregators_max = 1;
   settings_.ranks_max = 5;

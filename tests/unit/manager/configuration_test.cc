@@ -168,7 +168,7 @@ TEST(Settings, ReadWhatTheyPrint) {
                     HasSubstr("listen: '[::1]:1234'")));
 }
 
-TEST(Settings, AllowPlainHttpOnLoopbackAloneUnlessTheySayOtherwise) {
+TEST(Settings, AllowPlainHttpOnlyOnLoopbackUnlessASettingAllowsMore) {
   const auto complaint_of = [](const std::string& yaml) {
     const auto ok = check_http(*parse_settings(yaml, "s.yaml"));
     return ok ? "" : ok.error().message;
@@ -188,7 +188,7 @@ TEST(Settings, AllowPlainHttpOnLoopbackAloneUnlessTheySayOtherwise) {
               HasSubstr("no certificate without tls_ca"));
 }
 
-TEST(Settings, TakeFilesOfTlsForAnEtcdThatSpeaksItAlone) {
+TEST(Settings, TakeFilesOfTlsOnlyForAnEtcdThatSpeaksTls) {
   const auto complaint_of = [](const std::string& yaml) {
     const auto read = parse_settings(yaml, "s.yaml");
     return read ? "" : read.error().message;

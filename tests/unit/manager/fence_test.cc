@@ -27,14 +27,14 @@ TEST_F(FenceTest, IsInTokensDescriptorsAndPages) {
   for (const Token& token : page->lanes.at(0).at(1).tokens) EXPECT_EQ(read_claims(token)->fence, 40U);
 }
 
-TEST_F(FenceTest, HearingOfALowerOneChangesNothing) {
+TEST_F(FenceTest, ALowerFenceChangesNothing) {
   open();
   ASSERT_TRUE(cluster_->hear_fence(39).has_value());
   ASSERT_TRUE(cluster_->hear_fence(40).has_value());
   EXPECT_EQ(cluster_->fence(), 40U);
 }
 
-TEST_F(FenceTest, OfAStoreFromABackupRisesAboveTheOneThatWasSeen) {
+TEST_F(FenceTest, TheFenceOfAStoreFromABackupRisesAboveTheHighestThatWasSeen) {
   open();
   enlist_all();
   ASSERT_TRUE(cluster_->hear_fence(99).has_value());
@@ -42,7 +42,7 @@ TEST_F(FenceTest, OfAStoreFromABackupRisesAboveTheOneThatWasSeen) {
   EXPECT_EQ(in_token(*ask()), cluster_->fence());
 }
 
-TEST_F(FenceTest, OfARecordThatALaterLeadershipSealedIsHeard) {
+TEST_F(FenceTest, TheFenceOfARecordOfALaterLeadershipCounts) {
   open();
   enlist_all();
   store_.leadership = 70;
@@ -55,7 +55,7 @@ TEST_F(FenceTest, OfARecordThatALaterLeadershipSealedIsHeard) {
   EXPECT_GT(cluster_->fence(), 70U);
 }
 
-TEST_F(FenceTest, ThatNoClockGaveIsRefused) {
+TEST_F(FenceTest, AFenceThatNoClockCouldGiveIsRefused) {
   open();
   const auto day = static_cast<std::uint64_t>(clock_.unix_milliseconds()) + 24ULL * 3600 * 1000;
   EXPECT_EQ(cluster_->hear_fence(day + 1).error().code, Errc::bad_argument);

@@ -82,7 +82,7 @@ TEST(IdentityToken, EveryOtherCharacterIsAForgery) {
   EXPECT_NE(why_refused(keys, "trb1..."), "");
 }
 
-TEST(IdentityToken, IsGoodWithinItsTimeAlone) {
+TEST(IdentityToken, IsValidOnlyWithinItsTime) {
   const IdentityKeys keys = keys_of(line("a", '1'));
   const std::string token = *keys.sign(claims());
   EXPECT_THAT(why_refused(keys, token, kNow - 61), HasSubstr("good only in 1 s"));
@@ -92,7 +92,7 @@ TEST(IdentityToken, IsGoodWithinItsTimeAlone) {
   EXPECT_THAT(why_refused(keys, token, INT64_MAX), HasSubstr("expired"));
 }
 
-TEST(IdentityToken, AForeignKeyIsNotBelieved) {
+TEST(IdentityToken, ATokenOfAForeignKeyIsRefused) {
   const std::string token = *keys_of(line("a", '1')).sign(claims());
   EXPECT_THAT(why_refused(keys_of(line("b", '1')), token), HasSubstr("does not have"));
   EXPECT_THAT(why_refused(keys_of(line("a", '2')), token), HasSubstr("its seal is wrong"));
@@ -131,7 +131,7 @@ TEST(IdentityToken, ClaimsOutOfBoundsAreNotSigned) {
   EXPECT_FALSE(refused([](IdentityClaims&) {}));
 }
 
-TEST(IdentityKeys, NameTheLineThatIsNone) {
+TEST(IdentityKeys, NameTheLineThatHasNoKey) {
   for (const std::string& wrong :
        {std::string(), std::string("# nothing\n"), line("A", '1'), line("a", 'g'), "a " + std::string(63, '1') + "\n",
         line("a", '1') + line("a", '2'), std::string("a\n"), line(std::string(17, 'a'), '1'), line("a b", '1')}) {
@@ -159,7 +159,7 @@ TEST(IdentityKeys, AFileThatOthersCanReadIsRefused) {
   EXPECT_THAT(load_identity_keys(path).error().message, HasSubstr("chmod 600"));
 }
 
-TEST(Revocations, AreKeptUntilNoTokenCanBeGood) {
+TEST(Revocations, AreKeptUntilTheirTokensHaveExpired) {
   Revocations revoked;
   ASSERT_TRUE(revoked.add("one", kNow + 10, kNow).has_value());
   ASSERT_TRUE(revoked.add("two", kNow + 100, kNow).has_value());
@@ -191,7 +191,7 @@ class AuthenticatorTest : public ::testing::Test {
                                }};
 };
 
-TEST_F(AuthenticatorTest, ATokenIsItsHolder) {
+TEST_F(AuthenticatorTest, ATokenProvesTheIdentityOfItsHolder) {
   const Proof proof = look(*authenticator_.sign(claims()));
   ASSERT_TRUE(proof.identity.has_value()) << proof.why;
   EXPECT_EQ(proof.identity->name, "alice");
@@ -201,7 +201,7 @@ TEST_F(AuthenticatorTest, ATokenIsItsHolder) {
   EXPECT_FALSE(proof.identity->old_secret);
 }
 
-TEST_F(AuthenticatorTest, OldSecretsAreWhatTheyWere) {
+TEST_F(AuthenticatorTest, OldSecretsKeepTheirRights) {
   EXPECT_EQ(look("shared-by-jobs").identity->roles, Roles(Role::tenant));
   EXPECT_EQ(look("shared-by-aggregators").identity->roles, Roles(Role::operator_, Role::aggregator));
   EXPECT_FALSE(look("shared-by-aggregators").identity->scopes.has(Scope::tokens))
@@ -215,7 +215,7 @@ TEST_F(AuthenticatorTest, OldSecretsAreWhatTheyWere) {
   EXPECT_FALSE(none.look("Bearer shared-by-jobs", "192.0.2.7", kNow).identity.has_value());
 }
 
-TEST_F(AuthenticatorTest, ARevokedTokenIsGoodForNothingNorAreItsRenewals) {
+TEST_F(AuthenticatorTest, ARevokedTokenAndItsRenewalsAreRefused) {
   IdentityClaims renewed = claims();
   const std::string first = *authenticator_.sign(renewed);
   renewed.until += 100;

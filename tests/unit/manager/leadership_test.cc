@@ -214,7 +214,7 @@ void Manager::write() {
   if (term && !cut && !world_.etcd.write(*term)) refused = true;
 }
 
-TEST(Leadership, OneOfThreeLeadsAndTheOthersKnowWho) {
+TEST(Leadership, OneOfThreeLeadsAndTheOthersKnowIt) {
   World world(1, 3);
   world.run_for(2s);
   const Manager* leader = world.leader();
@@ -251,7 +251,7 @@ TEST(Leadership, AnotherLeadsAtOnceAfterAnOrderlyEnd) {
   EXPECT_NE(world.leader(), gone);
 }
 
-TEST(Leadership, OneThatStoodStillKnowsAtOnceThatItLeadsNoMore) {
+TEST(Leadership, ALeaderThatStoodStillKnowsAtOnceThatItNoLongerLeads) {
   World world(4, 3);
   world.run_for(2s);
   Manager* old = world.leader();
@@ -265,7 +265,7 @@ TEST(Leadership, OneThatStoodStillKnowsAtOnceThatItLeadsNoMore) {
   EXPECT_EQ(old->leader->url, world.leader()->name);
 }
 
-TEST(Leadership, OneThatIsCutFromTheStoreGivesUpBeforeAnotherLeads) {
+TEST(Leadership, ALeaderThatIsCutFromTheStoreGivesUpBeforeAnotherLeads) {
   World world(5, 3);
   world.run_for(2s);
   Manager* old = world.leader();
@@ -279,7 +279,7 @@ TEST(Leadership, OneThatIsCutFromTheStoreGivesUpBeforeAnotherLeads) {
   EXPECT_EQ(old->leader->url, world.leader()->name);
 }
 
-TEST(Leadership, OneWhoseStoreRefusesItGivesUpAndLetsOthersTry) {
+TEST(Leadership, ALeaderWhoseStoreRefusesItGivesUpAndLetsOthersTry) {
   World world(6, 2);
   world.run_for(2s);
   Manager* failed = world.leader();

@@ -18,7 +18,7 @@ class OneAggregatorTest : public ClusterFixture {
   }
 };
 
-TEST_F(OneAggregatorTest, AGroupOfOneRankGetsALaneOverThisOne) {
+TEST_F(OneAggregatorTest, AGroupOfOneRankGetsALaneOverTheNamedAggregator) {
   open();
   enlist_all();
   const auto grant = measure("spine");

@@ -517,7 +517,7 @@ TEST(Planner, KeepsEveryLimitOnRandomFabrics) {
   EXPECT_LT(with_tree, 400);
 }
 
-TEST(LaneTree, RefusesWhatIsNoTree) {
+TEST(LaneTree, RefusesAGraphThatIsNoTree) {
   LaneTree lane;
   EXPECT_FALSE(lane.finish().has_value());  // the lane is empty
   lane.nodes = {{.aggregator = "a", .parent = 1}, {.aggregator = "b", .parent = 0}};

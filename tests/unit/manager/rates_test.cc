@@ -104,7 +104,7 @@ TEST(Rates, AllRanksOfARackShareItsUplinkWithRanksFarAway) {
   EXPECT_EQ(rates.spread, 31'250'000'000U) << "4 ranks send 12 of 15 parts out of their rack";
 }
 
-TEST(Rates, OfWaysBetweenTheRanksFollowTheirOrder) {
+TEST(Rates, RatesBetweenTheRanksFollowTheirOrder) {
   std::vector<std::string> in_turn;
   for (const char* rack : {"0", "1", "2", "3"}) {
     for (int of_rack = 0; of_rack < 4; ++of_rack)
@@ -125,7 +125,7 @@ TEST(Rates, StepsWithinAHostTakeNoTimeOfItsLink) {
   EXPECT_EQ(rates_of(two_leaves(), {"a", "a"}, {"a"}).doubling, 0U) << "no step leaves the host";
 }
 
-TEST(Rates, OfWaysBetweenTheRanksCountOtherGroups) {
+TEST(Rates, RatesBetweenTheRanksCountOtherGroups) {
   FabricLoad load;
   load.uplinks.assign(5, kFullRate);
   const PathRates rates = rates_of(four_racks(), nodes(16), {"agg"}, load);
@@ -250,7 +250,7 @@ PathRates present(const Fabric& fabric, const Plan& plan, const std::vector<std:
                       load);
 }
 
-TEST(Rates, OfTreesInUseAreThoseOfTheirPlanWhileNobodyComesOrGoes) {
+TEST(Rates, RatesOfTreesInUseStayWhileNoGroupComesOrGoes) {
   struct Case {
     Topology topology;
     std::vector<std::string> hosts;
@@ -286,7 +286,7 @@ TEST(Rates, OfTreesInUseAreThoseOfTheirPlanWhileNobodyComesOrGoes) {
   }
 }
 
-TEST(Rates, OfTreesInUseFallWithAnotherGroupAndRiseAgain) {
+TEST(Rates, RatesOfTreesInUseFallWithAnotherGroupAndRiseAgain) {
   const auto fabric = make_fabric(two_leaves());
   const std::vector<PlanAggregator> aggregators{aggregator_on("agg-a")};
   const std::vector<std::string> hosts{"a", "b"};
@@ -306,7 +306,7 @@ TEST(Rates, OfTreesInUseFallWithAnotherGroupAndRiseAgain) {
   EXPECT_EQ(present(*fabric, first, hosts, load), first.rates);
 }
 
-TEST(Rates, OfTreesInUseAreNotKnownWhereTheirHostsHaveNoPlaceAnyMore) {
+TEST(Rates, RatesOfTreesInUseAreUnknownIfTheirHostsLeftTheTopology) {
   const std::vector<std::string> hosts{"a", "b"};
   const Plan plan = plan_of(two_leaves(), hosts, {"agg-a"});
   const auto other = parse_topology(leaf_spine_yaml(2, 2, 1), "test.yaml");
@@ -314,7 +314,7 @@ TEST(Rates, OfTreesInUseAreNotKnownWhereTheirHostsHaveNoPlaceAnyMore) {
   EXPECT_EQ(present(*make_fabric(*other), plan, hosts, {}), PathRates{});
 }
 
-TEST(Rates, OfTreesInUseFollowTheLinksOwnRatesWithoutATopology) {
+TEST(Rates, RatesOfTreesInUseFollowTheLinksOwnRatesWithoutATopology) {
   const Plan plan = plan_without_topology(kGbit, {kGbit, kGbit, kGbit, kGbit});
   const auto fabric = make_fabric({});
   FabricLoad load;
@@ -326,7 +326,7 @@ TEST(Rates, OfTreesInUseFollowTheLinksOwnRatesWithoutATopology) {
   EXPECT_EQ(present(*fabric, plan, nodes(4), load), PathRates{});
 }
 
-TEST(Rates, OfATopologyHoldAgainstThoseOfTheLinks) {
+TEST(Rates, RatesOfATopologyCountMoreThanThoseOfTheLinks) {
   const auto topology = parse_topology("fabric: flat\nassumed_rate: 10Gbit/s\n", "test.yaml");
   ASSERT_TRUE(topology.has_value());
   const Plan plan = plan_without_topology(kGbit, {10 * kGbit, 10 * kGbit, 10 * kGbit, 10 * kGbit}, *topology);

@@ -164,7 +164,7 @@ bool has_header(const HttpReply& reply, const std::string& name) {
   return std::ranges::any_of(reply.headers, [&](const auto& it) { return it.first == name; });
 }
 
-TEST(Replicas, TheLeaderAnswersAndTheOtherPassesOn) {
+TEST(Replicas, TheLeaderAnswersAndTheFollowerPassesRequestsOn) {
   Shared shared;
   Manager one(shared), two(shared);
   one.turn();
@@ -422,7 +422,7 @@ class SecretsTest : public ::testing::Test {
   Shared shared_;
 };
 
-TEST_F(SecretsTest, AreReadByHoldersOfTheSigningKeyAlone) {
+TEST_F(SecretsTest, OnlyHoldersOfTheSigningKeyCanReadThem) {
   const SharedSecrets secrets{.aggregator_token = "a", .job_token = "j", .identity_keys = "k"};
   const auto sealed = seal_secrets(shared_.key, secrets);
   ASSERT_TRUE(sealed.has_value());
@@ -436,7 +436,7 @@ TEST_F(SecretsTest, AreReadByHoldersOfTheSigningKeyAlone) {
   EXPECT_EQ(open_secrets(shared_.key, "AAAA").error().code, Errc::corrupt);
 }
 
-TEST_F(SecretsTest, OfTheFirstLeaderBecomeThoseOfAll) {
+TEST_F(SecretsTest, AllManagersTakeTheSecretsOfTheFirstLeader) {
   const SecretFiles first = files("first"), second = files("second");
   ASSERT_NE(text_of(first.paths.job_token), text_of(second.paths.job_token));
   Manager one(shared_), two(shared_);
@@ -453,7 +453,7 @@ TEST_F(SecretsTest, OfTheFirstLeaderBecomeThoseOfAll) {
   EXPECT_FALSE(of_two.files_differ());
 }
 
-TEST_F(SecretsTest, KeysAreChangedOnTheLeaderAndSoEverywhere) {
+TEST_F(SecretsTest, AChangeOfKeysOnTheLeaderReachesAllManagers) {
   const SecretFiles first = files("first"), second = files("second");
   Manager one(shared_), two(shared_);
   one.turn();

@@ -59,7 +59,7 @@ TEST_F(SecretsTest, AreInTheTokensOfAGroupThatGaveAKeyAndSealsNothing) {
   }
 }
 
-TEST_F(SecretsTest, AreNoneWithoutTheGroupsKey) {
+TEST_F(SecretsTest, NoneAreMadeWithoutTheGroupsKey) {
   open_with(true);
   const auto grant = ask_with(PacketSecurity::off, false);
   ASSERT_TRUE(grant) << grant.error().message;
@@ -68,7 +68,7 @@ TEST_F(SecretsTest, AreNoneWithoutTheGroupsKey) {
   EXPECT_FALSE(to_json(grant->descriptor).contains("exchange_key"));
 }
 
-TEST_F(SecretsTest, AreNoneOfAnAggregatorWithoutAKeyUnlessPacketsMustBeSealed) {
+TEST_F(SecretsTest, NoneAreMadeForAnAggregatorWithoutAKeyUnlessPacketsMustBeSealed) {
   open_with(false);
   const auto grant = ask_with(PacketSecurity::off, true);
   ASSERT_TRUE(grant) << grant.error().message;
@@ -76,7 +76,7 @@ TEST_F(SecretsTest, AreNoneOfAnAggregatorWithoutAKeyUnlessPacketsMustBeSealed) {
   EXPECT_FALSE(ask_with(PacketSecurity::authenticate, true));
 }
 
-TEST_F(SecretsTest, NeedAKeyThatIsOne) {
+TEST_F(SecretsTest, NeedAValidKey) {
   open_with(true);
   const auto bad = cluster_->create_group({.job = "job", .hosts = nodes(4), .lanes = 1, .exchange_key = "AAAA"});
   ASSERT_FALSE(bad);

@@ -21,7 +21,7 @@ TEST_P(StoreConformance, StartsEmpty) {
   EXPECT_TRUE(snapshot->values.empty());
 }
 
-TEST_P(StoreConformance, KeepsWhatWasPutAndForgetsWhatWasRemoved) {
+TEST_P(StoreConformance, KeepsRecordsUntilTheyAreRemoved) {
   Store& store = reopen();
   ASSERT_TRUE(store.put(aggregator_record("a", 1)).has_value());
   ASSERT_TRUE(store.put(aggregator_record("b", 2)).has_value());
@@ -40,7 +40,7 @@ TEST_P(StoreConformance, KeepsWhatWasPutAndForgetsWhatWasRemoved) {
   EXPECT_EQ(snapshot->values, (std::map<std::string, std::string>{{"k", "v2"}}));
 }
 
-TEST_P(StoreConformance, RemovesWhatIsNotThere) {
+TEST_P(StoreConformance, MayRemoveARecordThatDoesNotExist) {
   Store& store = reopen();
   EXPECT_TRUE(store.remove_aggregator("nobody").has_value());
   EXPECT_TRUE(store.remove_group(77).has_value());

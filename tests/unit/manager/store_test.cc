@@ -52,14 +52,14 @@ std::string changed(const std::string& old, const std::string& fresh) {
   return text.replace(at, old.size(), fresh);
 }
 
-TEST(Records, OddWeightsAndWindowsAreNoGroup) {
+TEST(Records, ARecordWithWrongWeightsOrWindowsIsDamaged) {
   for (const char* odd : {"0", "65", "-1", "4294967295", "\"5\"", "null", "[]"})
     EXPECT_FALSE(group_from_text(changed("\"weight\":5", "\"weight\":" + std::string(odd)))) << odd;
   for (const char* odd : {"257", "-1", "\"5\"", "null"})
     EXPECT_FALSE(group_from_text(changed("\"window\":7", "\"window\":" + std::string(odd)))) << odd;
 }
 
-TEST(Records, OddRatesAreNotKnown) {
+TEST(Records, WrongRatesCountAsUnknown) {
   const auto rates = [](const std::string& text) {
     const auto read = group_from_text(changed("[10,11,12,13,14,15]", text));
     EXPECT_TRUE(read.has_value()) << text;

@@ -24,7 +24,7 @@ class SuspicionTest : public ClusterFixture {
   }
 };
 
-TEST_F(SuspicionTest, AnAggregatorReportedDeadIsShownSoAndInNobodysNewTrees) {
+TEST_F(SuspicionTest, AnAggregatorThatWasReportedDeadIsSuspectedAndGetsNoNewTrees) {
   open();
   enlist_all();
   const std::uint64_t id = ask()->descriptor.group;
@@ -40,7 +40,7 @@ TEST_F(SuspicionTest, AnAggregatorReportedDeadIsShownSoAndInNobodysNewTrees) {
   EXPECT_FALSE(suspected("leaf-b"));
 }
 
-TEST_F(SuspicionTest, AGroupThatIsGivenBackReportsTheDeadOfItsTreesAlone) {
+TEST_F(SuspicionTest, AGroupThatIsGivenBackReportsOnlyAggregatorsOfItsTrees) {
   open();
   enlist_all();
   const std::uint64_t id = ask(1, 2)->descriptor.group;
@@ -56,7 +56,7 @@ TEST_F(SuspicionTest, AGroupThatIsGivenBackReportsTheDeadOfItsTreesAlone) {
   EXPECT_FALSE(suspected("leaf-a")) << "the group has ended";
 }
 
-TEST_F(SuspicionTest, ItsNextRenewalClearsItForAllButTheGroupThatSaidSo) {
+TEST_F(SuspicionTest, ItsNextRenewalClearsItForAllGroupsExceptTheOneThatReportedIt) {
   open_one();
   const std::uint64_t accuser = ask()->descriptor.group;
   ASSERT_TRUE(cluster_->rebuild_group(accuser, 1, {"only"})->descriptor.empty());
@@ -72,7 +72,7 @@ TEST_F(SuspicionTest, ItsNextRenewalClearsItForAllButTheGroupThatSaidSo) {
   EXPECT_TRUE(cluster_->rebuild_group(accuser, 1, {})->descriptor.empty());
 }
 
-TEST_F(SuspicionTest, ANewRegistrationClearsItAndIsNotSlander) {
+TEST_F(SuspicionTest, ANewRegistrationClearsItAndTheReportWasNotFalse) {
   open_one();
   ASSERT_TRUE(cluster_->rebuild_group(ask()->descriptor.group, 1, {"only"}).has_value());
   ASSERT_TRUE(enlist("only", "h").has_value());
@@ -83,7 +83,7 @@ TEST_F(SuspicionTest, ANewRegistrationClearsItAndIsNotSlander) {
   EXPECT_TRUE(suspected("only")) << "the aggregator may die again at once";
 }
 
-TEST_F(SuspicionTest, AGroupCannotBlameWhatItsTreesDoNotHold) {
+TEST_F(SuspicionTest, AGroupCannotReportAnAggregatorOutsideOfItsTrees) {
   open();
   enlist_all();
   const std::uint64_t id = ask(1, 2)->descriptor.group;
@@ -93,7 +93,7 @@ TEST_F(SuspicionTest, AGroupCannotBlameWhatItsTreesDoNotHold) {
   for (const char* name : {"leaf-b", "spine"}) EXPECT_FALSE(suspected(name)) << name;
 }
 
-TEST_F(SuspicionTest, AGroupCannotBlameTheNextLifeOfWhatItsTreesHeld) {
+TEST_F(SuspicionTest, AGroupCannotReportAnAggregatorThatHasRegisteredAgain) {
   open_one();
   const std::uint64_t id = ask()->descriptor.group;
   ASSERT_TRUE(enlist("only", "h").has_value());
@@ -148,7 +148,7 @@ TEST_F(SuspicionTest, ARepeatedRequestDoesNotBlameTheNextLifeOfAnAggregator) {
   EXPECT_FALSE(suspected("only"));
 }
 
-TEST_F(SuspicionTest, AnUndrainedAggregatorIsPlannedOnceItSaysThatItKnows) {
+TEST_F(SuspicionTest, AnAggregatorWhoseDrainHasEndedGetsTreesOnceItKnowsOfTheEnd) {
   open_one();
   ASSERT_TRUE(cluster_->set_draining("only", true).has_value());
   renew("only", false);
@@ -169,7 +169,7 @@ TEST_F(SuspicionTest, AnUndrainedAggregatorIsPlannedOnceItSaysThatItKnows) {
   EXPECT_TRUE(cluster_->renew_group(early->descriptor.group)->rebuild_advised);
 }
 
-TEST_F(SuspicionTest, AnAggregatorThatHasNotHeardOfItsDrainIsPlannedOnceTheDrainIsUndone) {
+TEST_F(SuspicionTest, AnAggregatorThatNeverHeardOfItsDrainGetsTreesAtTheEndOfTheDrain) {
   open_one();
   ASSERT_TRUE(cluster_->set_draining("only", true).has_value());
   EXPECT_TRUE(ask()->descriptor.empty());
@@ -178,7 +178,7 @@ TEST_F(SuspicionTest, AnAggregatorThatHasNotHeardOfItsDrainIsPlannedOnceTheDrain
   EXPECT_FALSE(ask()->descriptor.empty());
 }
 
-TEST_F(SuspicionTest, AnAggregatorIsResumingAlsoIfASecondDrainEndsBeforeItHeardOfTheFirstOnesEnd) {
+TEST_F(SuspicionTest, AnAggregatorIsResumingAlsoIfASecondDrainEndsBeforeItKnowsOfTheFirstDrainsEnd) {
   open_one();
   ASSERT_TRUE(cluster_->set_draining("only", true).has_value());
   renew("only", false);
@@ -187,7 +187,7 @@ TEST_F(SuspicionTest, AnAggregatorIsResumingAlsoIfASecondDrainEndsBeforeItHeardO
   EXPECT_TRUE(ask()->descriptor.empty());
 }
 
-TEST_F(SuspicionTest, AnAggregatorThatStillDrainsWhenItRegistersIsNotPlannedUntilItKnows) {
+TEST_F(SuspicionTest, AnAggregatorThatDrainsWhenItRegistersGetsNoTreesUntilItKnowsOfTheEnd) {
   open("");
   ASSERT_TRUE(cluster_
                   ->register_aggregator({.name = "only",

@@ -54,7 +54,7 @@ class TenantsTest : public ClusterFixture {
   }
 };
 
-TEST_F(TenantsTest, AQuotaIsTheLastAmountThatIsGiven) {
+TEST_F(TenantsTest, AGroupMayUseTheWholeQuotaAndNoMore) {
   open();
   enlist_all();
   const GroupGrant first = ask_as("a");
@@ -184,7 +184,7 @@ TEST_F(TenantsTest, AHigherClassDisplacesALowerOneAndThisOneComesBack) {
   EXPECT_EQ(cluster_->stats().denied.at(kCodeNoTree), 2U);
 }
 
-TEST_F(TenantsTest, NobodyGetsAClassAboveItsTenants) {
+TEST_F(TenantsTest, NoGroupGetsAClassAboveItsTenants) {
   open_with_room_for_one();
   const GroupGrant first = ask_as("a");
   const GroupGrant second = ask_as("b", Priority::high);
@@ -203,7 +203,7 @@ TEST_F(TenantsTest, AGroupThatWaitedAndIsGoneDisplacesNobody) {
   EXPECT_THAT(cluster_->group(low.descriptor.group)->record->lanes, SizeIs(1));
 }
 
-TEST_F(TenantsTest, AReservationKeepsOthersOffFromItsBeginToItsEnd) {
+TEST_F(TenantsTest, AReservationKeepsOthersOffUntilItsEnd) {
   open();
   enlist_all();
   const std::int64_t now = clock_.unix_seconds();

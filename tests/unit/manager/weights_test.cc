@@ -168,13 +168,13 @@ TEST(LaneWeights, StayWithinTheirBounds) {
   }
 }
 
-TEST(LaneWeights, AreAsSmallAsComesNear) {
+TEST(LaneWeights, AreTheSmallestThatComeNear) {
   EXPECT_THAT(weights_of({0.25, 0.25, 0.25, 0.25}), ElementsAre(1, 1, 1, 1));
   EXPECT_THAT(weights_of({0.3334, 0.6666}), ElementsAre(1, 2));
   EXPECT_THAT(weights_of({0.0001, 0.9999}), ElementsAre(1, kLaneWeightMax));
 }
 
-TEST(LaneTreeWeights, OutOfBoundsAreNoTree) {
+TEST(LaneTreeWeights, WeightsOutOfBoundsAreRefused) {
   for (const std::uint32_t weight : {0U, kLaneWeightMax + 1, UINT32_MAX}) {
     LaneTree lane{.nodes = {{.aggregator = "a"}}, .leaf_of_rank = {0, 0}, .weight = weight};
     EXPECT_FALSE(lane.finish().has_value()) << weight;

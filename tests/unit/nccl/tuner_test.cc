@@ -113,7 +113,7 @@ TEST(TunerModel, NeverPrefersCollNetAndAvoidsItToo) {
   }
 }
 
-TEST(TunerTable, NamesTheLineThatMakesNoSense) {
+TEST(TunerTable, NamesTheWrongLine) {
   for (const char* bad : {"allreduce 0 1 2 3", "sum 0 1 2 3 collnet", "allreduce x 1 2 3 collnet",
                           "allreduce 0 1T 2 3 collnet", "allreduce 0 1 2 3 ring"}) {
     std::istringstream text(std::string("\n") + bad + "\n");

@@ -12,11 +12,11 @@ TEST(Window, OverAllHasEveryRanksPartWhole) {
   EXPECT_THAT(shares_of_window(100, 3, 0, 300), ElementsAre(Share{0, 0, 100}, Share{1, 100, 100}, Share{2, 200, 100}));
 }
 
-TEST(Window, InsideOnePartHasThatRankAlone) {
+TEST(Window, InsideOnePartHasOnlyThatRank) {
   EXPECT_THAT(shares_of_window(100, 3, 110, 30), ElementsAre(Share{1, 0, 30}));
 }
 
-TEST(Window, OverABorderHasTheEndOfOneAndTheBeginOfTheNext) {
+TEST(Window, OverABorderHasTheEndOfOnePartAndTheBeginningOfTheNext) {
   EXPECT_THAT(shares_of_window(100, 3, 90, 20), ElementsAre(Share{0, 0, 10}, Share{1, 10, 10}));
 }
 
@@ -25,7 +25,7 @@ TEST(Window, EndsWithTheLastRank) {
   EXPECT_THAT(shares_of_window(100, 3, 300, 10), IsEmpty());
 }
 
-TEST(Window, OfNothingIsEmpty) {
+TEST(Window, AnEmptyWindowHasNoPart) {
   EXPECT_THAT(shares_of_window(100, 3, 50, 0), IsEmpty());
   EXPECT_THAT(shares_of_window(0, 3, 0, 10), IsEmpty());
 }

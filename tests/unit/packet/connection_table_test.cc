@@ -118,7 +118,7 @@ TEST(Endings, AreFoundOnceForAPayloadInATurn) {
   EXPECT_NE(endings.of({}, payload, place).suffix.behind(0), before);
 }
 
-TEST(Endings, AreAnotherBehindAnotherHeader) {
+TEST(Endings, DifferBehindAnotherHeader) {
   const std::vector<std::byte> payload(4096, std::byte{1});
   std::array<std::byte, kFrameHeaderBytes> head{};
   Endings endings;

@@ -128,7 +128,7 @@ TEST_F(FlowTest, TakesMarksThatComeWithNothingElse) {
   EXPECT_LT(flow.congestion().window(), before);
 }
 
-TEST_F(FlowTest, TakesAcknowledgementsOfWhatCameLate) {
+TEST_F(FlowTest, TakesAcknowledgementsOfLatePackets) {
   told.credit = 5000;
   ASSERT_TRUE(tell());
   while (flow.transmit(sink, 32, now)) continue;

@@ -52,7 +52,7 @@ class MuchIsLost : public ::testing::TestWithParam<std::uint64_t> {};
 
 // If three of ten packets are lost in each direction, five of ten round trips fail. If each time-out doubled and sent
 // only one packet, the connection would sometimes stand still for three seconds.
-TEST_P(MuchIsLost, AndNobodyStandsStillForLong) {
+TEST_P(MuchIsLost, NoConnectionStandsStillForLong) {
   constexpr std::uint64_t kFrames = 60;
   Random random(GetParam());
   const LinkSettings link{.bytes_per_second = 1.25e8,
@@ -110,7 +110,7 @@ class Reluctant : public ChannelHandler {
   std::vector<std::byte> place_;
 };
 
-TEST(Credit, ThatIsLostOnTheWayIsAskedFor) {
+TEST(Credit, LostCreditIsAskedFor) {
   SimPackets network(3);
   PacketSettings settings;
   settings.seed = 3;

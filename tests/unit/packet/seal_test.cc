@@ -106,12 +106,12 @@ TEST_P(Sealing, TakesEachNumberOnceAndNoneThatIsTooOld) {
   EXPECT_EQ(listener_.open(5000 - ReplayFilter::kNumbers, old), Seal::Verdict::repeated);
 }
 
-TEST_P(Sealing, SendsNothingBackToWhereItCameFrom) {
+TEST_P(Sealing, APacketThatIsSentBackIsRefused) {
   auto own = sealed(client_, 3, 10);
   EXPECT_EQ(client_.open(3, own), Seal::Verdict::forged) << "each direction has a key of its own";
 }
 
-TEST_P(Sealing, WithAnotherSecretConnectionOrLevelIsNotBelieved) {
+TEST_P(Sealing, APacketOfAnotherSecretConnectionOrLevelIsRefused) {
   SealContext other_name = context_of(GetParam());
   other_name.client += 1;
   SealContext other_random = context_of(GetParam());

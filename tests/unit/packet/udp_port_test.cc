@@ -163,7 +163,7 @@ TEST(UdpPort, BearsItsDscpOverBothFamilies) {
   }
 }
 
-TEST(UdpPort, CountsWhatDoesNotGo) {
+TEST(UdpPort, CountsPacketsThatTheSystemRefuses) {
   IN_OWN_NETWORK([] {
     const auto from = open_at("127.0.0.1");  // this port has only IPv4
     const auto six = open_at("::1");

@@ -62,7 +62,7 @@ TEST(Fence, IsBehindTheEndOfTheJobForAnOlderReader) {
   EXPECT_EQ(job[63], 0) << "the last byte of a name is zero";
 }
 
-TEST(Fence, OutOfBoundsIsRefused) {
+TEST(Fence, AFenceOutOfBoundsIsRefused) {
   EXPECT_EQ(SigningKey::generate()->sign(claims_of("j", kFenceMax + 1)).error().code, Errc::bad_argument);
   Token token = signed_with(claims_of("j", 1));
   token[kJobAt + 62] = std::byte{0xff};

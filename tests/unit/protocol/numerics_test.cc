@@ -15,7 +15,7 @@ TEST(Numerics, HaveNames) {
   EXPECT_FALSE(numerics_from_string("wide"));
 }
 
-TEST(Numerics, AFrameCarriesExactOperatorsOfFloatsAlone) {
+TEST(Numerics, AFrameCarriesExactOperatorsOnlyOfFloats) {
   for (std::uint8_t type = 0; type < kDTypeCount; ++type) {
     for (const ReduceOp op : {kExactSum, kExactAverage}) {
       FrameHeader header;

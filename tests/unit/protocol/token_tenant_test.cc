@@ -77,7 +77,7 @@ TEST(TokenTenant, IsNoneInTheTokenOfAnOlderManager) {
   }
 }
 
-TEST(TokenTenant, OutOfBoundsIsRefused) {
+TEST(TokenTenant, ATenantOutOfBoundsIsRefused) {
   const SigningKey key = std::move(*SigningKey::generate());
   EXPECT_EQ(key.sign(claims_of("j", "t", 0)).error().code, Errc::bad_argument);
   EXPECT_EQ(key.sign(claims_of("j", "t", 17)).error().code, Errc::bad_argument);

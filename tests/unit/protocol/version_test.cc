@@ -34,7 +34,7 @@ TEST(ProtocolVersion, TheReasonNamesTheVersionThatIsSpokenAndWhatToDo) {
   EXPECT_THAT(to_string(FrameReject::version), HasSubstr("run one version of Tributary on all hosts"));
 }
 
-TEST(ProtocolVersion, ACredentialOfAnotherVersionIsRefusedWithBothVersions) {
+TEST(ProtocolVersion, ATokenOfAnotherVersionIsRefusedWithBothVersions) {
   const auto key = SigningKey::from_seed(std::array<std::byte, kPrivateKeyBytes>{});
   ASSERT_TRUE(key) << key.error().message;
   TokenClaims claims;

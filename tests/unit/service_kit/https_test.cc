@@ -213,7 +213,7 @@ TEST_F(Https, FilesThatAreWrongAreErrorsThatNameThem) {
   EXPECT_THAT(error(server, {.cert = good.cert, .key = good.key}), HasSubstr("everybody on this host may read"));
 }
 
-TEST_F(Https, PlainHttpMeetsASentence) {
+TEST_F(Https, PlainHttpGetsAnErrorWithAdvice) {
   serve(ca_.issue("server"));
   const Raw plain(server_->local().port);
   plain.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -224,7 +224,7 @@ TEST_F(Https, PlainHttpMeetsASentence) {
   EXPECT_THAT(ask({.ca = ca_.path()}), HasSubstr("the other side speaks no TLS; write http://"));
 }
 
-TEST_F(Https, SpeaksTls13AndItsThreeCiphersAlone) {
+TEST_F(Https, SpeaksOnlyTls13AndItsThreeCiphers) {
   serve(ca_.issue("server"));
   const auto shake_hands = [&](int version, const char* cipher) {
     return Raw(server_->local().port).shake_hands(version, cipher);

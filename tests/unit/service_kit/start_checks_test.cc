@@ -33,7 +33,7 @@ class StartChecks : public ::testing::Test {
   const std::string folder_;
 };
 
-TEST_F(StartChecks, TakeAddressesOfThisHostAlone) {
+TEST_F(StartChecks, TakeOnlyAddressesOfThisHost) {
   EXPECT_EQ(error_of(check_listen("listen", {"127.0.0.1", 7470})), "good");
   EXPECT_EQ(error_of(check_listen("listen", {"0.0.0.0", 7470})), "good");
   EXPECT_THAT(error_of(check_listen("listen", {"192.0.2.1", 7470})),

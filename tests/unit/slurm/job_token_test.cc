@@ -45,14 +45,14 @@ class SlurmJobToken : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(SlurmJobToken, IsReadByItsUserAloneInADirectoryThatNobodyLists) {
+TEST_F(SlurmJobToken, OnlyItsUserCanReadItInADirectoryThatNobodyCanList) {
   EXPECT_EQ(make("jobs", "source"), "");
   EXPECT_EQ(text_of("jobs/7.token"), "secret\n");
   EXPECT_EQ(mode_of("jobs/7.token"), 0400U);
   EXPECT_EQ(mode_of("jobs"), 0711U);
 }
 
-TEST_F(SlurmJobToken, IsMadeAnewForAJobThatIsStartedAgain) {
+TEST_F(SlurmJobToken, IsMadeAgainForAJobThatIsStartedAgain) {
   EXPECT_EQ(make("jobs", "source"), "");
   std::ofstream(folder_ + "/source") << "another\n";
   EXPECT_EQ(make("jobs", "source"), "");

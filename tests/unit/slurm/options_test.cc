@@ -35,7 +35,7 @@ TEST(SlurmOptions, BecomeVariables) {
   EXPECT_THAT(variables_of("priority=high"), UnorderedElementsAre(Pair("TRIBUTARY_PRIORITY", "high")));
 }
 
-TEST(SlurmOptions, AggregatorsAreForTheControllerAlone) {
+TEST(SlurmOptions, AggregatorsAreOnlyForTheController) {
   TributaryOptions options{};
   char sentence[kSentenceBytesMax] = "";
   ASSERT_EQ(tributary_read_options("aggregators=4096,lanes=2", &options, sentence), 0) << sentence;

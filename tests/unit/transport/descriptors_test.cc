@@ -28,7 +28,7 @@ class SoftLimit {
   rlimit before_{};
 };
 
-TEST(Descriptors, CountsThoseThatAreOpen) {
+TEST(Descriptors, CountsTheOpenDescriptors) {
   const auto before = descriptor_limit().open;
   const int one = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(one, 0);

@@ -38,7 +38,7 @@ TEST(LinkRate, IsWhatTheDriverOfTheInterfaceWithTheAddressSays) {
   if (!permitted) GTEST_SKIP() << "this process may make no interfaces";
 }
 
-TEST(LinkRate, OfAnInterfaceWithoutAWireIsNotKnown) {
+TEST(LinkRate, IsUnknownForAnInterfaceWithoutAWire) {
   const bool permitted = between_interfaces([] {
     EXPECT_EQ(link_rate_of("10.77.0.1"), 0U) << "veth's rate is a constant, so it does not count";
     EXPECT_EQ(link_rate_of("127.0.0.1"), 0U);
@@ -46,7 +46,7 @@ TEST(LinkRate, OfAnInterfaceWithoutAWireIsNotKnown) {
   if (!permitted) GTEST_SKIP() << "this process may make no interfaces";
 }
 
-TEST(LinkRate, OfAnAddressThatNoInterfaceHasIsNotKnown) {
+TEST(LinkRate, IsUnknownForAnAddressThatNoInterfaceHas) {
   EXPECT_EQ(link_rate_of("192.0.2.1"), 0U);
   EXPECT_EQ(link_rate_of("a name"), 0U);
   EXPECT_EQ(link_rate_of(""), 0U);

@@ -54,24 +54,24 @@ class Rails : public testing::Test {
   std::vector<Rail> all_;
 };
 
-TEST_F(Rails, TheNearestToTheGpuBelowItsSwitch) {
+TEST_F(Rails, ThePortNearestToTheGpuIsChosen) {
   EXPECT_EQ(chosen({.names = {}, .gpu = "0000:01:00.0", .node = {}}), Names{"mlx5_0"});
   EXPECT_EQ(chosen({.names = {}, .gpu = "0000:81:00.0", .node = 0}), Names{"mlx5_2"}) << "the GPU counts, not the node";
 }
 
-TEST_F(Rails, ThoseOfTheNodeInTurn) {
+TEST_F(Rails, RanksOfANodeTakeItsPortsInTurn) {
   EXPECT_EQ(chosen({.names = {}, .gpu = "", .node = 1}), (Names{"mlx5_2", "mlx5_3"}));
   EXPECT_EQ(chosen({.names = {}, .gpu = "", .node = 1, .turn = 3}), (Names{"mlx5_3", "mlx5_2"}));
 }
 
-TEST_F(Rails, AllWhereNothingIsKnown) {
+TEST_F(Rails, WithoutAGpuOrNodeAllPortsAreUsed) {
   EXPECT_EQ(chosen({}), (Names{"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"}));
   EXPECT_EQ(chosen({.names = {}, .gpu = "", .node = {}, .turn = 6}), (Names{"mlx5_2", "mlx5_3", "mlx5_0", "mlx5_1"}));
   all_.clear();
   EXPECT_EQ(choose_rails(SystemTree(root_.string()), all_, {}).error().code, Errc::unsupported);
 }
 
-TEST_F(Rails, ThoseThatAreNamedInTheirOrder) {
+TEST_F(Rails, NamedPortsAreUsedInTheirOrder) {
   all_.push_back({.device = "mlx5_3", .port = 2, .address = "10.0.0.9"});
   EXPECT_EQ(chosen({.names = {"mlx5_3", "mlx5_0:1"}, .gpu = "0000:01:00.0", .node = {}}), (Names{"mlx5_3", "mlx5_0"}));
   const auto second = choose_rails(SystemTree(root_.string()), all_, {.names = {"mlx5_3:2"}, .gpu = {}, .node = {}});

@@ -55,7 +55,7 @@ TEST(RdmaPathSettings, AreDecimalOrHexadecimal) {
   EXPECT_EQ(path.traffic_class, 106);
 }
 
-TEST(RdmaPathSettings, RefuseWhatCannotBe) {
+TEST(RdmaPathSettings, RefuseImpossibleValues) {
   EXPECT_FALSE(takes("rdma_traffic_class", "256"));
   EXPECT_FALSE(takes("rdma_traffic_class", "auto"));
   EXPECT_FALSE(takes("rdma_service_level", "16"));

@@ -206,7 +206,7 @@ TEST_F(ShmLentMemoryTest, AFlushWaitsUntilTheOtherSideHasReadAll) {
 
 // ---- bytes that must not be taken for a payload
 
-TEST_F(ShmLentMemoryTest, WhatItsOwnerHasClosedOverIsNoPayload) {
+TEST_F(ShmLentMemoryTest, APayloadOfAClosedConnectionIsVoid) {
   const Block block(1 << 20);
   connect();
   const auto lent = lend(client_, block);
@@ -221,7 +221,7 @@ TEST_F(ShmLentMemoryTest, WhatItsOwnerHasClosedOverIsNoPayload) {
   EXPECT_EQ(server().frames.size(), before);
 }
 
-TEST_F(ShmLentMemoryTest, WhoGivesBackWhatItsOwnerHasClosedOverIsToldAtOnce) {
+TEST_F(ShmLentMemoryTest, AReaderOfAClosedConnectionLearnsOfTheEndAtOnce) {
   const Block block(1 << 20);
   Keeper keeper;
   connect();
@@ -480,7 +480,7 @@ class ShmLittleLentMemoryTest : public ShmLentMemoryTest {
   ShmLittleLentMemoryTest() : ShmLentMemoryTest(ShmSettings{.map_bytes_max = 1 << 20}) {}
 };
 
-TEST_F(ShmLittleLentMemoryTest, WhatIsBeyondTheBoundIsCopied) {
+TEST_F(ShmLittleLentMemoryTest, PayloadsBeyondTheBoundAreCopied) {
   const Block fits(768 << 10), more(768 << 10);
   connect();
   auto first = lend(client_, fits);
@@ -496,7 +496,7 @@ TEST_F(ShmLittleLentMemoryTest, WhatIsBeyondTheBoundIsCopied) {
   EXPECT_EQ(client_.statistics().frames_named, 1U);
 }
 
-TEST_F(ShmLittleLentMemoryTest, WhoLendsAnewForeverIsCopiedInTheEnd) {
+TEST_F(ShmLittleLentMemoryTest, PayloadsOfAProcessThatLendsAgainAndAgainAreCopiedInTheEnd) {
   const Block block(1 << 20);
   connect();
   for (int i = 0; i < 80; ++i) {

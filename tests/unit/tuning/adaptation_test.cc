@@ -382,7 +382,7 @@ TEST_F(OneByOne, TakesNoNoticeOfWhatNoPolicyDecides) {
 
 // ---- amendments
 
-TEST(Amendment, HoldsForItsSizesAlone) {
+TEST(Amendment, HoldsOnlyForItsSizes) {
   const Policy policy = default_policy({.ranks = kRanks}, 2, {.rates = kWide, .levels = 1});
   const Step step{.bytes_max = 4096, .path = Path::split, .algorithm = Algorithm::ring, .tree_share = 777};
   for (const std::uint64_t above : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2048}, std::uint64_t{4095}}) {
@@ -407,7 +407,7 @@ TEST(Amendment, HoldsForItsSizesAlone) {
   }
 }
 
-TEST(Amendment, IsTheSameAfterTheWay) {
+TEST(Amendment, IsTheSameAfterWritingAndReading) {
   const Amendment amendment{Collective::reduce, 1000, {2000, Path::split, Algorithm::binomial, 99}};
   EXPECT_EQ(decode_amendment(encode(amendment)), amendment);
 }

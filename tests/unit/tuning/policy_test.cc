@@ -118,7 +118,7 @@ TEST(Policy, FollowsTheFirstRuleThatFitsAndTheModelWhereNoneDoes) {
   EXPECT_EQ(rule_for(table, {Collective::all_reduce, 4, 5001}), nullptr);
 }
 
-TEST(Policy, IsTheSameAfterTheWay) {
+TEST(Policy, IsTheSameAfterWritingAndReading) {
   for (const std::uint32_t ranks : {1U, 2U, 5U, 8U, 1000U}) {
     const Policy policy = default_policy({.ranks = ranks}, 4);
     const auto arrived = decode_policy(encode(policy));
@@ -197,7 +197,7 @@ TEST(Policy, ANarrowRingLeavesMoreToTheTrees) {
       << "the ring takes 7 units of time for a byte, and the trees take 4";
 }
 
-TEST(Policy, RefusesAShareThatIsNone) {
+TEST(Policy, RefusesAnInvalidShare) {
   const Policy policy =
       default_policy({.ranks = 8}, 64, {.rates = {.links = 8'000'000, .trees = 4'000'000, .ranks = 8'000'000}});
   const std::string good = encode(policy);

@@ -209,7 +209,7 @@ TEST_F(CachedRegistrations, GoWithTheMemory) {
 }
 
 // The old registration ends only after the new one exists.
-TEST_F(CachedRegistrations, AreAnewForOtherMemoryAtTheSameAddress) {
+TEST_F(CachedRegistrations, AreMadeAgainForOtherMemoryAtTheSameAddress) {
   keep(1, memory_at(kBase, 1 << 20));
   auto registrations = cache();
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
