@@ -28,7 +28,7 @@ struct Mistake {
 /// Returns Errc::bad_config with the sentence.
 [[nodiscard]] std::unexpected<Error> refuse(const Mistake& mistake);
 
-/// Returns the mistake that `key` is none of `names`, with the nearest name. `kind`: a word for the names: "setting".
+/// Returns the mistake that `key` is not in `names`, with the nearest name. `kind`: a word for the names: "setting".
 [[nodiscard]] Mistake unknown_key(std::string where, std::string_view key, std::string_view kind,
                                   std::span<const std::string_view> names);
 

@@ -44,7 +44,7 @@ void use_help_style(CLI::App& app);
 /// Returns the mistake that `app` does not accept `argument`: an unknown option or command, or one argument too many.
 [[nodiscard]] Mistake unknown_argument(const CLI::App& app, const std::string& argument);
 
-/// Returns the first of a program's arguments that has the form of an option and is none, at the place where it stands.
+/// Returns the first argument of a program that has the form of an option but is no option, with its place.
 /// CLI11 would take the word after it for an argument, and complain about that word.
 [[nodiscard]] std::optional<Mistake> misspelt_option(const CLI::App& app, std::span<const std::string> arguments);
 

@@ -28,7 +28,8 @@ Status ListenPlaces::open() {
   }
   if (!any) return fail(Errc::io, reasons);
   for (const Place& place : places_) {
-    if (!place.shown.live) spdlog::warn("{} Serving at the other addresses, and trying on", place.shown.why_not);
+    if (!place.shown.live)
+      spdlog::warn("{} The aggregator serves at the other addresses, and tries again", place.shown.why_not);
   }
   return {};
 }

@@ -95,7 +95,7 @@ void TreeLife::repair_sent() {
 
 /// Ends the repair: all ranks have the same results, and the rest of each operation runs between the ranks.
 void TreeLife::repaired() {
-  TRIBUTARY_ASSERT(state_ == State::repairing, "a repair ends of trees that are {}", to_string(state_));
+  TRIBUTARY_ASSERT(state_ == State::repairing, "the repair of trees ends while they are {}", to_string(state_));
   shared_.whole.look_at_clock();
   const auto lanes = trees_->links();
   const auto everyones = [this](std::size_t lane) { return repair_->everyones(lane); };

@@ -31,8 +31,8 @@ Result<Secret> random_secret() {
 
 Result<UniqueIdBytes> encode(const UniqueId& id) {
   if (id.root.host.empty() || id.root.host.size() > kHostBytesMax) {
-    return fail(Errc::bad_argument, "the address '" + id.root.host + "' does not fit a unique id; at most " +
-                                        std::to_string(kHostBytesMax) + " bytes do");
+    return fail(Errc::bad_argument, "the address '" + id.root.host + "' is too long for a unique id; at most " +
+                                        std::to_string(kHostBytesMax) + " bytes fit");
   }
   UniqueIdBytes bytes{};
   std::memcpy(bytes.data(), kMagic, sizeof kMagic);

@@ -30,7 +30,7 @@ struct RecordHead {
   std::size_t content_bytes = 0;
   [[nodiscard]] std::size_t record_bytes() const noexcept { return content_bytes + kRecordExtraBytes; }
 };
-/// Reads the head that these bytes, 4 or more, begin with. Empty: it is none, because its length is out of bounds.
+/// Reads the head that these bytes, 4 or more, begin with. Empty: the length in it is out of bounds.
 [[nodiscard]] std::optional<RecordHead> record_head(std::span<const std::byte> bytes) noexcept;
 
 class RecordKey {

@@ -52,7 +52,7 @@ static_assert(sizeof(StreamGreeting) == kGreetingBytes && offsetof(StreamGreetin
 
 using GreetingBytes = std::array<std::byte, kGreetingBytes>;
 
-/// Reads a greeting of this kind. Empty: the bytes are none. Checks no HMAC.
+/// Reads a greeting of this kind. Empty: the bytes are no greeting. Checks no HMAC.
 [[nodiscard]] std::optional<StreamGreeting> read_greeting(std::span<const std::byte, kGreetingBytes> bytes,
                                                           GreetingKind kind) noexcept;
 /// The reason of a refusal that begins with these bytes, 64 or more; none: they are no refusal.

@@ -234,7 +234,7 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   if (huge && !huge_pages_too) {
     if ((seals & F_SEAL_FUTURE_WRITE) == 0) return refused("huge pages can be taken away");
     // Allocates again all pages that were taken away before the seal, or fails: a hole would be a bus error.
-    if (::fallocate(file.get(), 0, 0, status.st_size) != 0) return failed("there are not so many huge pages");
+    if (::fallocate(file.get(), 0, 0, status.st_size) != 0) return failed("the system has too few huge pages");
   }
   const std::size_t unit = huge ? static_cast<std::size_t>(status.st_blksize) : page_bytes();
   const std::uint64_t begin = offset / unit * unit;

@@ -100,7 +100,7 @@ struct GroupSpec {
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
-  std::string user{};                           // user of the ranks' processes, by their own word; may be empty
+  std::string user{};                           // user of the ranks' processes, as they say; may be empty
   std::uint32_t processes = 0;                  // ranks for which the members act; 0: only for themselves
   std::string exchange_key{};                   // key of the ranks, base64; empty: places get no secrets
   std::string request_id{};                     // the same id gives the same group; empty: always a new group
@@ -197,7 +197,7 @@ struct ClusterStats {
 
 /// The error about a number that no group has. Callers that may not know of a group get the same error.
 [[nodiscard]] std::unexpected<Error> no_group(std::uint64_t id);
-/// The host and the rate of an aggregator, from its site in the topology or its own words. nullptr: it has no site.
+/// The host and the rate of an aggregator, from its site in the topology or its registration. nullptr: it has no site.
 [[nodiscard]] std::string place_of(const AggregatorSite* site, const AggregatorRecord& record);
 [[nodiscard]] std::uint64_t rate_of(const AggregatorSite* site, const AggregatorRecord& record);
 /// The words for errors that name the epoch of a group.

@@ -140,8 +140,8 @@ Status TenantRules::reserve(Reservation reservation, std::uint32_t count, const 
       reservation.aggregators.push_back(one);
   }
   if (reservation.aggregators.size() == count && count > 0) return reserve(std::move(reservation));
-  return fail(Errc::mismatch, "of the aggregators that are free at that time there are " +
-                                  std::to_string(reservation.aggregators.size()) + ", not " + std::to_string(count));
+  return fail(Errc::mismatch, "only " + std::to_string(reservation.aggregators.size()) + " of the wanted " +
+                                  std::to_string(count) + " aggregators are free at that time");
 }
 
 Status TenantRules::end_reservation(const std::string& name) {

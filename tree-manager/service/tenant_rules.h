@@ -18,7 +18,7 @@ namespace tributary::manager {
 struct TenantUse {
   std::uint64_t groups = 0;  // groups with trees
   std::uint64_t lanes = 0;
-  std::uint64_t memory_bytes = 0;      // on aggregators
+  std::uint64_t memory_bytes = 0;      // memory on aggregators
   std::uint64_t bytes_per_second = 0;  // planned rate, summed over all links between the trees' members, one direction
   friend bool operator==(const TenantUse&, const TenantUse&) = default;
   TenantUse& operator+=(const TenantUse& other) noexcept;

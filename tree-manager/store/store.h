@@ -70,7 +70,7 @@ struct GroupRecord {
   PacketSecurity packet_security = PacketSecurity::off;
   std::string exchange_key{};   // key of the ranks, base64; empty: places have no secrets
   std::string request_id{};     // id of the request that made the group; empty: none
-  std::string user{};           // user of the ranks' processes, by their own word; may be empty
+  std::string user{};           // user of the ranks' processes, as they say; may be empty
   std::uint32_t processes = 0;  // ranks for which the members act; 0: only for themselves
   std::int64_t adopted_at = 0;  // time of its restoration from a record, seconds since 1970-01-01 UTC; 0: never
   std::vector<UsedAggregator> before{};  // aggregators of the earlier trees, each once

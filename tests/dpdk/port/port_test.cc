@@ -262,7 +262,7 @@ TEST_F(DpdkPortTest, LeavesTheChecksumToAReaderThatWantsToVerifyIt) {
   }
 }
 
-TEST_F(DpdkPortTest, TellsThatNobodyIsAtAPort) {
+TEST_F(DpdkPortTest, ReportsAnUnusedPort) {
   const auto said = pattern(64, 5);
   ASSERT_TRUE(b->send(at("10.7.0.1", 9), said, {}));
   b->flush();

@@ -153,7 +153,7 @@ TEST_F(WorkerJoin, TheNumberOfConnectionsWithoutATokenIsBounded) {
   EXPECT_EQ(root.worker->metrics().sessions_displaced, 7U);
 }
 
-TEST_F(WorkerJoin, OfManyRefusedChildrenNotAllAreWaitedForUntilTheyHaveReadTheReason) {
+TEST_F(WorkerJoin, WaitsForABoundedNumberOfRefusedChildrenToReadTheReason) {
   const Bytes bad(100);
   for (const std::uint32_t most : {0U, 10U}) {
     Host& root = aggregator("root" + std::to_string(most), 64U << 20, {.sessions_unjoined_max = most});

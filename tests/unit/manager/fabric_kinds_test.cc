@@ -57,7 +57,7 @@ TEST(Dragonfly, SwitchesAreInGroupsAndGroupsInTheWhole) {
   EXPECT_EQ(domains[group_a].uplink_bits_per_second, 20 * kGbit) << "the group has two links to the other group";
 }
 
-TEST(Dragonfly, OfTheSecondKindHasFatTreesForGroups) {
+TEST(Dragonfly, ADragonflyPlusHasFatTreesForGroups) {
   const DomainTree tree(topology_of(R"(
 fabric: dragonfly+
 switches:

@@ -179,7 +179,7 @@ TEST(RailPlans, LoadIsOnTheInterfaceOfTheLane) {
   EXPECT_EQ(load.hosts.at("node-0/1"), kFullRate / 2);
 }
 
-TEST(Interfaces, OfOneHostCarryEachItsOwnLanes) {
+TEST(Interfaces, EachInterfaceOfAHostCarriesItsOwnLanes) {
   // Hosts with a wide interface and a narrow one, on one switch.
   const auto fabric = fabric_from(R"(
 switches: [{name: s, level: 1}]

@@ -74,7 +74,7 @@ TEST(Records, WrongRatesCountAsUnknown) {
   for (const char* odd : {"[10,11]", "[]", "7", "null", "{}"}) EXPECT_EQ(rates(odd), PathRates{}) << odd;
 }
 
-TEST(Records, OfAnOlderManagerHaveEqualLanes) {
+TEST(Records, RecordsOfAnOlderManagerHaveEqualLanes) {
   const auto read = group_from_text(changed(",\"weight\":5,\"window\":7", ""));
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(read->lanes[0].weight, 1U);

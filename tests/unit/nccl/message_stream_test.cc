@@ -17,7 +17,7 @@ TEST(MessageHead, ComesBackAsItWas) {
   EXPECT_EQ(read->tag, head.tag);
 }
 
-TEST(MessageHead, OfAnotherMakingIsRefused) {
+TEST(MessageHead, AHeadOfAnotherFormIsRefused) {
   HeadBytes bytes = encode(MessageHead{.bytes = 1});
   bytes[0] ^= std::byte{1};
   EXPECT_FALSE(decode_head(bytes));

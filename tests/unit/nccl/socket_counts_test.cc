@@ -43,7 +43,7 @@ TEST(SocketCounts, AreThoseOfNcclsOwnSockets) {
   }
 }
 
-TEST(SocketCounts, OfAHandleAreBounded) {
+TEST(SocketCounts, TheCountsOfAHandleAreBounded) {
   for (const SocketCounts& bad :
        {SocketCounts{0, 1}, SocketCounts{17, 17}, SocketCounts{1, 65}, SocketCounts{4, 2}, SocketCounts{3, 4}})
     EXPECT_FALSE(is_possible(bad)) << bad.threads << " threads, " << bad.sockets << " sockets";

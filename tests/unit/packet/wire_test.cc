@@ -52,7 +52,7 @@ TEST(Crc32c, IsTheSameByInstructionByTableAndInPieces) {
   }
 }
 
-TEST(Crc32c, OfASuffixIsFoundOnceForAllThatStandsBeforeIt) {
+TEST(Crc32c, TheSumOfASuffixIsComputedOnceForAllPrefixes) {
   const auto bytes = random_bytes(3000, 2);
   for (const std::size_t length : {0U, 1U, 4U, 5U, 63U, 64U, 256U, 1024U, 2900U}) {
     const auto suffix = std::span(bytes).last(length);

@@ -86,7 +86,7 @@ TEST(WaitingRoom, AShareThatIsKeptIsNotHeldAgainstItsSource) {
   EXPECT_EQ(room.size(kHonest), room.share());
 }
 
-TEST(WaitingRoom, ThoseWhoProveThemselvesCostNobodyAPlace) {
+TEST(WaitingRoom, ConnectionsThatProveThemselvesCostNoPlace) {
   WaitingRoom room(8, kSecond);
   for (WaitingRoom::Id id = 0; id < 1000; ++id) {
     EXPECT_EQ(come(room, id, kHonest), std::nullopt);

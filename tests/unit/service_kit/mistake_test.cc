@@ -24,7 +24,7 @@ TEST(Mistake, HasPlaceKeyValueReasonAndWhatIsAllowedInThisOrder) {
   EXPECT_EQ(to_string({.where = "a.yaml:1", .why = "this is no YAML"}), "a.yaml:1: this is no YAML");
 }
 
-TEST(Mistake, OfAnUnknownKeyNamesTheNearestAndAll) {
+TEST(Mistake, TheMistakeOfAnUnknownKeyNamesTheNearestKeyAndAllKeys) {
   EXPECT_EQ(to_string(unknown_key("a.yaml:2", "memroy", "setting", kNames)),
             "a.yaml:2: memroy: there is no such setting; is 'memory' meant? (allowed: memory, name, workers)");
   EXPECT_EQ(to_string(unknown_key("", "colour", "setting", kNames)),

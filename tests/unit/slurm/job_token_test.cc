@@ -135,7 +135,7 @@ TEST_F(SlurmOwnToken, IsNotThereWhenTheManagerRefusesAndTheReasonIsTold) {
   EXPECT_FALSE(fs::exists(folder_ + "/jobs/7.token.new"));
 }
 
-TEST_F(SlurmOwnToken, OfACommandThatIsMissingOrSilentIsAnError) {
+TEST_F(SlurmOwnToken, AMissingOrSilentCommandIsAnError) {
   use_command("exit 3");
   EXPECT_THAT(issue(), HasSubstr("command failed"));
   fs::remove(folder_ + "/command");

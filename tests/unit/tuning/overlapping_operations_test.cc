@@ -107,7 +107,7 @@ TEST(OverlapMean, LeavesOutTheRestOfALongBurst) {
   EXPECT_EQ(mean.abreast(), 2U);
 }
 
-TEST(OverlapMean, OfOneOperationIsItsTime) {
+TEST(OverlapMean, TheMeanOfOneOperationIsItsTime) {
   OverlapMean mean;
   const auto one = mean.add({.time_us = 10, .latency_us = 10, .trees_us = 8}, 1);
   ASSERT_TRUE(one);

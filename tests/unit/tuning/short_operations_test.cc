@@ -131,7 +131,7 @@ class SmallJob {
   std::uint64_t number_ = 0;
 };
 
-TEST(ShortOperations, OfFourBytesDoNotChangeTheirPathAgainAndAgainWhereBothAreNearlyEquallyQuick) {
+TEST(ShortOperations, OperationsOfFourBytesKeepTheirPathIfBothPathsAreNearlyEquallyQuick) {
   int all = 0, amendments = 0;
   for (const double ranks_us : {150.0, 154.5}) {
     for (const double chance : {0.15, 0.3}) {

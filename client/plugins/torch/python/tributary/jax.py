@@ -12,8 +12,8 @@ which needs no MPI. JAX reads this variable once, at its import: so import this 
 MPITRAMPOLINE_LIB with the library's path before the program starts. Each process has one device. Sums, products, least and greatest values (psum, psum_scatter, and what
 pjit makes of shardings), all_gather, all_to_all and ppermute work.
 
-- XLA adds bfloat16 as float32, and has no reduction of float16 and of smaller types for MPI. Complex numbers have sums
-  alone.
+- XLA adds bfloat16 as float32, and has no reduction of float16 and of smaller types for MPI. Complex numbers have only
+  sums.
 - The environment says where the service is and how to use it: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE and the others.
 - A lost aggregator is no error. A lost process is an error on every other process ("MPI error: MPI_Allreduce: ...") that
   names the lost rank.

@@ -150,7 +150,7 @@ def alltoall(tensor: Any, splits: Any = None, name: str | None = None) -> Any:
 
 
 def reducescatter(tensor: Any, op: int = Average, name: str | None = None) -> tf.Tensor:
-    """Returns this rank's rows of the reduction. If they do not come out even, the first ranks have one row more."""
+    """Returns this rank's rows of the reduction. If they do not divide evenly, the first ranks have one row more."""
     tensor = tf.convert_to_tensor(tensor)
     count = tf.shape(tensor, tf.int64)[0]
     least, more = count // size(), count % size()
