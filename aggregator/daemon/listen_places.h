@@ -58,7 +58,7 @@ class ListenPlaces {
     ListenPlace shown;
     std::unique_ptr<transport::Listener> listener;
     transport::Duration stay = kStayMin;                    // time for which a place must answer to count as live
-    std::optional<transport::TimePoint> back_since, since;  // begin of the answers; time when the place became live
+    std::optional<transport::TimePoint> back_since, since;  // start of the answers; time when the place became live
   };
   [[nodiscard]] Status listen_at(Place& place);
   void look_at(Place& place, transport::TimePoint now);

@@ -202,7 +202,8 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
   in_place(slot, child) = at.data();
   if (header.wants_result()) slot.wants_result |= std::uint64_t{1} << child;
   TRIBUTARY_ASSERT((slot.with_data & ~slot.arrived) == 0 && (slot.arrived & ~everyone_) == 0,
-                   "children {} have arrived of {}, those {} with data", slot.arrived, everyone_, slot.with_data);
+                   "contributions of children {} have come, of {}, with data of {}", slot.arrived, everyone_,
+                   slot.with_data);
   if (slot.arrived == everyone_) {
     finish_collecting(slot, output);
   } else if (reduces(header.collective) && !accumulates_wider(header.dtype) && !is_exact(header.op)) {

@@ -42,7 +42,7 @@ class LaneWatch {
   LaneLag lag_;
   StragglerWatch straggler_;
   std::vector<std::string> names_;     // names of the children that ever joined; index: child
-  std::optional<std::uint32_t> told_;  // the child that on_straggler was told to be late
+  std::optional<std::uint32_t> told_;  // the child that on_straggler has reported as late
 };
 
 }  // namespace tributary::aggregator

@@ -1,7 +1,7 @@
 #pragma once
 // One worker of an aggregator: the lanes that one thread serves, with the channels to their children and parents. It
-// connects the engine to a transport, and decides who may join. One thread uses it; workers share the memory budget
-// alone.
+// connects the engine to a transport, and decides which children may join. One thread uses it; workers share only the
+// memory budget.
 #include <atomic>
 #include <cstdint>
 #include <deque>

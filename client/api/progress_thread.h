@@ -4,7 +4,7 @@
 // Open MPI make progress in this way, too.
 //
 // The driver owns transport and communicator (DrivingSeat). The thread leaves the seat when a caller wants it. It then
-// parks, and looks every kParkPeriod whether callers still come. It drives again when no caller has come for kLinger,
+// parks, and checks every kParkPeriod whether callers still come. It drives again when no caller has come for kLinger,
 // or at once if an operation is outstanding for which no caller waits.
 #include <atomic>
 #include <condition_variable>

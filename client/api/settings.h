@@ -78,8 +78,8 @@ using Environment = std::function<const char*(const char*)>;
 /// Returns the settings from all sources, with the process's own environment.
 [[nodiscard]] Result<ClientSettings> load_settings(const tributary_config* config);
 
-/// Sets one value. The message of an error says only why: service-kit/mistake.h has the whole sentence. `key` is one of
-/// setting_help()'s.
+/// Sets one value. The message of an error says only why: service-kit/mistake.h has the whole sentence. `key` is one
+/// of the keys of setting_help().
 [[nodiscard]] Status set(ClientSettings& settings, std::string_view key, std::string_view value);
 
 }  // namespace tributary::client

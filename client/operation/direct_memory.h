@@ -44,7 +44,7 @@ class DirectMemory {
   /// Keeps the buffers registered with this transport for as long as the operation lives, and returns the spans that
   /// lanes must reach. The error says why this transport cannot register them.
   [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> keep(transport::Transport& transport) = 0;
-  /// The buffers in host memory with which the operation goes on: its input and, `with_results`, the results so far.
+  /// The buffers in host memory with which the operation goes on: its input and, if with_results, the results so far.
   /// They arrive after everything that was copied before. Called once; after the call the network does not touch
   /// the device's buffers. `why` is an error if the direct way failed; its message goes to the log.
   struct InHostMemory {

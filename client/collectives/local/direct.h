@@ -84,7 +84,7 @@ class Direct {
   struct Piece {
     std::uint64_t part, begin, count;
   };
-  static constexpr std::size_t kTileBytes = 8192;                        // fits in the first cache with its inputs
+  static constexpr std::size_t kTileBytes = 8192;                        // fits in the L1 cache with its inputs
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;      // a piece of mapped memory
   static constexpr std::size_t kAttachedBytes = std::size_t{256} << 10;  // the longest piece of attached memory
   static constexpr std::size_t kScratchBytes = std::size_t{1} << 20;

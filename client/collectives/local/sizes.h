@@ -7,7 +7,7 @@ namespace tributary::client::local {
 
 /// Calls of at least this size write their results past the caches, because long results would leave the cache before
 /// the caller reads them. A result that replaces an input that was just read stays in the cache. On a Sapphire Rapids
-/// processor with 2 MiB of second cache, with 4 ranks on 2 cores, an all_reduce of 16 MiB takes a fifth less time; 4
+/// processor with 2 MiB of L2 cache, with 4 ranks on 2 cores, an all_reduce of 16 MiB takes a fifth less time; 4
 /// MiB take the same time.
 inline constexpr std::size_t kStreamBytesMin = std::size_t{6} << 20;
 

@@ -187,7 +187,7 @@ TEST_F(RailsTest, AGroupThatLostADeviceIsBackOnTheTreeOverTheOthers) {
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised) << "nothing has changed";
 }
 
-TEST_F(RailsTest, AGroupMayUseAnAggregatorThatReportedTheLossFirst) {
+TEST_F(RailsTest, AnAggregatorThatReportedItsLostAddressFirstIsNotLeftOut) {
   const std::uint64_t id = ask(2)->descriptor.group;
   tell("spine", {0});
   ASSERT_TRUE(cluster_->rebuild_group(id, 1, {"spine"}).has_value());

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_F(Packets, ARestartedPeerIsFoundOutAtOnce) {
+TEST_F(Packets, ARestartedPeerIsNoticedAtOnce) {
   start();
   Source source(1000, 1);
   connect(source);

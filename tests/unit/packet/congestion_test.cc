@@ -153,7 +153,7 @@ TEST(Congestion, AGroupOfFourAndOneOfThirtyTwoMakeTheSameProgress) {
   EXPECT_LT(small / large, 1.33);
 }
 
-TEST(Congestion, ForgetsMarksWhollyInTheEnd) {
+TEST(Congestion, ForgetsOldMarksCompletely) {
   Congestion congestion{CongestionSettings{}};
   constexpr Duration kRoundTrip = 100us;
   TimePoint now{1h};
@@ -163,7 +163,7 @@ TEST(Congestion, ForgetsMarksWhollyInTheEnd) {
   EXPECT_DOUBLE_EQ(congestion.marked_share(), 1.0 / 16);
 }
 
-TEST(Congestion, BeginsGently) {
+TEST(Congestion, BeginsWithASmallWindow) {
   Bottleneck net(14, {.bytes_per_second = kRate, .latency = 5ms});
   net.add();
   net.run([] { return false; }, 12ms);
@@ -171,7 +171,7 @@ TEST(Congestion, BeginsGently) {
       << "two round trips take ten and twenty packets, and as many acknowledgements";
 }
 
-TEST(Congestion, APathThatTakesLongerThanTheTargetIsUsedAllTheSame) {
+TEST(Congestion, APathThatTakesLongerThanTheTargetIsStillUsed) {
   for (const Duration latency : {Duration(400us), Duration(1ms), Duration(3ms)}) {
     Bottleneck net(16, {.bytes_per_second = kRate, .latency = latency});
     net.add();

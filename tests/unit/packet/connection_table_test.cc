@@ -42,7 +42,7 @@ TEST_F(ConnectionTableTest, FindsAConnectionByItsIdAndNoOther) {
   EXPECT_EQ(table_.size(), 2U);
 }
 
-TEST_F(ConnectionTableTest, AnIdThatHasLeftFindsNobodyInItsPlace) {
+TEST_F(ConnectionTableTest, TheIdOfAnEndedConnectionFindsNoOther) {
   const std::uint64_t a = enter(1);
   table_.leave(a);
   EXPECT_EQ(table_.find(a), nullptr);
@@ -56,7 +56,7 @@ TEST_F(ConnectionTableTest, AnIdThatHasLeftFindsNobodyInItsPlace) {
   EXPECT_NE(table_.find(b), nullptr) << "leaving twice ends nobody else";
 }
 
-TEST_F(ConnectionTableTest, KeepsOneThatHasLeftUntilTheTurnIsOver) {
+TEST_F(ConnectionTableTest, KeepsAnEndedConnectionUntilTheTurnIsOver) {
   auto connection = std::make_shared<Named>(1);
   const std::weak_ptr<Named> weak = connection;
   const std::uint64_t id = table_.enter(std::move(connection), [this] { return ++random_; });
@@ -78,7 +78,7 @@ TEST_F(ConnectionTableTest, FindsAConnectionByTheOtherSidesName) {
   EXPECT_EQ(table_.find_peer(77), nullptr);
 }
 
-TEST_F(ConnectionTableTest, VisitsAllThoughSomeComeAndGo) {
+TEST_F(ConnectionTableTest, VisitsAllConnectionsThoughSomeComeAndGo) {
   const std::uint64_t a = enter(1);
   enter(2);
   std::vector<int> visited;

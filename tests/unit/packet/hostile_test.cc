@@ -114,7 +114,7 @@ class Hostile : public ::testing::TestWithParam<PacketSecurity> {
 INSTANTIATE_TEST_SUITE_P(Levels, Hostile, ::testing::Values(PacketSecurity::authenticate, PacketSecurity::encrypt),
                          [](const auto& level) { return std::string(to_string(level.param)); });
 
-TEST_P(Hostile, AServedConnectionSaysForWhomAndHowItIsSealed) {
+TEST_P(Hostile, AServedConnectionNamesItsChildAndItsSecurity) {
   start(GetParam());
   Source source(1000);
   serve(source);
@@ -215,7 +215,7 @@ TEST_P(Hostile, AForgedResetEndsNothing) {
   }
 }
 
-TEST_P(Hostile, AProcessThatIsReallyGoneIsFoundOutSoonAllTheSame) {
+TEST_P(Hostile, ALostProcessIsStillNoticedSoon) {
   start(GetParam());
   Source source(1000);
   serve(source);
@@ -245,7 +245,7 @@ TEST_P(Hostile, APeerWithAnotherGroupsSecretIsToldSoAndGetsNothing) {
   EXPECT_GE(server_->statistics().forged, 1U);
 }
 
-TEST_P(Hostile, APeerThatSealsLessThanIsDemandedIsToldWhatToSet) {
+TEST_P(Hostile, APeerWithLessSecurityThanDemandedLearnsWhichSettingToChange) {
   const auto less = GetParam() == PacketSecurity::encrypt ? PacketSecurity::authenticate : PacketSecurity::off;
   start(less);
   Source source(1000);

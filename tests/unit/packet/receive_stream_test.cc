@@ -80,7 +80,7 @@ TEST_F(ReceiveStreamTest, KeepsNothingWhenTheReaderEndsItInTheMiddle) {
   EXPECT_EQ(pool.in_use(), 0U);
 }
 
-TEST_F(ReceiveStreamTest, KnowsWhatIsHere) {
+TEST_F(ReceiveStreamTest, KnowsWhichBytesHaveCome) {
   ASSERT_EQ(receive(0, 100, 32768), Outcome::in_order);
   ASSERT_EQ(receive(200, 100, 32768), Outcome::early);
   ASSERT_EQ(receive(400, 100, 32768), Outcome::early);

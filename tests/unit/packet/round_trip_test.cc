@@ -56,7 +56,7 @@ TEST(RoundTrip, DoublesWithEachTimeOutWithinItsBounds) {
   EXPECT_EQ(times.timeout(0), 400ms);
 }
 
-TEST(RoundTrip, IsNeverNothing) {
+TEST(RoundTrip, IsNeverZero) {
   RoundTrip times(50ms, 4ms, 400ms);
   times.sample(Duration::zero());  // the clock has not moved on
   times.sample(-5us);

@@ -256,7 +256,7 @@ TEST(ShortWay, DoesNotTakeAPayloadForAFrame) {
 
 class ShortWays : public ::testing::TestWithParam<Case> {};
 
-TEST_P(ShortWays, TellTheSameStory) {
+TEST_P(ShortWays, HaveTheSameEffectAsTheLongWay) {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     const Told with = tell(GetParam(), seed, true);
     const Told without = tell(GetParam(), seed, false);

@@ -167,7 +167,7 @@ TEST(Wire, WritesAHeaderThatIsKeptInWordsTheSameWay) {
   }
 }
 
-TEST(Wire, VerifiesTheChecksumOfUdpWhereThatIsLeftToIt) {
+TEST(Wire, VerifiesTheChecksumOfUdpIfThePortLeavesIt) {
   const auto bytes = packet_with({.connection = 5, .number = 6}, random_bytes(1001, 9));
   // Give decode_packet() the sum of all other bytes, like a receiver that has summed the whole datagram.
   const std::uint64_t besides = ethernet::finish(ethernet::partial_sum(bytes));
@@ -183,7 +183,7 @@ TEST(Wire, VerifiesTheChecksumOfUdpWhereThatIsLeftToIt) {
   EXPECT_EQ(decode_packet(secret, its + 1).error(), PacketReject::checksum);
 }
 
-TEST(Wire, SaysWhyBytesAreNoPacket) {
+TEST(Wire, NamesTheReasonWhyBytesAreNoPacket) {
   PacketHeader header;
   header.version = 2;
   EXPECT_EQ(decode_packet(packet_with(header, {})).error(), PacketReject::version);
@@ -204,7 +204,7 @@ TEST(Wire, ExpandsNumbersAroundTheirNeighbours) {
   EXPECT_EQ(expand(3, 0x1'FFFF'FFFEULL), 0x2'0000'0003ULL);
 }
 
-TEST(PayloadPlace, IsAnotherForMostOfThePayloadsAtEqualDistances) {
+TEST(PayloadPlace, DiffersForMostPayloadsAtEqualDistances) {
   constexpr std::uintptr_t kBegin = 0x7F0012340000;
   constexpr std::size_t kPayloads = 16;
   for (std::uintptr_t lines = 1; lines <= 4096; ++lines) {
@@ -236,7 +236,7 @@ TEST(ReceivedNumbers, RemembersTheLatestAndSixtyFourBefore) {
   EXPECT_FALSE(numbers.follows(202));
 }
 
-TEST(PortFaults, ReadsWhatItIsTold) {
+TEST(PortFaults, ReadsItsSettings) {
   const auto faults = parse_port_faults("lost=10,seed=99,overtaken=50,repeated=1,damaged=1000");
   ASSERT_TRUE(faults);
   EXPECT_EQ(faults->lost, 10U);

@@ -28,7 +28,7 @@ constexpr Known kKnown[] = {
     {Collective::scatter, 800, 0, 100, 100, 800, true},
 };
 
-TEST(CollectiveTable, HasTheShapesThatUsersKnow) {
+TEST(CollectiveTable, HasTheKnownShapes) {
   ASSERT_EQ(std::size(kKnown), std::size_t{kCollectiveCount});
   for (const Known& known : kKnown) {
     const Collective c = known.collective;

@@ -24,7 +24,7 @@ TEST(JsonReader, ReadsWhatTheParserReads) {
   }
 }
 
-TEST(JsonReader, SaysWhatIsNoJson) {
+TEST(JsonReader, AnErrorNamesTheTextThatIsNoJson) {
   for (const char* text : {"", "[", "{\"a\"}", "[1,]", "\"", "\"\\", "nul", "]]]]", "[1] 2"}) {
     const auto read = read_json(text);
     ASSERT_FALSE(read) << text;
@@ -45,7 +45,7 @@ TEST(JsonReader, HasLimits) {
   EXPECT_NE(read_json("[1,2,3,4,5]", few).error().message.find("more than 5 values"), std::string::npos);
 }
 
-TEST(JsonReader, StringsHideNothingAndCountForNothing) {
+TEST(JsonReader, StringsNeitherHideNorCountBrackets) {
   EXPECT_TRUE(read_json("\"" + repeated("[{,", 10'000) + "\"", {.values_max = 2}));
   EXPECT_FALSE(read_json("[\"\\\\\"," + repeated("[", 100)));
 }
@@ -59,7 +59,7 @@ TEST(JsonReader, FiveMillionBracketsCostNoMemory) {
 }
 
 // A text that passes the check needs no more memory than the limits allow.
-TEST(JsonReader, NeverLetsDeeperThingsThroughThanItSays) {
+TEST(JsonReader, NeverAcceptsATextThatIsDeeperThanItsLimit) {
   std::mt19937 random(3);
   constexpr std::string_view alphabet = "[]{}\"\\,:1a ";
   const std::function<std::size_t(const nlohmann::json&)> depth_of = [&](const nlohmann::json& value) -> std::size_t {

@@ -17,7 +17,7 @@ TEST(LaneMemory, IsABufferForEachChildAndTheResultInEachSlot) {
   EXPECT_EQ(lane_reservation_bytes(4, 32, 65536), lane_memory_bytes(4, 32, 65536) + (64U << 10));
 }
 
-TEST(LaneMemory, StaysAtTheLargestNumberInsteadOfGoingRound) {
+TEST(LaneMemory, StaysAtTheLargestNumberInPlaceOfOverflow) {
   EXPECT_EQ(lane_memory_bytes(kAll32, 1, 1), 1ULL << 32);
   EXPECT_EQ(lane_memory_bytes(kAll32, kAll32, kAll32), kAll64);
   EXPECT_EQ(lane_reservation_bytes(kAll32, kAll32, kAll32), kAll64);

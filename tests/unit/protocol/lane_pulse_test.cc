@@ -33,7 +33,7 @@ TEST_F(LanePulseTest, AsksWhenNothingComesAndGivesUpWithoutAnAnswer) {
   EXPECT_EQ(look_for(1s), (std::pair<Verdict, LanePulse::Duration>(Verdict::dead, 500ms)));
 }
 
-TEST_F(LanePulseTest, AsksNothingWhileNothingIsToCome) {
+TEST_F(LanePulseTest, AsksNothingWhileNoResultIsDue) {
   EXPECT_EQ(look_for(1h, false).first, Verdict::wait);
 }
 
@@ -52,7 +52,7 @@ TEST_F(LanePulseTest, AnAggregatorThatAnswersIsAskedAgainAndNeverGivenUp) {
   }
 }
 
-TEST_F(LanePulseTest, AWaiterThatStoodStillDoesNotJudge) {
+TEST_F(LanePulseTest, AWaiterThatStoodStillBlamesNoAggregator) {
   ASSERT_EQ(look_for(200ms).first, Verdict::ask);
   ASSERT_EQ(look_for(480ms).first, Verdict::wait);
   for (int i = 0; i < 100; ++i) {

@@ -63,7 +63,7 @@ TEST(TokenTenant, IsBehindTheEndOfTheJobForAnOlderReader) {
   EXPECT_EQ(job[63], 0) << "the last byte of a name is zero";
 }
 
-TEST(TokenTenant, IsNoneInTheTokenOfAnOlderManager) {
+TEST(TokenTenant, IsEmptyInTheTokenOfAnOlderManager) {
   for (const std::size_t length : {0UL, 30UL, 54UL, 55UL}) {
     const auto read = read_claims(signed_with(claims_of(std::string(length, 'j'), "", 1))).value();
     EXPECT_EQ(read.tenant, "") << length;
@@ -88,7 +88,7 @@ TEST(TokenTenant, ATenantOutOfBoundsIsRefused) {
   EXPECT_EQ(read_claims(token).error().code, Errc::corrupt);
 }
 
-TEST(TokenTenant, WithALongNameKeepsItsHeadAndDiffersFromEveryOther) {
+TEST(TokenTenant, ALongNameKeepsItsBeginningAndDiffersFromAllOthers) {
   EXPECT_EQ(tenant_in_token(""), "");
   EXPECT_EQ(tenant_in_token("physics"), "physics");
   EXPECT_EQ(tenant_in_token(std::string(24, 't')), std::string(24, 't'));

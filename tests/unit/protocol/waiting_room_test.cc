@@ -28,7 +28,7 @@ std::array<std::byte, 16> address(std::initializer_list<int> bytes) {
   return out;
 }
 
-TEST(WaitingRoom, NobodyMakesRoomWhileThereIsAPlace) {
+TEST(WaitingRoom, NoConnectionMakesRoomWhileThereIsAPlace) {
   WaitingRoom room(16, kSecond);
   for (WaitingRoom::Id id = 0; id < 16; ++id) EXPECT_EQ(come(room, id, kFlood), std::nullopt);
   EXPECT_EQ(room.size(), 16U);
@@ -79,7 +79,7 @@ TEST(WaitingRoom, TheGreaterOfTwoFloodsMakesRoom) {
   EXPECT_EQ(come(room, 200, kHonest), 100U);
 }
 
-TEST(WaitingRoom, AShareThatIsKeptIsNotHeldAgainstItsSource) {
+TEST(WaitingRoom, ASourceWithinItsShareLosesNoPlaceToAFlood) {
   WaitingRoom room(64, kSecond);
   for (WaitingRoom::Id id = 0; id < 8; ++id) come(room, id, kHonest);
   for (WaitingRoom::Id id = 100; id < 400; ++id) come(room, id, kFlood);
@@ -110,7 +110,7 @@ TEST(WaitingRoom, TheSilentHaveALimit) {
   EXPECT_EQ(room.next_limit_ns(), std::nullopt);
 }
 
-TEST(WaitingRoom, TheOwnersOwnAbsenceIsNoSilence) {
+TEST(WaitingRoom, TheOwnersAbsenceDoesNotCountAsSilence) {
   WaitingRoom room(8, 5 * kSecond);
   come(room, 1, kHonest, 0);
   room.excuse(20 * kSecond);
@@ -118,13 +118,13 @@ TEST(WaitingRoom, TheOwnersOwnAbsenceIsNoSilence) {
   EXPECT_EQ(room.late(25 * kSecond), 1U);
 }
 
-TEST(WaitingRoom, ARoomOfNoPlaceHasOne) {
+TEST(WaitingRoom, ARoomOfZeroPlacesHasOnePlace) {
   WaitingRoom room(0, kSecond);
   EXPECT_EQ(come(room, 1, kHonest), std::nullopt);
   EXPECT_EQ(come(room, 2, kHonest), 1U);
 }
 
-TEST(WaitingRoom, ItsOwnerMustMakeRoomFirstAndNameEachOnce) {
+TEST(WaitingRoom, ThrowsUnlessItsOwnerMakesRoomFirstAndAddsEachIdOnce) {
   WaitingRoom room(1, kSecond);
   room.enter(1, kHonest, 0);
   EXPECT_THROW(room.enter(2, kHonest, 0), std::logic_error);

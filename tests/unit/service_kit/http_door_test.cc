@@ -52,7 +52,7 @@ TEST_F(Door, LetsTheOldestStrangerMakeRoom) {
   EXPECT_EQ(newcomer->displaced, 0);
 }
 
-TEST_F(Door, NeverClosesWhoHasShownATokenForStrangers) {
+TEST_F(Door, NeverClosesAConnectionWithATokenForStrangers) {
   std::vector<std::shared_ptr<Connection>> known;
   for (int i = 0; i < 8; ++i) {
     known.push_back(come());
@@ -66,7 +66,7 @@ TEST_F(Door, NeverClosesWhoHasShownATokenForStrangers) {
   EXPECT_EQ(door_.strangers(), 8U);
 }
 
-TEST_F(Door, BoundsThoseWhoHaveShownATokenToo) {
+TEST_F(Door, BoundsTheNumberOfConnectionsWithATokenToo) {
   std::vector<std::shared_ptr<Connection>> known;
   for (int i = 0; i < 9; ++i) {
     known.push_back(come());
@@ -76,7 +76,7 @@ TEST_F(Door, BoundsThoseWhoHaveShownATokenToo) {
   EXPECT_EQ(door_.count(), 8U);
 }
 
-TEST_F(Door, ForgetsThoseThatHaveGone) {
+TEST_F(Door, ForgetsConnectionsThatHaveEnded) {
   for (int i = 0; i < 100; ++i) (void)come();
   EXPECT_EQ(door_.count(), 0U);
   EXPECT_EQ(door_.counts().displaced, 0U);
@@ -93,7 +93,7 @@ TEST_F(Door, MakesRoomWhereNoDescriptorIsLeft) {
   EXPECT_EQ(known->displaced, 0);
 }
 
-TEST_F(Door, LetsNobodyInWhenItCloses) {
+TEST_F(Door, AcceptsNoConnectionWhenItCloses) {
   const auto before = come();
   door_.close_all();
   EXPECT_EQ(before->closed, 1);

@@ -46,7 +46,7 @@ TEST_F(OneSetting, TheVariableStandsBeforeTheFile) {
   EXPECT_EQ(required(), "in-network") << "an empty variable counts as not set";
 }
 
-TEST_F(OneSetting, LooksForNoMistakes) {
+TEST_F(OneSetting, ReportsNoMistakesOfOtherSettings) {
   write("[");
   EXPECT_EQ(required(), "");
   setenv("TEST_CONFIG", "/nowhere", 1);

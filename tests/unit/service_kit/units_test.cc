@@ -21,7 +21,7 @@ TEST(Units, ReadsQuantitiesWithTheirUnits) {
   EXPECT_EQ(*parse_duration("50us"), 50us);
 }
 
-TEST(Units, SaysWhatIsWrongAndWhichUnitsThereAre) {
+TEST(Units, AnErrorNamesTheMistakeAndTheUnits) {
   const auto why = [](const auto& result) { return result ? std::string("(taken)") : result.error().message; };
   EXPECT_THAT(why(parse_bytes("4")), HasSubstr("has no unit; write a number with B, kB, KiB"));
   EXPECT_THAT(why(parse_bytes("4gib")), HasSubstr("'gib' is no unit for it"));

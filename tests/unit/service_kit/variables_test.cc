@@ -16,7 +16,7 @@ std::string meant(std::string_view name) {
   return std::string(meant_by(name).value_or("nothing"));
 }
 
-TEST(Variables, FindsTheNameThatWasMeant) {
+TEST(Variables, FindsTheProbableName) {
   EXPECT_EQ(meant("TRIBUTARY_TOKENFILE"), "TRIBUTARY_TOKEN_FILE");
   EXPECT_EQ(meant("TRIBUTARY_MANGER"), "TRIBUTARY_MANAGER");
   EXPECT_EQ(meant("TRIBUTARY_UDP_ECNS"), "TRIBUTARY_UDP_ECN");

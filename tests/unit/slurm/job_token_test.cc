@@ -59,7 +59,7 @@ TEST_F(SlurmJobToken, IsMadeAgainForAJobThatIsStartedAgain) {
   EXPECT_EQ(text_of("jobs/7.token"), "another\n");
 }
 
-TEST_F(SlurmJobToken, GoesWithTheJob) {
+TEST_F(SlurmJobToken, IsRemovedAtTheEndOfTheJob) {
   EXPECT_EQ(make("jobs", "source"), "");
   tributary_remove_job_token((folder_ + "/jobs").c_str(), 7);
   tributary_remove_job_token((folder_ + "/jobs").c_str(), 7);
@@ -128,7 +128,7 @@ TEST_F(SlurmOwnToken, IsMadeForTheJobAndItsUserAndReadByThatUserAlone) {
                              HasSubstr("--tenant " + std::string(getuid() == 0 ? "root" : ""))));
 }
 
-TEST_F(SlurmOwnToken, IsNotThereWhenTheManagerRefusesAndTheReasonIsTold) {
+TEST_F(SlurmOwnToken, IsMissingIfTheManagerRefusesAndTheReasonIsReported) {
   use_command("echo 'tributary: 401: no' >&2; exit 1");
   EXPECT_EQ(issue(), "tributary: 401: no");
   EXPECT_FALSE(fs::exists(folder_ + "/jobs/7.token"));

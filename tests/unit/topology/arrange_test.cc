@@ -103,13 +103,13 @@ TEST(Arrange, KeepsTheLargestPartAndNamesWhatItLeavesOut) {
                               Contains(HasSubstr("3 switches without a way to a host"))));
 }
 
-TEST(Arrange, RefusesWhatIsNoTree) {
+TEST(Arrange, RefusesAFabricThatIsNoTree) {
   EXPECT_THAT(refused("leaf = spine\n"), HasSubstr("no host is connected to a switch"));
   EXPECT_THAT(refused("h1 = a = b = c = d = e = f = g\n"), HasSubstr("7 levels above the hosts"));
 }
 
 TEST(Arrange, SwitchesThatMakeNoTreeAreAGroupOfADragonfly) {
-  // Every switch has two hosts and is linked with each of seven others: lifting would leave three leaves.
+  // Every switch has two hosts and a link to each of seven others. A tree of them would have only three leaves.
   std::string text;
   for (int i = 0; i < 8; ++i) {
     const std::string s = std::to_string(i);

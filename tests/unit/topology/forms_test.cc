@@ -103,14 +103,14 @@ Topology racks(const std::string& hosts, const std::string& rate, const std::str
   return topology.value_or(Topology{});
 }
 
-TEST(Difference, FoldsWhatIsAloneInOneOfTheTwo) {
+TEST(Difference, FoldsPartsThatOnlyOneTopologyHas) {
   const auto found = compare(racks("n[1-4]", "100Gbit/s"), racks("n[3-5]", "100Gbit/s"));
   EXPECT_THAT(found.lines,
               ElementsAre("- host n[1-2]", "+ host n5", "- link n[1-2] to s, 100Gbit/s", "+ link n5 to s, 100Gbit/s"));
   EXPECT_EQ(found.summary(), "2 hosts removed, 1 host added, 2 links removed, 1 link added");
 }
 
-TEST(Difference, AChangedRateIsBoth) {
+TEST(Difference, AChangedRateHasBothLines) {
   const auto found = compare(racks("n[1-4]", "100Gbit/s"), racks("n[1-4]", "40Gbit/s"));
   EXPECT_THAT(found.lines, ElementsAre("- link n[1-4] to s, 100Gbit/s", "+ link n[1-4] to s, 40Gbit/s"));
   EXPECT_EQ(found.summary(), "4 links with another rate");

@@ -70,7 +70,7 @@ TEST(Ibnetdiscover, CablesBetweenTheSameSwitchesAddUp) {
   EXPECT_EQ(rate_between(topology, "node-2", "leaf-2"), 100 * kGbit) << "4xEDR";
 }
 
-TEST(Ibnetdiscover, LeavesOutRoutersAggregationNodesAndWhatItDoesNotKnow) {
+TEST(Ibnetdiscover, LeavesOutRoutersAggregationNodesAndUnknownNodes) {
   const auto [topology, warnings] = imported(fabric(R"(
 Ca	1 "H-00000000000000b1"		# "Mellanox Technologies Aggregation Node"
 [1](b1) 	"S-00000000000000e1"[41]		# lid 9 lmc 0 "MF0;leaf-1:MQM8700/U1" lid 2 4xHDR

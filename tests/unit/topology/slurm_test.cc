@@ -24,7 +24,7 @@ TEST(SlurmHostlist, ExpandsRangesListsAndSeveralBrackets) {
   EXPECT_THAT(expanded(""), IsEmpty());
 }
 
-TEST(SlurmHostlist, RefusesWhatIsNoListOrTooLong) {
+TEST(SlurmHostlist, RefusesATextThatIsNoListOrTooLong) {
   EXPECT_THAT(expanded("n[1-"), ElementsAre(HasSubstr("'[' without its ']'")));
   EXPECT_THAT(expanded("n]1"), ElementsAre(HasSubstr("']' without its '['")));
   EXPECT_THAT(expanded("n[3-1]"), ElementsAre(HasSubstr("ascending numbers")));

@@ -120,7 +120,7 @@ TEST_P(TransportConformance, FreesBorrowedMemoryWithOnSent) {
   for (std::uint64_t i = 0; i < buffers.size(); ++i) expect_pattern(server().frames[i], 20'000, i);
 }
 
-TEST_P(TransportConformance, CopiesWhatIsSentByCopyAndTellsNothing) {
+TEST_P(TransportConformance, CopiesPayloadsSentByCopyWithoutAReport) {
   connect();
   auto payload = pattern(500, 1);
   const auto borrowed = pattern(500, 2);

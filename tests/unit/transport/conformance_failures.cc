@@ -5,7 +5,7 @@ namespace tributary::transport::test {
 
 using namespace std::chrono_literals;
 
-TEST_P(TransportConformance, SaysWhereNobodyListens) {
+TEST_P(TransportConformance, NamesTheAddressWhereNoProcessListens) {
   const Endpoint nowhere = world_->nowhere();
   client_.channel = world_->client().connect(nowhere, client_, 10s);
   const auto payload = pattern(100, 1);
@@ -103,7 +103,7 @@ TEST_P(TransportConformance, TellsTheOtherSideOfACloseAfterAllFrames) {
 }
 
 // A receiver that has all frames may end at once, so its last frame and its end may arrive together.
-TEST_P(TransportConformance, TellsThatAFrameWasTakenBeforeItsTakerIsGone) {
+TEST_P(TransportConformance, ReportsATakenFrameBeforeTheEndOfItsTaker) {
   connect();
   const auto payload = pattern(100'000, 1);
   server().when_frame = [&](Channel& channel, const Received&) { channel.close_after_flush(1s); };
@@ -115,7 +115,7 @@ TEST_P(TransportConformance, TellsThatAFrameWasTakenBeforeItsTakerIsGone) {
   EXPECT_EQ(client_.closed->code, Errc::peer_gone);
 }
 
-TEST_P(TransportConformance, FlushesPastAPeerThatStillSends) {
+TEST_P(TransportConformance, FlushesWhileThePeerStillSends) {
   connect();
   const auto payload = pattern(50'000, 1);
   std::uint64_t next = 0;
@@ -194,7 +194,7 @@ TEST_P(TransportConformance, ClosesOnAPayloadThatIsTooLongForItsType) {
   EXPECT_NE(server().closed->message.find(to_string(FrameReject::payload_too_long)), std::string::npos);
 }
 
-TEST_P(TransportConformance, TellsOfTheDeathOfAPeer) {
+TEST_P(TransportConformance, ReportsTheDeathOfAPeer) {
   connect();
   const auto payload = pattern(10, 1);
   ASSERT_TRUE(server().channel->send(header_of(0), payload, 0));

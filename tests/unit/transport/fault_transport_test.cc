@@ -102,7 +102,7 @@ TEST_P(FaultyTransportTest, RefusesSendsWithoutLosingAnything) {
   for (std::uint64_t i = 0; i < 200; ++i) EXPECT_EQ(server().frames[i].header.sequence, i);
 }
 
-TEST_P(FaultyTransportTest, SendsAFrameTwiceAndTellsItOnce) {
+TEST_P(FaultyTransportTest, SendsAFrameTwiceAndReportsItOnce) {
   start({1, {{.fault = Fault::duplicate, .nth = 2}}});
   const auto payload = pattern(100, 1);
   for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(client_.channel->send(header_of(i), payload, i));

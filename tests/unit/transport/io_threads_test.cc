@@ -81,7 +81,7 @@ TEST_F(IoThreads, PassOnFramesThatOvertakeTheirAnnouncements) {
   for (std::uint64_t i = 0; i < 200; ++i) EXPECT_EQ(client_peer_.frames[i].payload, pattern(100, i)) << i;
 }
 
-TEST_F(IoThreads, UseUpAnAnnouncementThatCameLate) {
+TEST_F(IoThreads, ALateAnnouncementCountsForItsOwnFrame) {
   std::vector<std::byte> place(100);
   int asked = 0;
   client_peer_.place = [&](Channel&, const FrameHeader& header) -> Placement {
@@ -146,7 +146,7 @@ TEST_F(IoThreads, TakeOverAnAcceptedConnectionWithTheFramesThatHaveCome) {
   ASSERT_TRUE(run_until([&] { return peer.closed.has_value(); }));
 }
 
-TEST_F(IoThreads, WriteNowhereAfterAClose) {
+TEST_F(IoThreads, WriteToNoMemoryAfterAClose) {
   for (int attempt = 0; attempt < 50; ++attempt) {
     Peer receiver;
     receiver.channel = client_.io_way().connect(listener_->local(), receiver, 10s);

@@ -30,7 +30,7 @@ bool between_interfaces(const std::function<void()>& run) {
   return permitted;
 }
 
-TEST(LinkRate, IsWhatTheDriverOfTheInterfaceWithTheAddressSays) {
+TEST(LinkRate, IsTheRateThatTheInterfacesDriverReports) {
   const bool permitted = between_interfaces([] {
     EXPECT_EQ(link_rate_of("10.78.0.1"), 10'000'000'000U);
     EXPECT_EQ(link_rate_of("fd00::78"), 10'000'000'000U);

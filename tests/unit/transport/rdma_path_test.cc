@@ -15,7 +15,7 @@ bool takes(std::string_view name, std::string_view value) {
   return setting(name).set(path, value);
 }
 
-TEST(RdmaPathSettings, TakeWhatTheyTellAndTellWhatTheyTook) {
+TEST(RdmaPathSettings, ReadTheValuesThatTheyWrite) {
   RdmaPath path;
   for (const RdmaPathSetting& one : rdma_path_settings()) {
     EXPECT_EQ(one.text(path), one.default_text) << one.name;

@@ -110,7 +110,7 @@ TEST_P(SealedStreams, ARecordWithAnyBitChangedIsNotAuthentic) {
   }
 }
 
-TEST_P(SealedStreams, ARecordThatIsRepeatedMovedOrLeftOutIsNotAuthentic) {
+TEST_P(SealedStreams, ARepeatedMovedOrMissingRecordIsNotAuthentic) {
   agree();
   const Bytes first = sealed(*client_, pattern(36, 1)), second = sealed(*client_, pattern(36, 2));
   EXPECT_TRUE(opened(*listener_, second).empty()) << "the first was left out";
@@ -207,7 +207,7 @@ TEST(SealedStream, AListenerThatDemandsNothingTakesFramesInClear) {
   EXPECT_TRUE(std::ranges::equal(listener->greeting(), first));
 }
 
-TEST(SealedStream, ARecordOfSenselessLengthIsSeenAtItsHead) {
+TEST(SealedStream, ARecordOfImpossibleLengthIsRefusedAtItsHead) {
   for (const std::uint32_t word : {0U, 4033U, 0x80000000U, 0x80008001U, 0xFFFFFFFFU}) {
     EXPECT_FALSE(record_head(std::as_bytes(std::span(&word, 1)))) << word;
   }

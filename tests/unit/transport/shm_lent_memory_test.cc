@@ -91,7 +91,7 @@ class ShmLentMemoryTest : public ShmPair {
 
 // ---- the lines that travel
 
-TEST_F(ShmLentMemoryTest, PayloadsAreReadWhereTheyAreOnceTheOtherSideHasThemMapped) {
+TEST_F(ShmLentMemoryTest, PayloadsAreReadInPlaceOnceTheOtherSideHasMappedThem) {
   const Block block(1 << 20);
   connect();
   const auto lent = lend(client_, block);
@@ -110,7 +110,7 @@ TEST_F(ShmLentMemoryTest, PayloadsAreReadWhereTheyAreOnceTheOtherSideHasThemMapp
   EXPECT_EQ(client_.statistics().frames_named, 40U);
 }
 
-TEST_F(ShmLentMemoryTest, AnAnswerOfTheSameKindGoesBackToWhoeverLendsToo) {
+TEST_F(ShmLentMemoryTest, TwoSidesThatLendReadEachOthersPayloadsInPlace) {
   const Block ours(1 << 20), theirs(1 << 20);
   connect();
   const auto lent_by_client = lend(client_, ours);
@@ -323,7 +323,7 @@ TEST_F(ShmLentMemoryTest, ALineWithoutItsDescriptorIsRefused) {
   EXPECT_EQ(*liar.answer(0), RegionWord::refused);
 }
 
-TEST_F(ShmLentMemoryTest, ClosesOnPayloadsThatAreNotWhereTheyAreSaidToBe) {
+TEST_F(ShmLentMemoryTest, ClosesOnPayloadsOutsideOfTheirRange) {
   for (const RegionLine& line : {payload_at(61'441, 4096), payload_at(~std::uint64_t{0} - 100, 4096),
                                  payload_at(0, 4096, 1), payload_at(0, 4096, kRegionPlaces), payload_at(0, 4096, 0, 2),
                                  payload_at(0, 8192), payload_at(0, 4096, ~std::uint32_t{0}, ~std::uint32_t{0})}) {
@@ -341,7 +341,7 @@ TEST_F(ShmLentMemoryTest, ClosesOnPayloadsThatAreNotWhereTheyAreSaidToBe) {
   }
 }
 
-TEST_F(ShmLentMemoryTest, ClosesOnWordsThatNobodyAskedFor) {
+TEST_F(ShmLentMemoryTest, ClosesOnUnexpectedMessages) {
   for (const auto word : {RegionWord::mapped, RegionWord::refused, static_cast<RegionWord>(6), RegionWord{}}) {
     Liar liar(name());
     let_in(liar);
@@ -374,7 +374,7 @@ TEST_F(ShmLentMemoryTest, ClosesOnMorePayloadsReadThanWereNamed) {
   EXPECT_EQ(newest().closed->code, Errc::corrupt);
 }
 
-TEST_F(ShmLentMemoryTest, AReaderCanNeitherWriteNorShortenNorEmptyWhatCarriesResults) {
+TEST_F(ShmLentMemoryTest, AReaderCanNeitherWriteNorShortenNorEmptyTheMemoryOfResults) {
   auto results = ReadableMemory::make(1 << 20).value();
   std::ranges::copy(pattern(4096, 1), results.bytes().begin());
   const SharedRange range = results.range().value();
@@ -440,7 +440,7 @@ TEST_F(ShmLentMemoryTest, HolesUnderAReaderAreZerosAndNoHarm) {
   EXPECT_FALSE(newest().closed.has_value());
 }
 
-TEST_F(ShmLentMemoryTest, RandomWordsAndFilesHarmNobodyElse) {
+TEST_F(ShmLentMemoryTest, RandomMessagesAndFilesHarmNoOtherConnection) {
   const Block block(1 << 20);
   connect();
   const auto lent = lend(client_, block);

@@ -40,7 +40,7 @@ using ShmTransportTest = ShmPair;
 
 // ---- the other side's writes to the memory
 
-TEST_F(ShmTransportTest, ClosesOnAPositionThatCannotBe) {
+TEST_F(ShmTransportTest, ClosesOnAnImpossiblePosition) {
   const std::uint64_t ring = ShmSettings{}.ring_bytes;
   for (const std::uint64_t written :
        {std::uint64_t{1}, std::uint64_t{63}, ring + 64, ~std::uint64_t{0}, std::uint64_t{1} << 63U}) {
@@ -55,7 +55,7 @@ TEST_F(ShmTransportTest, ClosesOnAPositionThatCannotBe) {
   EXPECT_EQ(server_.statistics().corrupt, 5U);
 }
 
-TEST_F(ShmTransportTest, ClosesOnAnAcknowledgementOfWhatWasNotSent) {
+TEST_F(ShmTransportTest, ClosesOnAnAcknowledgementOfUnsentFrames) {
   for (const std::uint64_t read : {std::uint64_t{1}, std::uint64_t{128}, ~std::uint64_t{0} - 63}) {
     ShmStranger stranger(name());
     let_in(stranger);
@@ -75,7 +75,7 @@ TEST_F(ShmTransportTest, ClosesOnGarbageThatIsNoFrame) {
   EXPECT_EQ(newest().closed->code, Errc::corrupt);
 }
 
-TEST_F(ShmTransportTest, BelievesItsOwnMemoryAndNotWhatTheOtherSideWroteOverIt) {
+TEST_F(ShmTransportTest, ReliesOnItsPrivateCopyOfItsPositions) {
   ShmStranger stranger(name());
   let_in(stranger);
   stranger.their_side().written.store(12345);
@@ -89,7 +89,7 @@ TEST_F(ShmTransportTest, BelievesItsOwnMemoryAndNotWhatTheOtherSideWroteOverIt) 
   EXPECT_FALSE(newest().closed.has_value());
 }
 
-TEST_F(ShmTransportTest, RandomWritesToAllOfTheMemoryHarmNobodyElse) {
+TEST_F(ShmTransportTest, RandomWritesToTheMemoryHarmNoOtherConnection) {
   connect();
   std::mt19937_64 random(20261121);
   for (int round = 0; round < 60; ++round) {
@@ -120,7 +120,7 @@ TEST_F(ShmTransportTest, RandomWritesToAllOfTheMemoryHarmNobodyElse) {
   EXPECT_FALSE(peer_.closed.has_value());
 }
 
-TEST_F(ShmTransportTest, NeitherShorterNorWithoutItsPagesCanTheMemoryBeMade) {
+TEST_F(ShmTransportTest, NoProcessCanShortenTheMemoryOrTakeItsPagesAway) {
   ShmStranger stranger(name());
   ASSERT_TRUE(run_until([&] {
     std::byte offer[8];
@@ -151,7 +151,7 @@ TEST_F(ShmTransportTest, TakesNoMemoryThatIsNotSealedOrTooShort) {
 
 // ---- the other side's use of the socket
 
-TEST_F(ShmTransportTest, LosesStrangersThatSpeakAnotherLanguageOrGo) {
+TEST_F(ShmTransportTest, ClosesStrangersThatSendOtherBytesOrGo) {
   ShmStranger silent(name());
   ShmStranger wrong(name());
   wrong.say(42);
@@ -175,7 +175,7 @@ TEST_F(ShmTransportTest, AFloodOfSilentStrangersKeepsNobodyOut) {
   ASSERT_TRUE(run_until([&] { return server().frames.size() == 1; }));
 }
 
-TEST_F(ShmTransportTest, ManyBellsAreNoHarm) {
+TEST_F(ShmTransportTest, ManyWakeUpsDoNoHarm) {
   ShmStranger stranger(name());
   let_in(stranger);
   for (int i = 0; i < 20'000; ++i) {
@@ -251,7 +251,7 @@ class Keeper final : public ChannelHandler {
 
 }  // namespace
 
-TEST_F(ShmTransportTest, LeavesPayloadsWhereTheyWereWrittenUntilTheyAreGivenBack) {
+TEST_F(ShmTransportTest, PayloadsStayWhereTheyWereWrittenUntilTheyAreGivenBack) {
   Keeper keeper;
   connect();
   const auto channel = client_.connect(listener_->local(), keeper, 5s);
@@ -282,7 +282,7 @@ TEST_F(ShmTransportTest, LeavesPayloadsWhereTheyWereWrittenUntilTheyAreGivenBack
   EXPECT_EQ(client_.statistics().frames_in_place, in_place);
 }
 
-TEST_F(ShmTransportTest, CopiesWhatItsHandlerKeepsTooMuchOf) {
+TEST_F(ShmTransportTest, CopiesPayloadsBeyondTheBoundOfKeptOnes) {
   Keeper keeper;
   connect();
   const auto channel = client_.connect(listener_->local(), keeper, 5s);

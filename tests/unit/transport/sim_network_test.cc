@@ -82,7 +82,7 @@ TEST_F(SimNetworkTest, MovesTimeOnlyByEvents) {
   EXPECT_TRUE(network.idle()) << "the connect limit is no event once the connection is open";
 }
 
-TEST_F(SimNetworkTest, TakesTheTimeOfTheLinksRate) {
+TEST_F(SimNetworkTest, AFrameTakesTheTimeThatTheLinksRateGives) {
   SimNetwork network({.link = {.latency = 1us, .jitter = 0us, .bytes_per_second = 1'000'000'000}, .split_percent = 0});
   connect(network);
   const TimePoint before = network.now();
@@ -105,7 +105,7 @@ TEST_F(SimNetworkTest, DrivesTheNetworkFromABlockingPoll) {
   EXPECT_GE(network.now() - before, 2s) << "a network with nothing to do waits in virtual time";
 }
 
-TEST_F(SimNetworkTest, RunsWhatWasSetForAHostInsteadOfPollingAndAtItsWakeUpTime) {
+TEST_F(SimNetworkTest, RunsAHostsStepInPlaceOfPollingAndAtItsWakeUpTime) {
   SimNetwork network;
   connect(network);
   int runs = 0;
@@ -132,7 +132,8 @@ TEST_F(SimNetworkTest, ReadsBorrowedPayloadsWhenTheyArrive) {
   ASSERT_TRUE(client_.channel->send(header_of(0), payload, 0));
   std::ranges::copy(pattern(100, 2), payload.begin());
   network.run_until_idle();
-  EXPECT_EQ(server().frames[0].payload, pattern(100, 2)) << "a sender that lets go too early must show in the sums";
+  EXPECT_EQ(server().frames[0].payload, pattern(100, 2))
+      << "the sums must show a sender that changes its payload too early";
 }
 
 TEST_F(SimNetworkTest, LosesFramesAfterOnSentWhenAConnectionBreaks) {
@@ -214,7 +215,7 @@ TEST_F(SimNetworkTest, SurvivesAKillFromInsideTheVictimsOwnCallback) {
   EXPECT_FALSE(server().closed.has_value());
 }
 
-TEST_F(SimNetworkTest, AnswersAsTheDeadDoAfterAKill) {
+TEST_F(SimNetworkTest, AKilledHostCanNeitherListenNorConnect) {
   SimNetwork network;
   Transport& transport = network.transport("a");
   network.kill("a");
@@ -226,7 +227,7 @@ TEST_F(SimNetworkTest, AnswersAsTheDeadDoAfterAKill) {
   EXPECT_FALSE(client_.closed.has_value());
 }
 
-TEST_F(SimNetworkTest, BringsWhatAPartitionHeldBackAndTellsNobodyMeanwhile) {
+TEST_F(SimNetworkTest, FramesHeldBackByAPartitionArriveAfterItAndNoHostLearnsOfIt) {
   SimNetwork network;
   connect(network);
   network.partition("b");
@@ -246,7 +247,7 @@ TEST_F(SimNetworkTest, BringsWhatAPartitionHeldBackAndTellsNobodyMeanwhile) {
   EXPECT_EQ(acceptor_.accepted, 1U);
 }
 
-TEST_F(SimNetworkTest, PartitionsTwoHostsFromEachOtherOnly) {
+TEST_F(SimNetworkTest, APartitionSeparatesOnlyTheTwoHosts) {
   SimNetwork network;
   connect(network);
   Peer third;
@@ -280,7 +281,7 @@ TEST_F(SimNetworkTest, HoldsCallbacksOfAPausedHostButStillAcceptsForIt) {
   EXPECT_EQ(acceptor_.accepted, 2U);
 }
 
-TEST_F(SimNetworkTest, MakesASlowHostSlow) {
+TEST_F(SimNetworkTest, ASlowHostTakesMoreTime) {
   SimNetwork network;
   connect(network);
   const TimePoint before = network.now();
@@ -318,7 +319,7 @@ TEST_F(SimNetworkTest, ForgetsConnectionsWhoseChannelsAreGone) {
   EXPECT_TRUE(network.idle());
 }
 
-TEST_F(SimNetworkTest, RefusesOrBreaksSoManyConnectionsBeforeAWordHasComeAndLeavesTheOthers) {
+TEST_F(SimNetworkTest, RefusesOrBreaksTheWantedNumberOfConnectionsBeforeTheirFirstFrame) {
   SimNetwork network({.seed = 5});
   acceptor_.prepare = [](Peer& peer) {
     peer.when_frame = [](Channel& channel, const Received& frame) { channel.send_copy(frame.header, {}); };

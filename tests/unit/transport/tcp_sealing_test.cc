@@ -55,7 +55,7 @@ class SealedTcp : public ::testing::Test {
   Peer peer_;
 };
 
-TEST_F(SealedTcp, AClientInClearIsToldWhatToSet) {
+TEST_F(SealedTcp, AClientInClearLearnsWhichSettingToChange) {
   listen(with(PacketSecurity::encrypt));
   connect(with(PacketSecurity::off));
   ASSERT_TRUE(run_until([&] { return peer_.closed && accepted().closed; }));
@@ -94,7 +94,7 @@ TEST_F(SealedTcp, AListenerInClearTellsAClientThatSeals) {
   EXPECT_NE(peer_.closed->message.find("it has security 'off'"), std::string::npos) << peer_.closed->message;
 }
 
-TEST_F(SealedTcp, AClientThatSealsLessIsToldWhatToSet) {
+TEST_F(SealedTcp, AClientWithLessSecurityLearnsWhichSettingToChange) {
   listen(with(PacketSecurity::encrypt));
   connect(with(PacketSecurity::authenticate));
   ASSERT_TRUE(run_until([&] { return peer_.closed.has_value(); }));
@@ -208,7 +208,7 @@ TEST_F(SealedTcp, FramesInClearAreNotShownAlsoIfTheClientDoesNotHeedTheDemand) {
   EXPECT_EQ(server_->statistics().seals_refused, 1U);
 }
 
-TEST_F(SealedTcp, AHelloAloneShowsNoFrame) {
+TEST_F(SealedTcp, AfterOnlyAHelloNoFrameIsShown) {
   listen(with(PacketSecurity::encrypt));
   RawClient raw(listener_->local().port);
   ASSERT_TRUE(run_until([&] { return raw.greeted(); }));

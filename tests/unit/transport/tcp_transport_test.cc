@@ -212,7 +212,7 @@ TEST_F(TcpTransportTest, SeesAResetWhileItDoesNotRead) {
   EXPECT_EQ(peer.closed->code, Errc::peer_gone);
 }
 
-TEST_F(TcpTransportTest, GoesOnAfterUrgentData) {
+TEST_F(TcpTransportTest, ReadsOnAfterUrgentData) {
   RawSocket stranger(listen());
   Peer& peer = accept();
   for (std::uint64_t i = 0; i < 3; ++i) {
@@ -223,7 +223,7 @@ TEST_F(TcpTransportTest, GoesOnAfterUrgentData) {
   EXPECT_FALSE(peer.closed.has_value());
 }
 
-TEST_F(TcpTransportTest, ServesWhatStandsBehindUrgentDataThatCameAlong) {
+TEST_F(TcpTransportTest, ServesTheBytesBehindUrgentDataOfTheSameRead) {
   RawSocket stranger(listen());
   Peer& peer = accept();
   ASSERT_EQ(server_.poll(5ms), 0U);
@@ -233,7 +233,7 @@ TEST_F(TcpTransportTest, ServesWhatStandsBehindUrgentDataThatCameAlong) {
   ASSERT_TRUE(run_until([&] { return peer.frames.size() == 2; }));
 }
 
-TEST_F(TcpTransportTest, SeesTheEndThatCameAlongWithTheLastBytes) {
+TEST_F(TcpTransportTest, SeesAnEndThatComesTogetherWithTheLastBytes) {
   RawSocket stranger(listen());
   Peer& peer = accept();
   ASSERT_EQ(server_.poll(5ms), 0U);
@@ -348,7 +348,7 @@ TEST_F(TcpTransportTest, GathersManyFramesInFewCallsAndAllocatesNothingOnceWarm)
   EXPECT_LE(client_.statistics().write_calls - calls, 20U * 6U) << "few calls write 10,000 frames";
 }
 
-TEST_F(TcpTransportTest, WritesNoMoreInATurnThanItsShareHoweverMuchThereIs) {
+TEST_F(TcpTransportTest, WritesAtMostItsShareInATurn) {
   constexpr std::size_t kShare = 10'000;
   listen();
   TcpTransport writer(TcpSettings{.poll_bytes_max = kShare});
@@ -536,7 +536,7 @@ TEST_F(TcpTransportTest, HandsAChannelToATransportOfAnotherThread) {
   stop = true;
 }
 
-TEST_F(TcpTransportTest, RefusesToHandOverInTheMiddleOfThings) {
+TEST_F(TcpTransportTest, RefusesToHandOverABusyChannel) {
   RawSocket stranger(listen());
   Peer& peer = accept();
   stranger.write(with_payload(1000));
@@ -557,7 +557,7 @@ TEST_F(TcpTransportTest, RefusesToHandOverInTheMiddleOfThings) {
 
 // ---- lifetimes
 
-TEST_F(TcpTransportTest, OutlivesItsTransportAsAClosedChannel) {
+TEST_F(TcpTransportTest, AChannelThatOutlivesItsTransportIsClosed) {
   auto transport = std::make_unique<TcpTransport>();
   listen();
   peer_.channel = transport->connect(listener_->local(), peer_, 5s);
@@ -572,7 +572,7 @@ TEST_F(TcpTransportTest, OutlivesItsTransportAsAClosedChannel) {
   EXPECT_FALSE(peer_.closed.has_value());
 }
 
-TEST_F(TcpTransportTest, BringsLastWordsOfAChannelThatIsDestroyedOnceTheyAreWritten) {
+TEST_F(TcpTransportTest, DeliversTheLastFramesOfADestroyedChannel) {
   connect();
   const auto payload = pattern(1000, 1);
   for (std::uint64_t i = 0; i < 20; ++i) peer_.channel->send_copy(header_of(i), payload);

@@ -122,7 +122,7 @@ TEST(Adaptation, LeavesAChoiceThatIsRight) {
   EXPECT_LE(job.amendments, 2);
 }
 
-TEST(Adaptation, FindsThatTheRanksAreQuickerAlone) {
+TEST(Adaptation, FindsThatTheRanksAloneAreQuicker) {
   // The links have the topology's rates, but the processors are fully busy.
   Job job({.trees_us = 400'000, .ranks_us = 240'000, .link_us = 134'000}, kWide);
   ASSERT_EQ(job.path(), Path::tree);
@@ -194,7 +194,7 @@ TEST(Adaptation, TrialsOfOtherPathsCostLessThanAHundredthOfTheTime) {
   EXPECT_LT(job.amendments, 40);
 }
 
-TEST(Adaptation, LeavesAloneWhatTheJobHardlySpendsTimeOn) {
+TEST(Adaptation, MakesNoTrialsForOperationsThatTakeLittleTime) {
   Adaptation adaptation(with_trees(default_figures({.ranks = kRanks}, 2), {.rates = kWide, .levels = 1}), kRanks,
                         default_policy({.ranks = kRanks}, 2, {.rates = kWide, .levels = 1}));
   TimePoint now{1h};
@@ -325,7 +325,7 @@ TEST_F(OneByOne, OneAmendmentAtATimeAndNoneForOperationsBeforeIt) {
   EXPECT_TRUE(adaptation_.take_news()) << "the third does, because they are alike";
 }
 
-TEST_F(OneByOne, JudgesASplitByItsTimesWhereRoundingGivesAllToOnePath) {
+TEST_F(OneByOne, JudgesASplitByItsTimesIfRoundingGivesAllSegmentsToOnePath) {
   for (const Path rounded : {Path::tree, Path::ranks}) {
     const TreeShape quarter{.rates = kQuarter, .levels = 1};
     Adaptation adaptation(with_trees(default_figures({.ranks = kRanks}, 2), quarter), kRanks,
@@ -370,7 +370,7 @@ TEST_F(OneByOne, AmendmentsFollowEachOtherAfterTenTimesAsLongAsTheyTake) {
   EXPECT_TRUE(add(20, 900'000, Path::ranks));
 }
 
-TEST_F(OneByOne, TakesNoNoticeOfWhatNoPolicyDecides) {
+TEST_F(OneByOne, IgnoresOperationsThatNoPolicyDecides) {
   for (int i = 0; i < 50; ++i) {
     EXPECT_FALSE(adaptation_.add({.number = number_++, .collective = Collective::barrier, .time_us = 9e9}, now_));
     EXPECT_FALSE(adaptation_.add({.number = number_++, .bytes = 0, .time_us = 9e9}, now_));

@@ -23,7 +23,7 @@ Estimate best_between_ranks(const Figures& figures, Collective collective, std::
 }
 
 // The ranges contain the times measured on two cores.
-TEST(CostModel, SaysWhatWasMeasuredOfFourBytesOnTwoCores) {
+TEST(CostModel, AgreesWithTheMeasuredTimesOfFourBytesOnTwoCores) {
   const auto tree = [](std::uint32_t ranks) {
     return estimate_tree(kLoopback, {Collective::all_reduce, ranks, 4}).time_us();
   };
@@ -159,7 +159,7 @@ TEST(CostModel, SavesTwoRanksTheCopyOfALargeInput) {
   }
 }
 
-TEST(CostModel, GoesFromFewRoundsToFewBytesBetweenTheRanks) {
+TEST(CostModel, ChoosesFewRoundsForSmallSizesAndFewBytesForLargeOnes) {
   const auto algorithm = [](Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
     return best_between_ranks(Figures{.link_gbits = 20, .cores = 64}, collective, ranks, bytes).algorithm;
   };

@@ -56,7 +56,7 @@ TEST(Policy, HasOneAnswerForEverySizeAndAlgorithmsThatTheCollectiveHas) {
   expect_lawful(Policy(), "before the ranks have met");
 }
 
-TEST(Policy, StepsAreWhatTheModelSaysOnBothSidesOfTheirLimits) {
+TEST(Policy, RulesAgreeWithTheModelOnBothSidesOfTheirLimits) {
   const Figures figures;
   for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::broadcast}) {
     std::uint64_t first = 0;
@@ -85,7 +85,7 @@ TEST(Policy, StartsFromTheRateOfTheHostsLinkWhichTheRanksOfAHostShare) {
   EXPECT_EQ(figures.link_gbits, 0) << "there is no link between ranks of one host";
 }
 
-TEST(Policy, TakesATreeForWhateverItCanWhenTuningIsOff) {
+TEST(Policy, UsesTreesForAllOperationsThatTheyCanCarryWhenTuningIsOff) {
   const Policy policy = trees_always({.ranks = 2});
   for (const std::uint64_t bytes : {0ULL, 4ULL, 1ULL << 40}) {
     EXPECT_EQ(policy.at(Collective::all_reduce, bytes).path, Path::tree);
@@ -157,7 +157,7 @@ TEST(Policy, SplitsByTheRatesOfTheTrees) {
 // Eight ranks, and eight aggregators with links like the ranks' links. 64 KiB are four segments. Each segment takes one
 // aggregator's link for a millisecond on the way up and for a millisecond on the way down; a ring takes a millisecond
 // in all (measured: 1.8 and 1.1 ms).
-TEST(Policy, LeavesToTheRanksWhatIsTooShortForManyNarrowLanes) {
+TEST(Policy, OperationsThatAreTooShortForManyNarrowLanesGoBetweenTheRanks) {
   constexpr std::uint64_t kGbit = 1'000'000'000;
   for (const std::uint32_t lanes : {1U, 2U, 4U, 8U}) {
     const TreeShape trees{.rates = {.links = kGbit, .trees = kGbit / 8 * lanes, .ranks = kGbit},

@@ -80,7 +80,7 @@ TEST(Table, NamesFileKeyAndWhatIsAllowedWhenItIsWrong) {
   }
 }
 
-TEST(Table, LetsNoTreeCarryWhatItCannot) {
+TEST(Table, RefusesTreesForCollectivesThatTheyCannotCarry) {
   const auto table = parse_table(
       R"({"format": "tributary-tuning-1", "rules": [{"collective":"gather","ranks":[1,9],"bytes_max":null,"path":"tree","algorithm":"linear"}]})",
       "t.json");

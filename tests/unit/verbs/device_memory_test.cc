@@ -122,7 +122,7 @@ class DeviceRegistrations : public testing::Test {
   std::shared_ptr<Gpu> gpu = std::make_shared<Gpu>();
 };
 
-TEST_F(DeviceRegistrations, AreOfADmaBufFirst) {
+TEST_F(DeviceRegistrations, UseADmaBufFirst) {
   const auto made = register_device_memory(domain, memory_at(kBase + 100, 5000), IBV_ACCESS_LOCAL_WRITE, *gpu);
   ASSERT_TRUE(made);
   ASSERT_THAT(names(), ElementsAre("dma-buf"));
@@ -134,7 +134,7 @@ TEST_F(DeviceRegistrations, AreOfADmaBufFirst) {
   EXPECT_THAT(gpu->said, ElementsAre("mlx5_3: as a dma-buf"));
 }
 
-TEST_F(DeviceRegistrations, AreByTheModuleWhereTheDeviceRefusesDmaBufs) {
+TEST_F(DeviceRegistrations, UseTheModuleIfTheDeviceRefusesDmaBufs) {
   dma_buf_answer = EOPNOTSUPP;
   ASSERT_TRUE(register_device_memory(domain, memory_at(kBase, 5000), 0, *gpu));
   EXPECT_THAT(names(), ElementsAre("dma-buf", "plain"));
@@ -143,7 +143,7 @@ TEST_F(DeviceRegistrations, AreByTheModuleWhereTheDeviceRefusesDmaBufs) {
                                      "not supported"));
 }
 
-TEST_F(DeviceRegistrations, AreByTheModuleWhereTheDriverGivesNoDmaBuf) {
+TEST_F(DeviceRegistrations, UseTheModuleIfTheDriverGivesNoDmaBuf) {
   gpu->no_dma_buf = true;
   ASSERT_TRUE(register_device_memory(domain, memory_at(kBase, 5000), 0, *gpu));
   EXPECT_THAT(names(), ElementsAre("plain"));
@@ -225,7 +225,7 @@ TEST_F(CachedRegistrations, AreMadeAgainForOtherMemoryAtTheSameAddress) {
 }
 
 // Memory that no operation uses may have been freed, and its addresses may now belong to the processor's memory.
-TEST_F(CachedRegistrations, AreNobodysWhileTheirMemoryRests) {
+TEST_F(CachedRegistrations, AreUnusedWhileNoOperationUsesTheirMemory) {
   for (const bool exact : {false, true}) {
     calls.clear();
     keep(1, memory_at(kBase, 1 << 20));
@@ -310,7 +310,7 @@ TEST_F(RegistrationsOnDemand, AreOfWholeBlocksMadeOnceAndKept) {
   EXPECT_NE(calls[1].rights & IBV_ACCESS_MW_BIND, 0U);
 }
 
-TEST_F(RegistrationsOnDemand, CoverWhatCrossesTheEndOfABlock) {
+TEST_F(RegistrationsOnDemand, CoverMemoryThatCrossesTheEndOfABlock) {
   auto registrations = on_demand();
   const auto made = registrations.acquire(memory_at(kBase + kBlock - 10, 20), Access::local);
   ASSERT_TRUE(made);
@@ -331,7 +331,7 @@ TEST_F(RegistrationsOnDemand, AreGivenUpWhereTheDeviceRefuses) {
   EXPECT_FALSE(was_on_demand(calls[1]) || was_on_demand(calls[2]));
 }
 
-TEST_F(RegistrationsOnDemand, AreNotForWhatStaysNorForMessagesNorForKeysThatPeersHave) {
+TEST_F(RegistrationsOnDemand, AreNotUsedForLastingMemoryMessagesOrMemoryWhoseKeyAPeerHas) {
   // Memory of the processor that the caller promises to keep: it is pinned once, without page faults.
   kept[1] = {memory_at(kBase, 1 << 20), nullptr};
   auto registrations = on_demand();

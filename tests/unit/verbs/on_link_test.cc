@@ -26,7 +26,7 @@ bool on_link(const std::string& from, const std::string& to) {
   return is_on_link(reinterpret_cast<const sockaddr&>(here), reinterpret_cast<const sockaddr&>(there));
 }
 
-TEST(OnLink, IsWhatLiesInTheInterfacesOwnNetwork) {
+TEST(OnLink, AnAddressInTheInterfacesOwnNetworkIsOnLink) {
   EXPECT_TRUE(neighbour("10.1.0.1", "255.255.255.0", "10.1.0.2"));
   EXPECT_FALSE(neighbour("10.1.0.1", "255.255.255.0", "10.1.1.2"));
   EXPECT_TRUE(neighbour("10.1.0.1", "255.255.254.0", "10.1.1.2")) << "the mask ends within a byte";

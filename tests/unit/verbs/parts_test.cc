@@ -37,7 +37,7 @@ TEST(Credit, KeepsTheLastPlaceForAMessageThatAcknowledges) {
   EXPECT_FALSE(credit.may_send());
 }
 
-TEST(Credit, IsFreeAgainForWhatThePeerHasConsumed) {
+TEST(Credit, IsFreeAgainOnceThePeerHasConsumedMessages) {
   Credit credit = opened(4, 4);
   for (int i = 0; i < 3; ++i) credit.send();
   const auto heard = credit.hear(2, 0);
@@ -47,7 +47,7 @@ TEST(Credit, IsFreeAgainForWhatThePeerHasConsumed) {
   EXPECT_EQ(credit.number(), 3U);
 }
 
-TEST(Credit, RefusesToHearOfWhatWasNotSent) {
+TEST(Credit, RefusesAcknowledgementsOfUnsentMessages) {
   Credit credit = opened(4, 4);
   credit.send();
   EXPECT_FALSE(credit.hear(2, 0));
@@ -57,7 +57,7 @@ TEST(Credit, RefusesToHearOfWhatWasNotSent) {
   EXPECT_FALSE(credit.hear(0, 1)) << "a count does not go back";
 }
 
-TEST(Credit, OwesAWordForHalfOfItsReceivesAndForEachFetch) {
+TEST(Credit, OwesAnAcknowledgementForHalfOfItsReceivesAndForEachFetch) {
   Credit credit = opened(8, 8);
   credit.consume(3);
   EXPECT_FALSE(credit.owes_word());
@@ -140,7 +140,7 @@ Came numbered(std::uint32_t number) {
   return {.here = true, .index = number};
 }
 
-TEST(Inbox, TakesWhatCameEarlyInItsTurn) {
+TEST(Inbox, ServesAnEarlyMessageInItsTurn) {
   Inbox inbox;
   EXPECT_TRUE(inbox.keep_early(2, numbered(2)));
   EXPECT_TRUE(inbox.keep_early(1, numbered(1)));
@@ -155,13 +155,13 @@ TEST(Inbox, TakesWhatCameEarlyInItsTurn) {
   EXPECT_EQ(inbox.came(), 3U);
 }
 
-TEST(Inbox, RefusesTwoOfOneNumber) {
+TEST(Inbox, RefusesTwoMessagesOfOneNumber) {
   Inbox inbox;
   EXPECT_TRUE(inbox.keep_early(3, numbered(3)));
   EXPECT_FALSE(inbox.keep_early(3, numbered(3)));
 }
 
-TEST(Inbox, GoesOnBeyondTheNumbersThatAreToldWithAFewBits) {
+TEST(Inbox, GoesOnBeyondTheNumbersThatFitInTheirBits) {
   Inbox inbox;
   for (std::uint32_t round = 0; round < 3 * (kNumberMask + 1); ++round) {
     ASSERT_TRUE(inbox.keep_early(1, numbered(round + 1)));
@@ -187,7 +187,7 @@ TEST(Inbox, ReadsTheRecordsOfOneMessageAfterTheOther) {
   EXPECT_EQ(inbox.first().index, 2U);
 }
 
-TEST(Inbox, KnowsThePeersLast) {
+TEST(Inbox, KnowsThePeersLastMessage) {
   Inbox inbox;
   inbox.push({.index = 1});
   inbox.push({.index = 2});

@@ -56,7 +56,7 @@ TEST_F(PlacesHere, AreWrittenOnceAsAWholeThroughTheirQueuePair) {
   EXPECT_FALSE(places.written(number, 2, kBytes)) << "the place is free";
 }
 
-TEST_F(PlacesHere, AreNotBelievedBeforeTheyAreTold) {
+TEST_F(PlacesHere, AWriteToAnUnannouncedPlaceIsRefused) {
   ASSERT_TRUE(places.expect(header(1), memory));
   for (std::uint32_t number = 0; number < kPlaces; ++number) EXPECT_FALSE(places.written(number, 0, kBytes));
   EXPECT_TRUE(places.has_untold());

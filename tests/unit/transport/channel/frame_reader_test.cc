@@ -81,7 +81,7 @@ class FrameReaderTest : public testing::Test {
   FrameReader& reader_ = script_.reader;
 };
 
-TEST_F(FrameReaderTest, LeadsAPayloadToItsPlaceAndHandsItOverWhenItIsWhole) {
+TEST_F(FrameReaderTest, ReadsAPayloadIntoItsPlaceAndHandsOverTheWholeFrame) {
   script_.answer = [&](const FrameHeader&) { return Accept{memory_}; };
   ASSERT_TRUE(reader_.place(script_, header_of(7, 100)));
   EXPECT_TRUE(reader_.in_frame());
@@ -131,7 +131,7 @@ TEST_F(FrameReaderTest, AResumeWhileOnHeaderRunsCounts) {
   EXPECT_FALSE(reader_.stalled());
 }
 
-TEST_F(FrameReaderTest, AResumeBeforeAHeaderIsNoAnswerToItsNotYet) {
+TEST_F(FrameReaderTest, AResumeBeforeAHeaderDoesNotAnswerItsNotYet) {
   script_.resume();
   EXPECT_EQ(script_.turns, 0) << "no frame waits for resume()";
   script_.answer = [](const FrameHeader&) { return NotYet{}; };
@@ -233,7 +233,7 @@ TEST(ForwardingChannel, PassesCallsOnAndTellsItsEnd) {
   EXPECT_TRUE(connection->destroyed);
 }
 
-TEST(ForwardingChannel, TakesHintsForNothingWhereTheConnectionHasNoUseForThem) {
+TEST(ForwardingChannel, IgnoresHintsThatTheConnectionCannotUse) {
   ForwardingChannel<NoCore, Counted> channel(std::make_shared<NoCore>(), std::make_shared<Counted>());
   channel.expect({}, {});
   channel.make_room(1, 1);

@@ -101,7 +101,7 @@ TEST(TurnEngine, LooksBeforeItSleepsWhileThereIsWork) {
   EXPECT_EQ(core.sleeps, 1);
 }
 
-TEST(TurnEngine, SpinsForSoLongAsItIsToldBeforeItSleeps) {
+TEST(TurnEngine, SpinsForTheSetTimeBeforeItSleeps) {
   PlayedCore core(50us);
   core.comes_at(1s);
   EXPECT_EQ(core.poll(2s), 1U);

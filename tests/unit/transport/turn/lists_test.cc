@@ -38,7 +38,7 @@ TEST(DueList, GivesEachATurnOnceInTheOrderOfAsking) {
   list.run([](Item&) { FAIL() << "no item has asked for a turn"; });
 }
 
-TEST(DueList, LeavesWhatAsksDuringARunForTheNext) {
+TEST(DueList, ItemsThatAskDuringARunWaitForTheNextRun) {
   Item a(1);
   RawList list;
   list.add(a);
@@ -51,7 +51,7 @@ TEST(DueList, LeavesWhatAsksDuringARunForTheNext) {
   EXPECT_FALSE(list.empty());
 }
 
-TEST(DueList, KeepsAnItemThatMayNotGoAheadOfAllThatAskLater) {
+TEST(DueList, AnItemThatMayNotGoYetStaysAheadOfLaterOnes) {
   Item a(1), b(2), c(3);
   RawList list;
   list.add(a);
@@ -70,7 +70,7 @@ TEST(DueList, KeepsAnItemThatMayNotGoAheadOfAllThatAskLater) {
   EXPECT_EQ(turns, (std::vector{1, 2, 3, 1})) << "each has one turn, in the order of asking";
 }
 
-TEST(DueList, RunsAllThatAskMeanwhileWhereItIsTold) {
+TEST(DueList, MayAlsoRunItemsThatAskDuringTheRun) {
   Item a(1);
   Item b(2);
   RawList list;

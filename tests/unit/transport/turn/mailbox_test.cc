@@ -53,7 +53,7 @@ TEST(Mailbox, DoesNotLetItsOwnerSleepOnAMessage) {
   EXPECT_TRUE(box.fall_asleep());
 }
 
-TEST(Mailbox, LeavesWhatIsPostedWhileItIsTakenForTheNextTime) {
+TEST(Mailbox, CallsPostedDuringATakeWaitForTheNextTake) {
   Mailbox<int> box;
   static_cast<void>(box.post(1));
   std::vector<int> taken;
@@ -65,7 +65,7 @@ TEST(Mailbox, LeavesWhatIsPostedWhileItIsTakenForTheNextTime) {
   EXPECT_EQ(taken_from(box), std::vector{2});
 }
 
-TEST(Mailbox, MayBeTakenFromWhileItIsTakenFrom) {
+TEST(Mailbox, ATakeInsideATakeIsAllowed) {
   Mailbox<int> box;
   static_cast<void>(box.post(1));
   std::vector<int> taken;

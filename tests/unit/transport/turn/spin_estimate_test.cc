@@ -69,7 +69,7 @@ TEST(SpinEstimate, SpinsOnlyOnceMostWaitsWereShort) {
   EXPECT_TRUE(waiter.spins());
 }
 
-TEST(SpinEstimate, DoesNotSpinForWhatComesLate) {
+TEST(SpinEstimate, DoesNotSpinForLateEvents) {
   Waiter waiter;
   waiter.wait_often(1000, 1ms);
   EXPECT_FALSE(waiter.spins());
@@ -89,7 +89,7 @@ TEST(SpinEstimate, ToleratesALongWaitNowAndThen) {
   EXPECT_TRUE(waiter.spins());
 }
 
-TEST(SpinEstimate, StaysAwakeWhereOthersHaveTheCoreForAMomentAndItsTurnComesWithTheAnswer) {
+TEST(SpinEstimate, StaysAwakeIfOthersHaveTheCoreOnlyUntilTheAnswerComes) {
   Waiter waiter;
   waiter.wait_often(200, 90us, 30us);
   ASSERT_TRUE(waiter.spins());
@@ -104,7 +104,7 @@ TEST(SpinEstimate, LeavesTheCoreToOthersThatKeepIt) {
   EXPECT_FALSE(waiter.spins());
 }
 
-TEST(SpinEstimate, TriesMoreAndMoreSeldomWhatWasInVain) {
+TEST(SpinEstimate, SpinsLessAndLessOftenAfterUselessSpins) {
   Waiter waiter;
   // A sleeping thread wakes after 100 us, but a thread that offers its core loses the core for 3 ms.
   const int early = waiter.trials(1000, 100us, 3ms);

@@ -115,7 +115,7 @@ TEST_F(TurnShareTest, APartyAloneMovesAllThatItCanInEachTurn) {
     const auto other = party(1);
     turns(10);
     EXPECT_LT(moved(all), 11U * 16 * 2 * kTurnBytesMax)
-        << "it has no debt from the time when it was alone, and a share";
+        << "the party has a share, and no debt from the time when it was alone";
   }
   const std::uint64_t before = moved(all);
   turns(10);
