@@ -123,7 +123,7 @@ TEST_P(KernelPeer, ExchangesDatagramsOfEveryLength) {
   }
 }
 
-TEST_P(KernelPeer, IsFoundWhenWeSpeakFirst) {
+TEST_P(KernelPeer, IsFoundWhenThePortSendsFirst) {
   for (const Far& far : {kIpv4, kIpv6}) {
     const FarSocket socket(*wire_.veth, far.family, SOCK_DGRAM, 0);
     ASSERT_TRUE(socket.bind(far.theirs, 5001));

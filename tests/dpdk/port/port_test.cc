@@ -92,7 +92,7 @@ TEST_F(DpdkPortTest, CarriesDatagramsOfEveryLengthBothWaysOverBothFamilies) {
   }
 }
 
-TEST_F(DpdkPortTest, KeepsWhatWaitsForANeighbourAndSendsItInOrder) {
+TEST_F(DpdkPortTest, KeepsDatagramsForAnUnknownNeighbourAndSendsThemInOrder) {
   for (unsigned i = 0; i < 10; ++i) ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, i), {}));
   b->flush();
   const auto shown = take_soon(*a, 10);
@@ -100,7 +100,7 @@ TEST_F(DpdkPortTest, KeepsWhatWaitsForANeighbourAndSendsItInOrder) {
   for (unsigned i = 0; i < 10; ++i) EXPECT_EQ(shown[i].bytes, pattern(8, i));
 }
 
-TEST_F(DpdkPortTest, CountsWhatItCannotSend) {
+TEST_F(DpdkPortTest, CountsDatagramsThatItCannotSend) {
   ASSERT_TRUE(b->send(at("192.168.9.9", 1), pattern(8, 0), {}));
   EXPECT_EQ(b->statistics().unsent_no_route, 1U) << "there is no gateway";
   ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(1473, 0), {}));
@@ -109,7 +109,7 @@ TEST_F(DpdkPortTest, CountsWhatItCannotSend) {
   EXPECT_EQ(b->statistics().unsent_no_neighbour, 100U - 64U) << "64 datagrams wait for the neighbour";
 }
 
-TEST_F(DpdkPortTest, IsFullWhenTheDeviceIsAndTakesMoreLater) {
+TEST_F(DpdkPortTest, ReportsAFullDeviceAndTakesMoreLater) {
   ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
   ASSERT_EQ(take_soon(*a).size(), 1U);
   unsigned sent = 0;  // no port takes packets out of the ring
@@ -274,7 +274,7 @@ TEST_F(DpdkPortTest, ReportsAnUnusedPort) {
   EXPECT_EQ(a->statistics().dropped_port, 1U);
 }
 
-TEST_F(DpdkPortTest, SleepsUntilItIsWokenIfItMay) {
+TEST_F(DpdkPortTest, SleepsUntilItIsWokenIfTheSettingsAllowIt) {
   b.reset();
   b = DpdkPort::open(b_device, {.spin = {}, .sleep_max = 10s}).value();
   static_cast<void>(take(*b));

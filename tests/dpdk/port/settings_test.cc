@@ -84,7 +84,7 @@ TEST(Budget, CountsABufferForEachFrameAndEachUser) {
   EXPECT_GT(memory_needed({1024, 1024}, 2, 1500), 2 * std::size_t{mbufs_needed({1024, 1024}, 2)} * data_room(1500));
 }
 
-TEST(AfPacket, HasBuffersOfASizeOfTheirOwnThatSayWhichMtuFits) {
+TEST(AfPacket, TheSizeOfItsBuffersLimitsTheMtu) {
   EXPECT_EQ(AfPacket("net_af_packet0,iface=eth0").mtu_max(), 1968U);
   EXPECT_EQ(AfPacket("net_af_packet0,iface=eth0,framesz=12288,blocksz=12288").mtu_max(), 12288U - 80);
   EXPECT_EQ(AfPacket("net_af_packet0,iface=eth0,framesz=16").mtu_max(), 0U);

@@ -131,7 +131,7 @@ void call_everything(tributary_comm* comm, std::uint32_t rank, const Everything&
   }
 }
 
-TEST_F(GpuDirect, LeavesTheGpuAndLandsThereWithoutTheHost) {
+TEST_F(GpuDirect, DataMoveBetweenGpuAndNetworkWithoutTheHost) {
   const Everything with(1 << 20);
   const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
   EXPECT_EQ(staged(), 0U) << log;
@@ -149,7 +149,7 @@ TEST_F(GpuDirect, LetsTheDriverCopyNoMoreThanTheSmallEnds) {
   EXPECT_LE(staged(), 4096U * 2 * kRanks * 6 * kRanks);
 }
 
-TEST_F(GpuDirect, IsFlushedWhereTheGpuDoesNotOrderWhatOthersWrite) {
+TEST_F(GpuDirect, IsFlushedIfTheGpuDoesNotOrderTheWritesOfOtherDevices) {
   fake_cuda::settings().write_ordering = 0;
   const Everything with(1 << 18);
   const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
@@ -158,7 +158,7 @@ TEST_F(GpuDirect, IsFlushedWhereTheGpuDoesNotOrderWhatOthersWrite) {
   EXPECT_THAT(log, HasSubstr("with a flush"));
 }
 
-TEST_F(GpuDirect, GoesAsADmaBufWhereTheDeviceTakesOne) {
+TEST_F(GpuDirect, UsesADmaBufIfTheDeviceTakesOne) {
   setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
   device_registration().dma_bufs = true;
   const Everything with(1 << 18);
@@ -170,7 +170,7 @@ TEST_F(GpuDirect, GoesAsADmaBufWhereTheDeviceTakesOne) {
 }
 
 // Software RoCE refuses dma-bufs, and the kernel has no module: the log gives the reason once, and no call fails.
-TEST_F(GpuDirect, IsStagedWhereNoWayIsOpenAndSaysWhy) {
+TEST_F(GpuDirect, StagesDataAndNamesTheReasonIfNoDirectWayIsOpen) {
   setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
   const Everything with(1 << 18);
   const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) {
@@ -213,7 +213,7 @@ TEST_F(GpuDirect, RegistersAnAllocationOnceForManyCalls) {
 }
 
 // Uses new memory in each round, mostly at addresses that belonged to other memory before.
-TEST_F(GpuDirect, KnowsMemoryThatWasFreedFromOtherAtItsAddress) {
+TEST_F(GpuDirect, DistinguishesFreedMemoryFromNewMemoryAtItsAddress) {
   constexpr std::size_t kCount = 1 << 16;
   run([&](tributary_comm* comm, std::uint32_t rank) {
     for (std::uint32_t call = 0; call < 12; ++call) {
@@ -246,7 +246,7 @@ class HostMemoryAt {
 
 // The library does not learn when GPU memory is freed. It must not use the registrations of such memory for host memory
 // at the same addresses, neither to send nor to receive results.
-TEST_F(GpuDirect, KnowsHostMemoryFromMemoryOfTheGpuThatWasThereBefore) {
+TEST_F(GpuDirect, DistinguishesHostMemoryFromEarlierGpuMemoryAtItsAddress) {
   constexpr std::size_t kDeviceBytes = 1 << 18;
   std::atomic<int> met{0};
   run([&](tributary_comm* comm, std::uint32_t rank) {

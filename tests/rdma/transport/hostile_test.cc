@@ -107,8 +107,8 @@ class Hostile : public testing::TestWithParam<Mode> {
     return offered.value_or(RawPeer::Offer{});
   }
 
-  /// Checks the result of the attempt, and that it ended only the peer's own connection. Before the attempt, the server
-  /// makes room for four of the peer's payloads, or expects a frame at this place, and tells the peer so.
+  /// Makes room for four of the peer's payloads, or a place for one frame, and returns the message in which the server
+  /// tells the peer of it.
   RawPeer::Told room(Pair& pair) {
     pair.server->channel->make_room(4, kSecretBytes);
     return told(pair, verbs::RecordKind::room);
@@ -185,7 +185,7 @@ TEST_P(Hostile, CannotReadBesideItsPayload) {
   }
 }
 
-TEST_P(Hostile, CannotReadAPayloadThatItSaidItHas) {
+TEST_P(Hostile, CannotReadAPayloadThatItHasConfirmed) {
   Pair thief = connect();
   const auto secret = pattern(kSecretBytes, 8);
   const auto kept = server_->keep_registered(secret);
@@ -311,7 +311,7 @@ TEST_P(Hostile, IsClosedWhenItsPayloadIsLargerThanItsCell) {
   EXPECT_EQ(thief.server->frames.size(), 1U);
 }
 
-TEST_P(Hostile, IsClosedWhenItTellsOfACellOutOfItsTurn) {
+TEST_P(Hostile, IsClosedWhenItNamesACellOutOfTurn) {
   const auto payload = pattern(kSecretBytes, 25);
   for (const std::uint32_t number : {1U, 4U, 0xFFFFU}) {
     Pair thief = connect();
@@ -549,7 +549,7 @@ TEST_P(Hostile, CannotGuessTheKeyOfARoomOrAPlace) {
 
 // A peer has fewer receives than it says. The device tries again as often as the settings say, and then the connection
 // ends.
-TEST_P(Hostile, IsClosedWhenItHasNotTheReceivesThatItSaysItHas) {
+TEST_P(Hostile, IsClosedWhenItHasPostedFewerReceivesThanItSays) {
   Pair liar = connect(0);
   ASSERT_NE(liar.server, nullptr);
   ASSERT_TRUE(liar.server->channel->send(header_of(2, FrameType::result), {}, 2));

@@ -97,7 +97,7 @@ TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
 
 // The test kills an aggregator of any level, instead of letting it hang: the next trees that rank 0 asks for do not
 // contain it.
-TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
+TEST(Pulse, TheFirstNewTreesNeverHaveTheDeadAggregator) {
   std::uint64_t kills = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -119,7 +119,7 @@ TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
   EXPECT_GT(kills, 10U) << "the run did not reach the situation under test";
 }
 
-TEST(Pulse, AManagerThatDoesNotAnswerKeepsNobodyWaitingForLong) {
+TEST(Pulse, ASilentManagerDelaysNoRankForLong) {
   Cluster cluster({.seed = 3});
   cluster.manager().levels = 2;
   cluster.manager().silent = true;
@@ -135,7 +135,7 @@ TEST(Pulse, AManagerThatDoesNotAnswerKeepsNobodyWaitingForLong) {
 }
 
 // The ranks begin without the trees, and move to them in mid-operation as soon as they are there.
-TEST(Pulse, AnAggregatorThatHangsWhileTreesFormKeepsNobodyWaitingForLong) {
+TEST(Pulse, AnAggregatorThatHangsWhileTreesFormDelaysNoRankForLong) {
   Cluster cluster({.seed = 4, .aggregators = 2});
   cluster.manager().levels = 2;
   cluster.network().pause(cluster.aggregators()[0]->name());

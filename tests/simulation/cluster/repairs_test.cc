@@ -79,7 +79,7 @@ TEST(ManyRanks, NameTheHostOfALostRank) {
   }
 }
 
-TEST(Repairs, ComputeAgainResultsForOneRankAlone) {
+TEST(Repairs, ComputeResultsForASingleRankAgain) {
   EXPECT_GT(repairs(9, Collective::reduce, 40), 16U);
   EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8), 69U)
       << "inputs pass through other ranks, because more than 63 ranks have an input";

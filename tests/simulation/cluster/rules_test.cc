@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr Signature kOne{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 16};
 
 /// Every second operation runs between the ranks, over slow links, so that the next operation has to wait.
-TEST(Rules, NoOperationGoesThroughTheTreeBesideOneBetweenTheRanks) {
+TEST(Rules, NoOperationUsesTheTreeWhileAnotherRunsBetweenTheRanks) {
   Cluster cluster({.seed = 11, .aggregators = 1});
   cluster.manager().levels = 1;
   constexpr std::uint32_t kCalls = 120;

@@ -79,7 +79,7 @@ TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
 }
 
 // Buffers that the processor cannot access go through the tree in place, wherever the buffers of the other ranks are.
-TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
+TEST(Cluster, DirectMemoryGoesThroughTheTreeWithoutStaging) {
   for (const bool refuses : {false, true}) {
     Cluster cluster({.seed = 21});
     cluster.manager().levels = 2;
@@ -98,7 +98,7 @@ TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
 
 // Invariants 3 to 5 for such buffers: the aggregator dies a little later in each run, and operations that were under
 // way, or have just ended, go on in host memory with the same bits.
-TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
+TEST(Cluster, DirectMemoryComesToTheHostWhenTheTreeIsLost) {
   struct Met {
     std::uint64_t materialized = 0, went_direct = 0, in_the_middle = 0, brought_down = 0;
   };
@@ -202,7 +202,7 @@ TEST(Cluster, MovesToBetterTreesWhileItRuns) {
   EXPECT_GT(lost_besides, 5U);
 }
 
-TEST(Cluster, DoesNotMoveWhereOnlyTreesWillDo) {
+TEST(Cluster, DoesNotMoveIfTheFallbackIsForbidden) {
   Cluster cluster({.seed = 1, .lease_seconds = 1, .advice_percent = 100, .path = client::PathMode::in_network});
   cluster.manager().levels = 1;
   cluster.add_group(3, 1, {.calls = 150, .only = Collective::all_reduce});
@@ -306,7 +306,7 @@ transport::Duration named_within(transport::Duration timeout) {
 
 // Invariant 7: if a rank is lost or hangs, every other rank gets an error within the time-out, with the rank's name,
 // the operation and the segment.
-TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
+TEST(Cluster, EveryOtherRankNamesALostRankAndAHungRank) {
   for (const bool hangs : {false, true}) {
     for (const bool trees : {false, true}) {
       Cluster cluster({.seed = 5});
@@ -423,7 +423,7 @@ TEST(Cluster, GoesOnAfterAllProcessesWereStoppedForLongerThanTheTimeOut) {
 
 // Ranks that disagree get an error that says which rank called what, with a tree and without one, for every kind of
 // difference.
-TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
+TEST(Cluster, EveryRankLearnsWhichRankMadeAnotherCall) {
   const Signature base{
       .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 700};
   std::vector<Signature> others(6, base);
@@ -547,7 +547,7 @@ TEST(Cluster, LeavesTreesThatAreSlowerThanTheirRatesSay) {
 }
 
 // A lane begins with half of its window, and uses the whole window if the way to the aggregator takes long.
-TEST(Cluster, HasAsMuchInFlightAsTheRoundTripAsksFor) {
+TEST(Cluster, HasAsManyBytesInFlightAsTheRoundTripNeeds) {
   const auto seconds = [](std::uint32_t window, std::uint32_t calls) {
     Cluster cluster({.seed = 3,
                      .aggregators = 1,
@@ -604,7 +604,7 @@ TEST(Cluster, LosesOnlyTheTreesPartOfASplitOperation) {
 
 // Ranks that disagree about the size may disagree about the path: neither rank then gets the other's frames. The
 // inquiry finds the difference.
-TEST(Cluster, TellsWhoCalledSomethingElseThatTakesTheOtherPath) {
+TEST(Cluster, NamesARankWhoseDifferentCallTakesTheOtherPath) {
   const Signature small{
       .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 100};
   Signature large = small;

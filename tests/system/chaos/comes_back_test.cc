@@ -48,7 +48,7 @@ TEST_F(ComesBack, AnAggregatorIsUsedAgainByGroupsThatHaveTreesWithoutIt) {
   end();
 }
 
-TEST_F(ComesBack, TheManagerKnowsOfAKillByTheEndOfAJobThatMayNotGoOnWithoutTrees) {
+TEST_F(ComesBack, AJobThatNeedsTreesReportsTheKilledAggregatorAtItsEnd) {
   // The lease outlives the test, so the manager can learn of the kill only from the ranks.
   cluster_ =
       workshop_.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1, 1, "aggregator_lease: 300s\n");

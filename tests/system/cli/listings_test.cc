@@ -72,7 +72,7 @@ cli::Guardian* Listings::guardian_ = nullptr;
 cli::LocalCluster* Listings::cluster_ = nullptr;
 std::uint64_t Listings::group_ = 0;
 
-TEST_F(Listings, StatusSumsUp) {
+TEST_F(Listings, StatusShowsTheSums) {
   EXPECT_THAT(good({"status"}).output, HasSubstr("3 active, 0 draining, 0 suspected, 0 expired"));
   EXPECT_THAT(good({"status"}).output,
               testing::ContainsRegex("bytes +4 KiB \\(50.0 %\\) in-network, 4 KiB between ranks"));
@@ -85,7 +85,7 @@ TEST_F(Listings, StatusSumsUp) {
   EXPECT_EQ(status.at("topology").at("fabric"), "fat-tree");
 }
 
-TEST_F(Listings, AggregatorsAllOrOne) {
+TEST_F(Listings, AllAggregatorsOrOneAreListed) {
   EXPECT_THAT(good({"aggregators"}).output, testing::ContainsRegex("NAME +STATE +HOST"));
   EXPECT_THAT(good({"aggregators"}).output, testing::ContainsRegex("aggregator-2 +active +beside-aggregator-2"));
   EXPECT_EQ(json_of({"aggregators"}).at("aggregators").size(), 3U);
@@ -96,7 +96,7 @@ TEST_F(Listings, AggregatorsAllOrOne) {
   EXPECT_THAT(unknown.error, HasSubstr("nobody"));
 }
 
-TEST_F(Listings, GroupsAllOrOne) {
+TEST_F(Listings, AllGroupsOrOneAreListed) {
   const std::string number = std::to_string(group_);
   EXPECT_THAT(good({"groups"}).output,
               testing::ContainsRegex(number + " +listed +ada +[0-9]+s +8 +4 +in-network +1/auto +2 +4 KiB"));

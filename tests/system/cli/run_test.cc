@@ -112,7 +112,7 @@ TEST_F(RunCommand, EndsAsAShellDoesWhenARankIsKilled) {
   EXPECT_THAT(outcome.error, HasSubstr("rank 1 was killed by signal 9"));
 }
 
-TEST_F(RunCommand, LetsTheOthersSayTheirLastWords) {
+TEST_F(RunCommand, LetsTheOtherRanksWriteTheirLastLines) {
   const Outcome outcome = run({"--ranks", "2", "--aggregators", "0", "--grace", "20", "--prefix"},
                               "test $RANK = 1 && exit 3; sleep 0.5; echo last words; exit 4");
   EXPECT_EQ(outcome.code, 3);

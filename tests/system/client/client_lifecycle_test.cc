@@ -360,7 +360,7 @@ TEST(Lifecycle, AReturnedIdClosesItsListenerAndMakesNoCommunicator) {
   EXPECT_EQ(tributary_release_unique_id(nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
 }
 
-TEST(Lifecycle, AServiceThatTakesTheCallAndDoesNotAnswerCostsTwoSeconds) {
+TEST(Lifecycle, AManagerThatAcceptsAndDoesNotAnswerCostsTwoSeconds) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
   socklen_t bytes = sizeof at;
@@ -376,7 +376,7 @@ TEST(Lifecycle, AServiceThatTakesTheCallAndDoesNotAnswerCostsTwoSeconds) {
   ::close(listener);
 }
 
-TEST(Lifecycle, AServiceThatIsNotThereIsUnreachable) {
+TEST(Lifecycle, AMissingManagerIsUnreachable) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNREACHABLE);
   EXPECT_TRUE(says("no manager is configured")) << last_error();

@@ -105,7 +105,7 @@ TEST_F(HostsOverTrees, EachHostSendsOneContributionWhateverItsRanks) {
   EXPECT_EQ(contribution_bytes(), kExpected);
 }
 
-TEST_F(HostsOverTrees, EveryRankOfAHostCountsWhatItsLeaderSentByTreesAndBetweenRanks) {
+TEST_F(HostsOverTrees, EveryRankOfAHostCountsTheBytesOfItsLeaderByPath) {
   // The leaders send short calls between themselves, and long calls by the tree.
   constexpr std::size_t kShort = 1000, kLong = 500'003;
   const std::string table = workshop_.folder() + "/tuning.json";

@@ -129,7 +129,7 @@ TEST(Client, LeadsAnAggregatorAndAGroupThroughTheirLives) {
   EXPECT_EQ(fleet.unregister_aggregator("one").error().code, Errc::peer_gone);
 }
 
-TEST(Client, TellsApartTheManagersRefusals) {
+TEST(Client, DistinguishesTheManagersRefusals) {
   const Folder folder;
   const auto manager = ManagerProcess::serving(folder.path());
   EXPECT_EQ(manager->client("wrong").request_group({.hosts = {"a"}}).error().code, Errc::denied);
@@ -142,7 +142,7 @@ TEST(Client, TellsApartTheManagersRefusals) {
   EXPECT_EQ(manager->client("").get("no path").error().code, Errc::bad_argument);
 }
 
-TEST(Client, SaysWhereAndWhatToDoWhenNobodyAnswers) {
+TEST(Client, AnErrorNamesTheAddressAndTheRemedyIfNoManagerAnswers) {
   std::string url;
   {
     const Impostor gone("");

@@ -116,7 +116,7 @@ TEST(Pause, AManagerThatStoodStillKeepsTheGroupsItHadAndADrainReachesThem) {
   EXPECT_EQ(lease->why, "aggregator only is draining");
 }
 
-TEST(Pause, AManagerWithoutItsDatabaseTakesInTheGroupsThatRun) {
+TEST(Pause, AManagerWithoutItsDatabaseAdoptsTheRunningGroups) {
   const Folder folder;
   const std::string config = folder.write("m.yaml", kConfig);
   auto manager = ManagerProcess::serving(folder.file("state"), {"--config", config});

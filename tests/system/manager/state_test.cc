@@ -66,7 +66,7 @@ Acknowledged work_until_it_dies(ManagerProcess& manager, unsigned seed) {
   }
 }
 
-TEST(State, IsAllThereAfterBeingKilledAtAnyMoment) {
+TEST(State, IsCompleteAfterAKillAtAnyMoment) {
   const Folder folder;
   const std::string config = folder.write("m.yaml", "group_lease: 1h\naggregator_lease: 1h\nthreads: 4\n");
   std::mt19937 random(1);
@@ -136,7 +136,7 @@ std::vector<std::uint64_t> fill(ManagerProcess& manager) {
   return groups;
 }
 
-TEST(State, KeepsReservationsOverBeingKilled) {
+TEST(State, KeepsReservationsAfterAKill) {
   const Folder folder;
   const std::string config = folder.write("m.yaml", "group_lease: 1h\naggregator_lease: 1h\n");
   const auto serve = [&] { return ManagerProcess::serving(folder.file("state"), {"--config", config}); };

@@ -58,7 +58,7 @@ TEST(Mpi, CallsWithLargeCountsGoByTributary) {
   }
 }
 
-TEST(Mpi, CallsOfNoByteGoByTributaryIfTheLimitIsNothing) {
+TEST(Mpi, CallsOfNoBytesGoByTributaryIfTheLimitIsZero) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
   Job job(workshop, cluster.get(), MPI_CHECK " all", {{"TRIBUTARY_MPI_MIN_BYTES", "0"}});

@@ -89,7 +89,7 @@ TEST(Connections, AreAcceptedThoughThePeerHasClosedThem) {
   }
 }
 
-TEST(Connections, DeliverWhatWasSentBeforeTheyWereClosed) {
+TEST(Connections, DeliverMessagesThatWereSentBeforeTheClose) {
   Listening at;
   for (const std::size_t size : {1UL, 4096UL, 100'000UL}) {
     const Bytes first = bytes_of(size, 1), second = bytes_of(size, 2);
@@ -228,7 +228,7 @@ TEST(Connections, TakeAsManyReceivesInOneCallAsThePropertiesSay) {
   EXPECT_EQ(net::close_receive(pair.receiving), success);
 }
 
-TEST(Connections, FailWhatIsInFlightWhenTheSenderCloses) {
+TEST(Connections, FailRequestsInFlightWhenTheSenderCloses) {
   Listening at;
   const Pair pair(at);
   const Bytes data = bytes_of(64'000'000, 1);
@@ -263,7 +263,7 @@ TEST(Connections, ASendThatHasNotEndedBeforeTheCloseArrivesWholeOrNotAtAll) {
   }
 }
 
-TEST(Connections, FailWhatIsInFlightWhenTheReceiverCloses) {
+TEST(Connections, FailRequestsInFlightWhenTheReceiverCloses) {
   Listening at;
   const Pair pair(at);
   const Bytes data = bytes_of(64'000'000, 1);

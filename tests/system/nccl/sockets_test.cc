@@ -166,7 +166,7 @@ TEST(Sockets, TheFirstSocketThatBreaksEndsAllMessagesAtBothEnds) {
 }
 
 // Post the receive late or never, so that the message cannot end before the break.
-TEST(Sockets, FailWhatIsInFlightWhenEitherEndCloses) {
+TEST(Sockets, FailRequestsInFlightWhenEitherEndCloses) {
   for (const bool sender : {true, false}) {
     Listening at;
     const Pair pair(at);

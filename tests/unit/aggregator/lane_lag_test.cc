@@ -47,7 +47,7 @@ TEST_F(Lag, IsTheTimeSinceTheFirstContribution) {
   EXPECT_EQ(histogram_.counts[0], 1U);
 }
 
-TEST_F(Lag, TheOldestSegmentTellsWhoIsMissing) {
+TEST_F(Lag, TheOldestSegmentShowsTheMissingChildren) {
   EXPECT_EQ(lag_.oldest().missing, 0U) << "no segment has begun";
   for (std::uint64_t s = 0; s < 4; ++s) come(0, s, 1ms * s);
   EXPECT_EQ(lag_.oldest().missing, 0b110U);

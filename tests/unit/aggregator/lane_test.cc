@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Lane, LaneReduces,
                                            Case{DType::int64, ReduceOp::min}, Case{DType::uint8, ReduceOp::prod}),
                          case_name);
 
-TEST(Lane, SumsAPrefixThatCameEarlyToTheSameBitsAsAllAtOnce) {
+TEST(Lane, AnEarlySumOfAPrefixGivesTheSameBitsAsOneSum) {
   constexpr std::uint32_t kChildren = 13;
   const Signature signature{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 50};
   // Children 0 to 11 in order let the engine add in three steps. With child 12 first the engine can add only when all

@@ -52,7 +52,7 @@ TEST(Status, MetricsCarryTheWorkerAndTheAgreedNames) {
   }
 }
 
-TEST(Status, MetricsTellWhatPacketsWereDroppedAndWhy) {
+TEST(Status, MetricsCountDroppedPacketsByReason) {
   DaemonStatus status = two_workers();
   transport::UdpStatistics& udp = status.workers[1].udp;
   udp.cookies_wrong = 11;
@@ -111,7 +111,7 @@ TEST(Status, LanesAreJsonWhateverTheJobIsCalled) {
   EXPECT_EQ(lanes[0].at("memory_bytes"), 300);
 }
 
-TEST(Status, HealthTellsWhetherAndWhyNotJoinsAreTaken) {
+TEST(Status, HealthSaysWhetherJoinsAreAcceptedAndTheReasonIfNot) {
   DaemonStatus status = two_workers();
   json health = json::parse(health_json(status));
   EXPECT_EQ(health.at("status"), "ok");

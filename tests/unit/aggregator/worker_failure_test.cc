@@ -101,7 +101,7 @@ TEST_F(WorkerFailure, AChildThatReadsNothingDoesNotKeepTheMemoryOfAFailedLane) {
   expect_all_given_back(root);
 }
 
-TEST_F(WorkerFailure, ADeadLeafFailsTheLaneForTheRanksOfTheOther) {
+TEST_F(WorkerFailure, ADeadLeafFailsTheLaneForTheRanksOfTheOtherLeaf) {
   Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
   const auto ranks = two_levels(left, right, root, 2);
   network_.kill("left");

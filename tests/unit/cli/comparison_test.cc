@@ -82,7 +82,7 @@ TEST(Comparison, DrawsABarForEachTimeAndBothLimits) {
   EXPECT_EQ(count(picture, "<text "), count(picture, "</text>"));
 }
 
-TEST(Comparison, KeepsABarInsideThePictureThatIsFasterThanTheLink) {
+TEST(Comparison, KeepsABarInsideThePictureIfATimeIsShorterThanTheLinkAllows) {
   Comparison comparison = example();
   comparison.sizes[0].tree_us = 200;  // a burst that the bucket let through: 2.6 times the rate
   const std::string picture = comparison_picture(comparison);

@@ -84,7 +84,7 @@ TEST(Machines, WorkstationShowsWhatKeepsItsGpuFromTheNetwork) {
   EXPECT_EQ(about(findings, "mlx5_0 port 1 trust").found, "pcp");
 }
 
-TEST(Machines, BlueFieldIsReadyButForThePortWithoutACable) {
+TEST(Machines, BlueFieldIsReadyExceptForThePortWithoutACable) {
   const RecordedMachine machine("bluefield-3");
   const Findings findings = findings_of(machine);
   expect_whole(findings);
@@ -105,7 +105,7 @@ TEST(Machines, CloudMachineHasNothingBad) {
   EXPECT_EQ(about(findings, "ens3").found, "up, MTU 1500");
 }
 
-TEST(Machines, ThisOneIsExaminedWhole) {
+TEST(Machines, ThisMachineIsExaminedCompletely) {
   const Findings findings = check_host({.system = transport::SystemTree(),
                                         .ask_qos = ask_kernel_for_qos,
                                         .transports = "",

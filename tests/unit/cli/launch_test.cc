@@ -55,7 +55,7 @@ TEST(Launch, TheRanksOwnLauncherWinsOverTheBatchSystemAroundIt) {
                 3, 4, "127.0.0.1", 15000);
 }
 
-TEST(Launch, RanksOfOneHostFindEachOtherWithoutBeingToldWhere) {
+TEST(Launch, RanksOfOneHostMeetWithoutAnAddress) {
   expect_launch({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}, 1,
                 2, "127.0.0.1", kMasterPortDefault);
   expect_launch({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "2"}}, 1, 2, "127.0.0.1",

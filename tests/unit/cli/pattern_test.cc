@@ -31,7 +31,7 @@ Bytes reduce_pairwise(DType dtype, ReduceOp op, const Pattern& pattern, const st
   return sum;
 }
 
-TEST(Pattern, HasOneRightResultInWhateverOrderItIsReduced) {
+TEST(Pattern, HasTheSameResultInEveryOrderOfReduction) {
   for (std::uint8_t d = 0; d < kDTypeCount; ++d) {
     for (const ReduceOp op : kOps) {
       for (const std::uint32_t ranks : {1U, 2U, 3U, 7U, 8U, 64U, 130U}) {
@@ -60,7 +60,7 @@ TEST(Pattern, DiffersFromRankToRankAndFromPlaceToPlace) {
   }
 }
 
-TEST(Tile, BeginsWhereItIsToldAndRepeats) {
+TEST(Tile, BeginsAtItsOffsetAndRepeats) {
   const Pattern pattern(DType::int32, ReduceOp::sum, 2);
   const Bytes period = pattern.contribution(1);
   Bytes out(3 * period.size());
@@ -111,7 +111,7 @@ class Copier {
   std::vector<Bytes> send_, recv_;
 };
 
-TEST(CheckedCall, KnowsWhatEveryMovementMustGive) {
+TEST(CheckedCall, KnowsTheResultOfEveryMovement) {
   const std::uint32_t n = 3;
   using P = PerfCollective;
   for (const P collective : {P::broadcast, P::all_gather, P::all_to_all, P::gather, P::scatter, P::sendrecv}) {

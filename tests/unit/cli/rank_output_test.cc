@@ -130,7 +130,7 @@ TEST(RankOutput, WaitsForADestinationThatDoesNotBlock) {
   EXPECT_EQ(all, text);
 }
 
-TEST(RankOutput, SaysWhenNobodyReadsAnyMore) {
+TEST(RankOutput, ReportsThatItsReaderHasGone) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
   close(ends[0]);

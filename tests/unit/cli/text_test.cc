@@ -26,7 +26,7 @@ TEST(Table, DoesNotLetNamesSteerTheTerminal) {
   EXPECT_EQ(table.text(), "NAME\n?[31mred?\n");
 }
 
-TEST(Units, AreThoseThatPeopleRead) {
+TEST(Units, AreEasyToRead) {
   EXPECT_EQ(bytes_text(0), "0 B");
   EXPECT_EQ(bytes_text(1023), "1023 B");
   EXPECT_EQ(bytes_text(65536), "64 KiB");

@@ -14,7 +14,7 @@ struct Opaque;
 using Table = HandleTable<Opaque, int, HandleKind::request>;
 using OtherTable = HandleTable<Opaque, int, HandleKind::memory>;
 
-TEST(HandleTable, FindsWhatIsInItUntilItIsRemoved) {
+TEST(HandleTable, FindsAnObjectUntilItIsRemoved) {
   Table table;
   Opaque* handle = table.insert(std::make_shared<int>(7));
   ASSERT_NE(handle, nullptr);
@@ -85,7 +85,7 @@ TEST(HandleTable, PinsAndRemovalsOfManyThreadsLeaveNothingBehind) {
   EXPECT_EQ(table.live(), 0U);
 }
 
-TEST(HandleTable, TellsAStaleHandleFromTheOneThatHasItsPlaceNow) {
+TEST(HandleTable, DistinguishesAStaleHandleFromTheOneThatHasItsPlaceNow) {
   Table table;
   std::set<Opaque*> seen;
   for (int i = 0; i < 10'000; ++i) {

@@ -45,7 +45,7 @@ TEST_F(LonelyLeader, IsNotLateForTimeInWhichItsOwnProcessStoodStill) {
   EXPECT_TRUE(level_.late(limit + 30s));
 }
 
-TEST_F(LonelyLeader, WaitsForTheOthersToTakeLeaveBesidesWhatItStoodStillFor) {
+TEST_F(LonelyLeader, TheTimeForWhichItStoodStillDoesNotShortenItsWaitForTheOthers) {
   bool left = false;
   level_.finalize([&] { left = true; });
   level_.excuse(30s);

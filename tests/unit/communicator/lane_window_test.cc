@@ -84,7 +84,7 @@ std::uint32_t enough(const Way& way) {
   return static_cast<std::uint32_t>(4 * way.held() / way.segment_bytes) + 16;
 }
 
-TEST(LaneWindow, FillsTheLinkOfAnyRateAndLengthThatNobodyKnew) {
+TEST(LaneWindow, FillsALinkOfAnyUnknownRateAndLength) {
   for (const double rate : kRates) {
     for (const double trip : kTrips) {
       const Way way{.rate = rate, .trip = trip};
@@ -129,7 +129,7 @@ TEST(LaneWindow, NeverTakesMoreThanIsReserved) {
   }
 }
 
-TEST(LaneWindow, HasHalfOfAReservationByKnownRatesAtLeast) {
+TEST(LaneWindow, HasAtLeastHalfOfAReservationIfRatesAreKnown) {
   const Way way{.rate = 1e9, .trip = 20e-6};
   Lane lane(way, {.reserved = 16, .segment_bytes = way.segment_bytes, .rates_known = true});
   EXPECT_EQ(lane.segments(), 8U);

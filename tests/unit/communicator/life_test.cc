@@ -99,7 +99,7 @@ TEST(Life, ShowsAnErrorOnlyOnceItHasFailed) {
   EXPECT_EQ(life.error()->message, "enough");
 }
 
-TEST(Clock, CountsTimeAwayAsWaitingForNobody) {
+TEST(Clock, DoesNotCountAbsencesAsWaiting) {
   Clock clock;
   const transport::TimePoint start(100s);
   EXPECT_EQ(clock.look(start), 0s);

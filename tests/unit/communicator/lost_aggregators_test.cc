@@ -8,7 +8,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(LostAggregators, AreToldOnceForEachGenerationOfTrees) {
+TEST(LostAggregators, AreReportedOnceForEachGenerationOfTrees) {
   LostAggregators lost;
   lost.note("");
   EXPECT_FALSE(lost.any_untold());
@@ -25,7 +25,7 @@ TEST(LostAggregators, AreToldOnceForEachGenerationOfTrees) {
   EXPECT_THAT(lost.untold(), ElementsAre("a")) << "the aggregator was lost again after its restart";
 }
 
-TEST(LostAggregators, NotedWhileTheManagerIsAskedAreStillUntold) {
+TEST(LostAggregators, ALossDuringARequestIsReportedLater) {
   LostAggregators lost;
   lost.note("a");
   lost.ask();
@@ -36,7 +36,7 @@ TEST(LostAggregators, NotedWhileTheManagerIsAskedAreStillUntold) {
   EXPECT_THAT(lost.untold(), ElementsAre("b"));
 }
 
-TEST(LostAggregators, AnAnswerThatDidNotComeTellsNothing) {
+TEST(LostAggregators, AfterALostAnswerTheyAreReportedAgain) {
   LostAggregators lost;
   lost.note("a");
   lost.ask();

@@ -139,7 +139,7 @@ TEST_F(TreeLifeTest, ARecoveryThatForgetsBegunOperationsEndsTheCommunicator) {
   EXPECT_NE(whole_.errors[0].message.find("operation 0"), std::string::npos) << whole_.errors[0].message;
 }
 
-TEST_F(TreeLifeTest, ATuningBesideTheDescriptorIsThatOfItsTrees) {
+TEST_F(TreeLifeTest, TheTuningBesideADescriptorHoldsForItsTrees) {
   nlohmann::json place = descriptor();
   place["tuning"] = tuning::encode(tuning::trees_always({.ranks = 4}));
   describe(1, place.dump());

@@ -166,7 +166,7 @@ TEST_F(DirectCalls, KeepAnAllocationAsAWholeOnceUntilItIsForgotten) {
   EXPECT_EQ(counts.known, 22U);  // once for each buffer
 }
 
-TEST_F(DirectCalls, KnowMemoryThatWasFreedFromOtherAtItsAddress) {
+TEST_F(DirectCalls, DistinguishFreedMemoryFromNewMemoryAtItsAddress) {
   std::uint64_t replaced = 0;
   for (int i = 0; i < 20; ++i) {
     const DeviceBytes memory(kBytes);

@@ -140,7 +140,7 @@ TEST_F(ClusterTest, RebuildsWithoutTheFailedAndGivesTheSameEpochForTheSameReques
   EXPECT_EQ(cluster_->rebuild_group(id + 1, 1, {}).error().code, Errc::peer_gone);
 }
 
-TEST_F(ClusterTest, UsesAFailedAggregatorAgainWhenItHasRegisteredAnew) {
+TEST_F(ClusterTest, UsesAFailedAggregatorAgainWhenItHasRegisteredAgain) {
   open();
   enlist_all();
   const std::uint64_t id = ask()->descriptor.group;
@@ -184,7 +184,7 @@ TEST_F(ClusterTest, TriesAFailedAggregatorAgainAfterAWhile) {
   EXPECT_EQ(cluster_->rebuild_group(id, 1, {"only"})->descriptor.epoch, 2U);
 }
 
-TEST_F(ClusterTest, KeepsTheTreesThereAreWhenNoBetterOnesCanBeHad) {
+TEST_F(ClusterTest, KeepsThePresentTreesIfThereAreNoBetterOnes) {
   open("");
   ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 128, 16384)).has_value());
   const std::uint64_t id = ask()->descriptor.group;
@@ -453,7 +453,7 @@ TEST_F(ClusterTest, PlansWithoutChangingAnything) {
   EXPECT_EQ(store_.writes, writes);
 }
 
-TEST_F(ClusterTest, NeverGivesAwayMoreThanThereIs) {
+TEST_F(ClusterTest, NeverPromisesMoreMemoryThanThereIs) {
   open();
   std::mt19937 random(3);
   const auto pick = [&](unsigned below) { return static_cast<std::uint32_t>(random() % below); };

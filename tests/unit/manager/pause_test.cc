@@ -21,7 +21,7 @@ class PauseTest : public ClusterFixture {
   }
 };
 
-TEST_F(PauseTest, NobodyLosesALeaseForTimeInWhichTheManagerStoodStill) {
+TEST_F(PauseTest, NoLeaseEndsBecauseTheManagerStoodStill) {
   const std::uint64_t id = group_with_trees();
   advance(3s);
   const std::uint64_t held = reserved();
@@ -34,7 +34,7 @@ TEST_F(PauseTest, NobodyLosesALeaseForTimeInWhichTheManagerStoodStill) {
   EXPECT_GE(cluster_->stats().standstill_seconds, 3599);
 }
 
-TEST_F(PauseTest, ALeaseEndsWhenTheManagerHasBeenThereForAsLong) {
+TEST_F(PauseTest, ALeaseEndsOnceTheManagerHasRunForItsLength) {
   const std::uint64_t id = group_with_trees();
   advance(10s);
   stand_still(60s);

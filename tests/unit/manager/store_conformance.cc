@@ -92,7 +92,7 @@ TEST_P(StoreConformance, KeepsThousandsOfRecords) {
   EXPECT_EQ(sum, kGroups * (kGroups + 1) / 2);
 }
 
-TEST_P(StoreConformance, RemembersWhichGroupsWereGivenBackUntilItIsTold) {
+TEST_P(StoreConformance, RemembersReturnedGroupsUntilItMayForgetThem) {
   Store& before = reopen();
   ASSERT_TRUE(before.put(group_record(1, 1)).has_value());
   ASSERT_TRUE(before.put(group_record(2, 1)).has_value());

@@ -187,7 +187,7 @@ struct Workload {
   }
 }
 
-TEST(Store, KnowsAllThatWasAcknowledgedAfterBeingKilledAtAnyMoment) {
+TEST(Store, KeepsAllAcknowledgedWritesAfterAKillAtAnyMoment) {
   const TemporaryFolder folder;
   const std::string path = folder.file("m.db");
   std::mt19937 random(11);

@@ -27,7 +27,7 @@ TEST(InterfaceFilter, LeavesOutWhatACaretNames) {
   EXPECT_TRUE(InterfaceFilter("^=eth1").admits("eth10"));
 }
 
-TEST(InterfaceFilter, AdmitsAllWhereNothingIsAsked) {
+TEST(InterfaceFilter, AdmitsAllInterfacesWithoutASetting) {
   for (const char* text : {"", "^", "=", ","}) {
     EXPECT_TRUE(InterfaceFilter(text).empty()) << text;
     EXPECT_TRUE(InterfaceFilter(text).admits("eth0")) << text;

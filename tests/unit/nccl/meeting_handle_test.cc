@@ -32,7 +32,7 @@ TEST(MeetingHandle, MeetsWhereRankZeroHasAServiceAndAllCanTakePart) {
   EXPECT_EQ(first_refusal({group, no_service, no_id}), 2);
 }
 
-TEST(MeetingHandle, TakesAWordItDoesNotKnowForARefusal) {
+TEST(MeetingHandle, AnUnknownAnswerCountsAsARefusal) {
   std::array<std::byte, abi::kHandleBytes> handle{};
   MeetingHandle::write(handle.data(), static_cast<Offer>(99));
   EXPECT_EQ(MeetingHandle::read(handle.data()), Offer::no_id);

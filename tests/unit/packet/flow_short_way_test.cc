@@ -158,7 +158,7 @@ class Story {
   std::deque<PacketHeader> late_;
 };
 
-TEST(FlowShortWay, LeavesTheFlowAsTheOtherWayDoes) {
+TEST(FlowShortWay, HasTheSameEffectAsTheLongWay) {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   std::uint64_t timeouts = 0;

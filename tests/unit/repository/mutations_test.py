@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of mutations fits the code: each text that a mutation changes stands once in its file, and each test
+"""The table of mutations fits the code: each text that a mutation changes is once in its file, and each test
 exists.
 
     mutations_test.py REPOSITORY
@@ -29,7 +29,7 @@ class Mutations(unittest.TestCase):
     def test_each_says_all_that_it_must_and_nothing_else(self) -> None:
         self.assertTrue(self.table)
         names = [mutation["name"] for mutation in self.table]
-        self.assertEqual(len(names), len(set(names)), "a name stands twice")
+        self.assertEqual(len(names), len(set(names)), "two mutations have one name")
         for mutation in self.table:
             self.assertEqual(set(mutation), KEYS, mutation)
 
@@ -40,7 +40,7 @@ class Mutations(unittest.TestCase):
             self.assertEqual(
                 file.read_text().count(mutation["old"]),
                 1,
-                f"{mutation['name']} in tests/mutations/table.toml: {mutation['file']} does not hold this text once any more. Put the new "
+                f"{mutation['name']} in tests/mutations/table.toml: {mutation['file']} must hold this text exactly once. Put the new "
                 f"text there, and see `scripts/mutation-check {mutation['name']}` pass:\n{mutation['old']}",
             )
 

@@ -212,7 +212,7 @@ TEST(ScheduleShape, RoundsAreThoseOfTheTextbookWhenMessagesAreSmall) {
   EXPECT_EQ(rounds(Collective::gather, Algorithm::linear, 100), 4U);        // 32 at a time
 }
 
-TEST(ScheduleShape, LargeMessagesAreCutIntoPiecesSeveralOfWhichAreUnderWay) {
+TEST(ScheduleShape, SeveralPiecesOfALargeMessageAreUnderWay) {
   const std::uint64_t count = 2ULL << 30;  // 8 GiB, 1 GiB per rank
   const Schedule schedule({.algorithm = Algorithm::ring, .ranks = 8, .rank = 3, .count = count, .element_bytes = 4});
   EXPECT_EQ(schedule.rounds(), 14U * ((count / 8 * 4) / (kPiecesPerRound << 18)));
