@@ -22,7 +22,7 @@ class Reader {
 
   void read(const YAML::Node& root) {
     if (root.IsNull()) return;  // the file is empty, or has only comments
-    if (!root.IsMap()) return complain(root, {.why = "this is something else", .allowed = "lines 'key: value'"});
+    if (!root.IsMap()) return complain(root, {.why = "it has another form", .allowed = "lines 'key: value'"});
     for (const auto& entry : root) read_entry(entry.first, entry.second);
   }
 

@@ -261,7 +261,7 @@ ManagerLink::Milliseconds ManagerLink::failed(const std::string& doing, const Er
   if (is_news || Clock::now() - last_complaint_ > kComplainEvery) {
     last_complaint_ = Clock::now();
     const bool has_key = keys_.current() != nullptr;
-    spdlog::warn("could not {} the manager: {}{} - trying on; {}", doing, error.message, advice_for(error.code),
+    spdlog::warn("could not {} the manager: {}{} - trying again; {}", doing, error.message, advice_for(error.code),
                  has_key ? "lanes are served meanwhile" : "joins are refused until its key is known");
   }
   const Milliseconds wait = retry_;

@@ -24,7 +24,7 @@ Status check_name(std::string_view name) {
            c == ':' || c == '.';
   };
   if (!std::ranges::all_of(name, plain))
-    return wrong("it holds something else than letters, digits, '-', '_', '.' and ':'");
+    return wrong("it has other characters than letters, digits, '-', '_', '.' and ':'");
   return {};
 }
 Status check_path(std::string_view path) {

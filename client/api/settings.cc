@@ -260,7 +260,7 @@ std::vector<Setting> make_settings() {
          return set_word(s.require_in_network, value, {{"none", false}, {"in-network", true}});
        }},
       {{"numerics", "TRIBUTARY_NUMERICS", "fast", "fast or exact",
-        "exact: sums and averages of floats are the exact ones, rounded once, so that their bits depend on no path, "
+        "exact: sums and averages of floats are exact, and rounded once, so that their bits depend on no path, "
         "tree or order. All ranks need the same setting."},
        [](ClientSettings& s, std::string_view value) {
          return set_word(s.numerics, value, {{"fast", Numerics::fast}, {"exact", Numerics::exact}});

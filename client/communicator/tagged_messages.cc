@@ -64,7 +64,7 @@ Status TaggedMessages::on_want(std::uint32_t peer, const FrameHeader& note) {
   const auto it = to.unanswered.find(note.operation);
   if (it == to.unanswered.end())
     return fail(Errc::corrupt, "it wants message " + std::to_string(note.operation) +
-                                   " with a tag, which was not offered to it, or which it has had");
+                                   " with a tag, which was not offered to it, or which it has received");
   under_way_.begin(mesh_->link(PeerClass::tagged, peer), peer, answered(to, it), note.operation);
   return {};
 }

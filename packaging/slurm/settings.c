@@ -50,7 +50,7 @@ static struct SlurmMistake read_line(char* line, struct TributarySettings* setti
   const struct SlurmMistake none = {NULL, NULL, NULL, NULL, NULL};
   if (*trimmed(line) == '\0') return none;
   char* equals = strchr(line, '=');
-  if (equals == NULL) return (struct SlurmMistake){NULL, line, "this is something else", "lines `key = value`", NULL};
+  if (equals == NULL) return (struct SlurmMistake){NULL, line, "it has another form", "lines `key = value`", NULL};
   *equals = '\0';
   const char* const key = trimmed(line);
   char* place = value_of(settings, key);

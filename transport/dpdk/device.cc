@@ -222,7 +222,7 @@ Status Device::configure(const rte_eth_dev_info& info) {
   configured_ = true;
   Descriptors& wanted = settings_.descriptors;
   if (const int adjusted = ::rte_eth_dev_adjust_nb_rx_tx_desc(id_, &wanted.receive, &wanted.transmit); adjusted != 0) {
-    return std::unexpected(error(Errc::bad_config, "takes no such number of descriptors", adjusted));
+    return std::unexpected(error(Errc::bad_config, "does not take this number of descriptors", adjusted));
   }
   return {};
 }

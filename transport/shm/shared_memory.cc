@@ -83,7 +83,7 @@ OwnedDescriptor make_huge_file(std::size_t bytes) noexcept {
 Status populate(const OwnedDescriptor& file, std::span<std::byte> memory) {
   if (::madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return {};
   if (errno == EINVAL && ::fallocate(file.get(), 0, 0, static_cast<off_t>(memory.size())) == 0) return {};
-  return failed("there is not so much memory");
+  return failed("there is too little memory");
 }
 
 Result<std::shared_ptr<Allocation>> make_allocation(std::size_t bytes, bool try_huge = true) {
@@ -229,7 +229,7 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return failed("fstat");
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (bytes == 0 || offset > size || bytes > size - offset) return refused("it is smaller than was said");
+  if (bytes == 0 || offset > size || bytes > size - offset) return refused("it is smaller than announced");
   const bool huge = is_huge(file.get());
   if (huge && !huge_pages_too) {
     if ((seals & F_SEAL_FUTURE_WRITE) == 0) return refused("huge pages can be taken away");

@@ -120,7 +120,7 @@ void ShmConnection::take_offer() {
   std::memcpy(&offer, heard_.data(), sizeof offer);
   const bool sane = offer.version == kVersion && std::has_single_bit(offer.ring_bytes) &&
                     offer.ring_bytes >= kRingBytesMin && offer.ring_bytes <= kRingBytesMax && descriptor.is_open();
-  if (!sane) return greeting_failed("it speaks another language", Errc::unsupported);
+  if (!sane) return greeting_failed("it speaks another protocol", Errc::unsupported);
   auto memory = RingMemory::adopt(std::move(descriptor), offer.ring_bytes);
   if (!memory) return greeting_failed(memory.error().message, memory.error().code);
   memory_ = std::move(*memory);
@@ -132,7 +132,7 @@ void ShmConnection::take_mapped() {
   if (!hear(sizeof(Word))) return;
   Word word{};
   std::memcpy(&word, heard_.data(), sizeof word);
-  if (word != Word::mapped) return greeting_failed("it speaks another language");
+  if (word != Word::mapped) return greeting_failed("it speaks another protocol");
   if (auto closed = memory_->close_to_others(); !closed) return greeting_failed(closed.error().message);
   if (!send_message(socket_.get(), bytes_of(Word::go))) return greeting_failed("it has gone");
   ShmAcceptor* acceptor = std::exchange(acceptor_, nullptr);
@@ -145,7 +145,7 @@ void ShmConnection::take_go() {
   if (!hear(sizeof(Word))) return;
   Word word{};
   std::memcpy(&word, heard_.data(), sizeof word);
-  if (word != Word::go) return greeting_failed("it speaks another language");
+  if (word != Word::go) return greeting_failed("it speaks another protocol");
   if (auto closed = memory_->check_closed_to_others(); !closed) return greeting_failed(closed.error().message);
   otherwise_ = nullptr;
   start();

@@ -114,7 +114,7 @@ bool ShmConnection::serve_region_line(const RegionLine& line, std::size_t& budge
       return serve_named(line, budget);
     case RegionWord::told:
       if (regions_.answer) {
-        tell_corrupt("a word before its turn");
+        tell_corrupt("a message before its turn");
         return false;
       }
       map_region(line);
@@ -164,7 +164,7 @@ bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
   }
   const RegionsMapped::Bytes payload = regions_.mapped.find(line);
   if (payload.keeps == nullptr) {
-    tell_corrupt("a place that is not there");
+    tell_corrupt("a place that does not exist");
     return false;
   }
   budget -= std::min(budget, kFrameHeaderBytes + payload.there.size());

@@ -60,7 +60,7 @@ SealedStream::Greeted SealedStream::take_hello(const std::string& peer) {
   const auto hello = read_greeting(theirs_, GreetingKind::hello);
   const auto level = hello ? static_cast<PacketSecurity>(hello->level) : PacketSecurity::off;
   if (level != PacketSecurity::authenticate && level != PacketSecurity::encrypt) {
-    return refuse({Errc::corrupt, peer + " sends a senseless hello for a sealed stream."});
+    return refuse({Errc::corrupt, peer + " sends an impossible hello for a sealed stream."});
   }
   if (const auto reason = reason_to_refuse(level, keys_->least()); reason != RefuseReason::none) {
     return refuse({Errc::denied, peer + " connects with security '" + std::string(to_string(level)) +

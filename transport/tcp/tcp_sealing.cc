@@ -144,7 +144,7 @@ void TcpSealing::open_records(TcpConnection& c) {
   while (!c.reader_.stalled()) {
     switch (c.sealed_->next()) {
       case SealedStream::Next::senseless:
-        return corrupt(c, "its length is senseless");
+        return corrupt(c, "its length is impossible");
       case SealedStream::Next::none:
         return c.sealed_->end_opening();
       case SealedStream::Next::record:
@@ -161,7 +161,7 @@ bool TcpSealing::open_record(TcpConnection& c) {
   TRIBUTARY_ASSERT(staged < kFrameHeaderBytes, "{} staged bytes are not served before a record is opened", staged);
   if (head.payload) {
     const bool fits = staged == 0 && c.reader_.in_frame() && head.content_bytes <= c.reader_.rest().size();
-    if (!fits) return corrupt(c, "it has a payload where none is missing"), false;
+    if (!fits) return corrupt(c, "it has a payload that no frame waits for"), false;
     if (!c.sealed_->open(c.reader_.rest().first(head.content_bytes))) return corrupt(c, "it was changed"), false;
     c.reader_.land(head.content_bytes);
     return !c.reader_.whole() || c.deliver();

@@ -116,7 +116,7 @@ void VerbsConnection::cell_written(const CellImmediate& said, const Came& what) 
 
 void VerbsConnection::place_written(const PlaceImmediate& said, const Came& what) {
   if (!places_.written(said.place, what.queue_pair, what.bytes))
-    return static_cast<void>(corrupt("a payload to a place that it has not"));
+    return static_cast<void>(corrupt("a payload to a place that it does not have"));
   const MessagePrefix news{.consumed = credit_.whole_consumed(said.consumed, kConsumedMask),
                            .fetched = credit_.peer_fetched(),
                            .freed = peer_landing_.whole_count(said.freed, kFreedMask),

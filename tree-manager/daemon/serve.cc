@@ -61,7 +61,7 @@ void reload_keys(const Settings& settings, Api& api) {
   }
   const std::size_t count = keys->size();
   api.authenticator().use_keys(std::move(*keys));
-  spdlog::info("identity tokens of {} {} are good now", count, count == 1 ? "key" : "keys");
+  spdlog::info("identity tokens of {} {} are valid now", count, count == 1 ? "key" : "keys");
 }
 
 /// Takes the signing key from its file. Makes a key if the file was moved away.

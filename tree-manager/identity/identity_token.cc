@@ -194,7 +194,7 @@ Identity identity_of(const IdentityClaims& claims) {
 
 Result<IdentityClaims> read_identity_token(std::string_view token) {
   const auto parts = split(token);
-  if (!parts) return fail(Errc::corrupt, "this is no identity token: it has not the form trb1.KEY.CLAIMS.SEAL");
+  if (!parts) return fail(Errc::corrupt, "this is no identity token: it does not have the form trb1.KEY.CLAIMS.SEAL");
   return read_claims(parts->claims);
 }
 

@@ -60,8 +60,7 @@ std::vector<Field> tls_fields() {
   return {
       tls_path("tls_cert", &Settings::tls, &TlsFiles::cert,
                "The manager's certificate, and the certificates of the CAs below the root (PEM). With it, the manager "
-               "speaks HTTPS "
-               "alone. A file of TLS that changes is read again."),
+               "speaks only HTTPS. A file of TLS that changes is read again."),
       tls_path("tls_key", &Settings::tls, &TlsFiles::key,
                "The private key of tls_cert (PEM), which other users must not be able to read."),
       tls_path("tls_ca", &Settings::tls, &TlsFiles::ca,

@@ -60,7 +60,7 @@ Status read_head(const json& head, Archive& into) {
                                                                                       : 0;
   };
   const std::uint64_t version = number("tributary_archive");
-  if (version == 0) return no_archive("its first line is no head");
+  if (version == 0) return no_archive("its first line is no head of an archive");
   if (version > kArchiveVersion) return no_archive("a newer manager made it");
   if (number("fence") > kFenceMax) return no_archive("its fence is out of bounds");
   into.fence = number("fence");

@@ -26,8 +26,8 @@ class NamedNodes {
   void each(const YAML::Node& list, const std::string& path, const Visit& visit) {
     if (!list.IsDefined()) return;
     if (!list.IsSequence())
-      return errors_.add(
-          list, {.key = path, .why = "this is something else", .allowed = "a list, lines that begin with '-'"});
+      return errors_.add(list,
+                         {.key = path, .why = "it has another form", .allowed = "a list, lines that begin with '-'"});
     std::size_t i = 0;
     for (const YAML::Node& node : list) {
       if (errors_.any()) return;

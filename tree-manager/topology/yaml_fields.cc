@@ -35,7 +35,7 @@ Result<std::string> read_text_file(const std::string& path, std::string_view wha
 YamlMap::YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors)
     : node_(node), path_(std::move(path)), errors_(errors) {
   if (!node_.IsMap()) {
-    errors_.add(node_, {.key = path_, .why = "this is something else", .allowed = "a mapping, lines 'key: value'"});
+    errors_.add(node_, {.key = path_, .why = "it has another form", .allowed = "a mapping, lines 'key: value'"});
     node_ = YAML::Node(YAML::NodeType::Map);
   }
 }

@@ -23,7 +23,7 @@ struct ReservationWanted {
   std::uint32_t count = 0;
   std::int64_t begin = 0;   // seconds since 1970-01-01 UTC; 0: now
   std::int64_t end = 0;     // the same; 0: by `life_s`
-  std::int64_t life_s = 0;  // from the begin to the end
+  std::int64_t life_s = 0;  // time from the beginning to the end
   bool exclusive = false;
 };
 [[nodiscard]] int reserve(const ManagerOptions& options, const ReservationWanted& wanted);

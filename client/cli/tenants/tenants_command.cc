@@ -141,12 +141,12 @@ void describe_tenants(CLI::App& app, Action& action) {
 void describe_reservations(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("reservations", "Show reservations of aggregators, or end one");
   list_by_default(sub, list_reservations, action);
-  describe_one(*sub, "end", "End a reservation now, or before its begin", "The reservation's name", end_reservation,
+  describe_one(*sub, "end", "End a reservation now, or before it begins", "The reservation's name", end_reservation,
                action);
 }
 
 void describe_reserve(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("reserve", "Keep aggregators for a tenant or a job from a begin to an end");
+  auto* sub = app.add_subcommand("reserve", "Keep aggregators for a tenant or a job between two times");
   sub->footer(
       "Needs the token of an administrator or operator.\n"
       "Example: tributary reserve run-17 --tenant physics --count 4 --begin 2026-12-01T08:00 --for 24h --exclusive");
@@ -169,11 +169,11 @@ void describe_reserve(CLI::App& app, Action& action) {
       add_parsed(*sub, "--end", wanted->end, {.value = "TIME", .help = "End", .allowed = kMomentForms}, parse_moment);
   CLI::Option* const life =
       add_parsed(*sub, "--for", wanted->life_s,
-                 {.value = "TIME", .help = "Time from the begin to the end", .allowed = kLongTimeForms},
+                 {.value = "TIME", .help = "Time from the beginning to the end", .allowed = kLongTimeForms},
                  parse_long_time)
           ->excludes(end);
   sub->add_flag("--exclusive", wanted->exclusive,
-                "At the begin, groups of other holders leave the aggregators; otherwise they stay until they end");
+                "At the beginning, groups of other holders leave the aggregators; otherwise they stay until they end");
   sub->callback([=, &action] {
     if (names->count() + count->count() == 0) throw CLI::RequiredError("--aggregators or --count");
     if (end->count() + life->count() == 0) throw CLI::RequiredError("--end or --for");

@@ -210,7 +210,7 @@ TEST_F(Listings, DrainNeedsTheAggregatorTokenAndCanBeUndone) {
   EXPECT_EQ(waited.code, 1) << waited.output;
   EXPECT_THAT(waited.error, HasSubstr("aggregator-0 still has 0 lanes, and ")) << "the listed group holds it";
   EXPECT_THAT(good({"drain", "aggregator-0", "--undo", "--token-file", token}).output, HasSubstr("again"));
-  EXPECT_EQ(json_of({"aggregators", "aggregator-0"}).at("state"), "active") << "the command said so";
+  EXPECT_EQ(json_of({"aggregators", "aggregator-0"}).at("state"), "active") << "as the command has said";
   const Outcome wrong = work_.tributary({"drain", "aggregator-0", "--token-file", cluster_->job_token_file()});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.error, HasSubstr("the role tenant may not POST"));

@@ -90,7 +90,7 @@ TEST(Settings, EveryBoundIsChecked) {
 }
 
 TEST(Settings, NamesAddressesUrlsAndLevelsAreChecked) {
-  EXPECT_THAT(mistakes_in("name: 'two words'\n"), HasSubstr("something else than letters, digits"));
+  EXPECT_THAT(mistakes_in("name: 'two words'\n"), HasSubstr("other characters than letters, digits"));
   EXPECT_THAT(mistakes_in("name: " + std::string(64, 'x') + "\n"), HasSubstr("longer than 63 bytes"));
   EXPECT_THAT(mistakes_in("listen: 7471\n"), HasSubstr("the port is missing"));
   EXPECT_THAT(mistakes_in("listen: here:99999\n"), HasSubstr("not a number from 0 to 65535"));
@@ -148,8 +148,8 @@ TEST(Settings, AStructureWhereAValueBelongsIsAMistake) {
   EXPECT_THAT(mistakes_in("name: [a, b]\n"), HasSubstr("aggregator.yaml:1: name: a single value is needed"));
   EXPECT_THAT(mistakes_in("manager:\n  url: x\n"), HasSubstr("manager: a single value is needed"));
   EXPECT_THAT(mistakes_in("name: a\nmemory:\n"), HasSubstr("aggregator.yaml:2: memory: a single value is needed"));
-  EXPECT_THAT(mistakes_in("- name\n"), HasSubstr("this is something else"));
-  EXPECT_THAT(mistakes_in("just words"), HasSubstr("this is something else"));
+  EXPECT_THAT(mistakes_in("- name\n"), HasSubstr("it has another form"));
+  EXPECT_THAT(mistakes_in("just words"), HasSubstr("it has another form"));
   EXPECT_THAT(mistakes_in("? [a]\n: b\n"), HasSubstr("a key is a plain word"));
 }
 

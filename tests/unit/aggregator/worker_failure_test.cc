@@ -157,7 +157,7 @@ TEST_F(WorkerFailure, AChildsQuestionsAreAnsweredWhileItsLaneWaitsForAnotherChil
   settle();
   EXPECT_LE(ranks[0]->alive, 5000U);
   ranks[1]->contribute(0, kSum, bytes_of(floats(1, 16)));
-  EXPECT_TRUE(run_until([&] { return ranks[0]->result_of(0) != nullptr; })) << "the others are served as ever";
+  EXPECT_TRUE(run_until([&] { return ranks[0]->result_of(0) != nullptr; })) << "the lane serves the other children";
 }
 
 TEST_F(WorkerFailure, AParentThatRefusesIsQuotedToTheRanks) {

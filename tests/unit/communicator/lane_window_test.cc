@@ -137,7 +137,7 @@ TEST(LaneWindow, HasAtLeastHalfOfAReservationIfRatesAreKnown) {
   EXPECT_EQ(lane.segments(), 8U);
   Lane longer({.rate = 1e9, .trip = 1e-3}, {.reserved = 16, .segment_bytes = way.segment_bytes, .rates_known = true});
   longer.run(200);
-  EXPECT_GT(longer.segments(), 10U) << "and more where the round trip is longer than the manager took for granted";
+  EXPECT_GT(longer.segments(), 10U) << "the round trip is longer than the manager has assumed";
   EXPECT_EQ(LaneWindow({.reserved = 3, .segment_bytes = 1024, .rates_known = true}).segments(), 2U);
 }
 

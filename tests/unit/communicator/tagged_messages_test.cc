@@ -104,7 +104,7 @@ TEST_F(TaggedMessagesTest, AnOfferIsNoSignOfLifeButAWantAndDataAre) {
 
 TEST_F(TaggedMessagesTest, RefusesARequestForAMessageThatWasNotOffered) {
   wants(1, 0);
-  EXPECT_EQ(lost_, (Ends{"1: it wants message 0 with a tag, which was not offered to it, or which it has had"}));
+  EXPECT_EQ(lost_, (Ends{"1: it wants message 0 with a tag, which was not offered to it, or which it has received"}));
   EXPECT_TRUE(channel(PeerClass::tagged, 1).closed());
 }
 

@@ -231,7 +231,7 @@ TEST_F(ClusterTest, GivesABrokenTreesMemoryToTheNextOne) {
   ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 128, 16384)).has_value());
   const std::uint64_t id = ask()->descriptor.group;
   EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U)
-      << "nobody is to blame, the lane broke all the same";
+      << "the lane broke, and no aggregator is to blame";
   EXPECT_EQ(reserved(), lane_reservation_bytes(4, 128, 16384));
 }
 

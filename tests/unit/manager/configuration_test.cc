@@ -80,9 +80,9 @@ TEST(Topology, NamesFileLineKeyAndWhatIsAccepted) {
       {"fabric: flat\nswitches: []\n",
        "t.yaml:2: switches: there is no such key (allowed: fabric, assumed_rate, aggregators)"},
       {"fabric: flat\nassumed_rate: 10\n", "t.yaml:2: assumed_rate: '10': it has no unit"},
-      {"- a\n", "t.yaml:1: this is something else (allowed: a mapping"},
+      {"- a\n", "t.yaml:1: it has another form (allowed: a mapping"},
       {"hosts: [a\n", "this is no YAML"},
-      {"hosts: 3\nswitches: x\nlinks: y\n", "t.yaml:2: switches: this is something else (allowed: a list"},
+      {"hosts: 3\nswitches: x\nlinks: y\n", "t.yaml:2: switches: it has another form (allowed: a list"},
       {"fabric: flat\nfabric: flat\n", "this key stands here twice"},
   };
   for (const Wrong& it : cases)
@@ -223,7 +223,7 @@ TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
       {"reads_need_token: yes\n", "'yes': it is neither true nor false (allowed: true or false)"},
       {"threads: [1]\n", "s.yaml:1: threads: a single value is needed (allowed: 1 to 64)"},
       {"threads: 1\nthreads: 2\n", "s.yaml:2: threads: it is set twice"},
-      {"just text\n", "s.yaml:1: this is something else (allowed: lines 'key: value')"},
+      {"just text\n", "s.yaml:1: it has another form (allowed: lines 'key: value')"},
       {"threads: 0\nwindow: 257\n",
        "s.yaml:1: threads: '0': it is below 1 (allowed: 1 to 64)\ns.yaml:2: window: '257'"},
       {"a: [\n", "this is no YAML"},

@@ -178,7 +178,7 @@ TEST(Replicas, TheLeaderAnswersAndTheFollowerPassesRequestsOn) {
   const std::string path = "/v1/groups/" + std::to_string(shared.records->groups.begin()->first);
   const HttpReply read = two.call("GET", path);
   EXPECT_EQ(read.status, 200U);
-  EXPECT_FALSE(has_header(read, "Tributary-Copy")) << "the leader's word";
+  EXPECT_FALSE(has_header(read, "Tributary-Copy")) << "the answer is the leader's";
   EXPECT_EQ(one.about_leader()["role"], "leader");
   EXPECT_EQ(two.about_leader()["role"], "follower");
   EXPECT_EQ(two.about_leader()["leader"], one.election().url);
@@ -483,7 +483,7 @@ TEST_F(SecretsTest, AChangeOfKeysOnTheLeaderReachesAllManagers) {
   ASSERT_TRUE(of_one.publish(*cluster, one.api()).has_value());
   EXPECT_EQ(status(one), 200U);
   ASSERT_TRUE(of_two.take_over(cluster->kept(kSharedSecretsKey), &two.api()).has_value());
-  EXPECT_EQ(status(two), 200U) << "two admits, and one leads";
+  EXPECT_EQ(status(two), 200U) << "manager two accepts the request, and manager one leads";
 }
 
 TEST(EtcdUrl, NamesMembersAndPrefix) {

@@ -53,7 +53,7 @@ TEST_F(ConnectionTableTest, TheIdOfAnEndedConnectionFindsNoOther) {
   EXPECT_EQ(table_.at(Table::place_of(a), Table::generation_of(a)), nullptr);
   ASSERT_NE(table_.at(Table::place_of(b), Table::generation_of(b)), nullptr);
   table_.leave(a);
-  EXPECT_NE(table_.find(b), nullptr) << "leaving twice ends nobody else";
+  EXPECT_NE(table_.find(b), nullptr) << "a second leave ends no other connection";
 }
 
 TEST_F(ConnectionTableTest, KeepsAnEndedConnectionUntilTheTurnIsOver) {

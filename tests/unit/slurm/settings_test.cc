@@ -51,7 +51,7 @@ TEST_F(SlurmSettings, TakeValuesAmongCommentsAndSpaces) {
 TEST_F(SlurmSettings, NameFileAndLineOfAMistake) {
   EXPECT_THAT(read("\nmanagers = http://m:7470\n"),
               HasSubstr(":2: managers: there is no such setting; is 'manager' meant? (allowed: manager, tls_ca, "));
-  EXPECT_THAT(read("manager\n"), HasSubstr(":1: 'manager': this is something else (allowed: lines `key = value`)"));
+  EXPECT_THAT(read("manager\n"), HasSubstr(":1: 'manager': it has another form (allowed: lines `key = value`)"));
   EXPECT_THAT(read("manager = m:7470\n"), HasSubstr(":1: manager: 'm:7470': it is no URL (allowed: such as "));
   EXPECT_THAT(read("token_file = job.token\n"), HasSubstr("it is no whole path (allowed: a path that begins with /)"));
   EXPECT_THAT(read("command = tributary\n"), HasSubstr("it is no whole path (allowed: a path that begins with /)"));

@@ -128,7 +128,7 @@ TEST_P(TransportConformance, FlushesWhileThePeerStillSends) {
   server().channel->send_copy(header_of(0, FrameType::refuse), pattern(200, 9));
   server().channel->close_after_flush(10s);
   ASSERT_TRUE(run_until([&] { return client_.closed.has_value(); }));
-  ASSERT_EQ(client_.frames.size(), 1U) << "the last words must not be lost because the peer was still talking";
+  ASSERT_EQ(client_.frames.size(), 1U) << "the last frame arrives although the peer still sends";
   EXPECT_EQ(client_.frames[0].payload, pattern(200, 9));
 }
 

@@ -228,7 +228,7 @@ TEST(NeverSlower, OtherLoadCausesFewTrials) {
     job.run(60s);
     amendments += job.amendments;
   }
-  EXPECT_LT(amendments / static_cast<int>(kSeeds), 50) << "an alarm in vain makes the next one wait";
+  EXPECT_LT(amendments / static_cast<int>(kSeeds), 50) << "a useless trial delays the next one";
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ void SimCore::check_expected(Pipe& pipe, const FrameHeader& header, std::span<co
   std::erase_if(pipe.expected, [&](const Pipe::Expected& one) {
     if (!same(one.header, header)) return false;
     if (one.place.data() != destination.data())
-      throw std::logic_error("an expected frame was placed elsewhere than was said");
+      throw std::logic_error("an expected frame was placed elsewhere than announced");
     return true;
   });
 }

@@ -360,7 +360,7 @@ Result<ManagerClient> ManagerClient::create(ManagerSettings settings) {
   for (const char c : settings.token) {
     if (c <= ' ' || c == 127) {
       return fail(Errc::bad_argument,
-                  "the manager token holds a space or a control character; give the content of the token file alone");
+                  "the manager token holds a space or a control character; give only the content of the token file");
     }
   }
   if (!settings.tls && std::ranges::any_of(*urls, &HttpUrl::secure)) {

@@ -186,7 +186,7 @@ class LldpReader {
       return {};
     }
     if (machine.empty())
-      return fail(Errc::bad_config, "nothing says whose neighbours these are; name the file after it");
+      return fail(Errc::bad_config, "nothing says whose neighbours these are; name the file after this machine");
     const Machine far = machine_of(member(neighbour, "chassis"));
     if (far.name.empty()) return fail(Errc::bad_config, "a neighbour has neither a name nor an identity");
     const auto a = table_.add(machine, {.name = machine, .distinct = {}, .is_switch = false, .level = 0});
