@@ -20,7 +20,7 @@ TEST_F(WorkerJoin, AForgedTokenIsRefused) {
     EXPECT_THAT(refusal_of(root, forged), HasSubstr("not signed by this cluster's manager")) << "byte " << at;
   }
   join.back() ^= std::byte{1};
-  EXPECT_THAT(refusal_of(root, join), HasSubstr("where zeros must stand"));
+  EXPECT_THAT(refusal_of(root, join), HasSubstr("unused bytes that are not zero"));
   const SigningKey other = *SigningKey::generate();
   EXPECT_THAT(refusal_of(root, encode({*other.sign(claims_of("root", 0, 2))})), HasSubstr("not signed"));
   expect_all_given_back(root);

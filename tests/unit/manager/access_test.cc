@@ -202,7 +202,7 @@ TEST(CertificateIdentities, NameTheMistakesOfTheirFile) {
            {"- {subject: CN=a, role: reader, scopes: [all]}\n", "there are the scopes"},
            {"- {subject: O=a, role: reader}\n", "the name must be"},
            {"- {san: a, role: reader}\n", "does not begin with DNS:"},
-           {"- {san: 'DNS:a*.b', role: reader}\n", "a star stands for the first label"},
+           {"- {san: 'DNS:a*.b', role: reader}\n", "a star stands only for the first label"},
            {"- {san: 'DNS:*.b', role: reader, name: x}\n", "has its own name"},
            {"- {subject: CN=a, role: reader}\n- {subject: CN=a, role: operator}\n", "c.yaml:2: an earlier entry"},
            {"- {subject: CN=a, role: reader, colour: red}\n", "there is no such key"}}) {
