@@ -87,7 +87,7 @@ TEST_F(Straggler, AChildThatTheOthersWaitForIsNamedWithinASecond) {
   StragglerWatch watch(16);
   look_for(watch, 5s, [](TimePoint) { return 0U; });
   look_for(watch, 500ms, [](TimePoint) { return 1U << 7; });
-  EXPECT_EQ(watch.straggler(), std::nullopt) << "half a second may be a chance";
+  EXPECT_EQ(watch.straggler(), std::nullopt) << "half a second may be chance";
   look_for(watch, 500ms, [](TimePoint) { return 1U << 7; });
   EXPECT_EQ(watch.straggler(), 7U);
   EXPECT_GT(watch.part(7), 0.6);

@@ -43,7 +43,7 @@ TEST(MemoryBudget, IsNotDeceivedByNumbersThatOverflow) {
   EXPECT_EQ(budget.in_use(), 10U);
 }
 
-TEST(MemoryBudget, HoldsForThreadsThatReserveAtOnce) {
+TEST(MemoryBudget, KeepsItsBoundWhenThreadsReserveAtOnce) {
   MemoryBudget budget(2000);
   std::atomic<std::uint64_t> got{0};
   std::vector<std::jthread> threads;

@@ -30,7 +30,7 @@ TEST(HandleTable, FindsAnObjectUntilItIsRemoved) {
 TEST(HandleTable, GenerationsThatAHandleCannotHoldAreNotUsed) {
   static_assert(Table::next(1) == 2);
   static_assert(Table::next(Table::kGenerationMax - 1) == Table::kGenerationMax);
-  static_assert(Table::next(Table::kGenerationMax) == 1, "0 is never a handle's");
+  static_assert(Table::next(Table::kGenerationMax) == 1, "0 is never the generation of a handle");
 }
 
 TEST(HandleTable, APinnedObjectAndItsPlaceLastUntilTheLastPinEnds) {

@@ -138,7 +138,7 @@ TEST_F(SuspicionTest, ARepeatedRequestThatNamesAnAggregatorOfTheNewTreesGetsOthe
   EXPECT_TRUE(suspected("leaf-a"));
 }
 
-TEST_F(SuspicionTest, ARepeatedRequestDoesNotBlameTheNextLifeOfAnAggregator) {
+TEST_F(SuspicionTest, ARepeatedRequestDoesNotBlameAnAggregatorThatHasRegisteredAgain) {
   open_one();
   const std::uint64_t id = ask()->descriptor.group;
   ASSERT_TRUE(enlist("only", "h").has_value());

@@ -23,7 +23,7 @@ Proof request(const LinkSecret& secret, const Greeting& greeting, const sockaddr
   return proof_of_request(secret, greeting, reinterpret_cast<const sockaddr&>(from));
 }
 
-TEST(RdmaProof, DependsOnEveryByteOfTheGreetingButItself) {
+TEST(RdmaProof, DependsOnEveryByteOfTheGreetingExceptTheProof) {
   const Greeting greeting{.epoch = 3, .group = 77, .child = 5, .message_eighths = 520, .lane = 2, .receive_depth = 32};
   const Proof right = request(some_secret(), greeting, four("10.0.0.1"));
   for (std::size_t i = 0; i < sizeof greeting; ++i) {
