@@ -28,10 +28,10 @@ constexpr std::uint64_t kShortAnswer = 4096;
 constexpr std::size_t kLongRequest = 1U << 20;
 constexpr std::chrono::milliseconds kHandshakePause{100};
 constexpr std::string_view kPlainAnswer =
-    "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 92\r\n\r\n"
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 91\r\n\r\n"
     R"({"error":{"code":"bad_request","message":"this address takes only HTTPS: write https://"}})"
     "\n";
-static_assert(kPlainAnswer.size() - kPlainAnswer.find("\r\n\r\n") - 4 == 92);
+static_assert(kPlainAnswer.size() - kPlainAnswer.find("\r\n\r\n") - 4 == 91);
 
 Source source_of_address(const asio::ip::address& address) {
   const auto v6 = address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()) : address.to_v6();
