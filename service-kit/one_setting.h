@@ -5,8 +5,8 @@
 
 namespace tributary::service {
 
-/// Returns the value of `variable` or, if it is not set, the value of `key` in the file that `file_variable` names; else
-/// an empty text. Looks for no mistakes: the library reports these.
+/// Returns the value of `variable` or, if it is not set, the value of `key` in the file that `file_variable` names;
+/// else an empty text. Looks for no mistakes: the library reports these.
 [[nodiscard]] std::string one_setting(const char* variable, const char* file_variable, std::string_view key);
 
 }  // namespace tributary::service

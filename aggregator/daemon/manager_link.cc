@@ -198,8 +198,8 @@ ManagerLink::Milliseconds ManagerLink::until_renewal() const {
   return this->state().draining ? std::min(kDrainRenewal, lease_ / 3) : lease_ / 3;
 }
 
-// Called if the manager has lost its data, or the lease has ended: registers again at once. If another process has taken
-// the name, the two processes would take it from each other for ever, so the second time this process waits.
+// Called if the manager has lost its data, or the lease has ended: registers again at once. If another process has
+// taken the name, the two processes would take it from each other for ever, so the second time this process waits.
 ManagerLink::Milliseconds ManagerLink::lost_registration() {
   registered_ = false;
   {

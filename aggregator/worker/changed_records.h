@@ -1,7 +1,7 @@
 #pragma once
-// Sealed connections that ended because their bytes make no sense under the seal: somebody changed them on their way, or
-// the process at the other end is wrong. Workers add them; the control thread logs them, so that no worker waits for a
-// log.
+// Sealed connections that ended because their bytes make no sense under the seal: somebody changed them on their way,
+// or the process at the other end is wrong. Workers add them; the control thread logs them, so that no worker waits for
+// a log.
 #include <cstdint>
 #include <mutex>
 #include <string>

@@ -4,9 +4,9 @@
 // which a child was missing is the part of the time that the lane lost to it. It costs the hot path nothing.
 //
 // Two means are kept for each child, over a second and over 15 seconds, each as an exponential average. A child is late
-// if one mean is above its limit and eight times as high as that of every other child. The second condition matters with
-// two or three children: while data flow, some child is always missing, each of them in turn. A late child stays late
-// until both means are low, so that the answer does not flicker.
+// if one mean is above its limit and eight times as high as that of every other child. The second condition matters
+// with two or three children: while data flow, some child is always missing, each of them in turn. A late child stays
+// late until both means are low, so that the answer does not flicker.
 #include <chrono>
 #include <cstdint>
 #include <optional>

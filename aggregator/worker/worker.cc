@@ -155,8 +155,8 @@ void Worker::join(Session& session, const VerifiedJoin& verified) {
   ++metrics_.joins_accepted;
 }
 
-/// If a connection is not encrypted, other hosts can read a token, but never the secret of its place. Shared memory needs
-/// no seal: only processes of this host and user can reach it.
+/// If a connection is not encrypted, other hosts can read a token, but never the secret of its place. Shared memory
+/// needs no seal: only processes of this host and user can reach it.
 Status Worker::check_seal(Session& session, const TokenClaims& claims) {
   const auto sealed = session.channel().sealed();
   const PacketSecurity have = sealed ? sealed->security : PacketSecurity::off;

@@ -5,8 +5,8 @@
 //   neighbours_bench [--workers 1] [--seconds 2] [--rounds 3] [--connections 16] [--segment 262144] [--window 16]
 //                    [--flood data|asks|silence|two]
 //
-// two: two tenants flood, with different weights, and send no small operations; the program prints the bytes of each. The
-// workers compute exact sums, so that a worker, not the ranks' core, is what the tenants share.
+// two: two tenants flood, with different weights, and send no small operations; the program prints the bytes of each.
+// The workers compute exact sums, so that a worker, not the ranks' core, is what the tenants share.
 //
 // data: the flooding tenant's ranks reduce large segments, as fast as their window allows. asks: they send nothing but
 // questions. silence: they contribute and read no results. Every kind of run comes once in each round; the figures are

@@ -3,8 +3,8 @@
 //
 //   scale_ways RANKS BYTES LINKS TREES RING LANES LEVELS SEGMENT_BYTES [DOUBLING HALVING SPREAD]
 //
-// LINKS, TREES, RING, DOUBLING, HALVING and SPREAD are the plan's rates in bits per second. Like the simulation, the program leaves out
-// processors.
+// LINKS, TREES, RING, DOUBLING, HALVING and SPREAD are the plan's rates in bits per second. Like the simulation, the
+// program leaves out processors.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -12,8 +12,8 @@
 
 namespace tributary::client {
 
-/// Returns the first transport of `wanted` that is built and can be as secure as `security`, or the library's choice for
-/// an empty list. Errc::unsupported: the list has none.
+/// Returns the first transport of `wanted` that is built and can be as secure as `security`, or the library's choice
+/// for an empty list. Errc::unsupported: the list has none.
 [[nodiscard]] Result<std::string> choose_transport(const std::vector<std::string>& wanted, const DpdkRank& dpdk,
                                                    PacketSecurity security);
 /// Parameters of the transport "verbs".

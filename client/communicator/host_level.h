@@ -77,8 +77,8 @@ class HostLevel {
   }
   [[nodiscard]] std::string attach_refusal() const { return runner_ ? runner_->attach_refusal() : std::string(); }
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept { return runner_ ? runner_->direct_pieces() : 0; }
-  /// Returns the bytes that the leader of this host has moved for the host's ranks. On the other ranks the last piece may
-  /// be missing, if they need no result of it.
+  /// Returns the bytes that the leader of this host has moved for the host's ranks. On the other ranks the last piece
+  /// may be missing, if they need no result of it.
   [[nodiscard]] local::BytesBetweenHosts bytes_between_hosts() const noexcept {
     return runner_ ? runner_->bytes_between_hosts() : local::BytesBetweenHosts{};
   }

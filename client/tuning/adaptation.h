@@ -62,8 +62,8 @@ class Adaptation {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
 
-  /// The number of operations that decide. Short operations differ more from each other, so more of them decide: as many
-  /// as take kEnoughUs together, at most kSamplesMax.
+  /// The number of operations that decide. Short operations differ more from each other, so more of them decide: as
+  /// many as take kEnoughUs together, at most kSamplesMax.
   static constexpr std::size_t kSamples = 5;
   static constexpr std::size_t kSamplesMax = 64;
   static constexpr double kEnoughUs = 50'000;

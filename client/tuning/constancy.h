@@ -6,8 +6,8 @@
 
 namespace tributary::tuning {
 
-/// Two paths that are equally quick win by chance in turn. After two changes, the next change must save twice as much of
-/// the time as usual, and then four times as much. Changes that are long ago do not count.
+/// Two paths that are equally quick win by chance in turn. After two changes, the next change must save twice as much
+/// of the time as usual, and then four times as much. Changes that are long ago do not count.
 class Constancy {
  public:
   using TimePoint = Adaptation::TimePoint;

@@ -297,11 +297,11 @@ namespace {
 
 /// The share of the bytes that the trees carry, between 0 and 1, so that trees and ranks end at the same time.
 ///
-/// T, r and R are the rates of the trees, of the ring and of a rank's link. T is the rate of the aggregators' links or, if
-/// it is less, of their cores. For each byte of the operation the trees
-/// need share / T (`trees`: 1 / T), the ring needs (1 - share) x ratio / r, and a rank's link, which carries both parts, needs share / R
-/// + (1 - share) x ratio / R. `ahead_us`: the time for which the ranks' bytes already flow before the trees' first
-/// segment has passed through all levels. So in a short operation the trees get a smaller share.
+/// T, r and R are the rates of the trees, of the ring and of a rank's link. T is the rate of the aggregators' links or,
+/// if it is less, of their cores. For each byte of the operation the trees need share / T (`trees`: 1 / T), the ring
+/// needs (1 - share) x ratio / r, and a rank's link, which carries both parts, needs share / R + (1 - share) x ratio /
+/// R. `ahead_us`: the time for which the ranks' bytes already flow before the trees' first segment has passed through
+/// all levels. So in a short operation the trees get a smaller share.
 struct Shares {
   double largest = 0;  // share of an operation that is so long that only the rates count
   double here = 0;

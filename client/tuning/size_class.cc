@@ -193,8 +193,8 @@ Decision Adaptation::SizeClass::end_balance(const Figures& figures, TimePoint no
   return further ? further : rest();
 }
 
-/// Ends a trial, or its first part. If trees or a split seem to win, the old choice returns for some operations, because
-/// other load on the hosts may have slowed down only one of the two choices. The ranks alone win at once: no
+/// Ends a trial, or its first part. If trees or a split seem to win, the old choice returns for some operations,
+/// because other load on the hosts may have slowed down only one of the two choices. The ranks alone win at once: no
 /// operation may take longer than without trees.
 Decision Adaptation::SizeClass::end_trial(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   const Timed it{*trial_, samples_.median(&Samples::Times::whole_us), samples_.error()};
@@ -242,10 +242,10 @@ void Adaptation::SizeClass::win(const Timed& it, TimePoint now) {
   error_ = it.error;
 }
 
-/// Returns how many of the last measurements show by themselves that the choice has become slow: two long operations, or
-/// five means of long operations that overlap; 0 if none do. Short operations are slow by chance too often, and enough
-/// of them to decide as usual take only 50 ms. In a split whose ranks take longest, a stall of one connection may be the
-/// cause: the class waits until it can decide as usual.
+/// Returns how many of the last measurements show by themselves that the choice has become slow: two long operations,
+/// or five means of long operations that overlap; 0 if none do. Short operations are slow by chance too often, and
+/// enough of them to decide as usual take only 50 ms. In a split whose ranks take longest, a stall of one connection
+/// may be the cause: the class waits until it can decide as usual.
 std::size_t Adaptation::SizeClass::operations_became_slow(TimePoint now) const {
   const std::size_t last = overlapping_.abreast() == 1 ? 2 : kSamples;
   if (chosen_us_ == 0 || samples_.size() < last || !samples_.are_long()) return 0;
@@ -307,8 +307,8 @@ Decision Adaptation::SizeClass::confirm(TimePoint now) {
   return best_;
 }
 
-/// Computes from the time of the trees' part the time of trees alone, so that they need no trial. A part of few segments
-/// takes longer for its bytes than the whole operation would: then the model and a trial have to tell.
+/// Computes from the time of the trees' part the time of trees alone, so that they need no trial. A part of few
+/// segments takes longer for its bytes than the whole operation would: then the model and a trial have to tell.
 void Adaptation::SizeClass::learn_from_parts(const Figures& figures) {
   if (tree_segments(figures, upto_, best_.tree_share) < kManySegments * figures.lanes) return;
   known_us_[static_cast<std::size_t>(Path::tree)] =
@@ -428,8 +428,8 @@ double Adaptation::SizeClass::time_of_trees_part(double part, const Figures& fig
   return model(part) / model(1);
 }
 
-/// Returns the share with which a split takes the least time, if it divides the operation. The ranks' links carry share +
-/// (1 - share) x 2 (N-1) / N of the vector, and may be the limit.
+/// Returns the share with which a split takes the least time, if it divides the operation. The ranks' links carry share
+/// + (1 - share) x 2 (N-1) / N of the vector, and may be the limit.
 std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect_of_split(const Figures& figures,
                                                                                         std::uint32_t ranks) const {
   if (!can_split(collective_) || upto_ <= figures.segment_bytes) return std::nullopt;

@@ -1,7 +1,7 @@
 // exact_sum() for one target; compiled once per target, see target-inl.h.
 //
-// Elements go in groups of four vectors. A group is summed in one of three ways, each of which proves that its result is
-// the exact sum, rounded once, or else leaves the group to the next way:
+// Elements go in groups of four vectors. A group is summed in one of three ways, each of which proves that its result
+// is the exact sum, rounded once, or else leaves the group to the next way:
 //
 //   narrow  float32 and smaller: in float64. The exponents of the group's inputs show that no addition rounds: with n
 //           inputs, all are multiples of 2^e and below 2^(e + 53) / n.
@@ -68,8 +68,8 @@ struct Float32 : Plain<float, 4> {
   static HWY_INLINE Double rounded(Double v) { return v; }
 };
 
-/// Rounding to a type with kMantissa bits, whose smallest normal value is 2^kLeast: an addition of a large number rounds
-/// to its last bit, and the subtraction takes the number away again. The conversions that follow are exact, or
+/// Rounding to a type with kMantissa bits, whose smallest normal value is 2^kLeast: an addition of a large number
+/// rounds to its last bit, and the subtraction takes the number away again. The conversions that follow are exact, or
 /// overflow.
 template <class Element, int kMantissa, int kLeast, bool kInfinity = true>
 struct Small : Element {
@@ -237,8 +237,8 @@ HWY_INLINE Double finished_wide(Double sum, Double errors, const ExactArgs& args
     Double lost;
     const auto left = two_sum(remainder(total, first, divisor), rest, lost);
     const auto more = hn::Div(left, divisor);
-    // True where the two parts of the quotient are the whole quotient. This includes all ties, because their second part
-    // is a power of two.
+    // True where the two parts of the quotient are the whole quotient. This includes all ties, because their second
+    // part is a power of two.
     const auto whole = hn::And(hn::Eq(remainder(left, more, divisor), nothing), hn::Eq(lost, nothing));
     const auto quotient = hn::Add(first, more);
     const auto bound = hn::Mul(hn::Abs(more), set<double>(0x1p-48));

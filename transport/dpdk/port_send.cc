@@ -207,8 +207,8 @@ void DpdkPort::flush() {
   if (staged_count_ > 0) drop_if_stuck();
 }
 
-/// A device takes no packets while its link is down. The packets wait for the next flush(). If they have waited too long
-/// to be useful, they are dropped.
+/// A device takes no packets while its link is down. The packets wait for the next flush(). If they have waited too
+/// long to be useful, they are dropped.
 void DpdkPort::drop_if_stuck() {
   const TimePoint now = Clock::now();
   if (stuck_since_ == TimePoint{}) stuck_since_ = now;

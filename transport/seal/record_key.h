@@ -6,11 +6,11 @@
 //   | head | content             | tag |    head: bytes of content in bits 0-30, bit 31: payload
 //   +------+---------------------+-----+
 //
-// A record of frames has at most 4,032 bytes of content, which continue the stream of frames. A payload record has up to
-// 32 KiB, all of the payload of one frame, so the receiver decrypts it to where the payload goes. The record's number
-// is the number of records before it. The record does not contain its number, so a record that is lost, repeated or
-// moved is not authentic. After 2^22 records the key changes, far below the bounds for AES-GCM (RFC 8446, section 5.5,
-// whose records are half as long).
+// A record of frames has at most 4,032 bytes of content, which continue the stream of frames. A payload record has up
+// to 32 KiB, all of the payload of one frame, so the receiver decrypts it to where the payload goes. The record's
+// number is the number of records before it. The record does not contain its number, so a record that is lost, repeated
+// or moved is not authentic. After 2^22 records the key changes, far below the bounds for AES-GCM (RFC 8446, section
+// 5.5, whose records are half as long).
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -46,8 +46,8 @@ class RecordKey {
   /// Seals `content`, which may already lie at its place in the record, into `record`, which is kRecordExtraBytes
   /// longer. False: OpenSSL fails, and the stream must end.
   [[nodiscard]] bool seal(bool payload, std::span<const std::byte> content, std::span<std::byte> record) noexcept;
-  /// Opens a whole record into `content`, which is as long as the head says. False: the record is not authentic; no byte
-  /// of `content` may be used, and the stream must end.
+  /// Opens a whole record into `content`, which is as long as the head says. False: the record is not authentic; no
+  /// byte of `content` may be used, and the stream must end.
   [[nodiscard]] bool open(std::span<std::byte> record, std::span<std::byte> content) noexcept;
 
  private:

@@ -24,8 +24,8 @@ enum class RefuseReason : std::uint32_t {
 /// The error of a client that was refused.
 [[nodiscard]] Error refused_by(const std::string& peer, RefuseReason reason);
 
-/// The link for which a connection to `peer` is sealed; empty: it is not sealed. Errc::denied: it must be sealed, and no
-/// secret is known for it.
+/// The link for which a connection to `peer` is sealed; empty: it is not sealed. Errc::denied: it must be sealed, and
+/// no secret is known for it.
 [[nodiscard]] Result<std::optional<LinkKeys::Link>> choose_link(const LinkKeys& keys, std::uint64_t group,
                                                                 std::uint32_t epoch, std::uint32_t lane,
                                                                 const std::string& peer);

@@ -59,8 +59,8 @@ class RingMemory {
   RingMemory(const RingMemory&) = delete;
   RingMemory& operator=(const RingMemory&) = delete;
 
-  /// The listener closes the memory once both sides have mapped it: from then on no process can map it again or take its
-  /// pages away.
+  /// The listener closes the memory once both sides have mapped it: from then on no process can map it again or take
+  /// its pages away.
   [[nodiscard]] Status close_to_others();
   /// The connector then checks that the memory is closed, and closes the descriptor, too.
   [[nodiscard]] Status check_closed_to_others();

@@ -1,7 +1,7 @@
 #pragma once
-// The seal of one TCP connection: the greeting, then the records of both directions, and the bytes that wait between two
-// turns. It knows no socket. The core has the room for records under way, because a connection that is idle must not
-// keep room for large records.
+// The seal of one TCP connection: the greeting, then the records of both directions, and the bytes that wait between
+// two turns. It knows no socket. The core has the room for records under way, because a connection that is idle must
+// not keep room for large records.
 #include <memory>
 #include <optional>
 #include <span>

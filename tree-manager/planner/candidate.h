@@ -99,9 +99,9 @@ class CandidateBuilder {
 };
 
 /// Estimates the time of an operation over one lane's tree, for the load that is allotted already. All estimates (of
-/// trees, members' links and the ways between ranks) count the load of other groups in the same way on each aggregator, each link of
-/// a host and each uplink. A rate of 0 is unknown: an estimate then uses the assumed rate, and rates() returns no rate
-/// of the path.
+/// trees, members' links and the ways between ranks) count the load of other groups in the same way on each aggregator,
+/// each link of a host and each uplink. A rate of 0 is unknown: an estimate then uses the assumed rate, and rates()
+/// returns no rate of the path.
 class CostModel {
  public:
   /// `lanes` lanes take the views in turn.

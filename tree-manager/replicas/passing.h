@@ -38,8 +38,8 @@ class Forwarder {
  public:
   /// The clock must outlive this object.
   Forwarder(const SigningKey& key, const Clock& clock);
-  /// Returns the header's text for a request that came from `head.remote_address`. nullopt: its certificate has too many
-  /// names to be stated.
+  /// Returns the header's text for a request that came from `head.remote_address`. nullopt: its certificate has too
+  /// many names to be stated.
   [[nodiscard]] std::optional<std::string> header_for(const service::HttpHead& head, const std::string& body) const;
   /// Reads `head.passed_on`; nullopt: no manager with this key has passed this request on just now.
   [[nodiscard]] std::optional<FirstSender> first_sender(const service::HttpHead& head) const;

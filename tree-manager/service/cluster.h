@@ -275,9 +275,9 @@ class Cluster {
   /// Keeps a text in the store. The key must not be one of the cluster's own keys.
   [[nodiscard]] Status keep(const std::string& key, const std::string& text);
 
-  /// The keys with which this cluster signs. After a change an aggregator gets no new trees until its next renewal tells
-  /// it the key. Tokens of the earlier key admit nobody to an aggregator that knows the new one; lanes that have formed
-  /// go on.
+  /// The keys with which this cluster signs. After a change an aggregator gets no new trees until its next renewal
+  /// tells it the key. Tokens of the earlier key admit nobody to an aggregator that knows the new one; lanes that have
+  /// formed go on.
   [[nodiscard]] SigningKeys& signing() const noexcept { return signing_; }
   /// The number of the leadership under which this cluster signs.
   [[nodiscard]] std::uint64_t fence() const { return store_.fence(); }

@@ -6,7 +6,8 @@
 
 namespace tributary::manager {
 
-/// Holds the lock only to read the weight and the aggregators' keys, because the agreement on each secret takes some 50 us.
+/// Holds the lock only to read the weight and the aggregators' keys, because the agreement on each secret takes some 50
+/// us.
 Result<IssueTerms> Cluster::terms_for(const SigningKeys::Keys& keys, const GroupRecord& group,
                                       const RankRange& ranks) const {
   IssueTerms terms{.expires_at = clock_.unix_seconds() + settings_.token_life.count(),

@@ -39,8 +39,8 @@ struct RankRange {
 /// Returns the group's descriptor without places.
 [[nodiscard]] GroupDescriptor describe(const GroupRecord& group, const IssueTerms& terms);
 /// Issues the places of these ranks of the group: for each lane the rank's token for its leaf, then each aggregator's
-/// token for its own parent, up to the root. Costs one signature (about 30 us) for kTokensPerSignature tokens. Changes no
-/// state; callers hold no lock.
+/// token for its own parent, up to the root. Costs one signature (about 30 us) for kTokensPerSignature tokens. Changes
+/// no state; callers hold no lock.
 [[nodiscard]] Result<TokenPage> issue_places(const SigningKey& key, const GroupRecord& group, const IssueTerms& terms,
                                              RankRange ranks);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The signing key of the manager, and the keys that are derived from it. An administrator may change it while the manager
-// runs.
+// The signing key of the manager, and the keys that are derived from it. An administrator may change it while the
+// manager runs.
 #include <memory>
 #include <mutex>
 

@@ -30,8 +30,8 @@ class Suspicions {
   bool report(const std::string& aggregator, const Suspicion& suspicion, Clock::TimePoint now);
   /// Notes that the aggregator has renewed its lease. Returns true if it was doubted until now.
   bool renewed(const std::string& aggregator, Clock::TimePoint now);
-  /// Notes that the aggregator has registered again. Returns true if it was doubted until now. This gives the aggregator
-  /// no time without doubt: the group was right, and the old process had died.
+  /// Notes that the aggregator has registered again. Returns true if it was doubted until now. This gives the
+  /// aggregator no time without doubt: the group was right, and the old process had died.
   bool registered(const std::string& aggregator);
   void forget(const std::string& aggregator) { doubts_.erase(aggregator); }
   [[nodiscard]] std::optional<Suspicion> of(const std::string& aggregator) const;

@@ -124,7 +124,7 @@ std::vector<MeasuredWay> failed(const ServiceReport::Aggregator& a, const Error&
   return ways;
 }
 
-/// Measures each lane of one group. No frame is longer than `frame_max`; 0: the path's MTU alone limits frames.
+/// Measures each lane of one group. No frame is longer than `frame_max`; 0: only the path's MTU limits frames.
 std::vector<MeasuredWay> measure_group(const GroupDescriptor& group, const ServiceReport::Aggregator& a,
                                        std::uint32_t frame_max) {
   std::vector<MeasuredWay> ways;

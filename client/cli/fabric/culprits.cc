@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kBadPairsMin = 2;
 
-/// The pairs of one host in one direction that no other host explains: how many, and how many bad ones.
+/// The pairs of one host in one direction that no other host explains: their number, and the number of bad ones.
 struct Side {
   std::uint32_t all = 0, bad = 0;
   [[nodiscard]] bool to_blame() const noexcept { return bad >= kBadPairsMin && 2 * bad > all; }

@@ -11,7 +11,7 @@
 namespace tributary::cli::meter {
 
 /// Connects, and tries the addresses of the host's name one by one. Errc::unreachable says why the last address failed.
-/// Neither side sends frames longer than `frame_bytes_max`; 0: the path's MTU alone limits their length.
+/// Neither side sends frames longer than `frame_bytes_max`; 0: only the path's MTU limits their length.
 [[nodiscard]] Result<Socket> connect_to(const Endpoint& to, std::chrono::milliseconds limit,
                                         std::uint32_t frame_bytes_max = 0);
 

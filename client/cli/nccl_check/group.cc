@@ -138,8 +138,8 @@ void Group::finish(void* request) {
   }
 }
 
-// Checks windows as NCCL makes them: they begin and end anywhere, and may contain parts of several ranks, or only of another
-// rank.
+// Checks windows as NCCL makes them: they begin and end anywhere, and may contain parts of several ranks, or only of
+// another rank.
 void Group::check_windows() {
   if (!session_.collnet().has_windows()) return;
   const std::size_t per_rank = 3000 * sizeof(float);

@@ -356,7 +356,7 @@ void LocalGroup::count(BytesBetweenHosts bytes) noexcept {
   TRIBUTARY_ASSERT(settings_.rank == 0, "rank {} writes the counts of rank 0", settings_.rank);
   ArenaHeader& header = places_.header();
   const auto add = [](std::atomic<std::uint64_t>& count, std::uint64_t more) {
-    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // this rank alone writes it
+    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // only this rank writes it
   };
   add(header.bytes_in_network, bytes.in_network);
   add(header.bytes_between_ranks, bytes.between_ranks);

@@ -84,8 +84,8 @@ class LocalGroup {
   [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::string attach_refusal() const { return direct_.attachment().why_not(); }
 
-  /// On rank 0: adds to the bytes that bytes_between_hosts() returns on every rank. A rank that takes a result of rank 0
-  /// sees all bytes that rank 0 counted before.
+  /// On rank 0: adds to the bytes that bytes_between_hosts() returns on every rank. A rank that takes a result of rank
+  /// 0 sees all bytes that rank 0 counted before.
   void count(BytesBetweenHosts bytes) noexcept;
   [[nodiscard]] BytesBetweenHosts bytes_between_hosts() const noexcept;
 

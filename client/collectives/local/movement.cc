@@ -57,8 +57,8 @@ void Movement::write_note(std::byte* into) const noexcept {
   if (offers_) copy_plain(into, call_.send, offered_bytes_);
 }
 
-// Reduces all inputs. The kernels take all inputs of an exact sum at once. Otherwise they take a limited number, so more
-// inputs need several passes; each pass takes the result of the pass before it as its first input.
+// Reduces all inputs. The kernels take all inputs of an exact sum at once. Otherwise they take a limited number, so
+// more inputs need several passes; each pass takes the result of the pass before it as its first input.
 template <class Input>
 void Movement::combine(Input input, std::byte* out, std::uint64_t count) const noexcept {
   std::array<const void*, kernels::kReduceInputsMax> inputs;

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The part of MPItrampoline's binary interface (version 2.9) that jaxlib uses: the types of its calls, and the values of
-// the constants that the library's own code reads. abi_constants.cc exports all constants.
+// The part of MPItrampoline's binary interface (version 2.9) that jaxlib uses: the types of its calls, and the values
+// of the constants that the library's own code reads. abi_constants.cc exports all constants.
 namespace tributary::jax {
 
 using Comm = std::uintptr_t;

@@ -42,8 +42,8 @@ TRIBUTARY_API int tributary_jax_start(int rank, int size, const unsigned char* i
   return status;
 }
 
-/// `failure` writes the reason if the program fails, at most 256 bytes; MPI_Finalize calls it. JAX calls MPI_Finalize before functions
-/// that the program has registered for its end, so the program could not say it earlier.
+/// `failure` writes the reason if the program fails, at most 256 bytes; MPI_Finalize calls it. JAX calls MPI_Finalize
+/// before functions that the program has registered for its end, so the program could not say it earlier.
 TRIBUTARY_API void tributary_jax_ask_at_end(void (*failure)(char* text)) {
   tributary::jax::job().ask_at_end(failure);
 }

@@ -120,7 +120,7 @@ FORTRAN_CALL(scatter,
               Integer root, Integer comm, Integer error),
              (send, sendcount, sendtype, recv, recvcount, recvtype, root, comm, error)) {
   clear(error);
-  const mpi::Sent result = sent_of(recv, recvcount, recvtype);  // in place at the root, as `send` is elsewhere
+  const mpi::Sent result = sent_of(recv, recvcount, recvtype);  // at the root `recv` may be MPI_IN_PLACE
   const auto form = mpi::scatter({buffer_of(send), *sendcount, type_of(sendtype)},
                                  {buffer_of(recv), result.count, result.type}, *root, comm_of(comm));
   store(error, mpi::blocking(form, FORTRAN_PASS(scatter, send, sendcount, sendtype, recv, recvcount, recvtype, root,

@@ -92,7 +92,7 @@ bool any_under_way() noexcept {
 void finish_ended() {
   std::unique_lock lock(under_way().mutex, std::try_to_lock);
   if (!lock) {
-    std::this_thread::yield();  // another thread ends them
+    std::this_thread::yield();  // another thread ends the operations
     return;
   }
   auto& operations = under_way().operations;

@@ -28,7 +28,7 @@ Requests& requests() {
 }
 
 std::atomic<std::size_t> by_tributary{0};  // requests that go by libtributary
-std::atomic<std::size_t> not_ended{0};     // starts
+std::atomic<std::size_t> not_ended{0};     // starts whose operation has not ended
 
 }  // namespace
 

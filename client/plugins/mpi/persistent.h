@@ -1,7 +1,7 @@
 #pragma once
-// Persistent collectives. The program's handle is MPI's own persistent request, which stays inactive in MPI's eyes while
-// libtributary carries the collective: each start makes a generalized request, and MPI_Wait, MPI_Test and the like get it
-// in the handle's place.
+// Persistent collectives. The program's handle is MPI's own persistent request, which stays inactive in MPI's eyes
+// while libtributary carries the collective: each start makes a generalized request, and MPI_Wait, MPI_Test and the
+// like get it in the handle's place.
 #include <type_traits>
 #include <vector>
 
@@ -43,8 +43,8 @@ int persistent(const Form<Make>& form, MPI_Request* request, const PassOn& pass_
 }
 
 /// Puts generalized requests in the place of persistent ones while it lives, and MPI_REQUEST_NULL in the place of those
-/// that are inactive: MPI gives both the same meaning, and MPICH 4.0.2 waits for inactive persistent collectives for ever.
-/// Handle: MPI_Request, or Fortran's integer.
+/// that are inactive: MPI gives both the same meaning, and MPICH 4.0.2 waits for inactive persistent collectives for
+/// ever. Handle: MPI_Request, or Fortran's integer.
 template <class Handle>
 class InPlaceOfPersistent {
  public:

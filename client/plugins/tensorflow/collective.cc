@@ -10,7 +10,7 @@ namespace {
 struct Element {
   tributary_dtype dtype;
   std::size_t bytes;     // bytes of one element of dtype
-  bool complex = false;  // two elements of dtype
+  bool complex = false;  // true: each number is two elements of dtype
 };
 
 std::optional<Element> element_of(int type) {

@@ -64,8 +64,8 @@ void end(void* raw) {
 }
 
 /// TensorFlow passes a pointer to its std::function, which lives only until the kernel's function returns. So the call
-/// keeps a copy, in place of TF_RunAsyncOpKernelDoneCallback() with the pointer. TensorFlow's packages for Linux use the
-/// same standard library as this one.
+/// keeps a copy, in place of TF_RunAsyncOpKernelDoneCallback() with the pointer. TensorFlow's packages for Linux use
+/// the same standard library as this one.
 std::function<void()> copy_of(const Done* done) {
   return *reinterpret_cast<const std::function<void()>*>(done);
 }

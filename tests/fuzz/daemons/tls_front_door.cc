@@ -1,6 +1,6 @@
 // The manager's front door under TLS: any bytes from a stranger, in two pieces, before a handshake or in its place. The
-// server must go on to serve a client that speaks TLS. An input that begins with 'd' is a certificate in DER form, whose
-// names must be texts that can be printed.
+// server must go on to serve a client that speaks TLS. An input that begins with 'd' is a certificate in DER form,
+// whose names must be texts that can be printed.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <openssl/x509.h>

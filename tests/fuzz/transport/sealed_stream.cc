@@ -1,6 +1,6 @@
-// The bytes that a listener of sealed streams reads. First the input is a greeting: it must not be believed, because its
-// writer does not know the secret. Then a client that knows the secret seals frames of the input, the input decides which
-// byte of the records changes, and how they are cut: exactly the records before the change must open.
+// The bytes that a listener of sealed streams reads. First the input is a greeting: it must not be believed, because
+// its writer does not know the secret. Then a client that knows the secret seals frames of the input, the input decides
+// which byte of the records changes, and how they are cut: exactly the records before the change must open.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

@@ -242,7 +242,8 @@ TEST(Cluster, BeginsInTheNetworkWhereTreesAreRequired) {
   }
 }
 
-// The aggregators answer slowly, so the ranks alone are quicker: measured times or a table would choose them or a split.
+// The aggregators answer slowly, so the ranks alone are quicker: measured times or a table would choose them or a
+// split.
 TEST(Cluster, CarriesEveryOperationByTreesWhereTheyAreRequired) {
   tuning::Table table;
   for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::broadcast}) {

@@ -1,5 +1,5 @@
-// exact_sum() beside MPFR, whose mpfr_sum() is rounded correctly, too (V. Lefevre, Correctly rounded arbitrary-precision
-// floating-point summation, ARITH 2016).
+// exact_sum() beside MPFR, whose mpfr_sum() is rounded correctly, too (V. Lefevre, Correctly rounded
+// arbitrary-precision floating-point summation, ARITH 2016).
 #include <gtest/gtest.h>
 #include <mpfr.h>
 

@@ -28,8 +28,8 @@ class TestCa {
   TestCa& operator=(const TestCa&) = delete;
 
   [[nodiscard]] std::string path() const { return file_ + ".pem"; }
-  /// Issues a certificate with a new key, in FILE.pem and FILE.key of the folder. Both replace files of the same name at
-  /// once. `ca` of the result is this CA.
+  /// Issues a certificate with a new key, in FILE.pem and FILE.key of the folder. Both replace files of the same name
+  /// at once. `ca` of the result is this CA.
   [[nodiscard]] TlsFiles issue(const std::string& file, const Wanted& wanted = {});
   /// Writes the list of the certificates that were issued last under these names, and returns its path.
   [[nodiscard]] std::string revoke(const std::string& file, const std::vector<std::string>& issued,

@@ -6,8 +6,8 @@
 
 namespace tributary::manager {
 
-/// Reads "etcd://host[:port],host[:port]...[/prefix]", or "etcds://..." for an etcd that speaks TLS; without a port, the
-/// port is 2379; without a prefix, the prefix is "/tributary". Errc::bad_config says what is wrong.
+/// Reads "etcd://host[:port],host[:port]...[/prefix]", or "etcds://..." for an etcd that speaks TLS; without a port,
+/// the port is 2379; without a prefix, the prefix is "/tributary". Errc::bad_config says what is wrong.
 [[nodiscard]] Result<EtcdSettings> parse_etcd_url(std::string_view text);
 /// Returns whether this URL names an etcd that speaks TLS.
 [[nodiscard]] bool is_etcd_with_tls(std::string_view text) noexcept;

@@ -18,8 +18,8 @@ class TunerModel {
 
   /// Returns true if CollNet saves time. If the rate is not known, it must save time at each common rate of links.
   [[nodiscard]] bool prefers_collnet(abi::Function function, std::size_t bytes, std::size_t nodes) const;
-  /// Returns true if CollNet costs time even through trees that the links alone limit. If the rate is not known, it must
-  /// cost time at each common rate of links. Between prefers and avoids, NCCL decides.
+  /// Returns true if CollNet costs time even through trees that the links alone limit. If the rate is not known, it
+  /// must cost time at each common rate of links. Between prefers and avoids, NCCL decides.
   [[nodiscard]] bool avoids_collnet(abi::Function function, std::size_t bytes, std::size_t nodes) const;
   [[nodiscard]] std::uint64_t link_rate() const noexcept { return link_rate_; }
 

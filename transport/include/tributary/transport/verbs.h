@@ -46,8 +46,8 @@ struct VerbsSettings {
   std::uint32_t connections_max = 16384;   // most open connections; a further peer is refused, and falls back
   std::uint32_t receive_depth = 32;        // messages that a peer may send before this side reads; 4 to 64
   // Queue pairs of one channel, over which messages and written payloads are spread: a device or a route that serves
-  // each queue pair by one engine reaches its full rate only with several pairs. 1 to 8; the smaller of both sides' numbers
-  // counts. Each queue pair needs memory for its receives.
+  // each queue pair by one engine reaches its full rate only with several pairs. 1 to 8; the smaller of both sides'
+  // numbers counts. Each queue pair needs memory for its receives.
   std::uint32_t queue_pairs = 1;
   bool extended_posting = true;             // posts work by ibv_wr_*, where the device's library has it
   std::uint32_t eager_bytes = 4096;         // longest payload that travels in the send itself; at most 64 KiB
