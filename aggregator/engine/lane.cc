@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "tributary/kernels/partial_sum.h"
 #include "tributary/kernels/reduce_step.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/lane_memory.h"
@@ -54,7 +55,9 @@ std::string_view to_string(Refusal refusal) noexcept {
     case Refusal::over:
       return "frame after a fault";
     case Refusal::partial_exact:
-      return "exact sum in a tree of several levels, which cannot carry it";
+      return "exact sum, and the children do not stand for all ranks";
+    case Refusal::malformed_form:
+      return "partial sum that is no form";
   }
   return "unknown";
 }
@@ -67,6 +70,7 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
       memory_(memory),
       in_place_(std::size_t{shape.window} * shape.children),
       ranks_(shape.children, 1),
+      form_bytes_(in_place_.size()),
       ranks_in_all_(std::max(shape.root ? shape.ranks : shape.ranks_below, shape.children)),
       slots_(shape.window) {
   const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
@@ -83,12 +87,14 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
   for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = slots_[i].place = i;
 }
 
-void Lane::set_ranks(std::uint32_t child, std::uint32_t ranks) noexcept {
+void Lane::set_child(std::uint32_t child, std::uint32_t ranks, bool aggregator) noexcept {
   TRIBUTARY_ASSERT(child < shape_.children, "child {} of {}", child, shape_.children);
   TRIBUTARY_ASSERT(ranks > 0, "child {} stands for no rank", child);
   TRIBUTARY_ASSERT(in_flight_ == 0, "child {} gets its number of ranks while {} segments are in flight", child,
                    in_flight_);
   ranks_[child] = ranks;
+  const std::uint64_t bit = std::uint64_t{1} << child;
+  aggregators_ = aggregator ? aggregators_ | bit : aggregators_ & ~bit;
 }
 
 std::byte*& Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept {
@@ -141,11 +147,21 @@ std::expected<std::span<std::byte>, Refusal> Lane::contribution_begins(std::uint
   return std::span(receive_buffer(slot, child), header.payload_bytes);
 }
 
+bool Lane::is_form(std::uint32_t child, const FrameHeader& header) const noexcept {
+  return is_exact(header.op) && reduces(header.collective) && ((aggregators_ >> child) & 1U) != 0;
+}
+
+std::uint32_t& Lane::form_bytes(const Slot& slot, std::uint32_t child) noexcept {
+  TRIBUTARY_ASSERT(child < shape_.children && slot.place < shape_.window, "form {} of slot {}", child, slot.place);
+  return form_bytes_[std::size_t{slot.place} * shape_.children + child];
+}
+
 /// A contribution that is not summed (from an only child, or of a pattern that passes data on) moves by a swap of
-/// buffers, so it must be in a buffer of the lane.
+/// buffers, so it must be in a buffer of the lane. So must a form, which is checked once and read later.
 bool Lane::takes_in_place(std::uint32_t child, const FrameHeader& header) noexcept {
   return header.epoch == epoch_ && shape_.children > 1 && !header.bare() && reduces(header.collective) &&
-         header.payload_bytes <= shape_.segment_bytes && admit(slot_of(header.sequence), child, header.sequence);
+         !is_form(child, header) && header.payload_bytes <= shape_.segment_bytes &&
+         admit(slot_of(header.sequence), child, header.sequence);
 }
 
 void Lane::open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept {
@@ -160,25 +176,49 @@ void Lane::open(Slot& slot, std::uint32_t child, const FrameHeader& header) noex
   slot.arrived = slot.with_data = slot.wants_result = 0;
   slot.first = header;
   slot.first_child = child;
-  slot.payload_bytes = 0;
+  slot.payload_bytes = slot.up_bytes = 0;
   slot.reduced = 0;
   slot.state = SlotState::collecting;
   slot.data_known = slot.data_from_below = false;
   ++in_flight_;
 }
 
-std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child,
-                                              const FrameHeader& header) const noexcept {
+// The result of an exact sum, and its form in the worst case, must fit in a segment.
+std::expected<std::uint32_t, Refusal> Lane::length_of(std::uint32_t child, const FrameHeader& header,
+                                                      const std::byte* data) const noexcept {
+  if (!is_exact(header.op) || !reduces(header.collective)) {
+    if (!whole_elements(header)) return std::unexpected(Refusal::wrong_length);
+    return header.payload_bytes;
+  }
+  std::size_t count = elements(header.payload_bytes, header.dtype);
+  if (is_form(child, header)) {
+    const auto of_form = kernels::partial_sum_elements(header.dtype, {data, header.payload_bytes});
+    if (!of_form) return std::unexpected(Refusal::malformed_form);
+    count = *of_form;
+  } else if (!whole_elements(header)) {
+    return std::unexpected(Refusal::wrong_length);
+  }
+  const std::size_t most = shape_.root ? elements(shape_.segment_bytes, header.dtype)
+                                       : form_elements_max(header.dtype, shape_.segment_bytes);
+  if (count > most) return std::unexpected(Refusal::wrong_length);
+  return static_cast<std::uint32_t>(count * size_of(header.dtype));
+}
+
+std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, const FrameHeader& header,
+                                              const std::byte* data) noexcept {
   if (header.bare())
     return reduces(header.collective) ? std::unexpected(Refusal::unexpected_data) : std::expected<void, Refusal>{};
-  if (is_exact(header.op) && reduces(header.collective) && !has_all_ranks())
-    return std::unexpected(Refusal::partial_exact);
+  const bool lacks_ranks = shape_.root && aggregators_ == 0 && shape_.children != shape_.ranks;
+  if (is_exact(header.op) && reduces(header.collective) && lacks_ranks) return std::unexpected(Refusal::partial_exact);
   if (!reduces(header.collective) && slot.with_data != 0) return std::unexpected(Refusal::unexpected_data);
-  if (!whole_elements(header)) return std::unexpected(Refusal::wrong_length);
-  if (slot.data_known && slot.payload_bytes != header.payload_bytes) return std::unexpected(Refusal::wrong_length);
-  TRIBUTARY_ASSERT(header.payload_bytes <= shape_.segment_bytes, "{} bytes landed in a segment of {}",
-                   header.payload_bytes, shape_.segment_bytes);
-  slot.payload_bytes = header.payload_bytes;
+  const auto bytes = length_of(child, header, data);
+  if (!bytes) return std::unexpected(bytes.error());
+  if (slot.data_known && slot.payload_bytes != *bytes) return std::unexpected(Refusal::wrong_length);
+  TRIBUTARY_ASSERT(header.payload_bytes <= shape_.segment_bytes && *bytes <= shape_.segment_bytes,
+                   "{} bytes landed in a segment of {}, for {} bytes", header.payload_bytes, shape_.segment_bytes,
+                   *bytes);
+  slot.payload_bytes = *bytes;
+  form_bytes(slot, child) = header.payload_bytes;
   slot.data_known = true;
   slot.with_data |= std::uint64_t{1} << child;
   return {};
@@ -197,7 +237,7 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
     output.fault(slot.first_child, child, {slot.first.operation, 0, 0, slot.first.signature(), header.signature()});
     return {};
   }
-  if (auto ok = check_data(slot, child, header); !ok) return ok;
+  if (auto ok = check_data(slot, child, header, at.empty() ? receive_buffer(slot, child) : at.data()); !ok) return ok;
   slot.arrived |= std::uint64_t{1} << child;
   in_place(slot, child) = at.data();
   if (header.wants_result()) slot.wants_result |= std::uint64_t{1} << child;
@@ -250,7 +290,30 @@ void Lane::reduce_prefix(Slot& slot, LaneOutput& output) noexcept {
   slot.reduced = prefix;
 }
 
+/// Sums the values of ranks and the forms of aggregators. The root rounds; the other aggregators make a form.
+void Lane::reduce_exact(Slot& slot) noexcept {
+  std::array<kernels::PartialInput, kChildrenMax> inputs;
+  for (std::uint32_t child = 0; child < shape_.children; ++child) {
+    const bool form = is_form(child, slot.first);
+    inputs[child] = {.bytes = {input(slot, child), form ? form_bytes(slot, child) : slot.payload_bytes},
+                     .is_form = form};
+  }
+  const std::span<const kernels::PartialInput> all(inputs.data(), shape_.children);
+  const DType dtype = slot.first.dtype;
+  const std::size_t count = elements(slot.payload_bytes, dtype);
+  if (shape_.root) {
+    kernels::round_partial_sums(dtype, all, out_buffer(slot), count, slot.first.op == kExactAverage ? shape_.ranks : 1);
+  } else {
+    slot.up_bytes = static_cast<std::uint32_t>(
+        kernels::add_partial_sums(dtype, all, count, {out_buffer(slot), shape_.segment_bytes}));
+  }
+}
+
 void Lane::reduce_all(Slot& slot, LaneOutput& output) noexcept {
+  if (is_exact(slot.first.op) && !has_all_ranks()) {
+    reduce_exact(slot);
+    return give_back(slot, 0, shape_.children, output);
+  }
   const bool divides = shape_.root && slot.first.op == ReduceOp::avg;
   if (shape_.children == 1 && !divides) {
     std::swap(out_buffer(slot), receive_buffer(slot, 0));
@@ -266,6 +329,7 @@ void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
                    everyone_);
   TRIBUTARY_ASSERT(!reduces(slot.first.collective) || slot.with_data == everyone_,
                    "segment {} is summed with data of children {} of {}", slot.sequence, slot.with_data, everyone_);
+  slot.up_bytes = slot.payload_bytes;
   if (slot.with_data != 0) {
     if (reduces(slot.first.collective)) {
       reduce_all(slot, output);
@@ -289,10 +353,11 @@ void Lane::send_up(Slot& slot, LaneOutput& output) noexcept {
   FrameHeader header = slot.first;
   header.type = FrameType::contribution;
   header.flags = 0;
+  header.payload_bytes = slot.payload_bytes;
   if (slot.with_data == 0) header.flags |= frame_flags::kBare;
   // The parent need not send back data that came from a child: `out` keeps the data for the other children.
   if (slot.wants_result != 0 && !slot.data_from_below) header.flags |= frame_flags::kWantsResult;
-  output.to_parent(header, {out_buffer(slot), slot.with_data != 0 ? slot.payload_bytes : 0U});
+  output.to_parent(header, {out_buffer(slot), slot.with_data != 0 ? slot.up_bytes : 0U});
 }
 
 void Lane::send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept {

@@ -13,6 +13,9 @@
 // Contributions with data are reduced in child order, and contributions without data are only counted. The result's
 // data goes to the children that asked for it (kWantsResult); the other children get a bare result.
 //
+// An exact sum (numerics.h) is rounded at the root alone. A rank sends its values, and every aggregator below the root
+// sends the form of its sum (partial_sum.h), whose length depends on the values. A result has the type of the ranks.
+//
 // A buffer may be used again without a question to the children, for this reason: a child contributes sequence + window
 // only after it has received the result of sequence. So when all contributions of sequence + window are here, no child
 // reads the old result, and the slot's `out` may be written. A child's own receive buffer is free when its contribution
@@ -47,6 +50,7 @@ struct LaneShape {
 class LaneOutput {
  public:
   virtual ~LaneOutput() = default;
+  /// The header's payload_bytes are those of the result; the payload of an exact sum is longer or shorter.
   virtual void to_parent(const FrameHeader& header, std::span<const std::byte> payload) = 0;
   virtual void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) = 0;
   /// A contribution was summed where it lay, and its memory must be given back to the child.
@@ -64,7 +68,8 @@ enum class Refusal : std::uint8_t {
   unexpected_data,  // data that the pattern forbids, or no data where it needs some
   no_such_segment,  // a result for which no slot waits
   over,             // drop: a fault has ended the lane while the frame was under way
-  partial_exact,    // an exact sum, but this aggregator does not get the inputs of all ranks
+  partial_exact,    // an exact sum, but the children do not stand for all ranks
+  malformed_form,   // an exact sum of an aggregator, but it is no form
 };
 [[nodiscard]] std::string_view to_string(Refusal refusal) noexcept;
 [[nodiscard]] constexpr bool harmless(Refusal refusal) noexcept {
@@ -80,8 +85,9 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   /// Sets the number of ranks that contribute through this child, or a greater power of two: averages travel scaled by
-  /// it. Without this call the number is 1. Do not call it while segments are in flight.
-  void set_ranks(std::uint32_t child, std::uint32_t ranks) noexcept;
+  /// it. `aggregator`: the child is an aggregator, whose exact sums are forms. Without this call the child is one rank.
+  /// Do not call it while segments are in flight.
+  void set_child(std::uint32_t child, std::uint32_t ranks, bool aggregator) noexcept;
 
   /// Returns the memory into which the lane receives and from which it sends; it lives as long as the lane.
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
@@ -117,8 +123,9 @@ class Lane {
     FrameHeader first;        // header of the first contribution
     std::uint32_t place = 0;  // index in slots_: sequence mod window, stored to save a division
     std::uint32_t first_child = 0;
-    std::uint32_t payload_bytes = 0;
-    std::uint32_t reduced = 0;  // the data of children [0, reduced) is summed in child 0's receive buffer
+    std::uint32_t payload_bytes = 0;  // of the segment in the ranks' type
+    std::uint32_t up_bytes = 0;       // of the contribution to the parent
+    std::uint32_t reduced = 0;        // the data of children [0, reduced) is summed in child 0's receive buffer
     SlotState state = SlotState::idle;
     bool data_known = false;       // payload_bytes is known, from the first contribution with data
     bool data_from_below = false;  // `out` holds a one-to-all segment that came from a child
@@ -139,8 +146,15 @@ class Lane {
   void open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept;
   /// Returns whether every rank of the group is a child, so that an exact sum needs one rounding.
   [[nodiscard]] bool has_all_ranks() const noexcept { return shape_.root && shape_.children == shape_.ranks; }
-  [[nodiscard]] std::expected<void, Refusal> check_data(Slot& slot, std::uint32_t child,
-                                                        const FrameHeader& header) const noexcept;
+  /// Returns whether this contribution is a form.
+  [[nodiscard]] bool is_form(std::uint32_t child, const FrameHeader& header) const noexcept;
+  [[nodiscard]] std::uint32_t& form_bytes(const Slot& slot, std::uint32_t child) noexcept;
+  /// Returns the bytes of a contribution in the ranks' type.
+  [[nodiscard]] std::expected<std::uint32_t, Refusal> length_of(std::uint32_t child, const FrameHeader& header,
+                                                                const std::byte* data) const noexcept;
+  [[nodiscard]] std::expected<void, Refusal> check_data(Slot& slot, std::uint32_t child, const FrameHeader& header,
+                                                        const std::byte* data) noexcept;
+  void reduce_exact(Slot& slot) noexcept;
   void reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept;
   void reduce_prefix(Slot& slot, LaneOutput& output) noexcept;
   void reduce_all(Slot& slot, LaneOutput& output) noexcept;
@@ -158,8 +172,10 @@ class Lane {
   std::vector<std::byte*> buffers_;
   /// For each slot and child, a contribution outside the buffers that is not summed yet, or nullptr.
   std::vector<const std::byte*> in_place_;
-  std::vector<std::uint32_t> ranks_;  // number of ranks; index: child
-  std::uint32_t ranks_in_all_;        // the number of ranks below all children together
+  std::vector<std::uint32_t> ranks_;       // number of ranks; index: child
+  std::vector<std::uint32_t> form_bytes_;  // for each slot and child, the bytes of its form
+  std::uint64_t aggregators_ = 0;          // a bit for each child that is an aggregator
+  std::uint32_t ranks_in_all_;             // the number of ranks below all children together
   std::vector<Slot> slots_;
   std::uint64_t completed_ = 0;
   std::uint32_t in_flight_ = 0;

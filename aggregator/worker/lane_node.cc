@@ -122,7 +122,7 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   TRIBUTARY_ASSERT(children_[claims.child] == nullptr, "{} has child {} twice", name(), claims.child);
   joined_ever_ |= bit;
   children_[claims.child] = &session;
-  lane_.set_ranks(claims.child, 1U << claims.scale);
+  lane_.set_child(claims.child, 1U << claims.scale, claims.kind == ChildKind::aggregator);
   ++joined_;
   TRIBUTARY_ASSERT(joined_ == static_cast<std::uint32_t>(std::popcount(joined_ever_)) && joined_ <= claims_.children,
                    "{}: {} of {} children have joined", name(), joined_, claims_.children);
@@ -180,7 +180,7 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
 }
 
 void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
-  if (h.wants_result() && !h.bare()) expect_result(h, payload.size());
+  if (h.wants_result() && !h.bare()) expect_result(h);
   // At most a window of contributions waits for results, and the channel's queue is longer than any window.
   TRIBUTARY_ASSERT(parent_ != nullptr && sent_up_ - came_down_ < claims_.window,
                    "{} sends contribution {} up, {} results came down, in a window of {}", name(), sent_up_, came_down_,
@@ -189,13 +189,12 @@ void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
 }
 
-/// The result of a contribution with data is as long as the contribution. It lands in the buffer from which the
+/// The result lands in the buffer from which the
 /// contribution is sent, but only after the parent has received the whole contribution.
-void LaneNode::expect_result(const FrameHeader& contribution, std::size_t bytes) {
+void LaneNode::expect_result(const FrameHeader& contribution) {
   FrameHeader result = contribution;
   result.type = FrameType::result;
   result.flags = 0;
-  result.payload_bytes = static_cast<std::uint32_t>(bytes);
   if (const auto place = lane_.result_begins(result)) parent_->expect(result, *place);
 }
 

@@ -69,7 +69,7 @@ class LaneNode final : public engine::LaneOutput,
   [[nodiscard]] static transport::ReadableMemory readable_memory(std::uint64_t bytes);
   void lend_lane();
   void make_room(Session& session);
-  void expect_result(const FrameHeader& contribution, std::size_t bytes);
+  void expect_result(const FrameHeader& contribution);
   void parent_lost(std::string reason);
   void check_parent(transport::TimePoint now);
   void become_ready_when_complete();

@@ -34,7 +34,7 @@ std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
   const tuning::Policy* const policy = of_trees->policy_of(o.number);
   return divide(o, {.policy = policy != nullptr ? policy : &policy_,
                     .nranks = shared_.settings.nranks,
-                    .segment_bytes = of_trees->segment_bytes,
+                    .segment_bytes = of_trees->segment_bytes_for(o.signature),
                     .lanes = of_trees->lanes,
                     .cycle = of_trees->cycle});
 }
@@ -76,8 +76,9 @@ void OperationRoutes::begin(Operation& o) {
   const bool wants_tree = shared_.settings.path == PathMode::in_network && shared_.settings.nranks > 1;
   if (wants_tree && in_network_capable(o.signature.collective)) {
     const std::string why = parts_.trees.in_use()
-                                ? "the trees have several levels, and exact sums need trees of one level; set "
-                                  "TRIBUTARY_NUMERICS=fast, or the manager's option for trees of one level"
+                                ? "the segments of these trees are too short for the partial sums of " +
+                                      std::string(to_string(o.signature.dtype)) +
+                                      "; set the manager's segment_bytes to 512 or more"
                                 : "there is no tree: " + shared_.info.reason;
     return parts_.operations.finish(o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but " + why));
   }

@@ -116,6 +116,7 @@ void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::o
                             .group = d.group,
                             .epoch = d.epoch,
                             .pulse = shared_.settings.pulse,
+                            .one_level = forming_->terms.one_level,
                             .rates_known = d.rates.links != 0};
     forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
     forming_->lanes.back()->connect(transport::io_way(shared_.transport), kJoinLimit);
@@ -209,7 +210,7 @@ const TreeTerms* TreeLife::terms_for(const Operation& o) const noexcept {
 
 void TreeLife::start(Operation& o) {
   TRIBUTARY_ASSERT(serve(o), "{} goes by trees that are {}", to_string(o), to_string(state_));
-  const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->descriptor.lanes[0].segment_bytes);
+  const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->terms.segment_bytes_for(o.signature));
   o.segments_all = segmentation.segments();
   o.segments = o.cut ? o.cut->segments : o.segments_all;
   TRIBUTARY_ASSERT(0 < o.segments && o.segments <= o.segments_all && (o.segments < o.segments_all || !o.cut),

@@ -40,10 +40,13 @@ struct TreeTerms {
   };
   std::vector<PolicyFrom> policies{};  // ascending; earlier operations use the welcome's policy
 
-  /// Returns whether trees of these terms can carry the operation: an exact sum cannot travel from one aggregator to
-  /// another.
+  /// Returns the bytes of a full segment of this call.
+  [[nodiscard]] std::uint32_t segment_bytes_for(const Signature& signature) const noexcept {
+    return segment_bytes_of(signature, segment_bytes, one_level);
+  }
+  /// Returns whether trees of these terms can carry the operation: a partial sum of an exact sum must fit in a segment.
   [[nodiscard]] bool can_carry(const Operation& operation) const noexcept {
-    return one_level || !is_exact(operation.signature.op);
+    return segment_bytes_for(operation.signature) > 0;
   }
   /// Returns the policy of an operation; nullptr: the welcome's policy.
   [[nodiscard]] const tuning::Policy* policy_of(std::uint64_t operation) const noexcept;

@@ -102,7 +102,7 @@ void TreeLife::repaired() {
   for (const auto& owned : operations_.all()) {
     Operation& o = *owned;
     if (!o.in_trees()) continue;  // a split operation may wait only for the ranks' share
-    const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->descriptor.lanes[0].segment_bytes);
+    const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->terms.segment_bytes_for(o.signature));
     auto rest = remainder_of(o, segmentation, lanes, shared_.rank(), everyones);
     TRIBUTARY_ASSERT(rest.segments <= o.segments, "{} of {} segments are left of {}", rest.segments, o.segments,
                      to_string(o));

@@ -5,6 +5,8 @@
 
 #include "tributary/protocol/collective.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/numerics.h"
+#include "tributary/protocol/sum_form.h"
 
 namespace tributary::client {
 
@@ -16,6 +18,17 @@ struct Segment {
   // reduce_scatter, reduce: the rank that gets the segment; all_gather, broadcast: the rank that has it; else 0.
   std::uint32_t owner = 0;
 };
+
+/// Returns the bytes of a full segment of this call. In trees of several levels a segment of an exact sum is shorter:
+/// its partial sums must fit in the aggregators' buffers, whatever the values are. 0: not even one element fits.
+[[nodiscard]] inline std::uint32_t segment_bytes_of(const Signature& signature, std::uint32_t segment_bytes,
+                                                    bool one_level) noexcept {
+  if (one_level || !is_exact(signature.op) || !row_of(signature.collective).reduces) return segment_bytes;
+  constexpr std::size_t kRound = 64;  // keeps segments at whole cache lines
+  const std::size_t elements = form_elements_max(signature.dtype, segment_bytes);
+  return static_cast<std::uint32_t>((elements < kRound ? elements : elements - elements % kRound) *
+                                    size_of(signature.dtype));
+}
 
 class Segmentation {
  public:

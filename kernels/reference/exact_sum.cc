@@ -30,22 +30,6 @@ void put(void* array, std::size_t index, T value) noexcept {
   std::memcpy(static_cast<std::byte*>(array) + index * sizeof(T), &value, sizeof(T));
 }
 
-double value_at(DType dtype, const void* array, std::size_t index) noexcept {
-  if (dtype == DType::float64) return element<double>(array, index);
-  if (dtype == DType::float32) return static_cast<double>(element<float>(array, index));
-  const std::uint32_t bits =
-      size_of(dtype) == 1 ? element<std::uint8_t>(array, index) : element<std::uint16_t>(array, index);
-  return static_cast<double>(decode(format_of(dtype), bits));
-}
-
-/// Returns float32's neighbour of the value with an odd last bit, or the value itself if it is a float32.
-float odd_float(double value) noexcept {
-  const auto nearest = static_cast<float>(value);
-  if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
-  const std::uint32_t beyond = std::fabs(static_cast<double>(nearest)) > std::fabs(value) ? 1 : 0;
-  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(nearest) - beyond) | 1U);
-}
-
 /// `value` is rounded to float64 by Rounding::odd.
 void put_small(DType dtype, void* out, std::size_t index, double value) noexcept {
   const FloatFormat format = format_of(dtype);
@@ -59,6 +43,27 @@ void put_small(DType dtype, void* out, std::size_t index, double value) noexcept
 }
 
 }  // namespace
+
+double value_at(DType dtype, const void* array, std::size_t index) noexcept {
+  if (dtype == DType::float64) return element<double>(array, index);
+  if (dtype == DType::float32) return static_cast<double>(element<float>(array, index));
+  const std::uint32_t bits =
+      size_of(dtype) == 1 ? element<std::uint8_t>(array, index) : element<std::uint16_t>(array, index);
+  return static_cast<double>(decode(format_of(dtype), bits));
+}
+
+float odd_float(double value) noexcept {
+  const auto nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
+  const std::uint32_t beyond = std::fabs(static_cast<double>(nearest)) > std::fabs(value) ? 1 : 0;
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(nearest) - beyond) | 1U);
+}
+
+void put_rounded(DType dtype, void* out, std::size_t index, double value) noexcept {
+  if (dtype == DType::float64) return put(out, index, value);
+  if (dtype == DType::float32) return put(out, index, static_cast<float>(value));
+  put_small(dtype, out, index, value);
+}
 
 void ExactSum::add(double value) noexcept {
   const auto bits = std::bit_cast<std::uint64_t>(value);
@@ -88,6 +93,73 @@ void ExactSum::add_to_digits(std::uint64_t mantissa, int position, bool negative
   digits_[static_cast<std::size_t>(digit) + 2] += sign * third;
   low_ = std::min(low_, digit);
   high_ = std::max(high_, digit + 2);
+}
+
+void ExactSum::add(std::span<const std::byte> number, int exponent, std::uint8_t marks) noexcept {
+  nan_ = nan_ || (marks & kNaN) != 0;
+  infinite_[0] = infinite_[0] || (marks & kInfinity) != 0;
+  infinite_[1] = infinite_[1] || (marks & kMinusInfinity) != 0;
+  only_minus_zero_ = only_minus_zero_ && (marks & kMinusZero) != 0;
+  const int position = exponent - kLowestExponent;
+  const auto shift = static_cast<unsigned>(position % kDigitBits);
+  int digit = position / kDigitBits;
+  for (std::size_t at = 0; at < number.size(); at += sizeof(std::uint32_t), ++digit) {
+    const std::size_t bytes = std::min(sizeof(std::uint32_t), number.size() - at);
+    std::uint32_t part = 0;
+    std::memcpy(&part, number.data() + at, bytes);
+    const bool last = at + bytes == number.size();
+    const auto unused = static_cast<unsigned>(kDigitBits - 8 * bytes);
+    const std::int64_t value = last ? static_cast<std::int32_t>(part << unused) >> unused : std::int64_t{part};
+    const std::int64_t shifted = value * (std::int64_t{1} << shift);
+    add_digit(digit, shifted & static_cast<std::int64_t>(kDigitMask));
+    add_digit(digit + 1, shifted >> kDigitBits);
+  }
+}
+
+void ExactSum::add_digit(int digit, std::int64_t value) noexcept {
+  TRIBUTARY_ASSERT(digit >= 0 && digit < kDigits, "digit {} of an exact sum", digit);
+  digits_[static_cast<std::size_t>(digit)] += value;
+  low_ = std::min(low_, digit);
+  high_ = std::max(high_, digit);
+}
+
+std::uint8_t ExactSum::marks() const noexcept {
+  return static_cast<std::uint8_t>((nan_ ? kNaN : 0) | (infinite_[0] ? kInfinity : 0) |
+                                   (infinite_[1] ? kMinusInfinity : 0) | (only_minus_zero_ ? kMinusZero : 0));
+}
+
+ExactSum::Extent ExactSum::settle() noexcept {
+  if (high_ < 0) return {};
+  Extent extent{.negative = settle_sign()};
+  const auto digit = [&](int i) { return static_cast<std::uint64_t>(digits_[static_cast<std::size_t>(i)]); };
+  int top = high_, bottom = low_;
+  while (top >= low_ && digit(top) == 0) --top;
+  if (top < low_) return {};
+  while (digit(bottom) == 0) ++bottom;
+  extent.low = kLowestExponent + kDigitBits * bottom + std::countr_zero(digit(bottom));
+  extent.high = kLowestExponent + kDigitBits * top + static_cast<int>(std::bit_width(digit(top)));
+  return extent;
+}
+
+void ExactSum::put(const Extent& extent, int exponent, std::span<std::byte> out) noexcept {
+  const bool zero = extent.low > extent.high;
+  TRIBUTARY_ASSERT(zero || exponent <= extent.low, "a sum with a bit of 2^{} is written from 2^{} on", extent.low,
+                   exponent);
+  std::uint32_t carry = extent.negative ? 1 : 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const int position = exponent - kLowestExponent + static_cast<int>(8 * i);
+    const int digit = position / kDigitBits;
+    const auto at = [&](int d) {
+      return zero || d < low_ || d > high_ ? 0 : static_cast<std::uint64_t>(digits_[static_cast<std::size_t>(d)]);
+    };
+    std::uint32_t byte = ((at(digit) | at(digit + 1) << kDigitBits) >> (position % kDigitBits)) & 0xFF;
+    if (extent.negative) {
+      byte = (byte ^ 0xFF) + carry;
+      carry = byte >> 8;
+    }
+    out[i] = static_cast<std::byte>(byte);
+  }
+  clear();
 }
 
 /// Leaves 32 bits in every digit below high_, which takes the sign.
@@ -158,7 +230,7 @@ double ExactSum::take(std::uint32_t divisor, Rounding rounding) noexcept {
     result = std::numeric_limits<double>::quiet_NaN();
   } else if (infinite_[0] || infinite_[1]) {
     result = infinite_[1] ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-  } else if (high_ >= 0) {
+  } else if (high_ >= 0 && !only_minus_zero_) {
     const bool negative = settle_sign();
     const bool rest = divide(divisor);
     const double magnitude = rounded(rest, rounding);
@@ -182,13 +254,7 @@ void exact_sum(DType dtype, std::span<const void* const> inputs, void* out, std:
   ExactSum sum;
   for (std::size_t i = first; i < end; ++i) {
     for (const void* const input : inputs) sum.add(value_at(dtype, input, i));
-    if (dtype == DType::float64) {
-      put(out, i, sum.take(divisor, ExactSum::Rounding::nearest));
-    } else if (dtype == DType::float32) {
-      put(out, i, static_cast<float>(sum.take(divisor, ExactSum::Rounding::odd)));
-    } else {
-      put_small(dtype, out, i, sum.take(divisor, ExactSum::Rounding::odd));
-    }
+    put_rounded(dtype, out, i, sum.take(divisor, rounding_of(dtype)));
   }
 }
 

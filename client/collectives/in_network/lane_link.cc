@@ -11,6 +11,15 @@ using transport::Accept;
 using transport::Placement;
 using transport::Reject;
 
+namespace {
+
+Segmentation segmentation_of(const Operation& operation, const LaneSettings& settings, const LaneDescriptor& lane) {
+  return {operation.signature, settings.nranks,
+          segment_bytes_of(operation.signature, lane.segment_bytes, settings.one_level)};
+}
+
+}  // namespace
+
 LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneSettings& settings)
     : user_(user),
       descriptor_(descriptor),
@@ -144,9 +153,8 @@ std::uint64_t LaneLink::first_unfinished(const Operation& operation, std::uint64
 /// Returns whether the input of the segment at the cursor has come. A segment without data of this rank needs no input.
 bool LaneLink::input_there(const Operation& operation) const {
   if (operation.input_whole()) return true;
-  const SequenceEntry e{
-      .signature = operation.signature,
-      .segment = Segmentation(operation.signature, settings_.nranks, descriptor_.segment_bytes).at(cursor_segment_)};
+  const SequenceEntry e{.signature = operation.signature,
+                        .segment = segmentation_of(operation, settings_, descriptor_).at(cursor_segment_)};
   return !has_data(e) ||
          operation.staged->input_ready(operation.input_of(e.segment) + e.segment.count * operation.element_bytes());
 }
@@ -168,7 +176,7 @@ bool LaneLink::contribute_one(transport::TimePoint now) {
   e.number = operation.number;
   e.segment_index = static_cast<std::uint32_t>(cursor_segment_);
   e.signature = operation.signature;
-  e.segment = Segmentation(operation.signature, settings_.nranks, descriptor_.segment_bytes).at(cursor_segment_);
+  e.segment = segmentation_of(operation, settings_, descriptor_).at(cursor_segment_);
   const FrameHeader header = header_for(e);
   const std::size_t bytes = header.bare() ? 0 : e.segment.count * operation.element_bytes();
   // Announce the result once, although the channel may take the contribution only at a later try.

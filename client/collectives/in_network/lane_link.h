@@ -72,6 +72,7 @@ struct LaneSettings {
   std::uint32_t epoch = 0;
   std::uint64_t first_operation = 0;
   LanePulseSettings pulse{};
+  bool one_level = true;     // all trees of the group have one level
   bool rates_known = false;  // see LaneWindow
 };
 

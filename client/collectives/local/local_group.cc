@@ -59,7 +59,8 @@ LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std
       places_(arena_->bytes().data(), layout_of(settings_)),
       bell_(places_.header()),
       direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_,
-              why_not_attach(settings_)) {
+              why_not_attach(settings_)),
+      exact_inputs_(settings_.ranks) {
   TRIBUTARY_ASSERT(places_.layout().bytes() <= arena_->bytes().size(), "{} bytes of places in an arena of {}",
                    places_.layout().bytes(), arena_->bytes().size());
 }
@@ -74,7 +75,7 @@ void LocalGroup::begin(const Call& call) noexcept {
   running_ = true;
   outcome_ = {};
   call_ = call;
-  movement_ = Movement(call, settings_.rank, settings_.ranks, places_.layout());
+  movement_ = Movement(call, settings_.rank, settings_.ranks, places_.layout(), exact_inputs_);
   noted_ = 0;
   agreed_ = false;
   waits_since_.reset();

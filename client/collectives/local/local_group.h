@@ -131,6 +131,7 @@ class LocalGroup {
   Bell bell_;
   Direct direct_;
   std::atomic<std::uint64_t> direct_calls_{0};  // written by the driving thread
+  std::vector<const void*> exact_inputs_;       // for each rank, its input of an exact sum
 
   // State of the present call.
   enum class Mode : std::uint8_t { chunks, undecided, direct };

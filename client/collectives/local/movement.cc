@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "client/collectives/local/copy.h"
 #include "client/collectives/local/sizes.h"
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/collective.h"
 #include "tributary/protocol/numerics.h"
 
 namespace tributary::client::local {
 
-Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, const Layout& layout) noexcept
-    : call_(call), rank_(rank), ranks_(ranks), element_(size_of(call.signature.dtype)) {
+Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, const Layout& layout,
+                   std::span<const void*> inputs) noexcept
+    : call_(call), inputs_(inputs), rank_(rank), ranks_(ranks), element_(size_of(call.signature.dtype)) {
   const Signature& s = call.signature;
   const CollectiveRow& row = row_of(s.collective);
   const bool is_root = s.root == rank;
@@ -61,12 +62,12 @@ void Movement::write_note(std::byte* into) const noexcept {
 // more inputs need several passes; each pass takes the result of the pass before it as its first input.
 template <class Input>
 void Movement::combine(Input input, std::byte* out, std::uint64_t count) const noexcept {
-  std::array<const void*, kernels::kReduceInputsMax> inputs;
-  if (is_exact(call_.signature.op) && ranks_ > inputs.size()) {
-    std::vector<const void*> all(ranks_);
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) all[rank] = input(rank);
-    return kernels::reduce_step(call_.signature.dtype, call_.signature.op, all, out, count, {.divisor = ranks_});
+  if (is_exact(call_.signature.op)) {
+    TRIBUTARY_ASSERT(inputs_.size() == ranks_, "{} places for the inputs of {} ranks", inputs_.size(), ranks_);
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) inputs_[rank] = input(rank);
+    return kernels::reduce_step(call_.signature.dtype, call_.signature.op, inputs_, out, count, {.divisor = ranks_});
   }
+  std::array<const void*, kernels::kReduceInputsMax> inputs;
   std::array<std::uint32_t, kernels::kReduceInputsMax> ranks;
   ranks.fill(1);
   for (std::uint32_t next = 0; next < ranks_;) {

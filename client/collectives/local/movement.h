@@ -10,6 +10,7 @@
 // Contributions are always combined in the order of the ranks, each slice by one rank, so all ranks get the same bits.
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "client/collectives/local/places.h"
 #include "tributary/protocol/frame.h"
@@ -29,7 +30,9 @@ struct Call {
 class Movement {
  public:
   Movement() = default;
-  Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, const Layout& layout) noexcept;
+  /// `inputs` has a place for each rank, which exact sums use; it must outlive the movement.
+  Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, const Layout& layout,
+           std::span<const void*> inputs) noexcept;
 
   /// True: the data go by notes; false: they go by chunks. The answer is the same on every rank that made the same
   /// call.
@@ -74,6 +77,7 @@ class Movement {
   void combine(Input input, std::byte* out, std::uint64_t count) const noexcept;
 
   Call call_;
+  std::span<const void*> inputs_;
   std::uint32_t rank_ = 0, ranks_ = 1;
   std::size_t element_ = 1;
   std::size_t offered_bytes_ = 0;

@@ -28,7 +28,7 @@ TEST(Cluster, ReducesThroughATreeWhenNothingFails) {
   }
 }
 
-TEST(Cluster, MakesExactSumsWithAndWithoutTreesOfSeveralLevels) {
+TEST(Cluster, MakesExactSumsWithTreesOfSeveralLevels) {
   for (std::uint32_t levels = 1; levels <= 3; ++levels) {
     Cluster cluster({.seed = levels});
     cluster.manager().levels = levels;
@@ -38,6 +38,26 @@ TEST(Cluster, MakesExactSumsWithAndWithoutTreesOfSeveralLevels) {
     for (auto& rank : cluster.groups()[0]) {
       EXPECT_FALSE(rank->failure()) << cluster.describe();
       EXPECT_EQ(rank->communicator().info().failovers, 0U);
+      EXPECT_GT(rank->communicator().info().bytes_in_network, rank->communicator().info().bytes_fallback);
+    }
+  }
+}
+
+// Results of trees of three levels and of the ranks' own sums are mixed in the operations that the kill interrupts.
+TEST(Cluster, MakesExactSumsWhenAnAggregatorIsKilledInMidOperation) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    Cluster cluster({.seed = seed});
+    cluster.manager().levels = 1 + static_cast<std::uint32_t>(seed % 3);
+    cluster.add_group(5, 2, {.calls = 2000, .only = Collective::all_reduce, .exact = true});
+    cluster.network().call_at(cluster.network().now() + 8ms, [&] {
+      for (auto& a : cluster.aggregators()) a->kill();
+    });
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) {
+      EXPECT_FALSE(rank->failure()) << cluster.describe();
+      EXPECT_GT(rank->communicator().info().bytes_in_network, 0U);
+      EXPECT_GT(rank->communicator().info().bytes_fallback, 0U);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/unit/aggregator/lane_driver.h"
+#include "tributary/kernels/partial_sum.h"
 #include "tributary/protocol/numerics.h"
 
 namespace tributary::engine::test {
@@ -90,19 +91,46 @@ TEST(LaneProtocol, ABareFrameInPlaceOfDataIsRefusedAndDataInPlaceOfABareFrame) {
   EXPECT_EQ(broadcast.contribute(1, contribution(0, kBroadcast, 0), kData).error(), Refusal::unexpected_data);
 }
 
-TEST(LaneProtocol, AnExactSumIsRefusedWhereNotEveryRankIsAChild) {
+TEST(LaneProtocol, AnExactSumIsRefusedWhereTheChildrenDoNotStandForAllRanks) {
   Signature exact = kSum;
   exact.dtype = DType::float32;
   exact.op = kExactSum;
-  LaneShape inner = shape_of(2);
-  inner.root = false;
   LaneShape above = shape_of(2);
   above.ranks = 3;
-  for (const LaneShape& shape : {inner, above}) {
-    LaneDriver driver(shape);
-    EXPECT_EQ(driver.contribute(0, contribution(0, exact), kData).error(), Refusal::partial_exact);
-    EXPECT_FALSE(harmless(Refusal::partial_exact));
-  }
+  LaneDriver driver(above);
+  EXPECT_EQ(driver.contribute(0, contribution(0, exact), kData).error(), Refusal::partial_exact);
+  EXPECT_FALSE(harmless(Refusal::partial_exact));
+}
+
+TEST(LaneProtocol, OnlyFormsOfWholeSegmentsAreTakenFromAnAggregator) {
+  Signature exact = kSum;
+  exact.dtype = DType::float32;
+  exact.op = kExactSum;
+  LaneShape shape = shape_of(2);
+  shape.ranks = 3;
+  LaneDriver driver(shape);
+  driver.lane.set_child(0, 2, true);
+  const FrameHeader header = contribution(0, exact);
+  EXPECT_EQ(driver.contribute(0, header, kData).error(), Refusal::malformed_form) << "values";
+  FrameHeader long_one = header;
+  long_one.payload_bytes = shape.segment_bytes;
+  EXPECT_FALSE(driver.lane.takes_in_place(0, long_one)) << "a form could change after the check";
+  // A form of zeros is short, whatever its number of elements is. Its result would not fit in a segment.
+  const std::vector<float> zeros(shape.segment_bytes / sizeof(float) + 1);
+  const std::vector<kernels::PartialInput> input{{std::as_bytes(std::span(zeros)), false}};
+  Bytes form(form_bytes_max(DType::float32, zeros.size()));
+  form.resize(kernels::add_partial_sums(DType::float32, input, zeros.size(), form));
+  ASSERT_LE(form.size(), shape.segment_bytes);
+  EXPECT_EQ(driver.contribute(0, header, form).error(), Refusal::wrong_length);
+  const std::vector<float> two{1, 2};
+  Bytes right(form_bytes_max(DType::float32, 2));
+  right.resize(kernels::add_partial_sums(
+      DType::float32, std::vector<kernels::PartialInput>{{std::as_bytes(std::span(two)), false}}, 2, right));
+  ASSERT_TRUE(driver.contribute(0, header, right));
+  EXPECT_EQ(driver.contribute(1, header, bytes_of(std::vector<float>{1, 2, 3})).error(), Refusal::wrong_length)
+      << "another number of elements";
+  EXPECT_TRUE(driver.contribute(1, header, bytes_of(two)));
+  EXPECT_EQ(driver.out.result_of(0, 0)->payload, bytes_of(std::vector<float>{2, 4}));
 }
 
 TEST(LaneProtocol, ResultsThatNobodyWaitsForAreRefused) {

@@ -8,6 +8,8 @@
 
 #include "kernels/reference/reduce.h"
 #include "tests/unit/aggregator/lane_driver.h"
+#include "tributary/kernels/exact.h"
+#include "tributary/kernels/partial_sum.h"
 #include "tributary/protocol/numerics.h"
 
 namespace tributary::engine::test {
@@ -108,6 +110,68 @@ TEST(Lane, ARootOfAllRanksAddsExactlyInEveryOrderOfArrival) {
     for (const std::uint32_t child : order)
       ASSERT_TRUE(driver.contribute(child, contribution(0, signature), bytes_of(inputs[child])));
     EXPECT_EQ(driver.out.result_of(0, 0)->payload, bytes_of(std::vector<float>{6, 21}));
+  }
+}
+
+/// Five ranks: two below one aggregator, two below another, and one beside them at the root.
+class ExactTree {
+ public:
+  ExactTree()
+      : left(inner_of(2, 5)),
+        right(inner_of(2, 5)),
+        root({.children = 3, .window = 4, .segment_bytes = 1024, .ranks = 5, .root = true}) {
+    root.lane.set_child(0, 2, true);
+    root.lane.set_child(1, 2, true);
+  }
+  /// Returns what rank 0 gets. The ranks' values are in their order.
+  Bytes sum(const Signature& signature, const std::vector<Bytes>& inputs) {
+    const FrameHeader header = contribution(sequence_++, signature);
+    EXPECT_TRUE(right.contribute(1, header, inputs[3]) && left.contribute(0, header, inputs[0]));
+    EXPECT_TRUE(right.contribute(0, header, inputs[2]) && left.contribute(1, header, inputs[1]));
+    EXPECT_TRUE(root.contribute(2, header, inputs[4]));
+    EXPECT_TRUE(root.contribute(1, right.out.up.back().header, right.out.up.back().payload));
+    EXPECT_TRUE(root.contribute(0, left.out.up.back().header, left.out.up.back().payload));
+    const Bytes down = root.out.result_of(0, header.sequence)->payload;
+    EXPECT_EQ(left.out.up.back().header.payload_bytes, down.size()) << "the length of the result is known in advance";
+    EXPECT_TRUE(left.result(header, down));
+    return left.out.result_of(0, header.sequence)->payload;
+  }
+
+  LaneDriver left, right, root;
+
+ private:
+  std::uint64_t sequence_ = 0;
+};
+
+TEST(Lane, OfSeveralLevelsRoundsAnExactSumAtTheRootAlone) {
+  ExactTree tree;
+  const std::vector<std::vector<float>> inputs{{1e30F, 1}, {1, 0x1p-30F}, {-1e30F, -1}, {0x1p-40F, 0x1p-149F}, {2, 3}};
+  std::vector<Bytes> bytes;
+  for (const auto& input : inputs) bytes.push_back(bytes_of(input));
+  const Signature sum{Collective::all_reduce, DType::float32, kExactSum, 0, 2};
+  EXPECT_EQ(tree.sum(sum, bytes), bytes_of(std::vector<float>{3, 3}));
+  const Signature average{Collective::all_reduce, DType::float32, kExactAverage, 0, 2};
+  EXPECT_EQ(tree.sum(average, bytes), bytes_of(std::vector<float>{0.6F, 0.6F}));
+}
+
+TEST(Lane, OfSeveralLevelsSumsTheLongestSegmentThatItsFormsFitIn) {
+  for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
+    const std::size_t count = form_elements_max(dtype, 1024);
+    const Signature sum{Collective::all_reduce, dtype, kExactSum, 0, count};
+    std::mt19937 random(5);
+    std::vector<Bytes> inputs(5, Bytes(count * size_of(dtype)));
+    for (Bytes& input : inputs) {
+      for (std::byte& byte : input) byte = static_cast<std::byte>(random() & 0xFFU);  // all exponents, and NaN
+    }
+    std::vector<const void*> pointers;
+    for (const Bytes& input : inputs) pointers.push_back(input.data());
+    Bytes expected(count * size_of(dtype));
+    kernels::exact_sum(dtype, pointers, expected.data(), count);
+    ExactTree tree;
+    EXPECT_EQ(tree.sum(sum, inputs), expected) << to_string(dtype);
+    const FrameHeader header = contribution(1, sum);
+    const Bytes longer((count + 1) * size_of(dtype));
+    EXPECT_EQ(tree.left.contribute(0, header, longer).error(), Refusal::wrong_length) << to_string(dtype);
   }
 }
 

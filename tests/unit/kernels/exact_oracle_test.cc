@@ -14,6 +14,7 @@
 #include "tests/unit/kernels/exact_inputs.h"
 #include "tests/unit/kernels/values.h"
 #include "tributary/kernels/exact.h"
+#include "tributary/kernels/partial_sum.h"
 
 namespace tributary::kernels {
 namespace {
@@ -94,6 +95,25 @@ class Oracle {
 
 class BesideMpfr : public testing::TestWithParam<DType> {
  protected:
+  /// Sums the inputs as a tree of two levels does: two forms, and the last input beside them.
+  static std::vector<std::byte> by_forms(const std::vector<std::vector<std::byte>>& arrays, std::size_t count,
+                                         std::uint32_t divisor) {
+    const std::size_t last = arrays.size() - 1;
+    std::vector<std::byte> forms[2];
+    std::vector<PartialInput> at_root;
+    for (std::size_t k = 0; k < 2 && k < last; ++k) {
+      std::vector<PartialInput> inputs;
+      for (std::size_t i = k; i < last; i += 2) inputs.push_back({arrays[i], false});
+      forms[k].resize(form_bytes_max(GetParam(), count));
+      forms[k].resize(add_partial_sums(GetParam(), inputs, count, forms[k]));
+      at_root.push_back({forms[k], true});
+    }
+    at_root.push_back({arrays[last], false});
+    std::vector<std::byte> sums(count * size_of(GetParam()));
+    round_partial_sums(GetParam(), at_root, sums.data(), count, divisor);
+    return sums;
+  }
+
   static void compare(test::Family family, std::size_t inputs, std::size_t count, std::uint32_t divisor) {
     const DType dtype = GetParam();
     const auto arrays = test::exact_inputs(dtype, family, inputs, count, inputs);
@@ -101,6 +121,7 @@ class BesideMpfr : public testing::TestWithParam<DType> {
     for (const auto& array : arrays) pointers.push_back(array.data());
     std::vector<std::byte> sums(count * size_of(dtype));
     exact_sum(dtype, pointers, sums.data(), count, divisor);
+    EXPECT_EQ(by_forms(arrays, count, divisor), sums) << to_string(dtype) << " " << test::to_string(family);
     Oracle oracle(dtype, inputs);
     std::vector<double> values(inputs);
     for (std::size_t i = 0; i < count; ++i) {

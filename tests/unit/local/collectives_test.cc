@@ -8,6 +8,7 @@
 
 #include "kernels/reference/reduce.h"
 #include "tests/unit/local/threads.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client::local {
 namespace {
@@ -223,6 +224,25 @@ TEST(LocalCollectives, CombineMoreRanksThanOnePassOfTheKernelsTakes) {
       for (const auto collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::reduce}) {
         check(group, {.collective = collective, .dtype = DType::int32, .ranks = 70, .count = count, .in_place = true});
       }
+    }
+  });
+}
+
+TEST(LocalCollectives, AddExactlyTheInputsOfMoreRanksThanOnePassOfTheKernelsTakes) {
+  GroupSettings settings = settings_of(70);
+  settings.chunk_bytes = 65536;
+  run_ranks(settings, [](LocalGroup& group) {
+    for (const std::uint64_t count : {3U, 700U, 5000U}) {
+      // Rounded sums lose the ones beside the large values, in every order but one.
+      const bool large = group.rank() == 3 || group.rank() == 66;
+      std::vector<float> values(count, large ? (group.rank() == 3 ? 1e30F : -1e30F) : 1.0F);
+      const auto data = std::as_writable_bytes(std::span(values));
+      const Status& status = group.run({.signature = {Collective::all_reduce, DType::float32, kExactSum, 0, count},
+                                        .send = data.data(),
+                                        .recv = data.data(),
+                                        .in_place = true});
+      ASSERT_TRUE(status) << status.error().message;
+      for (const float value : values) ASSERT_EQ(value, 68.0F) << count;
     }
   });
 }

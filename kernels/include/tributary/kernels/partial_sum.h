@@ -1,0 +1,43 @@
+#pragma once
+// The form in which exact sums of some of the ranks travel from one aggregator to the next. docs/protocol.md draws it.
+//
+// A form is a number of elements, and blocks of up to 256 elements. A block has one exponent and one width in bytes;
+// each element is a whole number of that width, in two's complement, times 2^exponent. So a block is as long as the
+// range of its sums demands. A block in which a value was NaN, infinite or -0 also has a byte of marks for each element.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "tributary/protocol/sum_form.h"
+#include "tributary/protocol/types.h"
+
+namespace tributary::kernels {
+
+/// One input of a sum: the values of one rank, or a form with the sums of several ranks.
+struct PartialInput {
+  std::span<const std::byte> bytes;
+  bool is_form = false;  // the bytes are a form that partial_sum_elements() has accepted
+};
+
+/// The most inputs of one call.
+inline constexpr std::size_t kPartialInputsMax = 64;
+
+/// Returns the number of elements of a form; nullopt if the bytes are no form of sums of this type.
+[[nodiscard]] std::optional<std::size_t> partial_sum_elements(DType dtype, std::span<const std::byte> bytes) noexcept;
+
+/// Writes the form of the sum of all inputs, and returns its size. No bit is lost.
+///
+/// - dtype: a float type
+/// - inputs: 1 to kPartialInputsMax, each of `count` elements
+/// - out: at least form_bytes_max() bytes; disjoint from all inputs
+///
+/// A sum beyond what 2^27 ranks could have becomes NaN. The call never allocates or throws; any thread may call it.
+[[nodiscard]] std::size_t add_partial_sums(DType dtype, std::span<const PartialInput> inputs, std::size_t count,
+                                           std::span<std::byte> out) noexcept;
+
+/// out[i] = round((the sum of all inputs) / divisor): the bits of exact_sum() over the values of all ranks.
+void round_partial_sums(DType dtype, std::span<const PartialInput> inputs, void* out, std::size_t count,
+                        std::uint32_t divisor) noexcept;
+
+}  // namespace tributary::kernels

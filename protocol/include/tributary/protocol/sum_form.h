@@ -1,0 +1,64 @@
+#pragma once
+// The sizes of forms, in which exact sums of some of the ranks travel from one aggregator to the next. docs/protocol.md
+// draws them, and kernels/partial_sum.h makes them.
+#include <cstddef>
+#include <cstdint>
+
+#include "tributary/protocol/types.h"
+
+namespace tributary {
+
+inline constexpr std::size_t kFormBlockElements = 256;
+inline constexpr std::size_t kFormHeadBytes = 4;       // the number of elements
+inline constexpr std::size_t kFormBlockHeadBytes = 4;  // the exponent (2 bytes), and the width (2 bytes)
+
+/// The numbers that a form may hold: multiples of 2^least of `width_max` bytes. Sums of 2^27 ranks fit.
+struct FormRange {
+  int least = 0;
+  unsigned width_max = 0;
+  /// Returns the exponent that no bit of a number may reach.
+  [[nodiscard]] constexpr int end() const noexcept { return least + 8 * static_cast<int>(width_max); }
+};
+
+/// Returns the range of a float type; of any other type an empty one.
+[[nodiscard]] constexpr FormRange form_range_of(DType dtype) noexcept {
+  // All values of a type are multiples of 2^least and less than 2^end. A sum needs 27 bits more, and its sign one.
+  const auto range = [](int least, int end) -> FormRange {
+    return {.least = least, .width_max = static_cast<unsigned>(end - least + 28 + 7) / 8};
+  };
+  switch (dtype) {
+    case DType::float16:
+      return range(-24, 16);
+    case DType::bfloat16:
+      return range(-133, 128);
+    case DType::float32:
+      return range(-149, 128);
+    case DType::float64:
+      return range(-1074, 1024);
+    case DType::float8_e4m3:
+      return range(-9, 9);
+    case DType::float8_e5m2:
+      return range(-16, 16);
+    default:
+      return {};
+  }
+}
+
+/// Returns the largest size of a form of `count` elements.
+[[nodiscard]] constexpr std::size_t form_bytes_max(DType dtype, std::size_t count) noexcept {
+  const std::size_t blocks = (count + kFormBlockElements - 1) / kFormBlockElements;
+  return kFormHeadBytes + blocks * kFormBlockHeadBytes + count * (1 + form_range_of(dtype).width_max);
+}
+
+/// Returns the largest number of elements whose form has at most `bytes` bytes, whatever their values are; may be 0.
+[[nodiscard]] constexpr std::size_t form_elements_max(DType dtype, std::size_t bytes) noexcept {
+  if (bytes <= kFormHeadBytes) return 0;
+  const std::size_t element = 1 + form_range_of(dtype).width_max;
+  const std::size_t block = kFormBlockHeadBytes + kFormBlockElements * element;
+  const std::size_t whole = (bytes - kFormHeadBytes) / block;
+  const std::size_t left = (bytes - kFormHeadBytes) % block;
+  const std::size_t more = left <= kFormBlockHeadBytes ? 0 : (left - kFormBlockHeadBytes) / element;
+  return whole * kFormBlockElements + more;
+}
+
+}  // namespace tributary

@@ -1,0 +1,186 @@
+// Sums that go through forms beside exact_sum(), for every family of inputs and random trees.
+#include "tributary/kernels/partial_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/cpu/partial_form.h"
+#include "tests/unit/kernels/exact_inputs.h"
+#include "tributary/kernels/exact.h"
+
+namespace tributary::kernels {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes form_of(DType dtype, const std::vector<PartialInput>& inputs, std::size_t count) {
+  Bytes form(form_bytes_max(dtype, count));
+  form.resize(add_partial_sums(dtype, inputs, count, form));
+  return form;
+}
+
+class Forms : public testing::TestWithParam<DType> {
+ protected:
+  /// Sums the arrays [first, last) in a random tree: each is a rank's values or the form of a part of them.
+  Bytes tree(const std::vector<Bytes>& arrays, std::size_t first, std::size_t last, std::size_t count) {
+    std::vector<Bytes> forms;
+    std::vector<PartialInput> inputs;
+    forms.reserve(last - first);
+    while (first < last) {
+      const std::size_t part =
+          std::uniform_int_distribution<std::size_t>(1, std::max<std::size_t>(1, (last - first) / 2))(random_);
+      if (part == 1 && random_() % 2 == 0) {
+        inputs.push_back({arrays[first], false});
+      } else {
+        forms.push_back(part == 1 ? form_of(GetParam(), {{arrays[first], false}}, count)
+                                  : tree(arrays, first, first + part, count));
+        inputs.push_back({forms.back(), true});
+      }
+      first += part;
+    }
+    return form_of(GetParam(), inputs, count);
+  }
+
+  std::mt19937_64 random_{7};
+};
+
+TEST_P(Forms, RoundToTheBitsOfExactSumAfterEveryTree) {
+  const DType dtype = GetParam();
+  for (const test::Family family : test::kFamilies) {
+    for (const std::size_t inputs : {1U, 2U, 3U, 5U, 8U, 33U}) {
+      const std::size_t count = inputs == 3 ? 256 : inputs == 5 ? 1 : 700;
+      const auto arrays = test::exact_inputs(dtype, family, inputs, count, inputs);
+      std::vector<const void*> pointers;
+      for (const auto& array : arrays) pointers.push_back(array.data());
+      const std::size_t half = (inputs + 1) / 2;
+      const Bytes form = tree(arrays, 0, half, count);
+      ASSERT_EQ(partial_sum_elements(dtype, form), count);
+      std::vector<PartialInput> at_root{{form, true}};
+      for (std::size_t k = half; k < inputs; ++k) at_root.push_back({arrays[k], false});
+      for (const std::uint32_t divisor : {1U, static_cast<std::uint32_t>(inputs), 3U}) {
+        Bytes want(count * size_of(dtype)), got(count * size_of(dtype));
+        exact_sum(dtype, pointers, want.data(), count, divisor);
+        round_partial_sums(dtype, at_root, got.data(), count, divisor);
+        const auto differs = std::ranges::mismatch(got, want).in1 - got.begin();
+        ASSERT_EQ(differs, std::ssize(got))
+            << to_string(dtype) << " " << test::to_string(family) << ", " << inputs << " inputs by " << divisor;
+      }
+    }
+  }
+}
+
+TEST_P(Forms, HaveTheSameBytesAfterEveryTree) {
+  for (const test::Family family : test::kFamilies) {
+    const auto arrays = test::exact_inputs(GetParam(), family, 9, 300, 1);
+    const Bytes first = tree(arrays, 0, 9, 300);
+    for (int i = 0; i < 5; ++i) ASSERT_EQ(tree(arrays, 0, 9, 300), first) << test::to_string(family);
+  }
+}
+
+TEST_P(Forms, NeverExceedTheLargestSize) {
+  const DType dtype = GetParam();
+  for (const std::size_t bytes : {0U, 4U, 64U, 300U, 4096U, 16384U, 65536U, 1U << 20U}) {
+    const std::size_t elements = form_elements_max(dtype, bytes);
+    EXPECT_TRUE(elements == 0 || form_bytes_max(dtype, elements) <= bytes) << bytes;
+    EXPECT_GT(form_bytes_max(dtype, elements + 1), bytes);
+  }
+}
+
+TEST_P(Forms, OfACutOrChangedLengthAreRefused) {
+  const auto arrays = test::exact_inputs(GetParam(), test::Family::any, 2, 300, 1);
+  const Bytes form = form_of(GetParam(), {{arrays[0], false}, {arrays[1], false}}, 300);
+  for (std::size_t bytes = 0; bytes < form.size(); ++bytes)
+    ASSERT_EQ(partial_sum_elements(GetParam(), std::span(form).first(bytes)), std::nullopt) << bytes;
+  Bytes longer = form;
+  longer.push_back(std::byte{0});
+  EXPECT_EQ(partial_sum_elements(GetParam(), longer), std::nullopt);
+}
+
+TEST_P(Forms, OfNumbersBeyondTheRangeAreRefused) {
+  const DType dtype = GetParam();
+  const FormRange range = form_range_of(dtype);
+  const auto form = [](int exponent, unsigned width, unsigned mark) {
+    Bytes bytes(8 + width);
+    bytes[0] = std::byte{1};
+    const auto stored = static_cast<std::int16_t>(exponent);
+    std::memcpy(&bytes[4], &stored, sizeof(stored));
+    bytes[6] = static_cast<std::byte>(width);
+    bytes[7] = static_cast<std::byte>(mark);
+    return bytes;
+  };
+  EXPECT_EQ(partial_sum_elements(dtype, form(range.least, 1, 0)), 1U);
+  EXPECT_EQ(partial_sum_elements(dtype, form(range.least - 1, 1, 0)), std::nullopt);
+  EXPECT_EQ(partial_sum_elements(dtype, form(range.end() - 8, 1, 0)), 1U);
+  EXPECT_EQ(partial_sum_elements(dtype, form(range.end() - 7, 1, 0)), std::nullopt);
+  EXPECT_EQ(partial_sum_elements(dtype, form(range.least, 1, 2)), std::nullopt) << "a width of 513 bytes";
+  Bytes marked = form(0, 1, partial::kMarked >> 8U);
+  marked[6] = std::byte{0};
+  marked[8] = std::byte{15};
+  EXPECT_EQ(partial_sum_elements(dtype, marked), 1U);
+  marked[8] = std::byte{16};
+  EXPECT_EQ(partial_sum_elements(dtype, marked), std::nullopt) << "an unknown mark";
+}
+
+// 64 liars send the largest number that a form may hold: their sum has no form.
+TEST_P(Forms, BeyondTheRangeGiveNaN) {
+  const DType dtype = GetParam();
+  Bytes bytes(8 + 1);
+  bytes[0] = std::byte{1};
+  const auto exponent = static_cast<std::int16_t>(form_range_of(dtype).end() - 8);
+  std::memcpy(&bytes[4], &exponent, sizeof(exponent));
+  bytes[6] = std::byte{1};
+  bytes[8] = std::byte{127};
+  const std::vector<PartialInput> liars(kPartialInputsMax, {bytes, true});
+  const Bytes form = form_of(dtype, liars, 1);
+  ASSERT_EQ(partial_sum_elements(dtype, form), 1U);
+  const Bytes one = test::exact_inputs(dtype, test::Family::ordinary, 1, 1, 1)[0];
+  std::vector<std::byte> got(size_of(dtype));
+  round_partial_sums(dtype, std::vector<PartialInput>{{form, true}, {one, false}}, got.data(), 1, 1);
+  const Bytes nan = [&] {
+    const auto special = [&] {
+      switch (dtype) {
+        case DType::float64:
+          return std::vector<std::uint8_t>{0, 0, 0, 0, 0, 0, 0xF8, 0x7F};
+        case DType::float32:
+          return std::vector<std::uint8_t>{0, 0, 0xC0, 0x7F};
+        case DType::float16:
+          return std::vector<std::uint8_t>{0, 0x7E};
+        case DType::bfloat16:
+          return std::vector<std::uint8_t>{0xC0, 0x7F};
+        case DType::float8_e4m3:
+          return std::vector<std::uint8_t>{0x7F};
+        default:
+          return std::vector<std::uint8_t>{0x7E};
+      }
+    }();
+    Bytes out;
+    for (const auto byte : special) out.push_back(static_cast<std::byte>(byte));
+    return out;
+  }();
+  EXPECT_EQ(got, nan);
+}
+
+INSTANTIATE_TEST_SUITE_P(PartialSum, Forms, testing::ValuesIn(test::kFloats),
+                         [](const auto& the) { return std::string(to_string(the.param)); });
+
+// Values of about the same size need few bytes more than their type: the range of the block, and no constant.
+TEST(PartialSum, OfOrdinaryFloat32NeedFewBytes) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> gaussian;
+  std::vector<float> a(4096), b(4096);
+  for (auto& v : a) v = gaussian(random);
+  for (auto& v : b) v = gaussian(random);
+  const auto bytes = [](const std::vector<float>& v) { return std::as_bytes(std::span(v)); };
+  EXPECT_LE(form_of(DType::float32, {{bytes(a), false}, {bytes(b), false}}, 4096).size(), 4096U * 11 / 2);
+  for (auto& v : a) v = 3;
+  EXPECT_LE(form_of(DType::float32, {{bytes(a), false}, {bytes(a), false}}, 4096).size(), 4096U * 5 / 4)
+      << "whole numbers have no bits after the point";
+}
+
+}  // namespace
+}  // namespace tributary::kernels
