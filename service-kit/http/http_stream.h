@@ -22,7 +22,7 @@ class HttpStream {
   template <class Place>
     requires(!std::same_as<std::remove_cvref_t<Place>, HttpStream>)
   explicit HttpStream(Place&& place) : tcp_(std::forward<Place>(place)) {}
-  /// OpenSSL would forget the session of a connection that ends without a farewell.
+  /// OpenSSL would forget the session of a connection that ends without a close_notify message.
   ~HttpStream() {
     if (end_ != nullptr) SSL_set_shutdown(end_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }

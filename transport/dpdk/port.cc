@@ -79,7 +79,7 @@ void DpdkPort::wake() noexcept {
   bell_->ring();
 }
 
-/// Does the work that depends on time alone. Called once a millisecond.
+/// Does the work that depends only on time. Called once a millisecond.
 void DpdkPort::look_after(TimePoint now) {
   now_ = now;
   TRIBUTARY_ASSERT(waiting_count_ <= waiting_.size(), "{} datagrams wait for neighbours", waiting_count_);

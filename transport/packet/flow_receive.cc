@@ -104,8 +104,8 @@ void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now)
   }
 }
 
-/// True if the packet has no news in its header, like most packets of a burst. on_time() does the work that depends on
-/// time alone.
+/// True if the packet has no news in its header, like most packets of a burst. on_time() does the work that depends
+/// only on time.
 bool Flow::tells_nothing_new(const PacketHeader& header) noexcept {
   if ((header.flags & packet_flags::kAcks) == 0) return false;
   if (told_last_ && told_last_->bitmap == header.bitmap && told_last_->received == header.received &&

@@ -53,7 +53,7 @@ using SipKey = std::array<std::uint64_t, 2>;
 /// Numbers that no other process can guess, derived from one secret.
 class IdSource {
  public:
-  /// `seed` 0: the system gives a random secret; otherwise the numbers depend on the seed alone, for tests.
+  /// `seed` 0: the system gives a random secret; otherwise the numbers depend only on the seed, for tests.
   explicit IdSource(std::uint64_t seed);
   [[nodiscard]] std::uint64_t next() noexcept { return hash(std::as_bytes(std::span(&(++count_), 1))); }
   [[nodiscard]] std::uint64_t hash(std::span<const std::byte> bytes) const noexcept { return siphash(key_, bytes); }

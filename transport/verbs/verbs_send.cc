@@ -177,7 +177,7 @@ bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
   return true;
 }
 
-/// Writes the payload alone, to its place at the peer; the immediate has the place's number.
+/// Writes only the payload, to its place at the peer; the immediate has the place's number.
 bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   if (!register_local(frame, pair)) return false;
   const PeerPlaces::Place* const there = peer_places_.find(frame.header);

@@ -28,7 +28,7 @@ struct PassingSettings {
 /// The first sender of a request that a manager has passed on.
 struct FirstSender {
   std::string address;
-  std::shared_ptr<const service::Certificate> certificate{};  // that proved the request there; null: none did
+  std::shared_ptr<const service::Certificate> certificate{};  // it proved the request there; null: none did
   std::string body_seal{};                                    // the seal of the request's body, in hexadecimal
 };
 

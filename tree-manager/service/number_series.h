@@ -17,7 +17,7 @@ class NumberSeries {
   /// Writes into the store that numbers up to this one may be in use.
   using Promise = std::function<Status(std::uint64_t)>;
 
-  /// `stride`: the number of numbers for which the series writes to the store once.
+  /// `stride`: the series writes to the store once for so many numbers.
   NumberSeries(std::uint64_t stride, Promise promise) : stride_(stride), promise_(std::move(promise)) {}
   /// Notes that `number` is in use.
   void note_used(std::uint64_t number) noexcept;

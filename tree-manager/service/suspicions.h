@@ -1,9 +1,9 @@
 #pragma once
 // The aggregators that the manager treats as dead because a group saw them fail. A group may be mistaken, or lie. The
 // group itself avoids the aggregator as long as it wants; all other groups avoid it only until it renews its lease.
-// After such a renewal the manager does not doubt the aggregator for a while, and this while grows each time. So a
-// group that blames every aggregator as often as it can costs the other groups only the time to a next renewal, from
-// time to time.
+// After such a renewal the manager does not doubt the aggregator for some time, which is longer after each renewal. So
+// a group that blames every aggregator as often as it can costs the other groups only the time to the next renewal,
+// from time to time.
 #include <chrono>
 #include <cstdint>
 #include <map>

@@ -47,7 +47,7 @@ struct TenantRule {
   friend bool operator==(const TenantRule&, const TenantRule&) = default;
 };
 
-/// The holder's groups alone may use these aggregators from `begin` to `end`.
+/// Only the holder's groups may use these aggregators from `begin` to `end`.
 struct Reservation {
   std::string name;
   std::string tenant;                    // empty: the holders of the job token

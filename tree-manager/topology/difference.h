@@ -8,8 +8,8 @@
 
 namespace tributary::manager {
 
-/// Has one line for each difference, in the form of diff: "- " for parts of the first topology alone, "+ " for parts of
-/// the second alone; a changed rate has both lines. Hosts and links are folded into ranges.
+/// Has one line for each difference, in the form of diff: "- " for parts that only the first topology has, "+ " for
+/// parts that only the second has; a changed rate has both lines. Hosts and links are folded into ranges.
 struct TopologyDifference {
   std::vector<std::string> lines;
   std::size_t hosts_removed = 0, hosts_added = 0;

@@ -13,7 +13,7 @@ namespace tributary::manager {
 struct ImportRates {
   std::uint64_t host_bits_per_second = 0;  // rate of cables whose source gives none; 0: default rate, with a warning
   std::uint64_t switch_bits_per_second =
-      0;  // such a rate between switches; 0: host_bits_per_second for cables, else enough
+      0;  // the same between switches; 0: host_bits_per_second for cables, else enough
           // for all hosts below
 };
 

@@ -23,9 +23,9 @@ inline constexpr std::uint8_t kNumericsCount = 2;
   return std::nullopt;
 }
 
-/// The sum and the average of a communicator with exact numerics. Only one sum of the values of all ranks gives their
-/// bits: no frame carries a partial result of them. Their numbers are part of the wire format, and tributary.h does not
-/// have them.
+/// The sum and the average of a communicator with exact numerics. Their bits come from one sum of the values of all
+/// ranks, so no frame carries a partial result of them. Their numbers are part of the wire format, and tributary.h does
+/// not have them.
 inline constexpr ReduceOp kExactSum{6};
 inline constexpr ReduceOp kExactAverage{7};
 

@@ -1,6 +1,6 @@
 #pragma once
 // The choice of RDMA ports on this host: ports that the user names, or the ports nearest to a GPU or to a NUMA node, as
-// the kernel's files say. The functions depend on those files alone, so that tests can give them any host.
+// the kernel's files say. The functions depend only on those files, so that tests can give them any host.
 #include <cstdint>
 #include <optional>
 #include <string>

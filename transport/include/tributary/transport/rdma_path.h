@@ -10,8 +10,8 @@
 namespace tributary::transport {
 
 /// A value that is not set comes from the connection manager's path, that is, from the interface whose address is used,
-/// and its routes. iWARP has neither partitions nor service levels, and repeats packets in its own way: it uses the
-/// traffic class alone.
+/// and its routes. iWARP has neither partitions nor service levels, and repeats packets in its own way: it uses
+/// only the traffic class.
 struct RdmaPath {
   std::uint8_t traffic_class = 0;              // DSCP (upper six bits) and ECN of RoCE packets; 0: the system's value
   std::optional<std::uint8_t> service_level;   // for InfiniBand, 0 to 15; on RoCE the priority if DSCP is ignored
