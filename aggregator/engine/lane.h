@@ -13,7 +13,7 @@
 // Contributions with data are reduced in child order, and contributions without data are only counted. The result's
 // data goes to the children that asked for it (kWantsResult); the other children get a bare result.
 //
-// An exact sum (numerics.h) is rounded at the root alone. A rank sends its values, and every aggregator below the root
+// An exact sum (numerics.h) is rounded only at the root. A rank sends its values, and every aggregator below the root
 // sends the form of its sum (partial_sum.h), whose length depends on the values. A result has the type of the ranks.
 //
 // A buffer may be used again without a question to the children, for this reason: a child contributes sequence + window
