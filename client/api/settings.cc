@@ -486,7 +486,8 @@ Status apply_config(ClientSettings& settings, const tributary_config& config, se
         Text{ours->transport, "transport", "transport"}, Text{ours->interface_name, "ifname", "interface_name"},
         Text{ours->host_id, "host_id", "host_id"}, Text{ours->token_file, "token_file", "token_file"},
         Text{ours->job, "job", "job"}, Text{ours->tuning, "tuning", "tuning"},
-        Text{ours->require, "require", "require"}}) {
+        Text{ours->require, "require", "require"}, Text{ours->numerics, "numerics", "numerics"},
+        Text{ours->local, "local", "local"}}) {
     if (text.value == nullptr) continue;
     if (auto ok = apply(text.key, text.member, text.value); !ok) return ok;
   }

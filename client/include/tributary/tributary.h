@@ -143,9 +143,13 @@ typedef struct tributary_config {
    * time-out, and returns TRIBUTARY_ERROR_UNREACHABLE with the reason if it gets none. If the communicator loses its
    * trees later, it ends on every rank. */
   const char* require;
+  /* TRIBUTARY_NUMERICS: "fast" or "exact". With "exact", sums and averages of floats are the exact ones, rounded once:
+   * their bits depend on no path, tree or order. A product of floats is refused. All ranks need the same numerics. */
+  const char* numerics;
+  const char* local; /* TRIBUTARY_LOCAL: "auto" or "off" */
 } tributary_config;
 #define TRIBUTARY_CONFIG_INITIALIZER \
-  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL}
+  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL}
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */

@@ -229,6 +229,8 @@ struct Config {
   std::chrono::milliseconds timeout{0};  // time until a lost or hung rank is an error
   std::string tuning;                    // "auto", "model", "off" or a tuning table's path; rank 0's setting holds
   std::string require;                   // "none", or "in-network": no communicator without trees
+  std::string numerics;                  // "fast", or "exact": sums and averages of floats are rounded once
+  std::string local;                     // "auto", or "off": no shared memory for the ranks of a host
 };
 
 /// Registered memory; the destructor deregisters it.
@@ -294,6 +296,8 @@ class Communicator {
     c.job = text(config.job);
     c.tuning = text(config.tuning);
     c.require = text(config.require);
+    c.numerics = text(config.numerics);
+    c.local = text(config.local);
     c.lanes = config.lanes;
     c.timeout_ms = static_cast<std::int64_t>(config.timeout.count());
     detail::check(tributary_comm_init_rank_config(&comm_, nranks, &id.c(), rank, &c));

@@ -117,6 +117,19 @@ TEST(Settings, NameTheNumerics) {
   EXPECT_EQ(load({{"TRIBUTARY_NUMERICS", "exact"}})->numerics, Numerics::exact);
   EXPECT_THAT(error_of(load({{"TRIBUTARY_NUMERICS", "wide"}})),
               AllOf(HasSubstr("TRIBUTARY_NUMERICS"), HasSubstr("'wide'"), HasSubstr("fast or exact")));
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  EXPECT_EQ(load({{"TRIBUTARY_NUMERICS", "exact"}}, &config)->numerics, Numerics::exact);
+  config.numerics = "fast";
+  EXPECT_EQ(load({{"TRIBUTARY_NUMERICS", "exact"}}, &config)->numerics, Numerics::fast);
+  config.numerics = "wide";
+  EXPECT_THAT(error_of(load({}, &config)), HasSubstr("tributary_config.numerics: 'wide'"));
+}
+
+TEST(Settings, MayForbidSharedMemoryForOneCommunicator) {
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  EXPECT_TRUE(load({}, &config)->local);
+  config.local = "off";
+  EXPECT_FALSE(load({{"TRIBUTARY_LOCAL", "auto"}}, &config)->local);
 }
 
 TEST(Settings, ComeFromTheEnvironment) {
