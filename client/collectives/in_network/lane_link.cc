@@ -1,5 +1,6 @@
 #include "client/collectives/in_network/lane_link.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tributary/protocol/assert.h"
@@ -16,6 +17,15 @@ namespace {
 Segmentation segmentation_of(const Operation& operation, const LaneSettings& settings, const LaneDescriptor& lane) {
   return {operation.signature, settings.nranks,
           segment_bytes_of(operation.signature, lane.segment_bytes, settings.one_level)};
+}
+
+/// Returns how many segments of this operation may be in flight. Segments of exact sums may be short; as many bytes of
+/// them as of full segments fill the link.
+std::uint64_t segments_ahead(const Operation& operation, std::uint32_t full, const LaneSettings& settings,
+                             const LaneDescriptor& lane) {
+  const std::uint64_t bytes = segment_bytes_of(operation.signature, lane.segment_bytes, settings.one_level);
+  TRIBUTARY_ASSERT(bytes > 0, "{} has segments without an element", to_string(operation.signature));
+  return std::min<std::uint64_t>(lane.window, std::uint64_t{full} * lane.segment_bytes / bytes);
 }
 
 }  // namespace
@@ -160,10 +170,10 @@ bool LaneLink::input_there(const Operation& operation) const {
 }
 
 bool LaneLink::contribute_one(transport::TimePoint now) {
-  if (contributed_ >= prefix_ + window_.segments()) return false;
   Operation* const next = advance_cursor();
   if (next == nullptr) return false;
   Operation& operation = *next;
+  if (contributed_ >= prefix_ + segments_ahead(operation, window_.segments(), settings_, descriptor_)) return false;
   if (!input_there(operation)) return false;
   if (operation.direct && overwrites(operation) &&
       !direct_lane(operation.direct->device().get())->place_free(contributed_)) {
