@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "tributary/protocol/numerics.h"
 #include "tributary/transport/sim_network.h"
 
 namespace tributary::client {
@@ -18,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Signature kSum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
+constexpr Signature kExact{Collective::all_reduce, DType::float32, kExactSum, 0, 6};
 constexpr std::uint32_t kWindow = 4;
 
 /// An aggregator that takes contributions and sends the frames that the test chooses.
@@ -58,12 +60,12 @@ class LyingAggregator final : public transport::Acceptor, public transport::Chan
 /// A rank that starts operations of one segment each.
 class Caller final : public LaneUser {
  public:
-  explicit Caller(std::size_t operations) {
+  explicit Caller(std::size_t operations, const Signature& signature = kSum) {
     for (std::size_t i = 0; i < operations; ++i) {
       auto& o = *operations_.emplace_back(std::make_unique<Operation>());
       buffers_.emplace_back(2 * kSum.count);
       o.number = i;
-      o.signature = kSum;
+      o.signature = signature;
       o.segments = 1;
       o.send = reinterpret_cast<const std::byte*>(buffers_.back().data());
       o.recv = reinterpret_cast<std::byte*>(buffers_.back().data() + kSum.count);
@@ -89,12 +91,14 @@ class Caller final : public LaneUser {
 
 class LaneLinkTest : public testing::Test {
  protected:
-  explicit LaneLinkTest(bool rates_known = false) {
+  explicit LaneLinkTest(bool rates_known = false, bool one_level = true, const Signature& signature = kSum)
+      : caller_(20, signature) {
     LaneDescriptor descriptor;
     descriptor.window = kWindow;
     descriptor.segment_bytes = 256;
     descriptor.entries.push_back({.aggregator = {"aggregator", 7471}, .aggregator_name = "aggregator", .tokens = {}});
-    const LaneSettings settings{.lane = 0, .rank = 1, .nranks = 2, .group = 9, .epoch = 3, .rates_known = rates_known};
+    const LaneSettings settings{
+        .lane = 0, .rank = 1, .nranks = 2, .group = 9, .epoch = 3, .one_level = one_level, .rates_known = rates_known};
     lane_ = std::make_unique<LaneLink>(caller_, descriptor, settings);
     listener_ = *network_.transport("aggregator").listen({"aggregator", 7471}, aggregator_);
     lane_->connect(network_.transport("rank"), 5s);
@@ -114,7 +118,7 @@ class LaneLinkTest : public testing::Test {
 
   transport::SimNetwork network_;
   LyingAggregator aggregator_;
-  Caller caller_{20};
+  Caller caller_;
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<LaneLink> lane_;
 };
@@ -139,6 +143,18 @@ class LaneLinkWithRates : public LaneLinkTest {
 TEST_F(LaneLinkWithRates, BeginsWithHalfOfItsReservation) {
   ASSERT_TRUE(caller_.ready);
   EXPECT_EQ(aggregator_.contributions.size(), kWindow / 2);
+}
+
+/// Partial sums of 6 float32 fit in 256 bytes, in a tree of several levels.
+class LaneLinkOfSeveralLevels : public LaneLinkTest {
+ protected:
+  LaneLinkOfSeveralLevels() : LaneLinkTest(true, false, kExact) {}
+};
+
+TEST_F(LaneLinkOfSeveralLevels, HasAsManyBytesOfShortSegmentsInFlightAsOfFullSegments) {
+  ASSERT_TRUE(caller_.ready);
+  EXPECT_EQ(aggregator_.contributions.size(), kWindow) << "never more than the reservation";
+  EXPECT_EQ(aggregator_.contributions[0].payload_bytes, 6 * sizeof(float));
 }
 
 struct Lie {
