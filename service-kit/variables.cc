@@ -42,6 +42,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_PACKET_SECURITY",
     "TRIBUTARY_PATH",
     "TRIBUTARY_PRIORITY",
+    "TRIBUTARY_RAIL",
     "TRIBUTARY_RDMA_ACK_TIMEOUT",
     "TRIBUTARY_RDMA_BUSY_POLL",
     "TRIBUTARY_RDMA_DEVICES",

@@ -134,6 +134,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.nranks = nranks;
   s.id = id;
   s.host_id = settings.host_id;
+  s.rail = settings.rail;
   s.job = settings.job;
   s.priority = settings.priority;
   s.user = user_of_process();

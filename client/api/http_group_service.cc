@@ -212,6 +212,7 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
     wanted.lanes = request.lanes;
     wanted.lane_weights = true;
     wanted.link_rate_bits_per_second = request.link_rate;
+    wanted.rail = request.rail;
     wanted.packet_security = request.packet_security;
     wanted.exchange_key = request.exchange_key;
     const std::string& name = impl->request_name;

@@ -340,6 +340,10 @@ std::vector<Setting> make_settings() {
         "The rate of this host's link. The manager plans by it where no topology tells the rates, and the choice of "
         "path starts from it. Set it where the interface is virtual, as in containers."},
        set_link_rate},
+      {{"rail", "TRIBUTARY_RAIL", "none: the lanes take all rails in turn", "1 to 63 printable bytes without spaces",
+        "The rail of this rank's only network device, as the topology names it. If all ranks of a group name the same "
+        "rail, their trees are on this rail."},
+       [](ClientSettings& s, std::string_view value) { return set_name(s.rail, value); }},
       {{"io_threads", "TRIBUTARY_IO_THREADS", "auto", "auto, or a number from 1 to 32",
         "For transport tcp: how many threads of a rank read and write, each for some connections. 1: the thread that "
         "drives the communicator does so itself. auto: one for each 20 Gbit/s of the link, if there are enough cores."},

@@ -41,6 +41,7 @@ struct ClientSettings {
   std::chrono::milliseconds timeout{300'000};              // time-out of operations, 1 ms to ten years
   std::chrono::milliseconds hang_after{500};               // limit of an aggregator's silence, 50 ms to 1 min; 0: none
   std::uint64_t link_rate = 0;                             // rate in bits per second; 0: the interface's rate
+  std::string rail;                                        // rail of this rank's only device; empty: lanes use all
   std::uint32_t io_threads = 0;                            // threads over tcp, 1 to kIoThreadsMax; 0: by rate and cores
   std::chrono::milliseconds begin_within{500};             // time to wait for trees at the start, up to a minute
   std::string interface_name;                              // name of the interface; empty: the library chooses

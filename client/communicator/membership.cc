@@ -64,7 +64,8 @@ Status Membership::open_listeners() {
   Member self{.at = settings.id.root,
               .second_port = settings.id.root.port,
               .host_id = settings.host_id,
-              .link_rate = settings.link_rate};
+              .link_rate = settings.link_rate,
+              .rail = settings.rail};
   if (!root || second_way_.exists()) {
     if (auto ok = open(shared_.transport, listener_); !ok) return ok;
     self.at.port = listener_->local().port;
@@ -95,6 +96,7 @@ std::string Membership::introduction() const {
               {"second_port", second_listener_ ? second_listener_->local().port : 0},
               {"address", shared_.settings.advertised_host},
               {"link_rate", shared_.settings.link_rate},
+              {"rail", shared_.settings.rail},
               {"amends", true}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -127,7 +129,8 @@ void Membership::admit(Arrival& arrival, const std::string& body) {
                                    json_number<std::uint16_t>(hello.at("port"))},
                             .second_port = json_number<std::uint16_t>(hello.at("second_port")),
                             .host_id = hello.at("host_id").get<std::string>(),
-                            .link_rate = std::min(hello.value("link_rate", std::uint64_t{0}), kLinkRateMax)});
+                            .link_rate = std::min(hello.value("link_rate", std::uint64_t{0}), kLinkRateMax),
+                            .rail = hello.value("rail", std::string())});
     host_tokens_[from] = hello.value("host_token", std::string());
     amending_ += hello.value("amends", false) ? 1U : 0U;
     links_[from] = std::make_unique<ControlLink>(static_cast<ControlLinkUser&>(*this), from);

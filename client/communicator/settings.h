@@ -33,6 +33,7 @@ struct CommunicatorSettings {
   std::string advertised_host;  // the address for other ranks; empty: the address that rank 0 sees
   std::string host_id;          // this host's place in the topology
   std::uint64_t link_rate = 0;  // rate of this rank's link, in bits per second; 0: not known
+  std::string rail{};           // rail of this rank's only device, as the topology names it; empty: several, or none
   std::string job = "default";
   std::string priority{};       // class of the group's trees; empty: normal
   std::string user{};           // user of this process, for the manager's listings

@@ -80,6 +80,7 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
   c.nranks = settings.nranks;
   c.hosts = directory.host_ids();
   c.link_rate = directory.slowest_link();
+  c.rail = directory.common_rail();
   c.job = settings.job;
   c.user = settings.user;
   c.priority = settings.priority;

@@ -33,6 +33,12 @@ std::string Directory::on_host(std::uint32_t rank) const {
   return member == nullptr ? std::string() : " on host " + member->host_id;
 }
 
+std::string Directory::common_rail() const {
+  if (members_.empty()) return {};
+  const std::string& first = members_.begin()->second.rail;
+  return std::ranges::all_of(members_, [&](const auto& it) { return it.second.rail == first; }) ? first : std::string();
+}
+
 std::uint64_t Directory::slowest_link() const {
   std::uint64_t slowest = 0;
   for (const auto& [rank, member] : members_) {

@@ -21,6 +21,7 @@ struct Member {
   std::uint16_t second_port = 0;  // the port at the same address, if there is a second way
   std::string host_id;            // place in the topology
   std::uint64_t link_rate = 0;    // rate of its link, in bits per second; 0: not known; known only on rank 0
+  std::string rail{};             // rail of its only device; empty: several devices, or not known; only on rank 0
   [[nodiscard]] Endpoint second() const { return {at.host, second_port}; }
 };
 
@@ -41,6 +42,8 @@ class Directory {
   [[nodiscard]] std::vector<std::string> host_ids() const;
   /// Returns, on rank 0, the least known rate of a link, in bits per second; 0: no rate is known.
   [[nodiscard]] std::uint64_t slowest_link() const;
+  /// Returns, on rank 0, the rail that all members name; empty: a member names none, or another.
+  [[nodiscard]] std::string common_rail() const;
   /// Returns, on rank 0, the greatest number of ranks at one address.
   [[nodiscard]] std::uint32_t ranks_of_fullest_address() const;
 

@@ -76,6 +76,7 @@ void Coordinator::ask(TimePoint now) {
                        .lanes = settings_.lanes,
                        .priority = settings_.priority,
                        .link_rate = settings_.link_rate,
+                       .rail = settings_.rail,
                        .packet_security = settings_.packet_security,
                        .exchange_key = settings_.exchange_key,
                        .attempt = attempt_},

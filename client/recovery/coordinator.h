@@ -38,6 +38,7 @@ struct CoordinatorSettings {
   std::uint32_t nranks = 1;
   std::vector<std::string> hosts;  // by rank: place in the topology
   std::uint64_t link_rate = 0;     // rate of the slowest rank's link, in bits per second; 0: not known
+  std::string rail{};              // rail on which all ranks have their device; empty: none, or different rails
   std::string job;
   std::string user{};           // user of the ranks' processes
   std::string priority{};       // class of the trees; empty: normal

@@ -19,6 +19,7 @@ struct GroupRequest {
   std::uint32_t lanes = 1;
   std::string priority{};       // class of the trees; empty: normal
   std::uint64_t link_rate = 0;  // rate of the slowest rank's link, in bits per second; 0: not known
+  std::string rail{};           // rail on which all ranks have their device; empty: none, or different rails
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};  // the group's key; zeros: places need no secrets
   std::uint64_t attempt = 0;         // number of the request; it stays if rank 0 repeats a request without an answer

@@ -96,6 +96,7 @@ Result<GroupSpec> group_spec(const std::string& body) {
   spec.levels = static_cast<std::uint32_t>(in.number("levels", 1, kTreeLevelsMax, 0));
   spec.link_rate_bits_per_second = in.number("link_rate_bits_per_second", 0, kLinkRateMax, 0);
   spec.lane_weights = in.flag("lane_weights", false);
+  spec.rail = in.text("rail", "");
   const auto security = parse_packet_security(in.text("packet_security", "off"));
   spec.exchange_key = in.text("exchange_key", "");
   spec.aggregator = in.text("aggregator", "");

@@ -58,14 +58,19 @@ class DomainFabric final : public Fabric {
       return {.reason = "no tree: a group of one rank has nothing to reduce", .window = wanted.window};
     PlanRequest request = wanted;
     if (!links_tell_rates(wanted)) request.link_rate_bits_per_second = 0;
-    const Planned near = plan_within(request, load, Reach::members);
-    // Called if there are no aggregators near the members, or too few.
-    if (near.plan.lanes.empty() || near.plan.lanes.size() < request.lanes)
-      return plan_within(request, load, Reach::fabric).plan;
-    if (near.is_whole || !is_narrow(near.plan)) return near.plan;
-    Plan wide = plan_within(request, load, Reach::above).plan;
-    const bool pays = wide.estimated_seconds < near.plan.estimated_seconds * (1 - kAbovePays);
-    return !wide.lanes.empty() && wide.lanes.size() >= request.lanes && pays ? wide : near.plan;
+    Plan plan = plan_for(request, load);
+    if (wanted.rail.empty()) return plan;
+    const std::string rail(wanted.rail);
+    if (!domains_.rail_number(wanted.rail)) {
+      if (plan.reason.empty()) plan.reason = "the topology has no rail '" + rail + "' (TRIBUTARY_RAIL)";
+    } else if (plan.lanes.empty() && domains_.rails_meet()) {
+      request.rail = {};
+      if (Plan other = plan_for(request, load); !other.lanes.empty()) {
+        other.reason = "no tree is possible on the ranks' own rail '" + rail + "': they reach other rails by the spine";
+        return other;
+      }
+    }
+    return plan;
   }
 
   void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const override {
@@ -76,6 +81,17 @@ class DomainFabric final : public Fabric {
   }
 
  private:
+  [[nodiscard]] Plan plan_for(const PlanRequest& request, const FabricLoad& load) const {
+    const Planned near = plan_within(request, load, Reach::members);
+    // Called if there are no aggregators near the members, or too few.
+    if (near.plan.lanes.empty() || near.plan.lanes.size() < request.lanes)
+      return plan_within(request, load, Reach::fabric).plan;
+    if (near.is_whole || !is_narrow(near.plan)) return near.plan;
+    Plan wide = plan_within(request, load, Reach::above).plan;
+    const bool pays = wide.estimated_seconds < near.plan.estimated_seconds * (1 - kAbovePays);
+    return !wide.lanes.empty() && wide.lanes.size() >= request.lanes && pays ? wide : near.plan;
+  }
+
   /// Returns whether the links' own rates are used in place of the rates of a topology.
   [[nodiscard]] bool links_tell_rates(const PlanRequest& request) const {
     return !knows_rates_ && request.link_rate_bits_per_second != 0 &&

@@ -209,6 +209,12 @@ DomainTree::DomainTree(const Topology& topology)
   count_routes();
 }
 
+std::optional<std::uint32_t> DomainTree::rail_number(std::string_view name) const {
+  const auto found = std::ranges::find(rails_, name);
+  if (found == rails_.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - rails_.begin());
+}
+
 std::uint32_t DomainTree::find(const std::string& host) const {
   const auto found = hosts_.find(host);
   if (found != hosts_.end()) return found->second;

@@ -14,7 +14,9 @@
 // together are the uplink. (J. Kim et al., "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008, 77-88;
 // of dragonfly+: A. Shpiner et al., HiPINEB 2017, 1-8.)
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -65,6 +67,8 @@ class DomainTree {
   /// Returns the number of routes after which every host has the same interfaces again; at most kInterfacesMax.
   [[nodiscard]] std::uint32_t routes() const noexcept { return routes_; }
   [[nodiscard]] const std::vector<std::string>& rails() const noexcept { return rails_; }
+  /// Returns the number of the rail with this name, which is also its first route; nullopt: there is no such rail.
+  [[nodiscard]] std::optional<std::uint32_t> rail_number(std::string_view name) const;
   /// Returns whether there is a way from each rail to each other rail.
   [[nodiscard]] bool rails_meet() const noexcept { return rails_meet_; }
   /// Calls visit(domain) for every domain whose uplink lies on the way between the two domains.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct PlanRequest {
   std::span<const PlanAggregator> aggregators;
   std::uint32_t lanes = 1;         // wanted number; fewer if there is no room for all; 0: as many as save time
   bool lane_weights = false;       // lanes may carry unequal shares
+  std::string_view rail{};         // rail on which all members have their device; empty: lanes take all rails in turn
   std::uint32_t window = 0;        // number of segments in flight on each lane
   bool window_is_for_all = false;  // `window` is for a whole link: lanes and an aggregator's children share it
   std::uint32_t segment_bytes = 0;
@@ -82,6 +84,7 @@ struct PlanRequest {
 struct TreesInUse {
   std::span<const LaneTree> lanes;
   std::span<const std::string> hosts;                               // by rank
+  std::string_view rail{};                                          // see PlanRequest
   std::uint64_t link_rate_bits_per_second = 0;                      // see PlanRequest
   std::function<std::uint64_t(const std::string&)> line_rate_of{};  // an aggregator's rate; 0: the rate of its host
 };

@@ -96,13 +96,15 @@ class PresentRates {
                                  [&](std::uint32_t uplink) { own_uplinks_[uplink] += weight; });
   }
 
-  /// Ranks reach one another by the interfaces of the first route.
+  /// Ranks reach one another by the interfaces of the first route: of their own rail, if their trees are on it.
   bool find_links_between() {
+    const bool own = !trees_.rail.empty() && trees_.lanes.front().rail == trees_.rail;
+    const std::uint32_t route = own ? domains_.rail_number(trees_.rail).value_or(0) : 0;
     std::vector<std::uint32_t> links;
     for (std::uint32_t host = 0; host < members_; ++host) {
-      const HostPlace at = place(host, 0);
+      const HostPlace at = place(host, route);
       if (at.domain == kNoDomain) return false;
-      links.push_back(numbers_.hosts()[host].first + numbers_.interface_of(numbers_.hosts()[host], 0));
+      links.push_back(numbers_.hosts()[host].first + numbers_.interface_of(numbers_.hosts()[host], route));
       between_.uplink_of_host.push_back(at.domain);
     }
     between_.host_of_rank = host_of_rank_;

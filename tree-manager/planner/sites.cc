@@ -23,7 +23,11 @@ class Layout {
 
   Sites make(std::uint32_t routes) {
     if (!find_hosts()) return std::move(out_);
-    for (std::uint32_t route = 0; route < routes; ++route) add_view(route);
+    const auto rail = domains_.rail_number(request_.rail);
+    first_route_ = rail.value_or(0);
+    const auto step = rail ? static_cast<std::uint32_t>(domains_.rails().size()) : 1U;
+    for (std::uint32_t i = 0; i < routes && first_route_ + i * step < domains_.routes(); ++i)
+      add_view(first_route_ + i * step);
     if (out_.views.empty()) return off_all_routes();
     add_uplinks();
     return std::move(out_);
@@ -82,10 +86,10 @@ class Layout {
     out_.unknown_rank = static_cast<std::uint32_t>(rank);
   }
 
-  /// Notes a rank whose host is not on the first route, for the sentence with the reason why there is no tree.
+  /// Notes a rank whose host is not on the first of the routes, for the sentence with the reason why there is no tree.
   Sites off_all_routes() {
     for (std::size_t rank = 0; rank < host_of_rank_.size(); ++rank) {
-      if (domains_.interface_of(hosts_[host_of_rank_[rank]].number, 0) != kNoInterface) continue;
+      if (domains_.interface_of(hosts_[host_of_rank_[rank]].number, first_route_) != kNoInterface) continue;
       tell_unknown(rank);
       break;
     }
@@ -415,6 +419,7 @@ class Layout {
   const Reach reach_;
   Sites out_;
   std::vector<Host> hosts_;                                         // members' hosts, in the order of their first ranks
+  std::uint32_t first_route_ = 0;                                   // first of the routes on which the lanes go
   std::vector<std::uint32_t> host_of_rank_;                         // index in hosts_
   std::unordered_map<EntryKey, std::uint32_t, EntryHash> entries_;  // index in Sites::hosts; the request owns the names
   std::unordered_map<std::uint32_t, std::uint32_t> budget_of_;      // key: index in the request

@@ -116,7 +116,8 @@ enum class Reach : std::uint8_t {
   above,    // also other aggregators; roots may be anywhere
 };
 
-/// Lays the group out on the first `routes` routes, except routes on which a member has no interface. Its time depends
+/// Lays the group out on the first `routes` routes, or on the first of its own rail if it has one, except routes on which
+/// a member has no interface. Its time depends
 /// on the group's size and, if the aggregators at the places of its ranks do not suffice, on the number of all
 /// aggregators within reach.
 [[nodiscard]] Sites lay_out(const DomainTree& domains, const AggregatorIndex& index, const PlanRequest& request,

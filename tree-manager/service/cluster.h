@@ -106,6 +106,7 @@ struct GroupSpec {
   std::string request_id{};                     // the same id gives the same group; empty: always a new group
   std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
   bool lane_weights = false;                    // true: its ranks deal segments by the lanes' weights
+  std::string rail{};                           // rail on which all its ranks have their device; empty: all rails
   std::string owner{};                          // tenant that asks; empty: the holder of the job token
   std::string aggregator{};                     // the only aggregator of its trees, to measure the way; empty: any
   Priority priority = Priority::normal;         // class of its trees; at most the tenant's highest

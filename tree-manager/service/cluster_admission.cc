@@ -164,6 +164,7 @@ Plan Cluster::plan_for(const GroupRecord& group, const std::string& only) {
                             .aggregators = roster.list(),
                             .lanes = group.lanes_wanted,
                             .lane_weights = group.lane_weights,
+                            .rail = group.rail,
                             .window = window != 0 ? window : flight_of(*fabric_, group.hosts, group.link_rate).window,
                             .window_is_for_all = window == 0,
                             .segment_bytes = group.segment_bytes,

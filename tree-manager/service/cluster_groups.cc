@@ -32,6 +32,7 @@ PathRates present_rates(const Fabric& fabric, const FabricLoad& load, const Grou
   if (group.rates == PathRates{}) return {};
   return fabric.rates({.lanes = group.lanes,
                        .hosts = group.hosts,
+                       .rail = group.rail,
                        .link_rate_bits_per_second = group.link_rate,
                        .line_rate_of = line_rate_of},
                       load);
@@ -78,6 +79,7 @@ GroupRecord record_of(const GroupSpec& spec, std::uint32_t configured, const Fab
           .processes = spec.processes,
           .link_rate = spec.link_rate_bits_per_second,
           .lane_weights = spec.lane_weights,
+          .rail = spec.rail,
           .owner = spec.owner,
           .priority = spec.priority};
 }
@@ -126,6 +128,9 @@ Status Cluster::check(const GroupSpec& spec) const {
   for (std::size_t rank = 0; rank < spec.hosts.size(); ++rank) {
     if (auto ok = check_name(spec.hosts[rank]); !ok)
       return bad("ranks[" + std::to_string(rank) + "]: " + ok.error().message);
+  }
+  if (!spec.rail.empty()) {
+    if (auto ok = check_name(spec.rail); !ok) return bad("rail: " + ok.error().message);
   }
   if (!spec.request_id.empty()) {
     if (auto ok = check_name(spec.request_id); !ok) return bad("request_id: " + ok.error().message);

@@ -174,6 +174,7 @@ std::string to_text(const GroupRecord& r) {
               {"rates", rates_to_json(r.rates)},
               {"link_rate", r.link_rate},
               {"lane_weights", r.lane_weights},
+              {"rail", r.rail},
               {"owner", r.owner},
               {"priority", std::string(to_string(r.priority))},
               {"code", r.code}}
@@ -205,6 +206,7 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .rates = rates_from(from),
                   .link_rate = from.value("link_rate", std::uint64_t{0}),
                   .lane_weights = from.value("lane_weights", false),
+                  .rail = from.value("rail", ""),
                   .owner = from.value("owner", ""),
                   .priority = priority_from_string(from.value("priority", "")).value_or(Priority::normal),
                   .code = from.value("code", "")};

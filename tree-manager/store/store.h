@@ -77,6 +77,7 @@ struct GroupRecord {
   PathRates rates{};                     // rates when the trees were planned
   std::uint64_t link_rate = 0;           // rate of the slowest member's link, in bits per second; 0: not known
   bool lane_weights = false;             // true: its ranks deal segments by the lanes' weights
+  std::string rail{};                    // rail on which all its ranks have their device; empty: all rails
   std::string owner{};                   // tenant that asked for it; empty: a holder of the job token
   Priority priority = Priority::normal;  // class of its trees
   std::string code{};                    // word for `reason` (service/tenant_rules.h) where it has no trees

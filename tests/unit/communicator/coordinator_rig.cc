@@ -44,6 +44,7 @@ void RecordingOutput::send(std::uint32_t rank, const ControlMessage& message) {
 void ManagerOnDemand::request(const GroupRequest& request, DescriptorAnswer answer) {
   record_.add("asks for a group");
   link_rate = request.link_rate;
+  rail = request.rail;
   attempts.push_back(request.attempt);
   trees.push_back(std::move(answer));
 }
@@ -116,6 +117,7 @@ CoordinatorSettings Rig::usual() {
   s.nranks = kRanks;
   s.hosts = {"alpha", "beta", "gamma"};
   s.link_rate = kLinkRate;
+  s.rail = "rail-1";
   s.job = "test";
   s.use_trees = true;
   s.join_limit = 2s;

@@ -56,6 +56,7 @@ class ManagerOnDemand final : public GroupService {
   std::deque<PageAnswer> pages;
   std::vector<std::uint64_t> attempts;  // attempt numbers of the requests
   std::uint64_t link_rate = 0;          // link rate in the last request
+  std::string rail;                     // rail in the last request
   GroupTraffic traffic{};               // traffic in the last renewal
   std::vector<std::string> lost;        // lost aggregators in the last release
 

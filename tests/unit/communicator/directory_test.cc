@@ -31,6 +31,23 @@ TEST(Directory, TellsOthersWhatItKnows) {
   EXPECT_EQ(root.host_ids()[99], "node-99");
 }
 
+TEST(Directory, KnowsARailOnlyIfAllMembersNameIt) {
+  Directory root(0, 3);
+  EXPECT_EQ(root.common_rail(), "");
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    Member it = member(r);
+    it.rail = "rail-2";
+    root.learn(r, it);
+  }
+  EXPECT_EQ(root.common_rail(), "rail-2");
+  for (const char* other : {"rail-1", ""}) {
+    Member it = member(1);
+    it.rail = other;
+    root.learn(1, it);
+    EXPECT_EQ(root.common_rail(), "") << "'" << other << "'";
+  }
+}
+
 TEST(Directory, AsksOnceForEachAddressAndForMoreAddressesAtATimeLater) {
   Directory d(5000, 6000);
   int told = 0;

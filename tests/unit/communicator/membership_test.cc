@@ -58,6 +58,7 @@ class LoneMember final : public MembershipUser, public Whole {
     settings.id = {{"rank-0", 7471}, secret};
     settings.listen = {"rank-" + std::to_string(rank), 0};
     settings.host_id = settings.advertised_host = "rank-" + std::to_string(rank);
+    settings.rail = "rail-1";
     settings.link_rate = rank * std::uint64_t{10'000'000'000};  // rank 0 does not know its link's rate
     return settings;
   }
@@ -93,6 +94,7 @@ TEST_F(MembershipTest, AllComeAndTalkToRankZero) {
   network_.run_for(100ms);
   EXPECT_EQ(root.came, 1);
   EXPECT_EQ(root.membership_.directory().host_ids(), (std::vector<std::string>{"rank-0", "rank-1", "rank-2"}));
+  EXPECT_EQ(root.membership_.directory().common_rail(), "rail-1");
   EXPECT_EQ(root.membership_.directory().slowest_link(), 10'000'000'000U) << "rank 1 has the slowest link";
   root.membership_.tell_all({.type = FrameType::welcome, .body = "hello"});
   network_.run_for(100ms);

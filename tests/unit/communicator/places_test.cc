@@ -118,6 +118,7 @@ TEST(Attempts, ARequestWhoseAnswerDidNotComeIsTheSameRequestAgain) {
   ASSERT_EQ(rig.manager.attempts.size(), 2U);
   EXPECT_EQ(rig.manager.attempts[1], rig.manager.attempts[0]);
   EXPECT_EQ(rig.manager.link_rate, kLinkRate);
+  EXPECT_EQ(rig.manager.rail, "rail-1");
   rig.manager.trees.back()(fail(Errc::unreachable, "the manager does not answer"));
   rig.wait(1s);
   ASSERT_EQ(rig.manager.attempts.size(), 3U);

@@ -331,6 +331,7 @@ std::vector<BadInput> bodies() {
         {"window", 2},
         {"segment_bytes", 256},
         {"levels", 1},
+        {"rail", "rail-1"},
         {"link_rate_bits_per_second", 1}}},
       {"POST",
        "/v1/plan",

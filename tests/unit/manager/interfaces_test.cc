@@ -108,6 +108,71 @@ TEST(RailPlans, ALaneWhoseRailHasNoAggregatorTakesTheNextWhereRailsMeet) {
   EXPECT_THAT(apart.reason, HasSubstr("only 1 of 4 lanes: the aggregators of rail 'rail-1' have no room for more"));
 }
 
+Plan plan_on_rail(const Fabric& fabric, const std::vector<PlanAggregator>& aggregators, std::string_view rail,
+                  std::uint32_t lanes, const FabricLoad& load = {}) {
+  const auto hosts = nodes(8);
+  return fabric.plan({.hosts = hosts,
+                      .aggregators = aggregators,
+                      .lanes = lanes,
+                      .rail = rail,
+                      .window = 8,
+                      .segment_bytes = 64U << 10},
+                     load);
+}
+
+TEST(RailPlans, AGroupWhoseRanksNameOneRailHasOnlyTreesOnIt) {
+  for (const bool spine : {true, false}) {
+    const auto fabric = fabric_from(rails_yaml(4, spine));
+    for (const std::uint32_t lanes : {1U, 2U, 0U}) {
+      const Plan plan = plan_on_rail(*fabric, rail_aggregators(4), "rail-2", lanes);
+      EXPECT_THAT(plan.lanes, SizeIs(lanes == 0 ? 2 : lanes)) << "two aggregators are on the rail";
+      EXPECT_THAT(rails_of(plan), Each("rail-2"));
+      EXPECT_EQ(plan.reason, "");
+      for (const LaneTree& lane : plan.lanes) {
+        for (const TreeNode& node : lane.nodes) EXPECT_EQ(node.host.substr(0, 6), "agg-2-");
+      }
+      EXPECT_EQ(plan.rates.links, 100 * kGbitPerSecond) << "the ranks use one link";
+    }
+  }
+}
+
+TEST(RailPlans, OfOneRailCountTheLoadOnIt) {
+  const auto fabric = fabric_from(rails_yaml(4, true));
+  const auto hosts = nodes(8);
+  FabricLoad load;
+  const Plan first = plan_on_rail(*fabric, rail_aggregators(4), "rail-2", 1, load);
+  fabric->add(load, first.lanes, hosts);
+  EXPECT_EQ(load.hosts.at("node-0/2"), kFullRate);
+  EXPECT_EQ(plan_on_rail(*fabric, rail_aggregators(4), "rail-2", 1, load).rates.ranks, 50 * kGbitPerSecond);
+  EXPECT_EQ(plan_on_rail(*fabric, rail_aggregators(4), "rail-1", 1, load).rates.ranks, 100 * kGbitPerSecond);
+  const auto present = [&](std::string_view rail) {
+    return fabric->rates(
+        {.lanes = first.lanes, .hosts = hosts, .rail = rail, .line_rate_of = [](const std::string&) { return 0; }},
+        load);
+  };
+  EXPECT_EQ(present("rail-2"), first.rates);
+  load.hosts["node-0/2"] += kFullRate;
+  EXPECT_EQ(present("rail-2").ranks, 50 * kGbitPerSecond);
+  EXPECT_EQ(present("").ranks, 100 * kGbitPerSecond) << "ranks that name no rail talk by their first interfaces";
+}
+
+TEST(RailPlans, OfARailWithoutTreesTakeOtherRailsWhereRailsMeet) {
+  auto aggregators = rail_aggregators(3);
+  aggregators[2].unusable = aggregators[3].unusable = "draining";  // both aggregators of rail 1
+  const Plan plan = plan_on_rail(*fabric_from(rails_yaml(3, true)), aggregators, "rail-1", 3);
+  EXPECT_THAT(rails_of(plan), Not(IsEmpty()));
+  EXPECT_THAT(rails_of(plan), Each(Not("rail-1")));
+  EXPECT_THAT(plan.reason, HasSubstr("no tree is possible on the ranks' own rail 'rail-1'"));
+  const Plan apart = plan_on_rail(*fabric_from(rails_yaml(3, false)), aggregators, "rail-1", 2);
+  EXPECT_THAT(apart.lanes, IsEmpty()) << "the ranks' only device reaches no other rail";
+}
+
+TEST(RailPlans, ARailThatTheTopologyDoesNotHaveIsNamed) {
+  const Plan plan = plan_on_rail(*fabric_from(rails_yaml(2, true)), rail_aggregators(2), "mlx5_9", 2);
+  EXPECT_THAT(rails_of(plan), ElementsAre("rail-0", "rail-1"));
+  EXPECT_THAT(plan.reason, HasSubstr("the topology has no rail 'mlx5_9'"));
+}
+
 TEST(RailPlans, TheReasonForNoTreeNamesTheRailsWithoutAggregators) {
   auto aggregators = rail_aggregators(3);
   for (const std::size_t i : {2U, 3U, 4U, 5U}) aggregators[i].unusable = "draining";  // all of rails 1 and 2

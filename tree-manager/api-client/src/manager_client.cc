@@ -167,6 +167,7 @@ Result<ManagerKeys> keys_in(const json& answer) {
 json to_json(const GroupRequest& r) {
   json body = {{"job", r.job}, {"ranks", r.hosts}, {"lanes", r.lanes}};
   if (r.lane_weights) body["lane_weights"] = true;
+  if (!r.rail.empty()) body["rail"] = r.rail;
   if (r.window != 0) body["window"] = r.window;
   if (r.segment_bytes != 0) body["segment_bytes"] = r.segment_bytes;
   if (r.levels != 0) body["levels"] = r.levels;

@@ -87,6 +87,7 @@ struct GroupRequest {
   std::vector<std::string> hosts;   // index: rank; that rank's host in the topology
   std::uint32_t lanes = 0;          // wanted number, 1 to kLanesMax; 0: as many as save time
   bool lane_weights = false;        // true: the ranks deal segments by the lanes' weights
+  std::string rail{};               // rail on which all ranks have their device; empty: lanes take all rails in turn
   std::uint32_t window = 0;         // number of segments; 0: the manager's default
   std::uint32_t segment_bytes = 0;  // 0: the manager's default
   PacketSecurity packet_security = PacketSecurity::off;
