@@ -8,6 +8,7 @@
 
 #include "aggregator/daemon/files.h"
 #include "aggregator/daemon/host_address.h"
+#include "aggregator/daemon/late_ranks.h"
 #include "aggregator/daemon/line_rate.h"
 #include "aggregator/daemon/modules.h"
 #include "aggregator/daemon/packet_settings.h"
@@ -78,6 +79,7 @@ Daemon::~Daemon() {
   if (http_) http_->stop(std::chrono::milliseconds(0));  // only stops: pages use http_ until its threads have ended
   if (shutdown_.joinable()) shutdown_.join();
   if (ListenPlaces* const places = listen_places()) places->on_change(nullptr);
+  straggler_log_.on_news(nullptr);
   manager_.reset();
   front_door_.reset();
   rdma_door_.reset();
@@ -405,6 +407,7 @@ void Daemon::start_manager_link() {
                                                            .drain_ends = [this, reason] { drain_workers(reason); },
                                                            .drain_revoked = [this] { set_draining({}); }});
   if (ListenPlaces* const places = listen_places()) places->on_change([this] { manager_->renew_soon(); });
+  straggler_log_.on_news([this] { manager_->renew_soon(); });
 }
 
 // ---- Reports
@@ -415,6 +418,7 @@ manager_client::AggregatorLoad Daemon::load() const {
     load.lanes_active += static_cast<std::uint32_t>(worker.metrics.lanes_active);
     load.sessions += static_cast<std::uint32_t>(worker.sessions);
     load.contribution_bytes_total += worker.metrics.contribution_bytes;
+    add_late_ranks(load.late, worker.lanes);
   }
   return load;
 }

@@ -29,7 +29,9 @@ json child_json(const ChildStatus& child) {
           {"lag_seconds", seconds(child.lag.lag)},
           {"lag_longest_seconds", seconds(child.lag.longest)},
           {"waited_part", child.waited_part},
-          {"late", child.late}};
+          {"late", child.late},
+          {"late_for_seconds", seconds(child.late_for)},
+          {"operations_behind", child.operations_behind}};
 }
 
 json lane_json(const LaneStatus& lane, std::size_t worker) {

@@ -127,7 +127,7 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   TRIBUTARY_ASSERT(joined_ == static_cast<std::uint32_t>(std::popcount(joined_ever_)) && joined_ <= claims_.children,
                    "{}: {} of {} children have joined", name(), joined_, claims_.children);
   session.joined(shared_from_this(), claims.child, claims.rank, join.child_name);
-  watch_.joined(claims.child, name_of(session));
+  watch_.joined(claims.child, name_of(session), session.name().empty() ? std::optional(session.rank()) : std::nullopt);
   make_room(session);
   become_ready_when_complete();
   return {};
@@ -175,7 +175,9 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
     fail("rank " + std::to_string(session.rank()) + " sent a " + std::string(to_string(taken.error())));
     return;
   }
-  if (taken && !report_ && watch_.compares()) watch_.contributed(session.child(), h.sequence, worker_.turn_time());
+  if (taken && !report_ && watch_.compares()) {
+    watch_.contributed(session.child(), h.sequence, h.operation, worker_.turn_time());
+  }
   worker_.metrics_.segments_completed += lane_.segments_completed() - before;
 }
 

@@ -10,7 +10,9 @@ LaneWatch::LaneWatch(const TokenClaims& claims, const WorkerSettings& settings, 
       metrics_(metrics),
       lag_(claims.children, claims.window),
       straggler_(claims.children),
-      names_(claims.children) {}
+      progress_(claims.children),
+      names_(claims.children),
+      ranks_(claims.children) {}
 
 LaneWatch::~LaneWatch() {
   if (told_) tell(*told_, false);
@@ -22,6 +24,7 @@ void LaneWatch::look(TimePoint now) {
   if (late == told_) return;
   if (told_) tell(*told_, false);
   told_ = late;
+  told_at_ = now;
   if (told_) tell(*told_, true);
 }
 
@@ -43,11 +46,17 @@ void LaneWatch::add_to(LaneStatus& status, TimePoint now) const {
   const LaneLag::Wait wait = lag_.oldest();
   if (wait.missing != 0) status.waits_since = now - wait.since;
   for (std::uint32_t child = 0; child < names_.size(); ++child) {
-    if ((wait.missing >> child & 1U) != 0) status.waits_for.push_back(names_[child]);
+    const bool missing = (wait.missing >> child & 1U) != 0;
+    const bool late = told_ == child;
+    if (missing) status.waits_for.push_back(names_[child]);
     status.of_children.push_back({.who = names_[child],
                                   .lag = lag_.children()[child],
                                   .waited_part = straggler_.part(child),
-                                  .late = told_ == child});
+                                  .late = late,
+                                  .rank = ranks_[child],
+                                  .late_for = late ? now - told_at_ : std::chrono::nanoseconds(0),
+                                  .waited_for = missing ? now - wait.since : std::chrono::nanoseconds(0),
+                                  .operations_behind = progress_.behind(child)});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aggregator/worker/lane_lag.h"
+#include "aggregator/worker/operation_progress.h"
 #include "aggregator/worker/straggler.h"
 #include "aggregator/worker/worker.h"
 
@@ -22,11 +23,16 @@ class LaneWatch {
   LaneWatch(const LaneWatch&) = delete;
   LaneWatch& operator=(const LaneWatch&) = delete;
 
-  void joined(std::uint32_t child, std::string name) { names_[child] = std::move(name); }
+  /// `rank`: empty if the child is an aggregator.
+  void joined(std::uint32_t child, std::string name, std::optional<std::uint32_t> rank) {
+    names_[child] = std::move(name);
+    ranks_[child] = rank;
+  }
   /// True if there are children to compare. Then note each contribution that the lane has accepted.
   [[nodiscard]] bool compares() const noexcept { return names_.size() > 1; }
-  void contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now) noexcept {
+  void contributed(std::uint32_t child, std::uint64_t sequence, std::uint64_t operation, TimePoint now) noexcept {
     lag_.contributed(child, sequence, now, metrics_.lag);
+    progress_.contributed(child, operation);
   }
   /// Finds out which children the lane waits for. Call it some 20 times a second.
   void look(TimePoint now);
@@ -41,8 +47,11 @@ class LaneWatch {
   WorkerMetrics& metrics_;
   LaneLag lag_;
   StragglerWatch straggler_;
-  std::vector<std::string> names_;     // names of the children that ever joined; index: child
-  std::optional<std::uint32_t> told_;  // the child that on_straggler has reported as late
+  OperationProgress progress_;
+  std::vector<std::string> names_;                   // names of the children that ever joined; index: child
+  std::vector<std::optional<std::uint32_t>> ranks_;  // index: child
+  std::optional<std::uint32_t> told_;                // the child that on_straggler has reported as late
+  TimePoint told_at_{};
 };
 
 }  // namespace tributary::aggregator

@@ -101,6 +101,10 @@ struct ChildStatus {
   LaneLag::Child lag{};
   double waited_part = 0;  // part of the last seconds that the others waited for this child, 0 to 1
   bool late = false;
+  std::optional<std::uint32_t> rank{};    // empty: the child is an aggregator, or has not joined
+  std::chrono::nanoseconds late_for{};    // time since which it is late
+  std::chrono::nanoseconds waited_for{};  // time that the oldest incomplete segment has waited for it
+  std::uint64_t operations_behind = 0;    // operations to which others have contributed and it has not
 };
 
 /// The present state of one lane, for the status pages.

@@ -258,7 +258,8 @@ void HttpGroupService::renew(std::uint64_t group, const GroupTraffic& traffic,
                           .leave = lease->leave_trees,
                           .why = std::move(lease->reason),
                           .epoch = lease->epoch,
-                          .rates = lease->rates};
+                          .rates = lease->rates,
+                          .late = std::move(lease->late)};
     }
     impl->tell(std::move(answer), std::move(result));
   });

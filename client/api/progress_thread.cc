@@ -232,6 +232,10 @@ void ProgressThread::drive() {
     const LogLevel level = device_gone ? LogLevel::info : LogLevel::debug;
     if (logs(level)) log(level, line);
   };
+  communicator_->on_late = [](const std::string& line, bool late) {
+    const LogLevel level = late ? LogLevel::warn : LogLevel::info;
+    if (logs(level)) log(level, line);
+  };
   communicator_->start([&](const Status& status) {
     ready_ = true;
     local_care_.take(communicator_->local());

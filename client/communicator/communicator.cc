@@ -30,6 +30,10 @@ Communicator::Communicator(transport::Transport& transport, GroupService* servic
                        .second_way =
                            [this](const std::string& line, bool device_gone) {
                              if (on_second_way) on_second_way(line, device_gone);
+                           },
+                       .late =
+                           [this](const std::string& line, bool late) {
+                             if (on_late) on_late(line, late);
                            }}),
       routes_(shared_,
               {.operations = operations_,

@@ -102,6 +102,9 @@ class Communicator final : public transport::Acceptor,
   /// Called when connections of this rank begin to use the second way, with the line for the log. `device_gone`: all
   /// connections use it, because this rank's device of the first way is gone.
   std::function<void(const std::string&, bool device_gone)> on_second_way;
+  /// Called on rank 0 with a line for the log about the rank for which the others wait. `late`: false if the line says
+  /// that it is no longer late.
+  std::function<void(const std::string&, bool late)> on_late;
 
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
     return membership_.on_accept(std::move(channel));

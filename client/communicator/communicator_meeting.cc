@@ -8,6 +8,12 @@ namespace tributary::client {
 
 using transport::TimePoint;
 
+namespace {
+
+constexpr std::chrono::milliseconds kLooksLate{200};  // after this time in one operation, rank 0 asks who is late
+
+}  // namespace
+
 void Communicator::start(std::function<void(const Status&)> on_ready) {
   look_at_clock();
   on_ready_ = std::move(on_ready);
@@ -66,6 +72,13 @@ void Communicator::start_coordinator() {
   GroupService* const service = path == FirstPath::by_hosts ? nullptr : service_;
   CoordinatorSettings settings = coordinator_settings(shared_.settings, membership_.directory(), path, between);
   settings.traffic = [this] { return traffic_of(info()); };
+  settings.waits = [this] {
+    const Operation* const first = operations_.first_unfinished();
+    return first != nullptr && shared_.clock.waited(first->called_at, kLooksLate);
+  };
+  settings.tell_late = [this](const std::string& line, bool late) {
+    if (on_late) on_late(shared_.log_prefix() + line, late);
+  };
   settings.rates_changed = [this](const PathRates& rates) {
     if (!trees_.in_use()) return;
     tuning::TreeShape shape = tuning::shape_of(trees_.trees()->descriptor);

@@ -195,6 +195,7 @@ void HostLevel::meet_leaders() {
     if (parts_.path_changed) parts_.path_changed();
   };
   between_->on_second_way = parts_.second_way;
+  between_->on_late = parts_.late;
   between_->start([this](const Status& status) {
     if (!status || runner_) answer(status);
   });

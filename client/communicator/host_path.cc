@@ -33,7 +33,8 @@ void HostPath::make(hosts::HostMap map) {
                                                    .map = std::move(map),
                                                    .done = parts_.done,
                                                    .path_changed = shared_.rank() == 0 ? parts_.path_changed : nullptr,
-                                                   .second_way = parts_.second_way});
+                                                   .second_way = parts_.second_way,
+                                                   .late = parts_.late});
 }
 
 void HostPath::meet(const Endpoint& place) {

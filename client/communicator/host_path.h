@@ -22,6 +22,7 @@ class HostPath {
     std::function<void()> met;                                 // the meeting has ended, with or without success
     std::function<void()> path_changed;                        // rank 0: the leaders' communicator has changed path
     std::function<void(const std::string&, bool)> second_way;  // the leaders' SecondWayUse::on_use
+    std::function<void(const std::string&, bool)> late;        // the leaders' Communicator::on_late
   };
   HostPath(Shared& shared, Parts parts) : shared_(shared), parts_(std::move(parts)) {}
 

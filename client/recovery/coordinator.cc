@@ -16,6 +16,8 @@ using transport::TimePoint;
 
 namespace {
 
+constexpr std::chrono::seconds kLateQuestions{1};
+
 std::string rank_name(const CoordinatorSettings& settings, std::uint32_t rank) {
   TRIBUTARY_ASSERT(rank < settings.hosts.size() && rank < settings.nranks, "rank {} of {} on {} hosts", rank,
                    settings.nranks, settings.hosts.size());
@@ -133,7 +135,7 @@ void Coordinator::take(const GroupDescriptor& descriptor) {
   if (descriptor.group != 0) group_ = descriptor.group;
   epoch_ = descriptor.epoch;
   lease_seconds_ = descriptor.lease_seconds;
-  if (lease_seconds_ > 0) renew_at_ = now_ + std::chrono::milliseconds(lease_seconds_ * 1000 / 3);
+  if (lease_seconds_ > 0) renewals_.next = now_ + std::chrono::milliseconds(lease_seconds_ * 1000 / 3);
 }
 
 void Coordinator::join(const GroupDescriptor& descriptor) {
@@ -201,7 +203,7 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
     if (state_ != State::joining) return;
     if (message.value == kCannotJoin) {  // for good: every new tree would fail in the same way, at the cost of a pause
       search_.hopeless = true;
-      retry_at_ = renew_at_ = TimePoint::max();
+      retry_at_ = renewals_.next = TimePoint::max();
       if (group_ != 0) service_->release(std::exchange(group_, 0), lost_.untold());
     }
     return abandon(failure.reason);
@@ -487,11 +489,21 @@ void Coordinator::decide() {
 
 void Coordinator::renew(TimePoint now) {
   TRIBUTARY_ASSERT(group_ != 0 && service_ != nullptr, "no group is there to renew in state {}", state_);
-  renew_at_ = now + std::chrono::milliseconds(std::max<std::uint32_t>(1, lease_seconds_) * 1000 / 3);
+  renewals_.next = now + std::chrono::milliseconds(std::max<std::uint32_t>(1, lease_seconds_) * 1000 / 3);
+  renewals_.last = now;
+  renewals_.under_way = true;
   const GroupTraffic traffic = settings_.traffic ? settings_.traffic() : GroupTraffic{};
   service_->renew(group_, traffic, [this, alive = alive_](const Result<GroupLease>& answer) {
     if (!*alive) return;
+    renewals_.under_way = false;
     if (answer) {
+      if (settings_.tell_late) {
+        renewals_.late.take(answer->late,
+                            {.members = settings_.nranks,
+                             .ranks = std::max(settings_.processes, settings_.nranks),
+                             .name_of = [this](std::uint32_t rank) { return rank_name(settings_, rank); }},
+                            now_, settings_.tell_late);
+      }
       if (state_ == State::in_network && tells_other_rates(*answer, epoch_, terms_.rates)) {
         terms_.rates = answer->rates;
         if (settings_.rates_changed) settings_.rates_changed(terms_.rates);
@@ -506,9 +518,14 @@ void Coordinator::renew(TimePoint now) {
     // the group, the trees stay in use, and the next request makes a new group.
     if (answer.error().code == Errc::bad_argument) {
       group_ = 0;
-      renew_at_ = TimePoint::max();
+      renewals_.next = TimePoint::max();
     }
   });
+}
+
+/// While the ranks wait, asks once a second: the manager may know for whom they wait.
+bool Coordinator::Renewals::due(TimePoint now, const std::function<bool()>& waits) const {
+  return now >= next || (waits && !under_way && now - last >= kLateQuestions && waits());
 }
 
 void Coordinator::excuse(transport::Duration absence, TimePoint now) {
@@ -525,7 +542,7 @@ void Coordinator::tick(TimePoint now) {
   if (stalled_operation_ && heard_enough()) decide();
   check_finalize();
   if (service_ == nullptr || state_ == State::stopped) return;
-  if (group_ != 0 && now >= renew_at_) renew(now);
+  if (group_ != 0 && renewals_.due(now, state_ == State::in_network ? settings_.waits : nullptr)) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);
   // Once rank 0 has proposed trees, wait for them: all ranks have joined them.
   if (initial_ && now >= begin_at_ && state_ != State::proposing) {

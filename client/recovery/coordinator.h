@@ -27,6 +27,7 @@
 
 #include "client/control/control_message.h"
 #include "client/recovery/group_service.h"
+#include "client/recovery/late_log.h"
 #include "client/recovery/lost_aggregators.h"
 #include "client/recovery/own_absence.h"
 #include "client/recovery/roll_call.h"
@@ -57,6 +58,11 @@ struct CoordinatorSettings {
   std::function<void(const PathRates&)> rates_changed{};
   /// Returns the counts of the group's traffic, for the manager's listings; no function: all counts are zero.
   std::function<GroupTraffic()> traffic{};
+  /// Returns true if the ranks may wait for a late rank, so that the manager is asked sooner for its name; no function:
+  /// it is not asked sooner.
+  std::function<bool()> waits{};
+  /// Gets a line about a late rank, as LateLog::Tell.
+  LateLog::Tell tell_late{};
   transport::Duration join_limit = std::chrono::seconds(10);
   transport::Duration answer_limit = std::chrono::seconds(10);  // limit of the manager's answer
   // The time from the loss of trees to the request to the manager: more ranks can report lost aggregators meanwhile.
@@ -157,7 +163,15 @@ class Coordinator {
   transport::TimePoint deadline_ = transport::TimePoint::max();
   transport::TimePoint begin_at_ = transport::TimePoint::max();  // if initial_: time to begin without trees
   transport::TimePoint retry_at_ = transport::TimePoint::max();
-  transport::TimePoint renew_at_ = transport::TimePoint::max();
+  struct Renewals {
+    transport::TimePoint next = transport::TimePoint::max();
+    transport::TimePoint last{};
+    bool under_way = false;  // the manager has not answered the last renewal
+    LateLog late{};
+    /// Returns true if it is time for the next renewal. `waits`: the ranks may wait for a late rank.
+    [[nodiscard]] bool due(transport::TimePoint now, const std::function<bool()>& waits) const;
+  };
+  Renewals renewals_;
   transport::Duration retry_delay_;
   transport::TimePoint may_move_at_{};  // the earliest time to ask for better trees
   transport::Duration move_pause_;

@@ -7,6 +7,7 @@
 
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/late_rank.h"
 #include "tributary/protocol/token_page.h"
 
 namespace tributary::client {
@@ -34,11 +35,12 @@ struct GroupTraffic {
 };
 
 struct GroupLease {
-  bool better_trees = false;  // the manager has better trees: call rebuild() with `in_use`
-  bool leave = false;         // the manager takes the trees away
-  std::string why;            // the reason, for people
-  std::uint32_t epoch = 0;    // the newest epoch of the group's trees
-  PathRates rates{};          // the rates of these trees beside all present groups; zeros: not known
+  bool better_trees = false;     // the manager has better trees: call rebuild() with `in_use`
+  bool leave = false;            // the manager takes the trees away
+  std::string why;               // the reason, for people
+  std::uint32_t epoch = 0;       // the newest epoch of the group's trees
+  PathRates rates{};             // the rates of these trees beside all present groups; zeros: not known
+  std::vector<LateRank> late{};  // ranks for which the others wait, the greatest lag first
 };
 
 /// The interface to the manager. Each call calls `answer` later, once, on the communicator's thread; never after the

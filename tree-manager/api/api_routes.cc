@@ -117,6 +117,24 @@ HttpReply granted(const Result<GroupGrant>& grant, Refusal& refusal) {
   return json_reply(to_json(*grant));
 }
 
+/// Reads what an aggregator says about late ranks. Their hosts are not in it: the manager knows them.
+Result<std::vector<LateRank>> late_ranks_in(JsonInput& load) {
+  constexpr std::uint64_t kMillisecondsMax = UINT32_MAX;
+  std::vector<LateRank> late;
+  for (JsonInput& one : load.objects("late", kLateRanksMax)) {
+    const auto time = [&one](const char* name) {
+      return std::chrono::milliseconds(one.number(name, 0, kMillisecondsMax));
+    };
+    late.push_back({.group = one.number("group", 0, kAny),
+                    .rank = static_cast<std::uint32_t>(one.number("rank", 0, UINT32_MAX)),
+                    .lag = time("lag_milliseconds"),
+                    .late_for = time("late_milliseconds"),
+                    .operations_behind = one.number("operations_behind", 0, kAny)});
+    if (auto ok = one.finish(); !ok) return std::unexpected(ok.error());
+  }
+  return late;
+}
+
 /// Lets the audit log name sealed connections that have ended because of changed records since the last renewal.
 void note_changed_records(const Cluster& cluster, const std::string& aggregator, std::uint64_t count, Refusal& note) {
   const auto before = cluster.aggregator(aggregator);
@@ -179,6 +197,7 @@ HttpReply Api::register_aggregator(const Call& call) {
   return json_reply({{"name", registered->name},
                      {"incarnation", registered->incarnation},
                      {"lease_seconds", registered->lease_seconds},
+                     {"late_max", kLateRanksMax},
                      {"public_key", to_base64(registered->public_key)},
                      {"exchange_key", to_base64(registered->exchange_key)},
                      {"fence", call.cluster->fence()}});
@@ -206,11 +225,14 @@ HttpReply Api::renew_aggregator(const Call& call) {
   const auto drains = in.optional_flag("draining");
   const std::uint64_t fence_seen = in.number("fence", 0, kFenceMax, 0);
   JsonInput load_in = in.object("load");
+  auto late = late_ranks_in(load_in);
+  if (!late) return error_reply(late.error());
   const AggregatorLoad load{.memory_in_use_bytes = load_in.number("memory_in_use_bytes", 0, kAny, 0),
                             .lanes_active = load_in.number("lanes_active", 0, kAny, 0),
                             .sessions = load_in.number("sessions", 0, kAny, 0),
                             .contribution_bytes_total = load_in.number("contribution_bytes_total", 0, kAny, 0),
-                            .changed_records = load_in.number("changed_records", 0, kAny, 0)};
+                            .changed_records = load_in.number("changed_records", 0, kAny, 0),
+                            .late = std::move(*late)};
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = load_in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = call.cluster->hear_fence(fence_seen); !ok) return error_reply(ok.error());
@@ -221,6 +243,7 @@ HttpReply Api::renew_aggregator(const Call& call) {
   const auto keys = call.cluster->signing().now();
   return json_reply({{"state", *draining ? "draining" : "active"},
                      {"fence", call.cluster->fence()},
+                     {"late_max", kLateRanksMax},
                      {"public_key", to_base64(keys->signing.public_key())},
                      {"exchange_key", to_base64(keys->exchange.public_key())}});
 }

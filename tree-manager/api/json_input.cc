@@ -106,6 +106,25 @@ JsonInput JsonInput::object(const char* name) {
   return inner;
 }
 
+std::vector<JsonInput> JsonInput::objects(const char* name, std::size_t count_max) {
+  std::vector<JsonInput> list;
+  const json* member = find(name, false);
+  if (member == nullptr) return list;
+  const bool fits = member->is_array() && member->size() <= count_max &&
+                    std::ranges::all_of(*member, [](const json& one) { return one.is_object(); });
+  if (!fits) {
+    complain("'" + path_ + name + "' is not a list of at most " + std::to_string(count_max) + " objects");
+    return list;
+  }
+  for (const json& one : *member) {
+    JsonInput inner;
+    inner.path_ = path_ + name + "[" + std::to_string(list.size()) + "].";
+    inner.object_ = one;
+    list.push_back(std::move(inner));
+  }
+  return list;
+}
+
 Status JsonInput::finish() {
   for (const auto& member : object_.items()) {
     if (std::find(known_.begin(), known_.end(), member.key()) != known_.end()) continue;

@@ -28,6 +28,8 @@ class JsonInput {
   [[nodiscard]] std::vector<std::uint32_t> numbers(const char* name, std::uint32_t high, std::size_t count_max);
   /// Returns the object that is this member's value; an empty object if the member is absent.
   [[nodiscard]] JsonInput object(const char* name);
+  /// Returns the objects of this member's list; none if the member is absent. Call finish() for each of them, too.
+  [[nodiscard]] std::vector<JsonInput> objects(const char* name, std::size_t count_max);
   [[nodiscard]] bool empty() const { return object_.empty(); }
   /// Returns Errc::bad_argument with the first mistake, or with a member that the caller did not ask for.
   [[nodiscard]] Status finish();

@@ -58,6 +58,19 @@ json lanes_json(const std::vector<LaneTree>& lanes, std::uint32_t window, const 
   return list;
 }
 
+/// Returns the list of late ranks.
+json late_json(const std::vector<LateRank>& late) {
+  json list = json::array();
+  for (const LateRank& one : late) {
+    list.push_back({{"rank", one.rank},
+                    {"host", one.host},
+                    {"lag_milliseconds", one.lag.count()},
+                    {"late_milliseconds", one.late_for.count()},
+                    {"operations_behind", one.operations_behind}});
+  }
+  return list;
+}
+
 }  // namespace
 
 json to_json(const AggregatorView& view) {
@@ -121,6 +134,7 @@ json to_json(const GroupView& view, bool details) {
                          {"bytes_between_ranks", view.traffic->bytes_between_ranks},
                          {"bytes_in_shared_memory", view.traffic->bytes_in_shared_memory}};
   }
+  result["late"] = late_json(view.late);
   if (!details) return result;
   json failed = json::array();
   for (const FailedAggregator& it : r.failed) {
@@ -148,6 +162,7 @@ json to_json(const GroupLeaseView& lease) {
                  {"reason", lease.reason}};
   if (lease.leave) result["leave_trees"] = true;
   if (lease.rates != PathRates{}) result["rates"] = to_json(lease.rates);
+  if (!lease.late.empty()) result["late"] = late_json(lease.late);
   return result;
 }
 

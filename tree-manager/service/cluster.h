@@ -25,6 +25,7 @@
 #include "tree-manager/service/tenant_rules.h"
 #include "tree-manager/store/store.h"
 #include "tree-manager/topology/topology.h"
+#include "tributary/protocol/late_rank.h"
 #include "tributary/protocol/token_page.h"
 
 namespace tributary::manager {
@@ -73,6 +74,7 @@ struct AggregatorLoad {
   std::uint64_t sessions = 0;
   std::uint64_t contribution_bytes_total = 0;
   std::uint64_t changed_records = 0;  // sealed connections that ended because of changed records
+  std::vector<LateRank> late{};       // ranks for which the others wait
 };
 
 struct Registered {
@@ -141,8 +143,9 @@ struct GroupLeaseView {
   std::uint32_t epoch = 0;
   bool rebuild_advised = false;
   std::string reason;
-  bool leave = false;  // the group must give up its trees; `reason` says why
-  PathRates rates{};   // rates of the group's trees beside all present groups; zeros: not known
+  bool leave = false;            // the group must give up its trees; `reason` says why
+  PathRates rates{};             // rates of the group's trees beside all present groups; zeros: not known
+  std::vector<LateRank> late{};  // the late ranks of the group, the greatest lag first
 };
 
 struct GroupView {
@@ -150,6 +153,7 @@ struct GroupView {
   std::int64_t lease_milliseconds_left = 0;
   std::int64_t age_seconds = 0;
   std::optional<GroupTraffic> traffic{};  // empty: not reported yet
+  std::vector<LateRank> late{};           // the greatest lag first
 };
 
 /// The rules of tenants, and the resources that their trees take.
@@ -294,6 +298,7 @@ class Cluster {
   struct Aggregator {
     AggregatorRecord record;
     AggregatorLoad load;
+    Clock::TimePoint load_at{};  // time of the report of `load`
     Clock::TimePoint lease_end;
     bool unsaved = false;        // true: the store does not have the present state yet
     bool drain_told = true;      // false: no answer has told the process of the present drain, so it refuses no lanes
@@ -307,7 +312,9 @@ class Cluster {
     PathRates rates{};                  // the rates of its trees, computed after a change of the load
     std::uint64_t rates_at_change = 0;  // the number of that change
     std::uint64_t displaced_by = 0;     // group of a higher class that needs the memory of its trees; 0: none
-    [[nodiscard]] GroupView view(const Clock& clock) const;
+    [[nodiscard]] GroupView view(const Clock& clock, const std::map<std::string, Aggregator>& aggregators) const;
+    [[nodiscard]] std::vector<LateRank> late(const Clock& clock,
+                                             const std::map<std::string, Aggregator>& aggregators) const;
   };
 
   /// The advice to a group about its trees.

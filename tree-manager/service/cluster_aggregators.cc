@@ -196,6 +196,7 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
   if (!changed) return std::unexpected(changed.error());
   known->second.lease_end = clock_.now() + settings_.aggregator_lease;
   known->second.load = load;
+  known->second.load_at = clock_.now();
   if (suspicions_.renewed(name, clock_.now())) {
     allotments_.roster().forget();
     ++generation_;

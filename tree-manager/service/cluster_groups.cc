@@ -6,6 +6,7 @@
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/service/credentials.h"
 #include "tree-manager/service/group_trees.h"
+#include "tree-manager/service/late_ranks.h"
 #include "tree-manager/topology/name_range.h"
 
 namespace tributary::manager {
@@ -411,7 +412,8 @@ GroupLeaseView Cluster::renewed(Group& group) {
                         .rebuild_advised = advised,
                         .reason = std::move(advice.why),
                         .leave = advice.leave,
-                        .rates = group.rates};
+                        .rates = group.rates,
+                        .late = group.late(clock_, aggregators_)};
 }
 
 void Cluster::drop_group(std::uint64_t id) {
@@ -441,26 +443,37 @@ Status Cluster::remove_group(std::uint64_t id, const std::vector<std::string>& f
   return {};
 }
 
-GroupView Cluster::Group::view(const Clock& clock) const {
+GroupView Cluster::Group::view(const Clock& clock, const std::map<std::string, Aggregator>& aggregators) const {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(lease_end - clock.now());
   return {.record = record,
           .lease_milliseconds_left = std::max<std::int64_t>(0, left.count()),
           .age_seconds = std::max<std::int64_t>(0, clock.unix_seconds() - record->created_at),
-          .traffic = traffic};
+          .traffic = traffic,
+          .late = late(clock, aggregators)};
+}
+
+std::vector<LateRank> Cluster::Group::late(const Clock& clock,
+                                           const std::map<std::string, Aggregator>& aggregators) const {
+  return late_ranks_of(*record, [&](const std::string& name) -> LateWord {
+    const auto known = aggregators.find(name);
+    if (known == aggregators.end() || known->second.record.expired) return {};
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(clock.now() - known->second.load_at);
+    return {.late = known->second.load.late, .age = age};
+  });
 }
 
 Result<GroupView> Cluster::group(std::uint64_t id) const {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(id);
   if (found == groups_.end()) return no_group(id);
-  return found->second.view(clock_);
+  return found->second.view(clock_, aggregators_);
 }
 
 std::vector<GroupView> Cluster::groups() const {
   const std::lock_guard lock(mutex_);
   std::vector<GroupView> views;
   views.reserve(groups_.size());
-  for (const auto& [id, group] : groups_) views.push_back(group.view(clock_));
+  for (const auto& [id, group] : groups_) views.push_back(group.view(clock_, aggregators_));
   return views;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace tributary::cli {
 
@@ -16,6 +17,9 @@ struct Traffic {
 
 /// Returns the number of the job's ranks; the group may have only the leaders of hosts.
 [[nodiscard]] std::uint64_t processes_of(const nlohmann::json& group);
+/// Returns a line for people about each late rank of the group, at most four lines, such as
+/// "group 12: rank 37 on node-5 is late by 812 ms, 3 operations behind, for 9 s".
+[[nodiscard]] std::vector<std::string> late_lines(const nlohmann::json& group);
 /// Returns "in-network" if rank 0 has reported bytes by trees, "ready" if the group has trees, else "fallback".
 [[nodiscard]] std::string path_of(const nlohmann::json& group);
 

@@ -203,7 +203,11 @@ std::string groups_text(const json& document, const TableStyle& style) {
     row.push_back(text(g, "reason"));
     table.add(std::move(row));
   }
-  return table.text(style.colour);
+  std::string out = table.text(style.colour);
+  for (const json& g : document.at("groups")) {
+    for (const std::string& line : late_lines(g)) out += printable(line) + "\n";
+  }
+  return out;
 }
 
 std::string group_text(const json& g, const TableStyle& style) {

@@ -91,7 +91,8 @@ void TopState::take(const json& aggregators, const json& groups, TimePoint now) 
             .job = from.at("job"),
             .user = from.value("user", ""),
             .path = path_of(from),
-            .reason = from.at("reason")};
+            .reason = from.at("reason"),
+            .late = late_lines(from)};
     GroupRates& rates = group_rates_[g.number];
     rates.in_network.tell(g.in_network, now);
     rates.between_ranks.tell(g.between_ranks, now);
@@ -145,6 +146,9 @@ std::vector<TopLine> TopState::lines(const std::string& title) const {
     colours.push_back(colour_of(g.path));
   }
   add_table(lines, jobs, colours);
+  for (const Group& g : groups_) {
+    for (const std::string& line : g.late) lines.push_back({printable(line), Colour::bad});
+  }
   return lines;
 }
 

@@ -52,6 +52,7 @@ class TopState {
   struct Group {
     std::uint64_t number = 0, ranks = 0, in_network = 0, between_ranks = 0, in_shared_memory = 0, age = 0;
     std::string job, user, path, reason;
+    std::vector<std::string> late;  // lines for people
     double in_network_per_second = 0, between_per_second = 0, shared_per_second = 0;
   };
   struct GroupRates {

@@ -1,9 +1,11 @@
 // One rank of a chaos or soak run: mixed collectives in several groups at once, until rank 0 finds the stop file.
 //
 //   tributary_chaos_rank --stop-file FILE [--seed N] [--bytes-max N] [--rounds-per-life N] [--world-only]
+//     [--pause-rank N --pause-file FILE]
 //
 // The groups of n ranks are: all ranks; two halves; and the odd and the even ranks, with two lanes each. With
 // --rounds-per-life the ranks make the smaller groups again after that many rounds; with --world-only they make none.
+// While the pause file exists, the pause rank begins no round.
 // The program reports on standard output, one line each:
 //   ready
 //   round NUMBER END_US GAP_US { NAME PATH EPOCH FAILOVERS RETURNS LONGEST_PAUSE_US DIGEST }...
@@ -14,11 +16,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,6 +42,8 @@ struct Options {
   std::size_t bytes_max = 1U << 20;
   std::uint64_t rounds_per_life = 0;  // rounds after which the smaller groups are made again; 0: never
   bool world_only = false;
+  std::uint32_t pause_rank = 0;
+  std::string pause_file;  // empty: no rank pauses
 };
 
 std::uint64_t now_us() {
@@ -184,6 +190,9 @@ class Rank {
 
   /// Rank 0 looks for the stop file; all ranks learn in the same round whether it is there.
   Result<bool> all_go_on() {
+    while (launch_.rank == options_.pause_rank && access(options_.pause_file.c_str(), F_OK) == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     std::int32_t stop = launch_.rank == 0 && access(options_.stop_file.c_str(), F_OK) == 0 ? 1 : 0;
     const auto status = tributary_all_reduce(&stop, &stop, 1, TRIBUTARY_INT32, TRIBUTARY_MAX, world_->comm(), nullptr);
     if (status != TRIBUTARY_OK) return std::unexpected(library_error(status, world_->comm(), "all_reduce to stop"));
@@ -264,6 +273,8 @@ int run(int argc, char** argv) {
   app.add_option("--bytes-max", options.bytes_max);
   app.add_option("--rounds-per-life", options.rounds_per_life);
   app.add_flag("--world-only", options.world_only);
+  app.add_option("--pause-rank", options.pause_rank);
+  app.add_option("--pause-file", options.pause_file);
   CLI11_PARSE(app, argc, argv);
   const auto launch = cli::detect_launch([](const char* name) -> const char* { return std::getenv(name); });
   Status ok = launch ? Rank(options, *launch).run() : std::unexpected(launch.error());

@@ -22,15 +22,18 @@ class WatchedCluster : public ::testing::Test {
   static constexpr std::uint32_t kRanks = 4;
 
   /// Starts the ranks in `cluster_`, which must run already.
-  void start_ranks(const std::string& seed, const cli::Environment& environment) {
+  void start_ranks(const std::string& seed, const cli::Environment& environment,
+                   const std::vector<std::string>& more = {}) {
     stop_file_ = workshop_.folder() + "/stop";
-    auto fleet = RankFleet::start(
-        {.ranks = kRanks,
-         .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--seed", seed, "--bytes-max", "65536"},
-         .folder = workshop_.folder(),
-         .cluster = cluster_.get(),
-         .environment = environment,
-         .host_ids = {}});
+    std::vector<std::string> command{TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--seed", seed,
+                                     "--bytes-max",        "65536"};
+    command.insert(command.end(), more.begin(), more.end());
+    auto fleet = RankFleet::start({.ranks = kRanks,
+                                   .command = std::move(command),
+                                   .folder = workshop_.folder(),
+                                   .cluster = cluster_.get(),
+                                   .environment = environment,
+                                   .host_ids = {}});
     ASSERT_TRUE(fleet.has_value()) << fleet.error().message;
     fleet_ = std::move(*fleet);
   }

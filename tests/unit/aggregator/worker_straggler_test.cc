@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "aggregator/worker/operation_progress.h"
 #include "tests/unit/aggregator/worker_rig.h"
 
 namespace tributary::aggregator::test {
@@ -68,6 +69,12 @@ TEST_F(WorkerStraggler, ARankThatDoesNotCallAtAllIsNamedWhileTheOthersWait) {
   const LaneStatus lane = root.worker->lanes().at(0);
   EXPECT_THAT(lane.waits_for, ElementsAre("rank 3"));
   EXPECT_GE(lane.waits_since, 1400ms);
+  const ChildStatus& late = lane.of_children.at(3);
+  EXPECT_EQ(late.rank, 3U);
+  EXPECT_EQ(late.operations_behind, 1U);
+  EXPECT_EQ(late.waited_for, lane.waits_since);
+  EXPECT_GT(late.late_for, 0ms);
+  EXPECT_EQ(lane.of_children.at(0).operations_behind, 0U);
 }
 
 TEST_F(WorkerStraggler, TheLeafNamesTheRankAndTheRootNamesTheLeaf) {
@@ -90,6 +97,29 @@ TEST_F(WorkerStraggler, TheEndOfTheLaneEndsTheNotice) {
   ASSERT_EQ(notices_->size(), 2U);
   EXPECT_FALSE(notices_->at(1).late);
   EXPECT_EQ(root.worker->metrics().stragglers, 0U);
+}
+
+TEST(OperationProgress, CountsFromTheFirstOperationThatItSaw) {
+  OperationProgress progress(3);
+  EXPECT_EQ(progress.behind(1), 0U);
+  progress.contributed(0, 500);
+  progress.contributed(0, 501);
+  progress.contributed(1, 500);
+  EXPECT_EQ(progress.behind(0), 0U);
+  EXPECT_EQ(progress.behind(1), 1U);
+  EXPECT_EQ(progress.behind(2), 2U);
+}
+
+TEST(OperationProgress, HoldsWithAnyNumbersFromTheNetwork) {
+  OperationProgress progress(2);
+  progress.contributed(0, UINT64_MAX);
+  progress.contributed(1, 0);
+  EXPECT_EQ(progress.behind(1), 0U);
+  OperationProgress other(2);
+  other.contributed(0, 5);
+  other.contributed(0, 3);
+  other.contributed(1, UINT64_MAX - 1);
+  EXPECT_EQ(other.behind(0), UINT64_MAX - 6);
 }
 
 }  // namespace

@@ -91,6 +91,24 @@ TEST(Top, KeepsThePictureWhileTheManagerIsAway) {
   EXPECT_NE(text_of(state).find("node-a"), std::string::npos);
 }
 
+TEST(Top, NamesLateRanks) {
+  TopState state;
+  json late = group(12, 0);
+  for (int i = 0; i < 6; ++i) {
+    late["late"].push_back({{"rank", 37 - i},
+                            {"host", "node-5"},
+                            {"lag_milliseconds", 812},
+                            {"late_milliseconds", 9900},
+                            {"operations_behind", i}});
+  }
+  state.take({{"aggregators", json::array()}}, {{"groups", {late}}}, kStart);
+  const std::string text = text_of(state);
+  EXPECT_NE(text.find("group 12: rank 37 on node-5 is late by 812 ms, for 9 s\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("group 12: rank 36 on node-5 is late by 812 ms, 1 operation behind, for 9 s\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("3 operations behind, for 9 s (and 2 more)\n"), std::string::npos) << text;
+}
+
 TEST(Top, RefusesADocumentThatIsNoAnswer) {
   TopState state;
   EXPECT_THROW(state.take(json::object(), json::object(), kStart), json::exception);

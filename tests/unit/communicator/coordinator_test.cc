@@ -487,6 +487,37 @@ TEST(Coordinator, AForgottenGroupIsNotRenewedAnyMoreAndItsTreesStayInUse) {
   EXPECT_EQ(rig.said(), "freeze; recover to each; asks for a group") << "the next trees belong to a new group";
 }
 
+// ---- late ranks
+
+TEST(Coordinator, AsksOnceASecondWhileItsOperationsWaitAndTellsWhoIsLate) {
+  CoordinatorSettings settings = Rig::usual();
+  bool waits = false;
+  std::vector<std::string> told;
+  settings.waits = [&] { return waits; };
+  settings.tell_late = [&](const std::string& line, bool) { told.push_back(line); };
+  settings.hosts = {"a", "b", "c"};
+  Rig rig(settings);
+  with_lease(rig, 30).wait(2s);
+  EXPECT_EQ(rig.said(), "");
+  waits = true;
+  rig.wait(10ms);
+  EXPECT_EQ(rig.said(), "renews 77");
+  rig.wait(5s);
+  EXPECT_EQ(rig.said(), "") << "the manager has not answered yet";
+  rig.answer_lease(GroupLease{.late = {{.rank = 9}, {.rank = 2, .lag = 812ms, .operations_behind = 3}}});
+  ASSERT_EQ(told.size(), 1U) << "there is no rank 9";
+  EXPECT_EQ(told[0], "rank 2 on host c is late by 812 ms, 3 operations behind; 2 others wait");
+  rig.wait(10ms);
+  EXPECT_EQ(rig.said(), "renews 77");
+  rig.answer_lease(GroupLease{});
+  rig.wait(990ms);
+  EXPECT_EQ(rig.said(), "");
+  rig.wait(10ms);
+  EXPECT_EQ(rig.said(), "renews 77");
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[1], "rank 2 on host c is no longer late");
+}
+
 // ---- the rates of trees in use
 
 TEST(Coordinator, SaysWhenTheTreesInUseHaveOtherRates) {

@@ -99,6 +99,18 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   const json renewal = {{"incarnation", accepted["incarnation"]},
                         {"load", {{"memory_in_use_bytes", 5}, {"lanes_active", 1}}}};
   EXPECT_EQ(fleet("PUT", "/v1/aggregators/leaf-a/lease", renewal)["state"], "active");
+  const json word = {
+      {"group", 1}, {"rank", 0}, {"lag_milliseconds", 5}, {"late_milliseconds", 6}, {"operations_behind", 7}};
+  const json telling = {{"load", {{"late", {word}}}}};
+  EXPECT_EQ(openapi_.check_request("PUT /v1/aggregators/{name}/lease", telling), "");
+  EXPECT_EQ(fleet("PUT", "/v1/aggregators/leaf-a/lease", telling)["late_max"], 64);
+  const auto refusal = [&](const json& late) {
+    return message(
+        call("PUT", "/v1/aggregators/leaf-a/lease", json{{"load", {{"late", late}}}}.dump(), kAggregatorToken));
+  };
+  EXPECT_THAT(refusal(json::array({json::object()})), HasSubstr("load.late[0]."));
+  EXPECT_THAT(refusal(std::vector<json>(65, word)), HasSubstr("'load.late' is not a list of at most 64 objects"));
+  EXPECT_THAT(refusal(json::array({3})), HasSubstr("'load.late' is not a list of at most 64 objects"));
   fleet("POST", "/v1/aggregators/leaf-a/drain");
   EXPECT_EQ(fleet("PUT", "/v1/aggregators/leaf-a/lease")["state"], "draining");
   fleet("POST", "/v1/aggregators/leaf-a/undrain");
@@ -115,6 +127,17 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_THAT(descriptor->lanes, SizeIs(2));
   const std::string group = "/v1/groups/" + std::to_string(descriptor->group);
   EXPECT_EQ(job("PUT", group + "/lease")["rebuild_advised"], false);
+  json late = word;
+  late["group"] = descriptor->group;
+  fleet("PUT", "/v1/aggregators/leaf-a/lease", {{"load", {{"late", {late}}}}});
+  for (const json& list :
+       {look(group)["late"], look("/v1/groups")["groups"][0]["late"], job("PUT", group + "/lease")["late"]}) {
+    ASSERT_THAT(list, SizeIs(1));
+    EXPECT_EQ(list[0]["rank"], 0);
+    EXPECT_EQ(list[0]["host"], look(group)["hosts"][0]);
+    EXPECT_EQ(list[0]["lag_milliseconds"], 5);
+    EXPECT_EQ(list[0]["operations_behind"], 7);
+  }
   const json page = json::parse(call("GET", group + "/tokens?epoch=1&from=1&count=2", "", kJobToken).body);
   EXPECT_THAT(page["lanes"][0]["ranks"], SizeIs(2));
   for (const char* query :

@@ -200,6 +200,26 @@ std::string lease_path(std::uint64_t group) {
   return "/v1/groups/" + std::to_string(group) + "/lease";
 }
 
+Result<std::vector<LateRank>> late_ranks_in(const json& list) {
+  if (!list.is_array() || list.size() > kLateRanksMax) {
+    return fail(Errc::corrupt, "the manager's answer has no usable 'late'");
+  }
+  std::vector<LateRank> late;
+  for (const json& one : list) {
+    Answer members(one);
+    const auto time = [&members](const char* name) {
+      return std::chrono::milliseconds(std::min<std::uint64_t>(members.number<std::uint64_t>(name), UINT32_MAX));
+    };
+    late.push_back({.rank = members.number<std::uint32_t>("rank"),
+                    .host = members.text("host"),
+                    .lag = time("lag_milliseconds"),
+                    .late_for = time("late_milliseconds"),
+                    .operations_behind = members.number<std::uint64_t>("operations_behind")});
+    if (const auto error = members.error()) return std::unexpected(*error);
+  }
+  return late;
+}
+
 Result<GroupLease> group_lease(const Result<json>& answer, bool with_record) {
   if (!answer && answer.error().code == Errc::peer_gone) return GroupLease{};
   if (!answer) return std::unexpected(answer.error());
@@ -217,7 +237,32 @@ Result<GroupLease> group_lease(const Result<json>& answer, bool with_record) {
     if (!read) return std::unexpected(read.error());
     lease.rates = *read;
   }
+  if (const auto late = answer->find("late"); late != answer->end()) {
+    auto read = late_ranks_in(*late);
+    if (!read) return std::unexpected(read.error());
+    lease.late = std::move(*read);
+  }
   return lease;
+}
+
+/// Returns how many late ranks this manager takes with a renewal; 0 from an older manager, which refuses them.
+std::size_t late_max_in(const json& answer) {
+  const auto found = answer.find("late_max");
+  if (found == answer.end() || !found->is_number_unsigned()) return 0;
+  return std::min<std::size_t>(found->get<std::uint64_t>(), kLateRanksMax);
+}
+
+void add_late(json& load, const std::vector<LateRank>& late, std::size_t late_max) {
+  const auto count = [](std::chrono::milliseconds time) {
+    return std::clamp<std::int64_t>(time.count(), 0, UINT32_MAX);
+  };
+  for (const LateRank& one : late | std::views::take(late_max)) {
+    load["late"].push_back({{"group", one.group},
+                            {"rank", one.rank},
+                            {"lag_milliseconds", count(one.lag)},
+                            {"late_milliseconds", count(one.late_for)},
+                            {"operations_behind", std::min<std::uint64_t>(one.operations_behind, UINT32_MAX)}});
+  }
 }
 
 }  // namespace
@@ -252,6 +297,7 @@ struct ManagerClient::Impl {
   std::mutex serial;
   std::atomic<std::uint64_t> fence{0};       // the highest fence seen
   std::atomic<std::uint64_t> last_fence{0};  // fence of the last answer that had one
+  std::atomic<std::size_t> late_max{0};      // late ranks that the last answer to an aggregator offered to take
 
   void note_fence(std::uint64_t seen) noexcept {
     for (auto known = fence.load(); seen > known && !fence.compare_exchange_weak(known, seen);) {
@@ -376,6 +422,7 @@ Result<RegistrationAnswer> ManagerClient::register_aggregator(const AggregatorRe
   impl_->add_fence(body);
   const auto answer = request("POST", "/v1/aggregators", body);
   if (!answer) return std::unexpected(answer.error());
+  impl_->late_max = late_max_in(*answer);
   Answer members(*answer);
   RegistrationAnswer result;
   result.name = members.text("name");
@@ -401,11 +448,13 @@ Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, s
                  {"contribution_bytes_total", load.contribution_bytes_total}}}};
   if (!data_down.empty()) body["data_down"] = data_down;
   if (load.changed_records != 0) body["load"]["changed_records"] = load.changed_records;
+  add_late(body["load"], load.late, impl_->late_max);
   impl_->add_fence(body);
   const auto answer = request("PUT", "/v1/aggregators/" + service::percent_encode(name) + "/lease", body);
   if (!answer && answer.error().code == Errc::peer_gone) return AggregatorState::unknown;
   if (!answer) return std::unexpected(answer.error());
   Answer members(*answer);
+  impl_->late_max = late_max_in(*answer);
   const std::string state = members.text("state");
   if (const auto error = members.error()) return std::unexpected(*error);
   if (keys != nullptr) {

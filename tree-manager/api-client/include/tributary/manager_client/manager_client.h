@@ -14,6 +14,7 @@
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/late_rank.h"
 #include "tributary/protocol/token_page.h"
 
 namespace tributary::manager_client {
@@ -72,6 +73,7 @@ struct AggregatorLoad {
   std::uint32_t sessions = 0;
   std::uint64_t contribution_bytes_total = 0;
   std::uint64_t changed_records = 0;  // sealed connections that ended because of changed records, since the start
+  std::vector<LateRank> late{};       // at most kLateRanksMax; told only to a manager that takes them
 };
 
 enum class AggregatorState : std::uint8_t {
@@ -126,6 +128,7 @@ struct GroupLease {
   std::string reason;            // reason of rebuild_advised or leave_trees
   std::string record{};          // a fresh record, if the caller wanted one
   PathRates rates{};             // rates of the group's trees at `epoch`, beside other groups; zeros: not known
+  std::vector<LateRank> late{};  // the late ranks of the group, the latest first
 };
 
 /// The manager, or several managers of which one leads. A call makes a connection (over https it may use the last one),

@@ -1,0 +1,29 @@
+#include "client/recovery/late_log.h"
+
+#include <algorithm>
+
+namespace tributary::client {
+
+std::string late_line(const std::string& name, const LateRank& late, std::uint64_t others) {
+  std::string line = name + " is late by " + std::to_string(late.lag.count()) + " ms";
+  if (late.operations_behind > 0) {
+    line += ", " + std::to_string(late.operations_behind) + " operation" + (late.operations_behind == 1 ? "" : "s") +
+            " behind";
+  }
+  return line + "; " + std::to_string(others) + (others == 1 ? " other waits" : " others wait");
+}
+
+void LateLog::take(std::vector<LateRank> late, const Group& group, transport::TimePoint now, const Tell& tell) {
+  std::erase_if(late, [&group](const LateRank& one) { return one.rank >= group.members; });
+  if (told_ && std::ranges::find(late, told_->rank, &LateRank::rank) == late.end()) {
+    tell(told_->name + " is no longer late", false);
+    told_.reset();
+  }
+  if (told_ || late.empty() || (told_at_ && now - *told_at_ < kPause)) return;
+  const LateRank& latest = late.front();
+  told_ = {.rank = latest.rank, .name = group.name_of(latest.rank)};
+  told_at_ = now;
+  tell(late_line(told_->name, latest, group.ranks - std::min<std::uint64_t>(group.ranks, late.size())), true);
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,42 @@
+#pragma once
+// The lines of rank 0's log about the rank for which the others wait. A manager or an aggregator that lies can cause one
+// warning in kPause, and one line that takes it back.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/late_rank.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+class LateLog {
+ public:
+  static constexpr std::chrono::seconds kPause{10};
+  /// Gets a line; `late` is false if the line says that the rank is no longer late.
+  using Tell = std::function<void(const std::string& line, bool late)>;
+
+  struct Group {
+    std::uint32_t members = 0;  // members of the manager's group; it has no late rank with a greater number
+    std::uint64_t ranks = 0;    // ranks for which the members act
+    std::function<std::string(std::uint32_t)> name_of{};  // returns a member's name for people
+  };
+
+  /// Takes the late ranks of an answer, the greatest lag first.
+  void take(std::vector<LateRank> late, const Group& group, transport::TimePoint now, const Tell& tell);
+
+ private:
+  struct Told {
+    std::uint32_t rank;
+    std::string name;
+  };
+  std::optional<Told> told_;  // the rank that the log has named, until it is no longer late
+  std::optional<transport::TimePoint> told_at_;
+};
+
+/// Returns a line such as "rank 37 on host node-5 is late by 812 ms, 3 operations behind; 63 others wait".
+[[nodiscard]] std::string late_line(const std::string& name, const LateRank& late, std::uint64_t others);
+
+}  // namespace tributary::client

@@ -1,0 +1,53 @@
+// Rank 0's log names the rank for which the others wait.
+#include <gmock/gmock.h>
+
+#include "client/recovery/late_log.h"
+
+namespace tributary::client {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class LateLogTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> take(const std::vector<LateRank>& late) {
+    std::vector<std::string> lines;
+    const LateLog::Group group{.members = 64, .ranks = 64, .name_of = [](std::uint32_t rank) {
+                                 return "rank " + std::to_string(rank) + " on host node-5";
+                               }};
+    log_.take(late, group, now_,
+              [&](const std::string& line, bool is_late) { lines.push_back((is_late ? "warn: " : "info: ") + line); });
+    return lines;
+  }
+  LateLog log_;
+  transport::TimePoint now_{1h};
+};
+
+TEST_F(LateLogTest, ALateRankIsNamedOnceUntilItIsOnTimeAgain) {
+  const std::vector<LateRank> late{{.rank = 37, .lag = 812ms, .operations_behind = 3}};
+  EXPECT_THAT(take(late),
+              ElementsAre("warn: rank 37 on host node-5 is late by 812 ms, 3 operations behind; 63 others wait"));
+  now_ += 1min;
+  EXPECT_THAT(take(late), IsEmpty());
+  EXPECT_THAT(take({}), ElementsAre("info: rank 37 on host node-5 is no longer late"));
+  EXPECT_THAT(take({}), IsEmpty());
+}
+
+TEST_F(LateLogTest, NamesThatComeAndGoCauseOneWarningInTenSeconds) {
+  std::size_t warnings = 0;
+  for (std::uint32_t i = 0; i < 100; ++i, now_ += 100ms) {
+    for (const std::string& line : take({{.rank = i % 60, .lag = 1ms}})) warnings += line.starts_with("warn") ? 1U : 0U;
+  }
+  EXPECT_EQ(warnings, 1U);
+  EXPECT_THAT(take({{.rank = 63, .lag = 1ms}}),
+              ElementsAre("warn: rank 63 on host node-5 is late by 1 ms; 63 others wait"));
+}
+
+TEST_F(LateLogTest, ARankThatTheGroupDoesNotHaveIsNotNamed) {
+  EXPECT_THAT(take({{.rank = 64, .lag = 1ms}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tributary::client
