@@ -20,6 +20,7 @@ constexpr Seconds kLookMax{0.15};
 constexpr double kSoonLimit = 0.6, kLastingLimit = 0.1;  // parts from which a child is late
 constexpr double kSoonEnd = 0.1, kLastingEnd = 0.05;     // parts below which it is on time again
 constexpr double kTimesTheNext = 8;
+constexpr double kTimesAnother = 2;  // a late child is on time again if another child has half of its parts
 
 }  // namespace
 
@@ -40,11 +41,21 @@ void StragglerWatch::look(TimePoint now, std::uint64_t missing) noexcept {
   }
   if (straggler_) {
     const Parts& parts = parts_[*straggler_];
-    if (parts.soon < kSoonEnd && parts.lasting < kLastingEnd) straggler_.reset();
+    const bool low = parts.soon < kSoonEnd && parts.lasting < kLastingEnd;
+    if (low || another_is_as_late(*straggler_)) straggler_.reset();
     return;
   }
   straggler_ = find(&Parts::soon, kSoonLimit);
   if (!straggler_ && watched_ >= kWatchedMin) straggler_ = find(&Parts::lasting, kLastingLimit);
+}
+
+bool StragglerWatch::another_is_as_late(std::uint32_t child) const noexcept {
+  for (std::uint32_t other = 0; other < parts_.size(); ++other) {
+    const bool alike = parts_[other].soon * kTimesAnother > parts_[child].soon &&
+                       parts_[other].lasting * kTimesAnother > parts_[child].lasting;
+    if (other != child && alike) return true;
+  }
+  return false;
 }
 
 double StragglerWatch::part(std::uint32_t child) const noexcept {

@@ -6,7 +6,7 @@
 // Two means are kept for each child, over a second and over 15 seconds, each as an exponential average. A child is late
 // if one mean is above its limit and eight times as high as that of every other child. The second condition matters
 // with two or three children: while data flow, some child is always missing, each of them in turn. A late child stays
-// late until both means are low, so that the answer does not flicker.
+// late until both means are low, or another child's are half as high, so that the answer does not flicker.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -32,6 +32,9 @@ class StragglerWatch {
     double soon = 0, lasting = 0;
   };
   [[nodiscard]] std::optional<std::uint32_t> find(double Parts::* mean, double limit) const noexcept;
+
+  /// Returns true if the lane waited for some other child for half as long, or longer, by both means.
+  [[nodiscard]] bool another_is_as_late(std::uint32_t child) const noexcept;
 
   std::vector<Parts> parts_;
   std::optional<std::uint32_t> straggler_;

@@ -103,6 +103,17 @@ TEST_F(Straggler, IsOnTimeAgainAfterSomeSeconds) {
   EXPECT_EQ(watch.straggler(), std::nullopt);
 }
 
+TEST_F(Straggler, IsOnTimeAgainWhenEachOfAFewChildrenIsTheLastOneInTurn) {
+  std::mt19937 random(1);
+  for (const std::uint32_t children : {2U, 3U, 4U}) {
+    StragglerWatch watch(children);
+    look_for(watch, 5s, [](TimePoint) { return 1U << 1; });
+    ASSERT_EQ(watch.straggler(), 1U);
+    look_for(watch, 30s, [&](TimePoint) { return std::uint64_t{1} << random() % children; });
+    EXPECT_EQ(watch.straggler(), std::nullopt) << children << " children";
+  }
+}
+
 TEST_F(Straggler, ATenthOfTheTimeIsEnoughIfItLasts) {
   StragglerWatch watch(8);
   int looks = 0;
