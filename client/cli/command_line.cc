@@ -14,6 +14,7 @@
 #include "client/cli/top/top_options.h"
 #include "client/cli/topology/topology_command.h"
 #include "client/cli/tuning/explain_options.h"
+#include "client/cli/verify/verify_options.h"
 #include "service-kit/program_options.h"
 #include "tributary/tributary.h"
 
@@ -44,6 +45,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
       "configuration.");
   describe_run(app, command, action);
   describe_perf(app, action);
+  describe_verify_bits(app, action);
   describe_explain(app, action);
   describe_doctor(app, action);
   describe_listings(app, action);
