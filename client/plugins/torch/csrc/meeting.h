@@ -22,8 +22,9 @@ namespace tributary::torch {
 /// Each wait handles signals soon, logs the expected event, and ends with the group's time-out.
 class Meeting {
  public:
-  /// `check_signals` throws an exception to end the wait. Only this group uses `store`.
-  Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout,
+  /// `check_signals` throws an exception to end the wait. Only this group uses `store`. `numerics`: see
+  /// tributary_config; empty: not set here.
+  Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout, std::string numerics,
           std::function<void()> check_signals);
 
   /// Blocks until all ranks have met.
@@ -47,6 +48,7 @@ class Meeting {
   const int rank_;
   const int size_;
   const std::chrono::milliseconds timeout_;
+  const std::string numerics_;
   const std::function<void()> check_signals_;
   const Clock::time_point began_ = Clock::now();
   Clock::time_point give_up_at_;

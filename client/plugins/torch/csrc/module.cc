@@ -31,11 +31,11 @@ void check_signals() {
 }
 
 c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                         std::chrono::milliseconds timeout) {
+                                         std::chrono::milliseconds timeout, const std::string& numerics) {
   tributary_comm* comm = nullptr;
   {
     const py::gil_scoped_release release;
-    comm = Meeting(*store, rank, size, timeout, &check_signals).meet();
+    comm = Meeting(*store, rank, size, timeout, numerics, &check_signals).meet();
   }
   return c10::make_intrusive<PythonBackend>(comm, rank, size);
 }
@@ -83,7 +83,8 @@ std::string library_version() {
 PYBIND11_MODULE(_C, module) {
   using namespace tributary::torch;
   module.doc() = "The backend of torch.distributed over libtributary; see tributary.torch.";
-  module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"));
+  module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
+             py::arg("numerics") = "");
   module.def("info", &info, py::arg("backend"));
   module.def("close_all", &Backend::close_all, py::arg("failed"), py::call_guard<py::gil_scoped_release>());
   module.def("library_version", &library_version);

@@ -11,7 +11,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from torch.distributed import Store
+
+    class _Wanted(Protocol):
+        """The process group that torch.distributed wants."""
+
+        store: Store
+        group_rank: int
+        group_size: int
+        timeout: timedelta
 
 NAME = "tributary"
 
@@ -22,10 +32,10 @@ def register() -> None:
 
     if not dist.is_available() or hasattr(dist.Backend, NAME.upper()):
         return
-    dist.Backend.register_backend(NAME, _create, devices=["cpu", "cuda"])
+    dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
 
 
-def _create(store: Store, rank: int, size: int, timeout: timedelta) -> object:
+def _create(wanted: _Wanted, options: object) -> object:
     from tributary.torch import create
 
-    return create(store, rank, size, timeout)
+    return create(wanted.store, wanted.group_rank, wanted.group_size, wanted.timeout, options)

@@ -16,6 +16,8 @@ Every call of torch.distributed that gloo knows works, with these differences:
   BOR and BXOR can reduce them.
 - all_reduce() sums sparse COO tensors of the CPU. Each rank gathers the entries of all ranks: memory and traffic grow
   with the number of ranks times the most entries of a rank. A rank's later calls start when all ranks have called it.
+- pg_options=tributary.torch.Options(numerics="exact") gives a group's sums and averages the same bits on every path.
+  Without it, TRIBUTARY_NUMERICS does so for all groups.
 - The group's time-out is the communicator's time-out. If a rank is lost or hangs, every other rank gets a
   torch.distributed.DistBackendError within this time, and its text names the lost rank. A lost aggregator is no error.
 - CUDA tensors go through pinned host memory.
@@ -28,6 +30,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -39,7 +42,7 @@ from tributary.registration import register
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup, Store
 
-__all__ = ["Info", "create", "info", "library_version"]
+__all__ = ["Info", "Options", "create", "info", "library_version"]
 
 
 class Info(TypedDict):
@@ -63,9 +66,19 @@ class Info(TypedDict):
     longest_pause_us: int
 
 
-def create(store: Store, rank: int, size: int, timeout: timedelta) -> object:
+@dataclass(frozen=True)
+class Options:
+    """Options of one process group: the argument pg_options of init_process_group() and new_group()."""
+
+    numerics: str | None = None  # "fast", or "exact": sums are rounded once (docs/numerics.md); None: TRIBUTARY_NUMERICS
+
+
+def create(store: Store, rank: int, size: int, timeout: timedelta, options: object = None) -> object:
     """Makes the backend of one process group, for torch.distributed. Returns when all ranks have met through `store`."""
-    return _C.create(store, rank, size, timeout)
+    if options is not None and not isinstance(options, Options):
+        raise TypeError(f"pg_options is a {type(options).__name__}, but the backend takes tributary.torch.Options")
+    numerics = options.numerics if options is not None else None
+    return _C.create(store, rank, size, timeout, numerics or "")
 
 
 def info(group: ProcessGroup | None = None) -> Info:
