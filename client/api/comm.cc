@@ -15,6 +15,7 @@
 #include "client/collectives/fallback/peer_link.h"
 #include "client/control/time_out.h"
 #include "client/gpu/path_choice.h"
+#include "service-kit/status_folder.h"
 #include "tributary/transport/descriptors.h"
 #include "tributary/transport/link_rate.h"
 
@@ -123,6 +124,19 @@ std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
   return std::max(settings.hang_after, std::chrono::duration_cast<std::chrono::milliseconds>(settings.timeout) / 3);
 }
 
+/// Returns a name of the group that is equal on all ranks, and does not tell its secret.
+std::string public_name(const UniqueId& id) {
+  constexpr std::size_t kBytes = 6;
+  constexpr std::string_view digits = "0123456789abcdef";
+  const Secret secret = derived(id.secret, "the name in flight records", 0);
+  std::string name;
+  for (const std::byte b : std::span(secret).first<kBytes>()) {
+    name += digits[std::to_integer<std::size_t>(b) >> 4];
+    name += digits[std::to_integer<std::size_t>(b) & 15];
+  }
+  return name;
+}
+
 Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
                                  const ClientSettings& settings) {
   ProgressParts parts;
@@ -153,6 +167,9 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
     if (!table) return std::unexpected(table.error());
     s.tuning_table = std::move(*table);
   }
+  s.flight_record = std::make_shared<FlightRecord>(FlightOrigin{
+      .job = settings.job, .host = settings.host_id, .group = public_name(id), .rank = rank, .nranks = nranks});
+  parts.flight_folder = settings.flight_record;
   auto ok = rank == 0 ? add_root_parts(parts, settings, id) : add_rank_parts(parts, settings, id);
   if (!ok) return std::unexpected(ok.error());
   const std::string& address = rank == 0 ? id.root.host : s.listen.host;
@@ -242,6 +259,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
     *group = local;
     met->complete(status);
   };
+  comm->serve(settings, parts->settings.flight_record);
   comm->transport_name_ = parts->transport_name;
   comm->gpudirect_ = settings.gpudirect;
   comm->numerics_ = settings.numerics;
@@ -281,6 +299,15 @@ gpu::Stager::Hooks Comm::stager_hooks() {
 void Comm::tell(LogLevel level, const std::string& line) const {
   if (logs(level))
     log(level, "tributary: rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) + ": " + line);
+}
+
+// The work goes on without a port.
+void Comm::serve(const ClientSettings& settings, const std::shared_ptr<FlightRecord>& record) {
+  if (settings.status_dir == "off") return;
+  auto served = ServedRecord::serve(
+      settings.status_dir == "auto" ? service::default_status_folder() : settings.status_dir, record);
+  if (!served) return tell(rank_ == 0 ? LogLevel::info : LogLevel::debug, served.error().message);
+  served_ = std::move(*served);
 }
 
 gpu::PathChoice Comm::choose_gpu_path(gpu::CudaDriver& driver, int device) const {

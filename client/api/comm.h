@@ -12,6 +12,7 @@
 #include "client/api/progress_thread.h"
 #include "client/api/request.h"
 #include "client/api/settings.h"
+#include "client/api/status_port.h"
 #include "client/gpu/stager.h"
 
 namespace tributary::client {
@@ -100,6 +101,7 @@ class Comm {
   [[nodiscard]] Result<std::shared_ptr<gpu::StagedCall>> stage(const CheckedCall& call);
   [[nodiscard]] gpu::PathChoice choose_gpu_path(gpu::CudaDriver& driver, int device) const;
   void tell(LogLevel level, const std::string& line) const;
+  void serve(const ClientSettings& settings, const std::shared_ptr<FlightRecord>& record);
   void abort_all(const Error& why);
   /// Returns the function that completes a staged call: the call ends on another thread, which then wakes the driver.
   [[nodiscard]] std::function<void(const Status&)> complete_from_outside(const std::shared_ptr<Request>& request);
@@ -119,6 +121,7 @@ class Comm {
   std::string transport_name_;                              // set only in create()
   gpu::DirectMode gpudirect_ = gpu::DirectMode::automatic;  // set only in create()
   Numerics numerics_ = Numerics::fast;                      // set only in create()
+  std::unique_ptr<ServedRecord> served_;                    // set only in create(); nullptr: no port
   std::unique_ptr<ProgressThread> thread_;
   std::unique_ptr<gpu::Stager> stager_;  // declared after thread_: its copies use the thread when they end
 };

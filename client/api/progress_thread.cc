@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "client/api/flight_report.h"
 #include "client/api/log.h"
 #include "client/communicator/path_report.h"
 #include "tributary/protocol/assert.h"
@@ -247,6 +248,7 @@ void ProgressThread::drive() {
     turn(transport::TimePoint::max());
   }
   flush();
+  keep_flight_record();
   tell_end();
 }
 
@@ -326,9 +328,22 @@ void ProgressThread::tell_end() const {
                  end_line(settings, info));
 }
 
+// Writes the file of a failed communicator, once. In shared memory the calls fail before the communicator does.
+void ProgressThread::keep_flight_record() {
+  const auto& record = parts_.settings.flight_record;
+  if (flight_kept_ || !record || parts_.flight_folder.empty() || record->snapshot().failure.empty()) return;
+  flight_kept_ = true;
+  const auto path = write_flight_file(parts_.flight_folder, record);
+  const LogLevel level = path ? LogLevel::debug : LogLevel::warn;
+  if (logs(level))
+    log(level, "tributary: rank " + std::to_string(parts_.settings.rank) + ": " +
+                   (path ? "the flight record is in " + *path : path.error().message));
+}
+
 void ProgressThread::tell_failure() {
   if (failure_told_ || !communicator_->error()) return;
   failure_told_ = true;
+  keep_flight_record();
   const Error& error = *communicator_->error();
   const LogLevel level = parts_.settings.rank == 0 && error.code != Errc::aborted ? LogLevel::error : LogLevel::debug;
   if (!logs(level)) return;

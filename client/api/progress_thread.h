@@ -33,6 +33,7 @@ struct ProgressParts {
   std::unique_ptr<GroupService> service;
   CommunicatorSettings settings;
   std::string transport_name;
+  std::string flight_folder{};  // gets the flight record if the communicator fails; empty: no file
 };
 
 class ProgressThread {
@@ -99,6 +100,7 @@ class ProgressThread {
   void tell_path(const std::string& line, bool unwanted) const;
   void tell_end() const;
   void tell_failure();
+  void keep_flight_record();
   void flush();
 
   ProgressParts parts_;
@@ -106,6 +108,7 @@ class ProgressThread {
   transport::Transport* transport_;
   std::unique_ptr<Communicator> communicator_;
   bool failure_told_ = false;
+  bool flight_kept_ = false;
   bool ready_ = false;
   transport::TimePoint next_tick_{};
   std::exception_ptr broken_;  // exception of a caller's turn; the thread ends the communicator with it

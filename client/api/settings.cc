@@ -15,6 +15,7 @@
 #include "service-kit/mistake.h"
 #include "service-kit/settings_file.h"
 #include "service-kit/settings_table.h"
+#include "service-kit/status_folder.h"
 #include "service-kit/units.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
@@ -393,6 +394,13 @@ std::vector<Setting> make_settings() {
         "The form of log lines: text for people, json for programs, an object on each line. The process's first "
         "communicator decides."},
        set_format},
+      {{"status_dir", service::kStatusFolderVariable, "auto", "auto, off, or the path of a folder",
+        "The folder of this process's status port, at which tributary dump reads the last operations. auto: "
+        "/tmp/tributary-UID; off: no port. The process's first communicator decides."},
+       [](ClientSettings& s, std::string_view value) { return set_file(s.status_dir, value); }},
+      {{"flight_record", "TRIBUTARY_FLIGHT_RECORD", "none", "the path of a folder",
+        "A rank whose communicator fails writes its last operations to a file in this folder."},
+       [](ClientSettings& s, std::string_view value) { return set_file(s.flight_record, value); }},
       {{"token_file", "TRIBUTARY_TOKEN_FILE", "none", "the path of a file",
         "The file holds the manager's job token. Only rank 0 reads it."},
        [](ClientSettings& s, std::string_view value) { return set_file(s.token_file, value); }},

@@ -6,6 +6,7 @@
 
 #include "client/cli/budget/plan_options.h"
 #include "client/cli/doctor/doctor_options.h"
+#include "client/cli/dump/dump_options.h"
 #include "client/cli/manager/listing_options.h"
 #include "client/cli/perf/perf_options.h"
 #include "client/cli/run/run_options.h"
@@ -50,6 +51,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_doctor(app, action);
   describe_listings(app, action);
   describe_top(app, action);
+  describe_dump(app, action);
   describe_topology(app, action);
   describe_drain(app, action);
   describe_plan(app, action);

@@ -62,6 +62,7 @@ void Communicator::submit(std::unique_ptr<Operation> owned) {
   if (const auto& error = shared_.life.error())
     return o.on_done(fail(error->code, error->message + "; here " + to_string(o) + ", called after that"));
   o.called_at = shared_.clock.now();
+  if (const auto& record = shared_.settings.flight_record) record->called(o.number, o.signature, o.called_at);
   routes_.prepare_memory(o);
   operations_.add(std::move(owned));
 }
@@ -171,6 +172,11 @@ void Communicator::fail_all(Error error) {
   if (shared_.life.failed()) return;
   error = local_.one_error(std::move(error));
   shared_.life.fail(error);
+  if (const auto& record = shared_.settings.flight_record) {
+    record->failed(error.message);
+    // In shared memory the queue of calls records the end of each call itself, on another thread.
+    if (!local_.calls()) record->fail_open(shared_.clock.now());
+  }
   shared_.info.in_network = shared_.info.local = false;
   shared_.info.reason = error.message;
   if (hosts_.level() != nullptr) hosts_.level()->fail(error);

@@ -92,6 +92,7 @@ CommunicatorSettings HostLevel::settings_between() const {
   s.id = {place_, derived(parts_.settings.id.secret, "the leaders", 0)};
   s.local = false;
   s.local_left_alone = nullptr;
+  s.flight_record = nullptr;  // the outer communicator records the operations
   s.timeout = 2 * parts_.settings.timeout;
   if (s.suspect_after == Duration::zero()) s.suspect_after = std::min<Duration>(parts_.settings.timeout / 10, 5s);
   s.known_as.clear();

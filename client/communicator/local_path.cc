@@ -81,7 +81,8 @@ void LocalPath::on_met(Result<std::unique_ptr<local::LocalGroup>> outcome) {
   meeting_.reset();
   if (shared_.life.failed()) return;
   if (outcome) {
-    calls_ = std::make_shared<local::GroupCalls>(std::move(*outcome), shared_.settings.local_left_alone);
+    calls_ = std::make_shared<local::GroupCalls>(std::move(*outcome), shared_.settings.local_left_alone,
+                                                 shared_.settings.flight_record);
   } else {
     why_not_ = outcome.error();
     if (shared_.rank() == 0) tell_no_local(shared_, outcome.error().message);

@@ -9,6 +9,23 @@
 
 namespace tributary::client {
 
+namespace {
+
+FlightPath path_of(Operation::State way) noexcept {
+  switch (way) {
+    case Operation::State::in_network:
+      return FlightPath::in_network;
+    case Operation::State::fallback:
+      return FlightPath::between_ranks;
+    case Operation::State::by_hosts:
+      return FlightPath::by_hosts;
+    default:
+      return FlightPath::undecided;
+  }
+}
+
+}  // namespace
+
 void OperationRoutes::prepare_memory(Operation& o) {
   settle_memory(o);
   // If a leader acts for this host and this rank is not the leader, its transport never uses the buffers.
@@ -64,6 +81,7 @@ void OperationRoutes::settle_memory(Operation& o) {
 
 void OperationRoutes::begin(Operation& o) {
   o.started_at = shared_.transport.now();
+  if (const auto& record = shared_.settings.flight_record) record->started(o.number, path_of(o.state), o.started_at);
   online_tuning_.begun();
   switch (o.state) {
     case Operation::State::by_hosts:
@@ -97,6 +115,9 @@ void OperationRoutes::run_remainder(Operation& o, std::vector<Piece> pieces) {
 void OperationRoutes::account(const Operation& o, Operation::State way, bool success) {
   parts_.operations.touch(shared_.clock.now());
   online_tuning_.left();
+  if (const auto& record = shared_.settings.flight_record)
+    record->ended(o.number, path_of(way), success ? FlightOutcome::success : FlightOutcome::failure,
+                  shared_.clock.now());
   if (!success) return;
   online_tuning_.ended(o, way);
   CommunicatorInfo& info = shared_.info;

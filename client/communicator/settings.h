@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/control/unique_id.h"
+#include "client/operation/flight_record.h"
 #include "client/tuning/table.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_pulse.h"
@@ -62,6 +63,7 @@ struct CommunicatorSettings {
   std::vector<std::uint32_t> known_as{};  // by rank: number by which people know the rank; empty: the rank
   // Called when an operation has ended, before its result is passed on, with its bytes by path. May be empty.
   std::function<void(std::uint64_t in_network, std::uint64_t between_ranks)> on_bytes{};
+  std::shared_ptr<FlightRecord> flight_record{};  // gets this rank's operations; nullptr: no record
 };
 
 /// A snapshot of a communicator's state, for tributary_comm_info.

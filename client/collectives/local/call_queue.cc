@@ -39,9 +39,13 @@ std::optional<Status> CallQueue::run_at_once(const Call& call) {
   TRIBUTARY_ASSERT(!running_, "a call runs at once while posted call {} runs", running_->call.number);
   Call numbered = call;
   numbered.number = next_number_++;
+  if (record_) {
+    const TimePoint now = coarse_now();
+    record_begin(numbered, now, now);
+  }
   const Status& outcome = group_.run(numbered);
   std::optional<Status> result(outcome);
-  count(call, outcome);
+  count(numbered, outcome);
   state_.fetch_sub(kAlone);
   return result;
 }
@@ -53,7 +57,7 @@ void CallQueue::post(const Call& call, Done done, Begin begin) {
     return done(refusal());
   }
   state_.fetch_add(kPending);
-  posted_.push_back({call, std::move(done)});
+  posted_.push_back({call, std::move(done), record_ ? coarse_now() : TimePoint{}});
   lock.unlock();
   if (begin == Begin::now) drive();
   if (neglected() && left_alone_) left_alone_();
@@ -83,7 +87,18 @@ std::optional<CallQueue::Posted> CallQueue::next() {
   return first;
 }
 
+void CallQueue::record_begin(const Call& call, TimePoint queued_at, TimePoint now) noexcept {
+  record_->began(call.number, call.signature, FlightPath::shared_memory, {.queued = queued_at, .started = now});
+}
+
+void CallQueue::record_end(const Call& call, const Status& outcome) noexcept {
+  record_->ended(call.number, FlightPath::shared_memory, outcome ? FlightOutcome::success : FlightOutcome::failure,
+                 coarse_now());
+  if (!outcome) record_->failed(outcome.error().message);
+}
+
 void CallQueue::count(const Call& call, const Status& outcome) noexcept {
+  if (record_) record_end(call, outcome);
   if (!outcome) return;
   ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   bytes_.store(bytes_.load(std::memory_order_relaxed) + payload_bytes(call.signature, group_.ranks()),
@@ -98,6 +113,7 @@ bool CallQueue::drive() {
       running_ = next();
       if (!running_) return true;
       running_->call.number = next_number_++;
+      if (record_) record_begin(running_->call, running_->queued_at, coarse_now());
       group_.begin(running_->call);
     }
     const bool over = group_.advance();

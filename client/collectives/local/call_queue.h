@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "client/collectives/local/local_group.h"
+#include "client/operation/flight_record.h"
 
 namespace tributary::client::local {
 
@@ -16,9 +17,10 @@ class CallQueue {
   using Done = std::function<void(const Status&)>;
 
   /// `group` must outlive the queue, and is used only through it. `left_alone` is called, by any thread, when there is
-  /// work and no thread waits for it: neglected() has become true.
-  explicit CallQueue(LocalGroup& group, std::function<void()> left_alone = {})
-      : group_(group), left_alone_(std::move(left_alone)) {}
+  /// work and no thread waits for it: neglected() has become true. `record`, if there is one, gets the calls.
+  explicit CallQueue(LocalGroup& group, std::function<void()> left_alone = {},
+                     std::shared_ptr<FlightRecord> record = {})
+      : group_(group), left_alone_(std::move(left_alone)), record_(std::move(record)) {}
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
@@ -68,6 +70,7 @@ class CallQueue {
   struct Posted {
     Call call;
     Done done;
+    TimePoint queued_at{};
   };
   struct Waiter {
     explicit Waiter(std::atomic<std::uint64_t>& state) noexcept : state_(state) { state_.fetch_add(kWaiter); }
@@ -113,15 +116,18 @@ class CallQueue {
   [[nodiscard]] std::optional<Status> run_at_once(const Call& call);
   [[nodiscard]] std::optional<Posted> next();
   void count(const Call& call, const Status& outcome) noexcept;
+  void record_begin(const Call& call, TimePoint queued_at, TimePoint now) noexcept;
+  void record_end(const Call& call, const Status& outcome) noexcept;
   [[nodiscard]] Status refusal() const;
 
   LocalGroup& group_;
   const std::function<void()> left_alone_;
-  std::optional<Posted> running_;  // guarded by kDriven
-  std::uint64_t next_number_ = 0;  // guarded by kDriven
-  mutable std::mutex posting_;     // taken last, held briefly
-  std::deque<Posted> posted_;      // guarded by posting_
-  Error refused_{};                // guarded by posting_: the reason of close()
+  const std::shared_ptr<FlightRecord> record_;  // written under kDriven; may be nullptr
+  std::optional<Posted> running_;               // guarded by kDriven
+  std::uint64_t next_number_ = 0;               // guarded by kDriven
+  mutable std::mutex posting_;                  // taken last, held briefly
+  std::deque<Posted> posted_;                   // guarded by posting_
+  Error refused_{};                             // guarded by posting_: the reason of close()
   // closed_ and state_ are sequentially consistent: each thread writes one of them before it looks at the other one.
   std::atomic<bool> closed_{false};
   std::atomic<std::uint64_t> state_{0};  // one word, so that a call on an idle queue changes it only twice
@@ -130,8 +136,8 @@ class CallQueue {
 
 /// A rank's group and its calls on it.
 struct GroupCalls {
-  GroupCalls(std::unique_ptr<LocalGroup> owned, std::function<void()> left_alone)
-      : group(std::move(owned)), queue(*group, std::move(left_alone)) {}
+  GroupCalls(std::unique_ptr<LocalGroup> owned, std::function<void()> left_alone, std::shared_ptr<FlightRecord> record)
+      : group(std::move(owned)), queue(*group, std::move(left_alone), std::move(record)) {}
   const std::unique_ptr<LocalGroup> group;
   CallQueue queue;
 };

@@ -1,0 +1,35 @@
+#pragma once
+// The status port of a process: a socket in a local folder, at which `tributary dump` reads the flight records of the
+// process's communicators. Its own thread answers, so that it answers also while the job hangs.
+//
+// A client sends one line and gets one answer, then the connection ends:
+//   status      one line for each communicator
+//   dump        also the last operations of each
+//   dump json   the same for programs
+// Only the user of the process and root get an answer.
+#include <memory>
+#include <string>
+
+#include "client/operation/flight_record.h"
+
+namespace tributary::client {
+
+/// Keeps a record readable at the process's port as long as this object lives.
+class ServedRecord {
+ public:
+  /// Opens the process's port if it is not open: the first communicator's folder counts. Errc::io says why there is no
+  /// port.
+  [[nodiscard]] static Result<std::unique_ptr<ServedRecord>> serve(const std::string& folder,
+                                                                   std::shared_ptr<const FlightRecord> record);
+  ServedRecord(const ServedRecord&) = delete;
+  ServedRecord& operator=(const ServedRecord&) = delete;
+  ~ServedRecord();
+
+ private:
+  class Port;
+  ServedRecord(std::shared_ptr<Port> port, std::shared_ptr<const FlightRecord> record);
+  const std::shared_ptr<Port> port_;
+  const std::shared_ptr<const FlightRecord> record_;
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,112 @@
+#include "client/cli/dump/dump_command.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "client/cli/dump/fr_trace.h"
+#include "client/cli/dump/gather.h"
+#include "client/cli/dump/verdict.h"
+#include "client/cli/terminal/exit_code.h"
+#include "client/cli/terminal/table.h"
+#include "service-kit/status_folder.h"
+
+namespace tributary::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string folder_of(const DumpOptions& options) {
+  if (!options.folder.empty()) return options.folder;
+  const char* const named = std::getenv(service::kStatusFolderVariable);
+  const std::string folder = named == nullptr ? "" : named;
+  return folder.empty() || folder == "auto" || folder == "off" ? service::default_status_folder() : folder;
+}
+
+std::string ago(const RankRecord& record, const std::optional<std::int64_t>& at) {
+  if (!at) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(record.taken - *at) / 1e9);
+  return text;
+}
+
+std::string table_of(const GroupRecord& group, std::uint32_t last) {
+  Table table({"RANK", "PID", "CALLS", "NUMBER", "OPERATION", "PATH", "OUTCOME", "QUEUED", "STARTED", "ENDED"});
+  for (const auto& [rank, record] : group.by_rank) {
+    const std::size_t all = record.operations.size();
+    for (std::size_t i = all - std::min<std::size_t>(all, last); i < all; ++i) {
+      const OperationRecord& o = record.operations[i];
+      table.add({std::to_string(rank), std::to_string(record.pid), std::to_string(record.called),
+                 std::to_string(o.number), o.call, o.path, o.outcome, ago(record, o.queued), ago(record, o.started),
+                 ago(record, o.ended)});
+    }
+  }
+  return table.text();
+}
+
+void print_text(const GroupRecords& groups, std::uint32_t last) {
+  bool first = true;
+  for (const auto& [key, group] : groups) {
+    if (!std::exchange(first, false)) std::puts("");
+    const std::string text = to_text(verdict_on(group), group);
+    std::fputs(text.c_str(), stdout);
+    if (last > 0) std::fputs(table_of(group, last).c_str(), stdout);
+  }
+}
+
+void print_json(const Gathered& gathered) {
+  json groups = json::array();
+  for (const auto& [key, group] : gathered.groups) {
+    json ranks = json::array();
+    for (const auto& [rank, record] : group.by_rank) ranks.push_back(to_json(record));
+    groups.push_back({{"job", group.job},
+                      {"group", group.group},
+                      {"ranks", group.ranks},
+                      {"verdict", to_json(verdict_on(group))},
+                      {"records", std::move(ranks)}});
+  }
+  const json document{{"groups", std::move(groups)}, {"without_record", gathered.silent}};
+  std::puts(document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+}
+
+int write_fr_trace(const GroupRecords& groups, const std::string& into) {
+  const auto written = write_fr_files(groups, into);
+  if (!written) {
+    std::fprintf(stderr, "tributary dump: %s\n", written.error().message.c_str());
+    return exit_code_of(written.error().code);
+  }
+  std::printf("%s\n", written->c_str());
+  return kExitGood;
+}
+
+}  // namespace
+
+int dump(const DumpOptions& options) {
+  const std::string folder = folder_of(options);
+  auto gathered = gather(folder);
+  if (!gathered) {
+    std::fprintf(stderr, "tributary dump: %s; --dir names the folder of the ranks' status ports\n",
+                 gathered.error().message.c_str());
+    return kExitFailed;
+  }
+  if (!options.job.empty())
+    std::erase_if(gathered->groups, [&](const auto& it) { return it.first.first != options.job; });
+  if (options.form != DumpForm::json) {
+    for (const std::string& sentence : gathered->silent)
+      std::fprintf(stderr, "tributary dump: no record from %s\n", printable(sentence).c_str());
+  }
+  if (gathered->groups.empty()) {
+    std::fprintf(stderr, "tributary dump: no rank%s has a status port or a record in %s\n",
+                 options.job.empty() ? "" : (" of job '" + printable(options.job) + "'").c_str(), folder.c_str());
+    return kExitFailed;
+  }
+  if (options.form == DumpForm::fr_trace) return write_fr_trace(gathered->groups, options.into);
+  if (options.form == DumpForm::json) {
+    print_json(*gathered);
+  } else {
+    print_text(gathered->groups, options.last);
+  }
+  return kExitGood;
+}
+
+}  // namespace tributary::cli

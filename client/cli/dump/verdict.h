@@ -1,0 +1,32 @@
+#pragma once
+// Compares the flight records of a group's ranks: which operation does not end, and for which ranks it waits.
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/dump/records.h"
+
+namespace tributary::cli {
+
+using Ranks = std::vector<std::uint32_t>;
+
+struct Verdict {
+  /// The first operation that has not ended on some rank; no value: every operation that was called has ended.
+  std::optional<std::uint64_t> operation;
+  std::string call;         // the call that a waiting rank made
+  double wait_seconds = 0;  // time since the first waiting rank called it
+  Ranks not_called, waiting, ended;
+  Ranks calls_otherwise;  // waiting ranks that made another call under this number
+  Ranks no_record;        // ranks of the group whose record was not found
+};
+[[nodiscard]] Verdict verdict_on(const GroupRecord& group);
+/// Returns lines for people.
+[[nodiscard]] std::string to_text(const Verdict& verdict, const GroupRecord& group);
+[[nodiscard]] nlohmann::json to_json(const Verdict& verdict);
+
+/// Returns a text such as "rank 3" or "ranks 0-2, 7".
+[[nodiscard]] std::string ranks_text(const Ranks& ranks);
+
+}  // namespace tributary::cli

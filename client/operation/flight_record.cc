@@ -1,0 +1,191 @@
+#include "client/operation/flight_record.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::client {
+namespace {
+
+using transport::TimePoint;
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr auto kAcquire = std::memory_order_acquire;
+constexpr auto kRelease = std::memory_order_release;
+constexpr int kReadsMax = 64;  // a writer changes an entry in nanoseconds
+
+// The layout of Words::kinds. The highest bit is set, so that a slot without an operation differs from all others.
+constexpr unsigned kDtypeShift = 8, kOpShift = 16, kPathShift = 24, kOutcomeShift = 28, kRootShift = 31;
+constexpr std::uint64_t kUsed = 1ULL << 63;
+constexpr std::uint64_t kPathMask = 0xFULL << kPathShift, kOutcomeMask = 0x7ULL << kOutcomeShift;
+
+std::uint64_t kinds_of(const Signature& s) noexcept {
+  return kUsed | static_cast<std::uint64_t>(s.collective) | static_cast<std::uint64_t>(s.dtype) << kDtypeShift |
+         static_cast<std::uint64_t>(s.op) << kOpShift | static_cast<std::uint64_t>(s.root) << kRootShift;
+}
+
+std::uint64_t with_path(std::uint64_t kinds, FlightPath path) noexcept {
+  return (kinds & ~kPathMask) | static_cast<std::uint64_t>(path) << kPathShift;
+}
+
+std::uint64_t with_outcome(std::uint64_t kinds, FlightOutcome outcome) noexcept {
+  return (kinds & ~kOutcomeMask) | static_cast<std::uint64_t>(outcome) << kOutcomeShift;
+}
+
+FlightOutcome outcome_in(std::uint64_t kinds) noexcept {
+  return static_cast<FlightOutcome>((kinds & kOutcomeMask) >> kOutcomeShift);
+}
+
+std::uint64_t to_word(TimePoint at) noexcept {
+  return static_cast<std::uint64_t>(at.time_since_epoch().count());
+}
+
+std::optional<TimePoint> to_time(std::uint64_t word) noexcept {
+  if (word == 0) return std::nullopt;
+  return TimePoint(transport::Duration(static_cast<transport::Duration::rep>(word)));
+}
+
+}  // namespace
+
+transport::TimePoint coarse_now() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);  // the steady clock's time, at the kernel's last tick
+  return TimePoint(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
+
+FlightRecord::Words FlightRecord::words_of(const Slot& slot) noexcept {
+  return {slot.number.load(kAcquire), slot.count.load(kAcquire),   slot.kinds.load(kAcquire),
+          slot.queued.load(kAcquire), slot.started.load(kAcquire), slot.ended.load(kAcquire)};
+}
+
+// The version is odd during the change. Each store is a release, and each load in read() an acquire: a reader that has
+// seen a new word also sees the odd version, and a reader that sees the even version sees all words of this change. On
+// x86-64 these are plain stores and loads.
+template <class Change>
+void FlightRecord::change(Slot& slot, Change change) noexcept {
+  const std::uint64_t version = slot.version.load(kRelaxed);
+  slot.version.store(version + 1, kRelaxed);
+  change();
+  slot.version.store(version + 2, kRelease);
+}
+
+void FlightRecord::write(Slot& slot, const Words& words) noexcept {
+  change(slot, [&] {
+    slot.number.store(words.number, kRelease);
+    slot.count.store(words.count, kRelease);
+    slot.kinds.store(words.kinds, kRelease);
+    slot.queued.store(words.queued, kRelease);
+    slot.started.store(words.started, kRelease);
+    slot.ended.store(words.ended, kRelease);
+  });
+}
+
+void FlightRecord::end(Slot& slot, std::uint64_t kinds, TimePoint at) noexcept {
+  change(slot, [&] {
+    slot.kinds.store(kinds, kRelease);
+    slot.ended.store(to_word(at), kRelease);
+  });
+}
+
+std::optional<FlightEntry> FlightRecord::read(const Slot& slot) {
+  for (int i = 0; i < kReadsMax; ++i) {
+    const std::uint64_t before = slot.version.load(kAcquire);
+    if (before == 0) return std::nullopt;
+    const Words w = words_of(slot);
+    if (before % 2 != 0 || slot.version.load(kRelaxed) != before) continue;
+    if ((w.kinds & kUsed) == 0) return std::nullopt;
+    return FlightEntry{.number = w.number,
+                       .signature = {.collective = static_cast<Collective>(w.kinds & 0xFF),
+                                     .dtype = static_cast<DType>(w.kinds >> kDtypeShift & 0xFF),
+                                     .op = static_cast<ReduceOp>(w.kinds >> kOpShift & 0xFF),
+                                     .root = static_cast<std::uint32_t>(w.kinds >> kRootShift),
+                                     .count = w.count},
+                       .path = static_cast<FlightPath>((w.kinds & kPathMask) >> kPathShift),
+                       .outcome = outcome_in(w.kinds),
+                       .queued = to_time(w.queued),
+                       .started = to_time(w.started),
+                       .ended = to_time(w.ended)};
+  }
+  return std::nullopt;  // the ring passes this entry again and again
+}
+
+bool FlightRecord::is_open(const Slot& slot) noexcept {
+  const std::uint64_t kinds = slot.kinds.load(kRelaxed);
+  return (kinds & kUsed) != 0 && outcome_in(kinds) == FlightOutcome::open;
+}
+
+FlightRecord::Slot* FlightRecord::find(std::uint64_t number) noexcept {
+  for (Slot* slot : {&slots_[number % kEntries], &passed_}) {
+    if ((slot->kinds.load(kRelaxed) & kUsed) != 0 && slot->number.load(kRelaxed) == number) return slot;
+  }
+  return nullptr;
+}
+
+void FlightRecord::enter(const Words& words) noexcept {
+  TRIBUTARY_ASSERT(words.number >= called_.load(kRelaxed), "call {} is noted after call {}", words.number,
+                   called_.load(kRelaxed) - 1);
+  Slot& slot = slots_[words.number % kEntries];
+  if (is_open(slot) && !is_open(passed_)) [[unlikely]]
+    write(passed_, words_of(slot));
+  write(slot, words);
+  called_.store(words.number + 1, kRelease);
+}
+
+void FlightRecord::called(std::uint64_t number, const Signature& signature, TimePoint at) noexcept {
+  enter({.number = number, .count = signature.count, .kinds = kinds_of(signature), .queued = to_word(at)});
+}
+
+void FlightRecord::began(std::uint64_t number, const Signature& signature, FlightPath path, Times times) noexcept {
+  enter({.number = number,
+         .count = signature.count,
+         .kinds = with_path(kinds_of(signature), path),
+         .queued = to_word(times.queued),
+         .started = to_word(times.started)});
+}
+
+void FlightRecord::started(std::uint64_t number, FlightPath path, TimePoint at) noexcept {
+  Slot* const slot = find(number);
+  if (slot == nullptr) return;
+  Words words = words_of(*slot);
+  words.kinds = with_path(words.kinds, path);
+  words.started = to_word(at);
+  write(*slot, words);
+}
+
+void FlightRecord::ended(std::uint64_t number, FlightPath path, FlightOutcome outcome, TimePoint at) noexcept {
+  Slot* const slot = find(number);
+  if (slot == nullptr) return;
+  end(*slot, with_outcome(with_path(slot->kinds.load(kRelaxed), path), outcome), at);
+}
+
+void FlightRecord::fail_open(TimePoint at) noexcept {
+  const auto fail = [at](Slot& slot) {
+    if (is_open(slot)) end(slot, with_outcome(slot.kinds.load(kRelaxed), FlightOutcome::failure), at);
+  };
+  for (Slot& slot : slots_) fail(slot);
+  fail(passed_);
+}
+
+void FlightRecord::failed(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = why;
+}
+
+FlightRecord::Snapshot FlightRecord::snapshot() const {
+  Snapshot snapshot{.called = called_.load(kAcquire), .entries = {}, .failure = {}};
+  const auto take = [&](const Slot& slot) {
+    if (auto entry = read(slot)) snapshot.entries.push_back(*entry);
+  };
+  take(passed_);
+  for (const Slot& slot : slots_) take(slot);
+  std::ranges::sort(snapshot.entries, {}, &FlightEntry::number);
+  const auto same = std::ranges::unique(snapshot.entries, {}, &FlightEntry::number);
+  snapshot.entries.erase(same.begin(), same.end());
+  const std::lock_guard lock(mutex_);
+  snapshot.failure = failure_;
+  return snapshot;
+}
+
+}  // namespace tributary::client

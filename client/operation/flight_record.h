@@ -1,0 +1,105 @@
+#pragma once
+// The flight record of one rank: its last operations, in a ring of fixed size. It is read when a job hangs or fails.
+//
+// The thread that drives the communicator writes; it neither allocates nor waits. Any other thread may read at any
+// time: each entry has a version, which is odd while the entry changes, so that a reader never takes a half of a change.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/frame.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+/// The group and the rank whose operations a record has.
+struct FlightOrigin {
+  std::string job;
+  std::string host;   // this host's place in the topology
+  std::string group;  // a name that is equal on all ranks of the group, and differs from other groups' names
+  std::uint32_t rank = 0;
+  std::uint32_t nranks = 1;
+};
+
+enum class FlightPath : std::uint8_t { undecided, in_network, between_ranks, by_hosts, shared_memory };
+enum class FlightOutcome : std::uint8_t { open, success, failure };
+
+/// One operation. A time without a value has not come yet.
+struct FlightEntry {
+  std::uint64_t number = 0;  // number of the call among the communicator's collective calls
+  Signature signature{};
+  FlightPath path = FlightPath::undecided;
+  FlightOutcome outcome = FlightOutcome::open;
+  std::optional<transport::TimePoint> queued, started, ended;
+};
+
+class FlightRecord {
+ public:
+  static constexpr std::uint64_t kEntries = 256;
+
+  explicit FlightRecord(FlightOrigin origin) : origin_(std::move(origin)) {}
+  FlightRecord(const FlightRecord&) = delete;
+  FlightRecord& operator=(const FlightRecord&) = delete;
+
+  // One thread at a time calls these functions, and sees the writes of the thread before it.
+  /// Notes a call. Calls come in the order of their numbers.
+  void called(std::uint64_t number, const Signature& signature, transport::TimePoint at) noexcept;
+  struct Times {
+    transport::TimePoint queued, started;
+  };
+  /// Notes a call that starts at the same moment as it is noted: called() and started() together.
+  void began(std::uint64_t number, const Signature& signature, FlightPath path, Times times) noexcept;
+  void started(std::uint64_t number, FlightPath path, transport::TimePoint at) noexcept;
+  void ended(std::uint64_t number, FlightPath path, FlightOutcome outcome, transport::TimePoint at) noexcept;
+  /// Notes the time of the communicator's failure: every open operation ends with it.
+  void fail_open(transport::TimePoint at) noexcept;
+
+  /// Notes the reason of the communicator's failure; the first reason stands. Any thread may call it.
+  void failed(const std::string& why);
+
+  struct Snapshot {
+    std::uint64_t called = 0;          // calls that this rank has made
+    std::vector<FlightEntry> entries;  // in the order of their numbers
+    std::string failure;               // empty: the communicator has not failed
+  };
+  /// Returns the operations that the ring still has, and the oldest open operation even if the ring has passed it. Any
+  /// thread may call it.
+  [[nodiscard]] Snapshot snapshot() const;
+  [[nodiscard]] const FlightOrigin& origin() const noexcept { return origin_; }
+
+ private:
+  struct Words {
+    std::uint64_t number = 0, count = 0, kinds = 0, queued = 0, started = 0, ended = 0;
+  };
+  struct alignas(64) Slot {
+    std::atomic<std::uint64_t> version{0}, number{0}, count{0}, kinds{0}, queued{0}, started{0}, ended{0};
+  };
+  [[nodiscard]] static Words words_of(const Slot& slot) noexcept;
+  template <class Change>
+  static void change(Slot& slot, Change change) noexcept;
+  static void write(Slot& slot, const Words& words) noexcept;
+  static void end(Slot& slot, std::uint64_t kinds, transport::TimePoint at) noexcept;
+  void enter(const Words& words) noexcept;
+  [[nodiscard]] static std::optional<FlightEntry> read(const Slot& slot);
+  /// Returns the slot with this operation; nullptr if the ring has passed it.
+  [[nodiscard]] Slot* find(std::uint64_t number) noexcept;
+  [[nodiscard]] static bool is_open(const Slot& slot) noexcept;
+
+  const FlightOrigin origin_;
+  std::atomic<std::uint64_t> called_{0};
+  std::array<Slot, kEntries> slots_{};
+  Slot passed_{};  // the oldest open operation that the ring has passed
+  mutable std::mutex mutex_;
+  std::string failure_;  // guarded by mutex_
+};
+
+/// Returns a time for calls that are too short to read the exact clock. The kernel advances it a few hundred times a
+/// second.
+[[nodiscard]] transport::TimePoint coarse_now() noexcept;
+
+}  // namespace tributary::client

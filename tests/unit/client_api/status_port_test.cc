@@ -1,0 +1,124 @@
+// The status port: it answers its own user with the records that are served, and nobody else.
+#include "client/api/status_port.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "client/api/flight_report.h"
+#include "tributary/transport/shared_memory.h"
+
+namespace tributary::client {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+class StatusPort : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = "/tmp/status-port-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    above_ = name;
+    folder_ = name + "/ports";
+  }
+  void TearDown() override { std::filesystem::remove_all(above_); }
+
+  static std::shared_ptr<FlightRecord> record(const std::string& group) {
+    return std::make_shared<FlightRecord>(
+        FlightOrigin{.job = "training", .host = "node-1", .group = group, .rank = 2, .nranks = 4});
+  }
+  [[nodiscard]] std::vector<std::string> ports() const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) all.push_back(entry.path().string());
+    return all;
+  }
+  static std::string ask(const std::string& port, const std::string& line) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, port.data(), port.size());
+    const transport::OwnedDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      return "no connection";
+    static_cast<void>(::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL));
+    std::string answer;
+    std::array<char, 4096> bytes{};
+    for (ssize_t got = 0; (got = ::recv(socket.get(), bytes.data(), bytes.size(), 0)) > 0;)
+      answer.append(bytes.data(), static_cast<std::size_t>(got));
+    return answer;
+  }
+
+  std::string above_, folder_;
+};
+
+TEST_F(StatusPort, AllCommunicatorsOfAProcessShareItAndTheLastOneClosesIt) {
+  auto first = ServedRecord::serve(folder_, record("first"));
+  ASSERT_TRUE(first) << first.error().message;
+  auto second = ServedRecord::serve(folder_, record("second"));
+  ASSERT_TRUE(second) << second.error().message;
+  ASSERT_EQ(ports().size(), 1U);
+  const std::string port = ports()[0];
+  EXPECT_EQ(ask(port, "status\n"),
+            "job training, group first, rank 2 of 4: 0 calls; no operation is open\n"
+            "job training, group second, rank 2 of 4: 0 calls; no operation is open\n");
+  first->reset();
+  EXPECT_EQ(ask(port, "dump\n"), "job training, group second, rank 2 of 4: 0 calls; no operation is open\n");
+  EXPECT_EQ(ask(port, "reboot\n"), "unknown line; known lines: status, dump, dump json\n");
+  second->reset();
+  EXPECT_TRUE(ports().empty());
+}
+
+TEST_F(StatusPort, TheFolderAndThePortBelongToTheUserOnly) {
+  const auto served = ServedRecord::serve(folder_, record("first"));
+  ASSERT_TRUE(served) << served.error().message;
+  struct stat found{};
+  ASSERT_EQ(::stat(folder_.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0700U);
+  ASSERT_EQ(::stat(ports()[0].c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600U);
+}
+
+TEST_F(StatusPort, RefusesAFolderThatOthersCanWriteTo) {
+  ASSERT_EQ(::mkdir(folder_.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(folder_.c_str(), 0770), 0);
+  const auto served = ServedRecord::serve(folder_, record("first"));
+  ASSERT_FALSE(served);
+  EXPECT_NE(served.error().message.find("other users can write to " + folder_), std::string::npos)
+      << served.error().message;
+}
+
+TEST_F(StatusPort, GivesAnotherUserNoAnswer) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
+  const auto served = ServedRecord::serve(folder_, record("first"));
+  ASSERT_TRUE(served) << served.error().message;
+  const std::string port = ports()[0];
+  ASSERT_EQ(::chmod(above_.c_str(), 0711) + ::chmod(folder_.c_str(), 0711) + ::chmod(port.c_str(), 0666), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setuid(kNobody) != 0) ::_exit(2);
+    ::_exit(ask(port, "status\n").empty() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST_F(StatusPort, AFileOfARecordHasItsOperations) {
+  const auto failed = record("first");
+  failed->called(0, {.collective = Collective::barrier}, transport::Clock::now());
+  failed->failed("rank 3 is gone");
+  const auto path = write_flight_file(above_, failed);
+  ASSERT_TRUE(path) << path.error().message;
+  EXPECT_EQ(*path, above_ + "/training-first-rank-2.json");
+  EXPECT_FALSE(write_flight_file(above_ + "/nowhere", failed));
+}
+
+}  // namespace
+}  // namespace tributary::client

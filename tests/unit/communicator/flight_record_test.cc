@@ -1,0 +1,159 @@
+// The flight record: the ring keeps the last operations, and an operation that hangs, in their order.
+#include "client/operation/flight_record.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace tributary::client {
+namespace {
+
+using transport::TimePoint;
+constexpr std::uint64_t kEntries = FlightRecord::kEntries;
+
+TimePoint at(int seconds) {
+  return TimePoint(std::chrono::seconds(seconds));
+}
+
+Signature sum_of(std::uint64_t count) {
+  return {.collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .count = count};
+}
+
+class FlightRecordTest : public testing::Test {
+ protected:
+  void call(std::uint64_t number) { record_.called(number, sum_of(number + 1), at(1)); }
+  void end(std::uint64_t number) { record_.ended(number, FlightPath::between_ranks, FlightOutcome::success, at(3)); }
+  FlightRecord record_{{.job = "training", .host = "node-1", .group = "5c0f", .rank = 2, .nranks = 4}};
+};
+
+TEST_F(FlightRecordTest, IsEmptyAtFirst) {
+  const auto now = record_.snapshot();
+  EXPECT_EQ(now.called, 0U);
+  EXPECT_TRUE(now.entries.empty());
+  EXPECT_TRUE(now.failure.empty());
+}
+
+TEST_F(FlightRecordTest, KeepsWhatTheCallWasAndItsTimes) {
+  const Signature signature{.collective = Collective::broadcast,
+                            .dtype = DType::bfloat16,
+                            .op = ReduceOp::max,
+                            .root = 0xFFFF'FFFF,
+                            .count = 0xFFFF'FFFF'FFFF'FFFF};
+  record_.called(0, signature, at(1));
+  record_.started(0, FlightPath::in_network, at(2));
+  auto now = record_.snapshot();
+  ASSERT_EQ(now.entries.size(), 1U);
+  EXPECT_EQ(now.entries[0].signature, signature);
+  EXPECT_EQ(now.entries[0].path, FlightPath::in_network);
+  EXPECT_EQ(now.entries[0].outcome, FlightOutcome::open);
+  EXPECT_EQ(now.entries[0].queued, at(1));
+  EXPECT_EQ(now.entries[0].started, at(2));
+  EXPECT_EQ(now.entries[0].ended, std::nullopt);
+  end(0);  // its tree was lost
+  now = record_.snapshot();
+  EXPECT_EQ(now.entries[0].path, FlightPath::between_ranks);
+  EXPECT_EQ(now.entries[0].outcome, FlightOutcome::success);
+  EXPECT_EQ(now.entries[0].ended, at(3));
+}
+
+TEST_F(FlightRecordTest, ACallThatBeginsAtOnceHasBothTimes) {
+  record_.began(0, sum_of(1), FlightPath::shared_memory, {.queued = at(1), .started = at(2)});
+  const auto now = record_.snapshot();
+  ASSERT_EQ(now.entries.size(), 1U);
+  EXPECT_EQ(now.entries[0].queued, at(1));
+  EXPECT_EQ(now.entries[0].started, at(2));
+  EXPECT_EQ(now.entries[0].path, FlightPath::shared_memory);
+}
+
+TEST_F(FlightRecordTest, TheRingKeepsTheLastOperationsInTheirOrder) {
+  for (std::uint64_t number = 0; number < 3 * kEntries + 7; ++number) {
+    call(number);
+    end(number);
+  }
+  const auto now = record_.snapshot();
+  EXPECT_EQ(now.called, 3 * kEntries + 7);
+  ASSERT_EQ(now.entries.size(), kEntries);
+  for (std::uint64_t i = 0; i < kEntries; ++i) {
+    EXPECT_EQ(now.entries[i].number, 2 * kEntries + 7 + i);
+    EXPECT_EQ(now.entries[i].signature.count, 2 * kEntries + 8 + i);
+  }
+}
+
+TEST_F(FlightRecordTest, AnOperationThatHangsStaysWhenTheRingHasPassedIt) {
+  call(0);
+  end(0);
+  call(1);  // hangs
+  for (std::uint64_t number = 2; number < 3 * kEntries; ++number) {
+    call(number);
+    end(number);
+  }
+  auto now = record_.snapshot();
+  ASSERT_EQ(now.entries.size(), kEntries + 1);
+  EXPECT_EQ(now.entries[0].number, 1U);
+  EXPECT_EQ(now.entries[0].signature, sum_of(2));
+  EXPECT_EQ(now.entries[0].outcome, FlightOutcome::open);
+  EXPECT_EQ(now.entries[1].number, 2 * kEntries);
+  end(1);
+  now = record_.snapshot();
+  EXPECT_EQ(now.entries[0].number, 1U);
+  EXPECT_EQ(now.entries[0].outcome, FlightOutcome::success);
+}
+
+TEST_F(FlightRecordTest, TheEndOfAnOperationThatIsNotKeptChangesNothing) {
+  for (std::uint64_t number = 0; number < 2 * kEntries; ++number) call(number);  // only operation 0 is kept beside
+  end(1);
+  record_.started(1, FlightPath::in_network, at(2));
+  const auto now = record_.snapshot();
+  ASSERT_EQ(now.entries.size(), kEntries + 1);
+  for (const FlightEntry& entry : now.entries) EXPECT_EQ(entry.outcome, FlightOutcome::open) << entry.number;
+}
+
+TEST_F(FlightRecordTest, AFailureEndsTheOpenOperationsAndItsFirstReasonStands) {
+  call(0);
+  end(0);
+  call(1);
+  record_.failed("rank 3 is gone");
+  record_.failed("aborted");
+  record_.fail_open(at(9));
+  const auto now = record_.snapshot();
+  EXPECT_EQ(now.failure, "rank 3 is gone");
+  ASSERT_EQ(now.entries.size(), 2U);
+  EXPECT_EQ(now.entries[0].outcome, FlightOutcome::success);
+  EXPECT_EQ(now.entries[0].ended, at(3));
+  EXPECT_EQ(now.entries[1].outcome, FlightOutcome::failure);
+  EXPECT_EQ(now.entries[1].ended, at(9));
+}
+
+// The values of each entry follow from its number, so that a mixture of two operations shows.
+TEST_F(FlightRecordTest, AReaderNeverSeesAMixtureOfTwoOperations) {
+  constexpr std::uint64_t kCalls = 200'000;
+  std::thread writer([&] {
+    for (std::uint64_t number = 0; number < kCalls; ++number) {
+      const auto seconds = static_cast<int>(number + 1);
+      record_.called(number, sum_of(number + 1), at(seconds));
+      record_.ended(number, FlightPath::in_network, FlightOutcome::success, at(seconds));
+    }
+  });
+  std::uint64_t called = 0;
+  while (called < kCalls) {
+    const auto now = record_.snapshot();
+    called = now.called;
+    for (const FlightEntry& entry : now.entries) {
+      const auto seconds = static_cast<int>(entry.number + 1);
+      EXPECT_EQ(entry.signature, sum_of(entry.number + 1));
+      EXPECT_EQ(entry.queued, at(seconds));
+      if (entry.outcome == FlightOutcome::success) EXPECT_EQ(entry.ended, at(seconds));
+    }
+  }
+  writer.join();
+}
+
+TEST(FlightClock, TheCoarseTimeIsTheSteadyClocksAndNeverAhead) {
+  const TimePoint before = transport::Clock::now();
+  const TimePoint coarse = coarse_now();
+  EXPECT_LE(coarse, transport::Clock::now());
+  EXPECT_GT(coarse, before - std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace tributary::client
