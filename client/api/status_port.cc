@@ -195,7 +195,10 @@ ServedRecord::Port::Port(OwnedDescriptor socket, OwnedDescriptor stop, std::stri
 }
 
 ServedRecord::Port::~Port() {
-  if (process_ != fork_generation()) return thread_.detach();  // the parent's thread, and its socket
+  if (process_ != fork_generation()) {  // the parent has the thread, and needs the socket
+    thread_.detach();
+    return;
+  }
   ::eventfd_write(stop_.get(), 1);
   thread_.join();
   ::unlink(path_.c_str());

@@ -1,8 +1,10 @@
 #include "client/cli/dump/dump_command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "client/cli/dump/fr_trace.h"
 #include "client/cli/dump/gather.h"
