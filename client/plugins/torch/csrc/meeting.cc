@@ -33,8 +33,8 @@ bool is_id(const std::vector<std::uint8_t>& value) {
 
 }  // namespace
 
-Meeting::Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout,
-                 std::string numerics, std::function<void()> check_signals)
+Meeting::Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout, std::string numerics,
+                 std::function<void()> check_signals)
     : store_(store),
       rank_(rank),
       size_(size),
