@@ -170,7 +170,7 @@ class VerifyBits {
   Result<int> conclude() {
     bool right = true;
     std::ranges::stable_sort(rows_, {}, &Row::path);
-    show("# path                       type          calls    elements       wrong  ranks agree\n");
+    show("# path                          type          calls    elements       wrong  ranks agree\n");
     for (const Row& row : rows_) {
       std::array<std::uint64_t, 2> sums{row.tally.elements, row.tally.wrong};
       std::array<std::uint64_t, 2> most{row.tally.digest, ~row.tally.digest};
@@ -179,7 +179,7 @@ class VerifyBits {
       const bool agree = most[0] == ~most[1];
       right = right && agree && sums[1] == 0;
       char line[160];
-      std::snprintf(line, sizeof line, "  %-26s %-11s %7llu %11llu %11llu  %s\n", row.path.c_str(),
+      std::snprintf(line, sizeof line, "  %-29s %-11s %7llu %11llu %11llu  %s\n", row.path.c_str(),
                     std::string(to_string(row.dtype)).c_str(), static_cast<unsigned long long>(row.tally.calls),
                     static_cast<unsigned long long>(sums[0]), static_cast<unsigned long long>(sums[1]),
                     agree ? "yes" : "NO");
