@@ -123,7 +123,7 @@ class Dump(unittest.TestCase):
         self.wait_for_the_hang()
         self.processes[ABSENT].kill()
         for rank in OTHERS:
-            self.assertRegex(self.processes[rank].stdout.readline(), "^end [1-9]")
+            self.assertRegex(self.processes[rank].stdout.readline(), "^end -[1-9]")
             self.processes[rank].wait(timeout=LIMIT_SECONDS)
         self.assertEqual(len(list(self.files.iterdir())), len(OTHERS))
         for file in self.files.iterdir():
