@@ -144,8 +144,11 @@ class Lane {
   [[nodiscard]] std::expected<void, Refusal> admit(const Slot& slot, std::uint32_t child,
                                                    std::uint64_t sequence) const noexcept;
   void open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept;
-  /// Returns whether every rank of the group is a child, so that an exact sum needs one rounding.
-  [[nodiscard]] bool has_all_ranks() const noexcept { return shape_.root && shape_.children == shape_.ranks; }
+  /// Returns whether every rank of the group is a child, so that an exact sum needs one rounding. An aggregator of one
+  /// rank is no rank: it sends a form.
+  [[nodiscard]] bool has_all_ranks() const noexcept {
+    return shape_.root && aggregators_ == 0 && shape_.children == shape_.ranks;
+  }
   /// Returns whether this contribution is a form.
   [[nodiscard]] bool is_form(std::uint32_t child, const FrameHeader& header) const noexcept;
   [[nodiscard]] std::uint32_t& form_bytes(const Slot& slot, std::uint32_t child) noexcept;

@@ -154,6 +154,19 @@ TEST(Lane, OfSeveralLevelsRoundsAnExactSumAtTheRootAlone) {
   EXPECT_EQ(tree.sum(average, bytes), bytes_of(std::vector<float>{0.6F, 0.6F}));
 }
 
+// The root has as many children as the group has ranks, but each child is an aggregator, which sends a form.
+TEST(Lane, ARootAboveAggregatorsOfOneRankEachReadsTheirForms) {
+  LaneDriver left(inner_of(1, 2)), right(inner_of(1, 2)), root(root_of(2));
+  root.lane.set_child(0, 1, true);
+  root.lane.set_child(1, 1, true);
+  const FrameHeader header = contribution(0, {Collective::all_reduce, DType::float32, kExactSum, 0, 2});
+  ASSERT_TRUE(left.contribute(0, header, bytes_of(std::vector<float>{1, 2})));
+  ASSERT_TRUE(right.contribute(0, header, bytes_of(std::vector<float>{3, 4})));
+  ASSERT_TRUE(root.contribute(0, left.out.up.back().header, left.out.up.back().payload));
+  ASSERT_TRUE(root.contribute(1, right.out.up.back().header, right.out.up.back().payload));
+  EXPECT_EQ(root.out.result_of(0, 0)->payload, bytes_of(std::vector<float>{4, 6}));
+}
+
 TEST(Lane, OfSeveralLevelsSumsTheLongestSegmentThatItsFormsFitIn) {
   for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
     const std::size_t count = form_elements_max(dtype, 1024);
