@@ -103,7 +103,8 @@ TEST(Mpi, SeveralThreadsCallAtOnce) {
         std::regex(std::string(call) + R"(: by Tributary (\d+) calls with \d+ bytes, by MPI (\d+) calls)")))
         << output;
     const auto by_tributary = std::stoul(told[1]), by_mpi = std::stoul(told[2]);
-    EXPECT_EQ(by_tributary + by_mpi, calls) << output;
+    // The starts of a persistent request that goes by MPI count once, together.
+    EXPECT_TRUE(by_tributary + by_mpi == calls || (late && by_tributary + by_mpi < calls)) << output;
     EXPECT_GT(by_tributary, 0U) << output;
     EXPECT_TRUE(late || by_mpi == 0) << output;
   }
