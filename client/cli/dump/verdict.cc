@@ -89,7 +89,8 @@ std::string to_text(const Verdict& v, const GroupRecord& group) {
   std::string text = "job " + group.job + ", group " + group.group + ": " + std::to_string(group.ranks) + " ranks, " +
                      std::to_string(group.by_rank.size()) + " of them found\n";
   if (!v.no_record.empty())
-    text += "  no record of " + ranks_text(v.no_record) + ": on another host, ended, stopped, or without a status port\n";
+    text +=
+        "  no record of " + ranks_text(v.no_record) + ": on another host, ended, stopped, or without a status port\n";
   add_failures(text, group);
   if (!v.operation) return text + "  every operation that was called has ended\n";
   const std::string name = "operation " + std::to_string(*v.operation);
