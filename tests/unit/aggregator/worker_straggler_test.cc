@@ -114,6 +114,7 @@ TEST(OperationProgress, HoldsWithAnyNumbersFromTheNetwork) {
   OperationProgress progress(2);
   progress.contributed(0, UINT64_MAX);
   progress.contributed(1, 0);
+  EXPECT_EQ(progress.behind(0), 0U) << "the number after the greatest is 0";
   EXPECT_EQ(progress.behind(1), 0U);
   OperationProgress other(2);
   other.contributed(0, 5);
