@@ -191,8 +191,8 @@ void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
 }
 
-/// The result lands in the buffer from which the
-/// contribution is sent, but only after the parent has received the whole contribution.
+/// The result lands in the buffer from which the contribution is sent, but only after the parent has received the whole
+/// contribution.
 void LaneNode::expect_result(const FrameHeader& contribution) {
   FrameHeader result = contribution;
   result.type = FrameType::result;

@@ -5,23 +5,12 @@
 namespace tributary::manager {
 namespace {
 
-void add(std::vector<LateRank>& all, const LateRank& late) {
-  const auto same = std::ranges::find(all, late.rank, &LateRank::rank);
-  if (same == all.end()) {
-    if (all.size() < kLateRanksMax) all.push_back(late);
-    return;
-  }
-  same->lag = std::max(same->lag, late.lag);
-  same->late_for = std::max(same->late_for, late.late_for);
-  same->operations_behind = std::max(same->operations_behind, late.operations_behind);
-}
-
 void add_word(std::vector<LateRank>& all, const GroupRecord& group, const LateWord& word) {
   for (LateRank late : word.late) {
     if (late.group != group.id || late.rank >= group.hosts.size()) continue;
     late.host = group.hosts[late.rank];
     late.late_for += word.age;
-    add(all, late);
+    add_late_rank(all, late);
   }
 }
 
