@@ -87,9 +87,22 @@ Json json_of(const FlightEntry& entry, std::uint32_t nranks, const Moment& now) 
           {"ended_ns", time(entry.ended)}};
 }
 
-Json json_of(const FlightRecord& record, const Moment& now) {
+/// Leaves the oldest operation that has not succeeded, and the last one.
+void keep_calls(std::vector<FlightEntry>& entries) {
+  const auto open =
+      std::ranges::find_if(entries, [](const FlightEntry& entry) { return entry.outcome != FlightOutcome::success; });
+  std::vector<FlightEntry> kept;
+  if (open != entries.end()) kept.push_back(*open);
+  if (!entries.empty() && (kept.empty() || kept.back().number != entries.back().number)) kept.push_back(entries.back());
+  entries = std::move(kept);
+}
+
+enum class Extent : std::uint8_t { whole, calls };
+
+Json json_of(const FlightRecord& record, Extent extent, const Moment& now) {
   const FlightOrigin& origin = record.origin();
-  const auto snapshot = record.snapshot();
+  auto snapshot = record.snapshot();
+  if (extent == Extent::calls) keep_calls(snapshot.entries);
   Json operations = Json::array();
   for (const FlightEntry& entry : snapshot.entries) operations.push_back(json_of(entry, origin.nranks, now));
   return {{"job", origin.job},           {"group", origin.group},
@@ -118,15 +131,43 @@ std::string flight_text(FlightRecords records) {
   return text;
 }
 
-std::string flight_json(FlightRecords records) {
+std::string late_text(FlightRecords records, std::string_view group, std::uint64_t number) {
+  const Moment now;
+  std::string text;
+  for (const auto& record : records) {
+    const FlightOrigin& origin = record->origin();
+    if (origin.group != group) continue;
+    const auto snapshot = record->snapshot();
+    if (snapshot.called > number) continue;
+    text += "job " + origin.job + ", group " + origin.group + ", rank " + std::to_string(origin.rank) + " of " +
+            std::to_string(origin.nranks) + " has not called operation " + std::to_string(number);
+    text += snapshot.entries.empty() ? "; it has made no call\n"
+                                     : "; its last call: " + line_of(snapshot.entries.back(), now) + "\n";
+  }
+  return text;
+}
+
+namespace {
+
+std::string document_of(FlightRecords records, Extent extent) {
   const Moment now;
   Json communicators = Json::array();
-  for (const auto& record : records) communicators.push_back(json_of(*record, now));
+  for (const auto& record : records) communicators.push_back(json_of(*record, extent, now));
   const Json document{{"format", kFormat},
                       {"pid", ::getpid()},
                       {"time_ns", now.nanoseconds(now.steady)},
                       {"communicators", std::move(communicators)}};
   return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string flight_json(FlightRecords records) {
+  return document_of(records, Extent::whole);
+}
+
+std::string calls_json(FlightRecords records) {
+  return document_of(records, Extent::calls);
 }
 
 Result<std::string> write_flight_file(const std::string& folder, const std::shared_ptr<const FlightRecord>& record) {

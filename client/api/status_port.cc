@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -124,11 +126,27 @@ void send_all(int socket, std::string_view text) {
   }
 }
 
+/// Answers "GROUP NUMBER"; no value: the text has another form.
+std::optional<std::string> late_answer(std::string_view text, FlightRecords records) {
+  const std::size_t blank = text.find(' ');
+  if (blank == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = text.substr(blank + 1);
+  std::uint64_t number = 0;
+  const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (wrong != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return late_text(records, text.substr(0, blank), number);
+}
+
 std::string answer_to(const std::string& line, FlightRecords records) {
+  constexpr std::string_view kLate = "late ";
   if (line == "status") return status_text(records);
   if (line == "dump") return flight_text(records);
   if (line == "dump json") return flight_json(records);
-  return "unknown line; known lines: status, dump, dump json\n";
+  if (line == "calls json") return calls_json(records);
+  if (line.starts_with(kLate)) {
+    if (auto answer = late_answer(std::string_view(line).substr(kLate.size()), records)) return std::move(*answer);
+  }
+  return "unknown line; known lines: status, dump, dump json, calls json, late GROUP NUMBER\n";
 }
 
 }  // namespace
@@ -161,7 +179,7 @@ class ServedRecord::Port {
   const std::uint64_t process_ = fork_generation();
   std::mutex mutex_;
   std::vector<std::shared_ptr<const FlightRecord>> records_;  // guarded by mutex_
-  std::thread thread_;                                        // last member: it uses the other members
+  std::thread thread_;                                  // last member: it uses the other members
 };
 
 // A forked child has its parent's port without its thread, and opens one of its own.

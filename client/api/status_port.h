@@ -6,6 +6,8 @@
 //   status      one line for each communicator
 //   dump        also the last operations of each
 //   dump json   the same for programs
+//   calls json  of each communicator the oldest operation that has not succeeded, and the last one, for programs
+//   late GROUP NUMBER   one line for each communicator of the group that has not called the operation with this number
 // Only the user of the process and root get an answer.
 #include <memory>
 #include <string>

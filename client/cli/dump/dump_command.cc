@@ -2,45 +2,39 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "client/cli/dump/fr_trace.h"
 #include "client/cli/dump/gather.h"
+#include "client/cli/dump/ports.h"
 #include "client/cli/dump/verdict.h"
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/terminal/table.h"
-#include "service-kit/status_folder.h"
 
 namespace tributary::cli {
 namespace {
 
 using nlohmann::json;
 
-std::string folder_of(const DumpOptions& options) {
-  if (!options.folder.empty()) return options.folder;
-  const char* const named = std::getenv(service::kStatusFolderVariable);
-  const std::string folder = named == nullptr ? "" : named;
-  return folder.empty() || folder == "auto" || folder == "off" ? service::default_status_folder() : folder;
-}
-
-std::string ago(const RankRecord& record, const std::optional<std::int64_t>& at) {
+/// Returns the time from `at` to the record, in seconds.
+std::string age(const RankRecord& record, const std::optional<std::int64_t>& at) {
   if (!at) return "-";
   char text[32];
-  std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(record.taken - *at) / 1e9);
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(record.taken - *at) / 1e9);
   return text;
 }
 
 std::string table_of(const GroupRecord& group, std::uint32_t last) {
-  Table table({"RANK", "PID", "CALLS", "NUMBER", "OPERATION", "PATH", "OUTCOME", "QUEUED", "STARTED", "ENDED"});
+  Table table({"RANK", "PID", "CALLS", "NUMBER", "OPERATION", "PATH", "OUTCOME", "QUEUED (s ago)", "STARTED (s ago)",
+               "ENDED (s ago)"});
   for (const auto& [rank, record] : group.by_rank) {
     const std::size_t all = record.operations.size();
     for (std::size_t i = all - std::min<std::size_t>(all, last); i < all; ++i) {
       const OperationRecord& o = record.operations[i];
       table.add({std::to_string(rank), std::to_string(record.pid), std::to_string(record.called),
-                 std::to_string(o.number), o.call, o.path, o.outcome, ago(record, o.queued), ago(record, o.started),
-                 ago(record, o.ended)});
+                 std::to_string(o.number), o.call, o.path, o.outcome, age(record, o.queued), age(record, o.started),
+                 age(record, o.ended)});
     }
   }
   return table.text();
@@ -56,15 +50,25 @@ void print_text(const GroupRecords& groups, std::uint32_t last) {
   }
 }
 
-void print_json(const Gathered& gathered) {
+void print_late(const GroupRecords& groups) {
+  std::string text;
+  for (const auto& [key, group] : groups) text += late_text(verdict_on(group), group);
+  std::fputs(text.empty() ? "no operation waits for a rank that has not called it\n" : text.c_str(), stdout);
+}
+
+void print_json(const Gathered& gathered, bool only_late) {
   json groups = json::array();
   for (const auto& [key, group] : gathered.groups) {
+    const Verdict verdict = verdict_on(group);
+    if (only_late && late_text(verdict, group).empty()) continue;
     json ranks = json::array();
-    for (const auto& [rank, record] : group.by_rank) ranks.push_back(to_json(record));
+    for (const auto& [rank, record] : group.by_rank) {
+      if (!only_late || verdict.is_late(rank)) ranks.push_back(to_json(record));
+    }
     groups.push_back({{"job", group.job},
                       {"group", group.group},
                       {"ranks", group.ranks},
-                      {"verdict", to_json(verdict_on(group))},
+                      {"verdict", to_json(verdict)},
                       {"records", std::move(ranks)}});
   }
   const json document{{"groups", std::move(groups)}, {"without_record", gathered.silent}};
@@ -84,8 +88,8 @@ int write_fr_trace(const GroupRecords& groups, const std::string& into) {
 }  // namespace
 
 int dump(const DumpOptions& options) {
-  const std::string folder = folder_of(options);
-  auto gathered = gather(folder);
+  const std::string folder = status_folder(options.folder);
+  auto gathered = gather(folder, options.only_late ? Question::calls : Question::whole);
   if (!gathered) {
     std::fprintf(stderr, "tributary dump: %s; --dir names the folder of the ranks' status ports\n",
                  gathered.error().message.c_str());
@@ -104,7 +108,9 @@ int dump(const DumpOptions& options) {
   }
   if (options.form == DumpForm::fr_trace) return write_fr_trace(gathered->groups, options.into);
   if (options.form == DumpForm::json) {
-    print_json(*gathered);
+    print_json(*gathered, options.only_late);
+  } else if (options.only_late) {
+    print_late(gathered->groups);
   } else {
     print_text(gathered->groups, options.last);
   }

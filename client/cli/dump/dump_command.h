@@ -13,6 +13,7 @@ struct DumpOptions {
   DumpForm form = DumpForm::text;
   std::string into;        // for fr_trace: the folder for its files
   std::uint32_t last = 3;  // operations of each rank in the text
+  bool only_late = false;  // leave out all that is not about ranks for which others wait
 };
 /// Returns the exit code of the process.
 [[nodiscard]] int dump(const DumpOptions& options);

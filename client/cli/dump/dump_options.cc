@@ -25,6 +25,12 @@ void check(const DumpOptions& options) {
                              .value = "fr_trace",
                              .why = "it writes a file for each rank, and --into names no folder",
                              .allowed = "fr_trace together with --into FOLDER"});
+  if (options.form == DumpForm::fr_trace && options.only_late)
+    throw service::WrongUse({.where = "tributary dump",
+                             .key = "--only-late",
+                             .value = "",
+                             .why = "the analyzer needs the records of all ranks",
+                             .allowed = "--only-late with text or json"});
 }
 
 }  // namespace
@@ -49,6 +55,7 @@ void describe_dump(CLI::App& app, std::function<int()>& action) {
                     {.value = "FOLDER", .help = "With fr_trace: the new folder for the files"});
   service::add_number(*sub, "--last", options->last, 0, kLastMax,
                       {.value = "N", .help = "How many operations of each rank the text shows", .standard = "3"});
+  sub->add_flag("--only-late", options->only_late, "Show only the ranks that have not called what others wait for");
   sub->callback([=, &action] {
     check(*options);
     action = [=] { return dump(*options); };

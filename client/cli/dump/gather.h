@@ -1,5 +1,6 @@
 #pragma once
 // Collects the flight records of the processes whose status ports are in a folder.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,13 @@ struct Gathered {
   std::vector<std::string> silent;  // sentences about ports that gave no record
 };
 
+enum class Question : std::uint8_t {
+  whole,  // all operations of the records
+  calls,  // the oldest operation that has not succeeded, and the last one: enough for the verdict
+};
+
 /// Asks every port in the folder at the same time, and reads every file *.json that a failed communicator left there.
 /// Errc::io: the folder cannot be read.
-[[nodiscard]] Result<Gathered> gather(const std::string& folder);
+[[nodiscard]] Result<Gathered> gather(const std::string& folder, Question question);
 
 }  // namespace tributary::cli

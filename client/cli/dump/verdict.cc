@@ -85,24 +85,51 @@ Verdict verdict_on(const GroupRecord& group) {
   return verdict;
 }
 
-std::string to_text(const Verdict& v, const GroupRecord& group) {
-  std::string text = "job " + group.job + ", group " + group.group + ": " + std::to_string(group.ranks) + " ranks, " +
-                     std::to_string(group.by_rank.size()) + " of them found\n";
-  if (!v.no_record.empty())
-    text +=
-        "  no record of " + ranks_text(v.no_record) + ": on another host, ended, stopped, or without a status port\n";
-  add_failures(text, group);
-  if (!v.operation) return text + "  every operation that was called has ended\n";
-  const std::string name = "operation " + std::to_string(*v.operation);
-  text += "  " + name + " (" + v.call + ") has not ended after " + seconds_text(v.wait_seconds) + "\n";
+namespace {
+
+std::string group_name(const GroupRecord& group) {
+  return "job " + group.job + ", group " + group.group + ": ";
+}
+
+std::string operation_line(const Verdict& v) {
+  return "  operation " + std::to_string(*v.operation) + " (" + v.call + ") has not ended after " +
+         seconds_text(v.wait_seconds) + "\n";
+}
+
+std::string late_lines(const Verdict& v, const GroupRecord& group) {
+  std::string text;
   for (const std::uint32_t rank : v.not_called)
     text += "  rank " + std::to_string(rank) + " has not called it; " + last_call(group.by_rank.at(rank)) + "\n";
   for (const std::uint32_t rank : v.calls_otherwise)
     text += "  rank " + std::to_string(rank) +
             " called another operation in its place: " + group.by_rank.at(rank).find(*v.operation)->call + "\n";
+  return text;
+}
+
+std::string no_record_line(const Verdict& v) {
+  if (v.no_record.empty()) return {};
+  return "  no record of " + ranks_text(v.no_record) + ": on another host, ended, stopped, or without a status port\n";
+}
+
+}  // namespace
+
+std::string to_text(const Verdict& v, const GroupRecord& group) {
+  std::string text = group_name(group) + std::to_string(group.ranks) + " ranks, " +
+                     std::to_string(group.by_rank.size()) + " of them found\n" + no_record_line(v);
+  add_failures(text, group);
+  if (!v.operation) return text + "  every operation that was called has ended\n";
+  text += operation_line(v) + late_lines(v, group);
   text += "  " + ranks_text(v.waiting) + (v.waiting.size() == 1 ? " waits" : " wait") + "\n";
   if (!v.ended.empty()) text += "  it has ended on " + ranks_text(v.ended) + "\n";
   return text;
+}
+
+std::string late_text(const Verdict& v, const GroupRecord& group) {
+  if (!v.operation) return {};
+  const std::string lines = late_lines(v, group) + no_record_line(v);
+  if (lines.empty()) return {};
+  return group_name(group) + ranks_text(v.waiting) + (v.waiting.size() == 1 ? " waits" : " wait") + "\n" +
+         operation_line(v) + lines;
 }
 
 json to_json(const Verdict& v) {

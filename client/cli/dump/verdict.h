@@ -1,5 +1,6 @@
 #pragma once
 // Compares the flight records of a group's ranks: which operation does not end, and for which ranks it waits.
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -20,10 +21,18 @@ struct Verdict {
   Ranks not_called, waiting, ended;
   Ranks calls_otherwise;  // waiting ranks that made another call under this number
   Ranks no_record;        // ranks of the group whose record was not found
+
+  /// Returns whether others wait for this rank: it has not called the operation, or has called another one.
+  [[nodiscard]] bool is_late(std::uint32_t rank) const noexcept {
+    const auto has = [rank](const Ranks& ranks) { return std::ranges::find(ranks, rank) != ranks.end(); };
+    return has(not_called) || has(calls_otherwise);
+  }
 };
 [[nodiscard]] Verdict verdict_on(const GroupRecord& group);
 /// Returns lines for people.
 [[nodiscard]] std::string to_text(const Verdict& verdict, const GroupRecord& group);
+/// Returns only the lines about ranks for which others wait, and about ranks without a record; empty: there are none.
+[[nodiscard]] std::string late_text(const Verdict& verdict, const GroupRecord& group);
 [[nodiscard]] nlohmann::json to_json(const Verdict& verdict);
 
 /// Returns a text such as "rank 3" or "ranks 0-2, 7".

@@ -56,6 +56,27 @@ TEST_F(DumpTest, NamesTheRankThatHasNotCalledAndTheRanksThatWait) {
             "  ranks 0-1, 3 wait\n");
 }
 
+TEST_F(DumpTest, OnlyLateLeavesOutRanksThatCalled) {
+  for (const std::uint32_t rank : {0U, 1U}) add(rank, {operation(17, "open")}, 18);
+  add(2, {operation(16, "success")}, 17);
+  const Verdict verdict = verdict_on(group_);
+  EXPECT_EQ(late_text(verdict, group_),
+            "job training, group 5c0f: ranks 0-1 wait\n"
+            "  operation 17 (barrier) has not ended after 5.0 s\n"
+            "  rank 2 has not called it; its last call was operation 16 (barrier), which ended 3.0 s ago\n"
+            "  no record of rank 3: on another host, ended, stopped, or without a status port\n");
+  EXPECT_TRUE(verdict.is_late(2));
+  EXPECT_FALSE(verdict.is_late(0));
+}
+
+TEST_F(DumpTest, OnlyLateSaysNothingOfAGroupInWhichAllHaveCalled) {
+  for (std::uint32_t rank = 0; rank < 4; ++rank) add(rank, {operation(17, "open")}, 18);
+  EXPECT_EQ(late_text(verdict_on(group_), group_), "");
+  group_.by_rank.clear();
+  add(0, {operation(17, "success")}, 18);
+  EXPECT_EQ(late_text(verdict_on(group_), group_), "");
+}
+
 TEST_F(DumpTest, TheFirstOperationThatHasNotEndedCounts) {
   add(0, {operation(4, "success"), operation(5, "success"), operation(6, "open")}, 7);
   add(1, {operation(4, "success"), operation(5, "open")}, 6);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "client/api/flight_report.h"
 #include "tributary/transport/shared_memory.h"
@@ -70,9 +71,55 @@ TEST_F(StatusPort, AllCommunicatorsOfAProcessShareItAndTheLastOneClosesIt) {
             "job training, group second, rank 2 of 4: 0 calls; no operation is open\n");
   first->reset();
   EXPECT_EQ(ask(port, "dump\n"), "job training, group second, rank 2 of 4: 0 calls; no operation is open\n");
-  EXPECT_EQ(ask(port, "reboot\n"), "unknown line; known lines: status, dump, dump json\n");
+  EXPECT_EQ(ask(port, "reboot\n"),
+            "unknown line; known lines: status, dump, dump json, calls json, late GROUP NUMBER\n");
   second->reset();
   EXPECT_TRUE(ports().empty());
+}
+
+TEST_F(StatusPort, NamesTheRanksThatHaveNotCalledAnOperation) {
+  const auto first = record("first");
+  first->called(0, {.collective = Collective::barrier}, transport::Clock::now());
+  const auto served = ServedRecord::serve(folder_, first);
+  ASSERT_TRUE(served) << served.error().message;
+  const auto second = ServedRecord::serve(folder_, record("second"));
+  ASSERT_TRUE(second) << second.error().message;
+  const std::string port = ports()[0];
+  EXPECT_EQ(ask(port, "late first 0\n"), "");
+  const std::string late = ask(port, "late first 1\n");
+  EXPECT_TRUE(
+      late.starts_with("job training, group first, rank 2 of 4 has not called operation 1; its last call: "
+                       "operation 0 (barrier), path undecided, open, queued 0."))
+      << late;
+  EXPECT_EQ(ask(port, "late second 0\n"),
+            "job training, group second, rank 2 of 4 has not called operation 0; it has made no call\n");
+  for (const char* wrong : {"late", "late first", "late first x", "late first 1 2", "late first -1"})
+    EXPECT_TRUE(ask(port, std::string(wrong) + "\n").starts_with("unknown line")) << wrong;
+}
+
+TEST_F(StatusPort, CallsHaveTheOldestOperationThatHasNotSucceededAndTheLastOne) {
+  const auto kept = record("first");
+  const auto now = transport::Clock::now();
+  for (std::uint64_t number = 0; number < 6; ++number) {
+    kept->called(number, {.collective = Collective::barrier}, now);
+    if (number != 2) kept->ended(number, FlightPath::in_network, FlightOutcome::success, now);
+  }
+  const auto served = ServedRecord::serve(folder_, kept);
+  ASSERT_TRUE(served) << served.error().message;
+  const auto numbers = [&] {
+    std::vector<int> all;
+    const auto document = nlohmann::json::parse(ask(ports()[0], "calls json\n"));
+    for (const auto& operation : document.at("communicators").at(0).at("operations"))
+      all.push_back(operation.at("number"));
+    return all;
+  };
+  EXPECT_EQ(numbers(), (std::vector{2, 5}));
+  kept->ended(2, FlightPath::in_network, FlightOutcome::success, now);
+  EXPECT_EQ(numbers(), (std::vector{5}));
+  kept->called(6, {.collective = Collective::barrier}, now);
+  kept->fail_open(now);
+  kept->called(7, {.collective = Collective::barrier}, now);
+  EXPECT_EQ(numbers(), (std::vector{6, 7}));
 }
 
 TEST_F(StatusPort, TheFolderAndThePortBelongToTheUserOnly) {
