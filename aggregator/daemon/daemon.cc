@@ -68,7 +68,8 @@ Daemon::Daemon(const Settings& settings)
       tenants_({.connections_max = settings.tenant_connections_max,
                 .half_open_max = settings.tenant_half_open_max,
                 .joins_per_second_max = settings.tenant_joins_per_second_max}),
-      pages_([this](std::string_view path) { return page(path); }) {
+      traces_(settings_.name, settings_.host_id, workers_),
+      pages_([this](const service::HttpHead& head) { return page(head); }) {
   link_keys_->set_derive([this](const LinkName& name) -> std::optional<LinkSecret> {
     const auto key = keys_.current();
     return key && key->shared ? std::optional(link_secret(*key->shared, name)) : std::nullopt;
@@ -198,6 +199,7 @@ Status Daemon::start_workers() {
                               .pulse = {.limit = settings_.hang_after},
                               .link_keys = link_keys_,
                               .changed = changed_,
+                              .traced_segments_max = TraceRecorder::segments_max_of_worker(settings_.workers),
                               .on_straggler = [this](const StragglerNotice& notice) { straggler_log_.note(notice); }};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);
   if (settings_.transport == "udp") return start_udp_workers(worker);
@@ -463,7 +465,8 @@ DaemonStatus Daemon::status() const {
   return status;
 }
 
-service::HttpReply Daemon::page(std::string_view path) const {
+service::HttpReply Daemon::page(const service::HttpHead& head) {
+  const std::string_view path = head.path;
   constexpr auto kText = "text/plain; charset=utf-8";
   const auto reply = [](unsigned status, const char* type, std::string body) {
     return service::HttpReply{.status = status, .content_type = type, .body = std::move(body), .headers = {}};
@@ -475,7 +478,8 @@ service::HttpReply Daemon::page(std::string_view path) const {
     const DaemonStatus now = status();
     return reply(healthy(now) ? 200 : 503, "application/json", health_json(now));
   }
-  return reply(404, kText, "there are /metrics, /healthz and /lanes\n");
+  if (path == "/v1/trace") return traces_.answer(head.query);
+  return reply(404, kText, "there are /metrics, /healthz, /lanes and /v1/trace\n");
 }
 
 std::string Daemon::ready_json() const {

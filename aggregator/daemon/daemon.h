@@ -26,6 +26,7 @@
 #include "aggregator/daemon/status.h"
 #include "aggregator/daemon/status_pages.h"
 #include "aggregator/daemon/straggler_log.h"
+#include "aggregator/daemon/trace_recorder.h"
 #include "aggregator/daemon/udp_door.h"
 #include "aggregator/daemon/worker_thread.h"
 #include "service-kit/http/http_server.h"
@@ -84,7 +85,7 @@ class Daemon {
   [[nodiscard]] transport::VerbsSettings verbs_settings() const;
   [[nodiscard]] transport::UdpSettings udp_settings() const;
   [[nodiscard]] DaemonStatus status() const;
-  [[nodiscard]] service::HttpReply page(std::string_view path) const;
+  [[nodiscard]] service::HttpReply page(const service::HttpHead& head);
   [[nodiscard]] manager_client::AggregatorLoad load() const;
   void set_draining(const std::string& reason);
   void drain_workers(const std::string& reason);
@@ -114,6 +115,7 @@ class Daemon {
   std::unique_ptr<RdmaDoor> rdma_door_;
   std::unique_ptr<UdpDoor> udp_door_;
   std::unique_ptr<ManagerLink> manager_;  // calls the workers
+  TraceRecorder traces_;                  // used by the thread of http_
   StatusPages pages_;                     // calls all members above
   std::unique_ptr<service::HttpServer> http_;
   std::jthread shutdown_;

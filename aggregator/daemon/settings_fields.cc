@@ -227,7 +227,7 @@ std::vector<Field> make_fields() {
             "The most registered memory of each process of this host that the aggregator maps for reading, to sum "
             "contributions where they are. It copies the rest."),
       listen(),
-      endpoint("http_listen", &S::http_listen, "The address that serves /metrics, /healthz and /lanes."),
+      endpoint("http_listen", &S::http_listen, "The address that serves /metrics, /healthz, /lanes and /v1/trace."),
       advertise(),
       count("workers", &S::workers, 0, 256,
             "Threads that serve lanes, each with connections of its own. 0: as many as cores, but at most 4."),

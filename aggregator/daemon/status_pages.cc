@@ -14,7 +14,7 @@ Admission StatusPages::admit(const HttpHead& head) {
 }
 
 HttpReply StatusPages::handle(const HttpHead& head, const std::string& /*body*/) {
-  return page_(head.path);
+  return page_(head);
 }
 
 HttpReply StatusPages::reject(unsigned status, const std::string& message) {

@@ -1,7 +1,6 @@
 #pragma once
 // The pages that an aggregator serves over HTTP, by path, to every client.
 #include <functional>
-#include <string_view>
 
 #include "service-kit/http/http_message.h"
 
@@ -10,7 +9,7 @@ namespace tributary::aggregator {
 class StatusPages final : public service::HttpHandler {
  public:
   /// Returns the page for a request. The server's one thread calls it.
-  using Page = std::function<service::HttpReply(std::string_view path)>;
+  using Page = std::function<service::HttpReply(const service::HttpHead& head)>;
   explicit StatusPages(Page page) : page_(std::move(page)) {}
 
   [[nodiscard]] service::Admission admit(const service::HttpHead& head) override;

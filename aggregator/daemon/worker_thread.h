@@ -67,6 +67,8 @@ class WorkerThread {
   void drain(std::string reason);
   void undrain();
   [[nodiscard]] std::future<WorkerSnapshot> snapshot();
+  /// Returns the worker's trace, of which one thread at a time may begin and take recordings.
+  [[nodiscard]] WorkerTrace& trace() noexcept { return worker_.trace(); }
   /// Returns the time of the last turn of the worker's loop.
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
 

@@ -39,6 +39,7 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
                    transport::TimePoint now)
     : worker_(worker),
       claims_(join.claims),
+      job_key_(WorkerTrace::key_of(join.claims.job)),
       memory_bytes_(memory_bytes),
       readable_(shared ? readable_memory(memory_bytes) : transport::ReadableMemory()),
       lane_(shape_of(join.claims, join.parent_tokens), join.claims.epoch, readable_.bytes()),
@@ -169,6 +170,7 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
   ++worker_.metrics_.contributions;
   worker_.metrics_.contribution_bytes += h.payload_bytes;
   const std::uint64_t before = lane_.segments_completed();
+  const transport::TimePoint came = traced() ? worker_.transport_.now() : transport::TimePoint();
   const auto taken = lane_.contribution_landed(session.child(), h, *this, in_place);
   if (!taken && !harmless(taken.error())) {
     ++worker_.metrics_.frames_refused;
@@ -178,7 +180,22 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
   if (taken && !report_ && watch_.compares()) {
     watch_.contributed(session.child(), h.sequence, h.operation, worker_.turn_time());
   }
+  if (taken && came != transport::TimePoint()) [[unlikely]]
+    trace(SegmentMoment::came_up, h, session.child(), h.payload_bytes, came);
   worker_.metrics_.segments_completed += lane_.segments_completed() - before;
+}
+
+void LaneNode::trace(SegmentMoment moment, const FrameHeader& h, std::uint32_t child, std::size_t bytes,
+                     transport::TimePoint at) noexcept {
+  worker_.trace_.add({.at_ns = at.time_since_epoch().count(),
+                      .group = claims_.group,
+                      .sequence = h.sequence,
+                      .operation = h.operation,
+                      .epoch = claims_.epoch,
+                      .bytes = static_cast<std::uint32_t>(bytes),
+                      .member = child,
+                      .lane = static_cast<std::uint8_t>(claims_.lane),
+                      .moment = moment});
 }
 
 void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
@@ -188,6 +205,8 @@ void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
                    "{} sends contribution {} up, {} results came down, in a window of {}", name(), sent_up_, came_down_,
                    claims_.window);
   ++sent_up_;
+  if (traced()) [[unlikely]]
+    trace(SegmentMoment::sent_up, h, 0, payload.size(), worker_.transport_.now());
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
 }
 
@@ -206,6 +225,8 @@ void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
   if (session == nullptr) return;
   ++worker_.metrics_.results;
   worker_.metrics_.result_bytes += payload.size();
+  if (child == 0 && traced()) [[unlikely]]  // the lane answers child 0 first
+    trace(SegmentMoment::sent_down, h, 0, payload.size(), worker_.transport_.now());
   if (!session->channel().send(h, payload, 0))
     fail("rank " + std::to_string(session->rank()) + " does not read its results");
 }
@@ -354,6 +375,8 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
       TRIBUTARY_ASSERT(came_down_ <= sent_up_, "{}: {} results came down for {} contributions", name(), came_down_,
                        sent_up_);
       const std::uint64_t before = lane_.segments_completed();
+      if (traced()) [[unlikely]]
+        trace(SegmentMoment::came_down, h, 0, payload.size(), worker_.transport_.now());
       if (auto ok = lane_.result_landed(h, *this); !ok)
         return fail("from the parent: " + std::string(to_string(ok.error())));
       worker_.metrics_.segments_completed += lane_.segments_completed() - before;

@@ -80,9 +80,13 @@ class LaneNode final : public engine::LaneOutput,
   bool keep_report(std::span<const std::byte> payload);
   void spread_report();
   [[nodiscard]] FrameHeader header(FrameType type) const;
+  [[nodiscard]] bool traced() const noexcept { return worker_.trace_.on(job_key_); }
+  void trace(SegmentMoment moment, const FrameHeader& header, std::uint32_t child, std::size_t bytes,
+             transport::TimePoint at) noexcept;
 
   Worker& worker_;
   const TokenClaims claims_;  // claims of the first child's token: the lane's shape and place
+  const std::uint64_t job_key_;
   const std::uint64_t memory_bytes_;
   std::uint64_t room_bytes_ = 0;        // bytes that make_room() has reserved beside memory_bytes_
   transport::ReadableMemory readable_;  // the lane's memory, if children share it

@@ -85,6 +85,7 @@ Worker::Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget&
       verify_(std::move(verify)),
       budget_(budget),
       settings_(std::move(settings)),
+      trace_(settings_.traced_segments_max),
       unjoined_(settings_.sessions_unjoined_max, WaitingRoom::kNoLimit),  // each session has its own deadline
       discard_(kSegmentBytesMax) {}
 

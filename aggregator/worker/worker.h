@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/lane_pulse.h"
+#include "tributary/protocol/segment_trace.h"
 #include "tributary/protocol/waiting_room.h"
 #include "tributary/transport/channel.h"
 
@@ -47,6 +49,7 @@ struct WorkerSettings {
   LanePulseSettings pulse{};                                  // settings of the pulse of parents
   std::shared_ptr<transport::LinkKeys> link_keys{};           // keys of the transport, if it seals packets
   std::shared_ptr<ChangedRecords> changed{};                  // where to note changed records; nullptr: nowhere
+  std::uint32_t traced_segments_max = 65536;                  // most moments of segments that a trace keeps
   /// Called on the worker's thread when a child becomes late, and when it is on time again. May be empty.
   std::function<void(const StragglerNotice&)> on_straggler{};
 };
@@ -70,6 +73,33 @@ class MemoryBudget {
 
   const std::uint64_t bytes_max_;
   std::atomic<std::uint64_t> in_use_{0};
+};
+
+/// The moments of a worker's segments, of all jobs or of one. Any one thread may begin and take recordings.
+class WorkerTrace {
+ public:
+  static constexpr std::uint64_t kAllJobs = 0;
+  [[nodiscard]] static std::uint64_t key_of(const std::string& job) { return std::hash<std::string>{}(job) | 1U; }
+
+  explicit WorkerTrace(std::uint32_t events_max) : log_(events_max) {}
+  /// `job`: key_of() its name, or kAllJobs. May throw std::bad_alloc.
+  void begin(std::uint64_t job, transport::TimePoint until) {
+    job_.store(job, std::memory_order_relaxed);
+    log_.begin(until);
+  }
+  [[nodiscard]] SegmentTrace::Recording take() { return log_.take(); }
+
+  // ---- Calls of the worker's thread
+  [[nodiscard]] bool on(std::uint64_t job) const noexcept {
+    if (!log_.on()) return false;
+    const std::uint64_t wanted = job_.load(std::memory_order_relaxed);
+    return wanted == kAllJobs || wanted == job;
+  }
+  void add(const SegmentEvent& event) noexcept { log_.add(event, time_of(event)); }
+
+ private:
+  SegmentTrace log_;
+  std::atomic<std::uint64_t> job_{kAllJobs};
 };
 
 /// Plain counters: only the worker's thread writes them and calls `metrics()`, which copies them.
@@ -178,6 +208,8 @@ class Worker final : public transport::Acceptor {
   [[nodiscard]] const WorkerMetrics& metrics() const noexcept { return metrics_; }
   [[nodiscard]] std::vector<LaneStatus> lanes() const;
   [[nodiscard]] std::size_t sessions() const noexcept { return sessions_.size(); }
+  /// Any thread may call it.
+  [[nodiscard]] WorkerTrace& trace() noexcept { return trace_; }
 
  private:
   friend class LaneNode;
@@ -206,6 +238,7 @@ class Worker final : public transport::Acceptor {
   MemoryBudget& budget_;
   const WorkerSettings settings_;
   WorkerMetrics metrics_;
+  WorkerTrace trace_;
   std::optional<transport::TimePoint> turn_time_;
   /// Shares of this worker's turns by tenant, or by group. Their channels own them; `parties_` is their number.
   std::map<std::string, std::weak_ptr<transport::TurnShare>> shares_;

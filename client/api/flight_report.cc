@@ -39,16 +39,6 @@ struct Moment {
   }
 };
 
-std::string_view word_of(FlightPath path) noexcept {
-  constexpr std::string_view words[] = {"undecided", "in-network", "between ranks", "by hosts", "shared memory"};
-  return words[static_cast<std::size_t>(path)];
-}
-
-std::string_view word_of(FlightOutcome outcome) noexcept {
-  constexpr std::string_view words[] = {"open", "success", "failure"};
-  return words[static_cast<std::size_t>(outcome)];
-}
-
 std::string line_of(const FlightEntry& entry, const Moment& now) {
   std::string line = "operation " + std::to_string(entry.number) + " (" + to_string(entry.signature) + "), path " +
                      std::string(word_of(entry.path)) + ", " + std::string(word_of(entry.outcome));
@@ -112,6 +102,16 @@ Json json_of(const FlightRecord& record, Extent extent, const Moment& now) {
 }
 
 }  // namespace
+
+std::string_view word_of(FlightPath path) noexcept {
+  constexpr std::string_view words[] = {"undecided", "in-network", "between ranks", "by hosts", "shared memory"};
+  return words[static_cast<std::size_t>(path)];
+}
+
+std::string_view word_of(FlightOutcome outcome) noexcept {
+  constexpr std::string_view words[] = {"open", "success", "failure"};
+  return words[static_cast<std::size_t>(outcome)];
+}
 
 std::string status_text(FlightRecords records) {
   const Moment now;

@@ -11,6 +11,9 @@ namespace tributary::client {
 
 using FlightRecords = std::span<const std::shared_ptr<const FlightRecord>>;
 
+[[nodiscard]] std::string_view word_of(FlightPath path) noexcept;
+[[nodiscard]] std::string_view word_of(FlightOutcome outcome) noexcept;
+
 /// Returns one line for each communicator: its rank, its number of calls, and its oldest open operation.
 [[nodiscard]] std::string status_text(FlightRecords records);
 /// Returns status_text(), with the operations of each communicator below its line.

@@ -22,6 +22,7 @@
 
 #include "client/api/flight_report.h"
 #include "client/api/fork_guard.h"
+#include "client/api/rank_traces.h"
 #include "tributary/transport/blocked_signals.h"
 #include "tributary/transport/shared_memory.h"
 
@@ -137,7 +138,7 @@ std::optional<std::string> late_answer(std::string_view text, FlightRecords reco
   return late_text(records, text.substr(0, blank), number);
 }
 
-std::string answer_to(const std::string& line, FlightRecords records) {
+std::string answer_to(const std::string& line, const std::vector<std::shared_ptr<const FlightRecord>>& records) {
   constexpr std::string_view kLate = "late ";
   if (line == "status") return status_text(records);
   if (line == "dump") return flight_text(records);
@@ -146,7 +147,8 @@ std::string answer_to(const std::string& line, FlightRecords records) {
   if (line.starts_with(kLate)) {
     if (auto answer = late_answer(std::string_view(line).substr(kLate.size()), records)) return std::move(*answer);
   }
-  return "unknown line; known lines: status, dump, dump json, calls json, late GROUP NUMBER\n";
+  return "unknown line; known lines: status, dump, dump json, calls json, late GROUP NUMBER, "
+         "trace begin MILLISECONDS, trace json\n";
 }
 
 }  // namespace
@@ -160,11 +162,11 @@ class ServedRecord::Port {
   Port& operator=(const Port&) = delete;
   ~Port();
 
-  void add(std::shared_ptr<const FlightRecord> record) {
+  void add(std::shared_ptr<FlightRecord> record) {
     const std::lock_guard lock(mutex_);
     records_.push_back(std::move(record));
   }
-  void remove(const std::shared_ptr<const FlightRecord>& record) {
+  void remove(const std::shared_ptr<FlightRecord>& record) {
     const std::lock_guard lock(mutex_);
     std::erase(records_, record);
   }
@@ -178,7 +180,8 @@ class ServedRecord::Port {
   const std::string path_;
   const std::uint64_t process_ = fork_generation();
   std::mutex mutex_;
-  std::vector<std::shared_ptr<const FlightRecord>> records_;  // guarded by mutex_
+  std::vector<std::shared_ptr<FlightRecord>> records_;  // guarded by mutex_
+  RankTraces traces_;                                   // used by thread_
   std::thread thread_;                                  // last member: it uses the other members
 };
 
@@ -243,22 +246,23 @@ void ServedRecord::Port::serve(int socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
   const std::string line = read_line(socket);
   if (line.empty()) return;
-  std::vector<std::shared_ptr<const FlightRecord>> records;
+  std::vector<std::shared_ptr<FlightRecord>> records;
   {
     const std::lock_guard lock(mutex_);
     records = records_;
   }
-  send_all(socket, answer_to(line, records));
+  if (const auto trace = traces_.answer(line, records)) return send_all(socket, *trace);
+  send_all(socket, answer_to(line, {records.begin(), records.end()}));
 }
 
 Result<std::unique_ptr<ServedRecord>> ServedRecord::serve(const std::string& folder,
-                                                          std::shared_ptr<const FlightRecord> record) {
+                                                          std::shared_ptr<FlightRecord> record) {
   auto port = Port::of_process(folder);
   if (!port) return std::unexpected(port.error());
   return std::unique_ptr<ServedRecord>(new ServedRecord(std::move(*port), std::move(record)));
 }
 
-ServedRecord::ServedRecord(std::shared_ptr<Port> port, std::shared_ptr<const FlightRecord> record)
+ServedRecord::ServedRecord(std::shared_ptr<Port> port, std::shared_ptr<FlightRecord> record)
     : port_(std::move(port)), record_(std::move(record)) {
   port_->add(record_);
 }

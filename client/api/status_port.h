@@ -7,6 +7,7 @@
 //   dump        also the last operations of each
 //   dump json   the same for programs
 //   calls json  of each communicator the oldest operation that has not succeeded, and the last one, for programs
+//   trace begin MILLISECONDS, trace json   record a trace of all communicators, and answer it: see rank_traces.h
 //   late GROUP NUMBER   one line for each communicator of the group that has not called the operation with this number
 // Only the user of the process and root get an answer.
 #include <memory>
@@ -22,16 +23,16 @@ class ServedRecord {
   /// Opens the process's port if it is not open: the first communicator's folder counts. Errc::io says why there is no
   /// port.
   [[nodiscard]] static Result<std::unique_ptr<ServedRecord>> serve(const std::string& folder,
-                                                                   std::shared_ptr<const FlightRecord> record);
+                                                                   std::shared_ptr<FlightRecord> record);
   ServedRecord(const ServedRecord&) = delete;
   ServedRecord& operator=(const ServedRecord&) = delete;
   ~ServedRecord();
 
  private:
   class Port;
-  ServedRecord(std::shared_ptr<Port> port, std::shared_ptr<const FlightRecord> record);
+  ServedRecord(std::shared_ptr<Port> port, std::shared_ptr<FlightRecord> record);
   const std::shared_ptr<Port> port_;
-  const std::shared_ptr<const FlightRecord> record_;
+  const std::shared_ptr<FlightRecord> record_;
 };
 
 }  // namespace tributary::client

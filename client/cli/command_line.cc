@@ -14,6 +14,7 @@
 #include "client/cli/token/token_command.h"
 #include "client/cli/top/top_options.h"
 #include "client/cli/topology/topology_command.h"
+#include "client/cli/trace/trace_options.h"
 #include "client/cli/tuning/explain_options.h"
 #include "client/cli/verify/verify_options.h"
 #include "service-kit/program_options.h"
@@ -52,6 +53,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_listings(app, action);
   describe_top(app, action);
   describe_dump(app, action);
+  describe_trace(app, action);
   describe_topology(app, action);
   describe_drain(app, action);
   describe_plan(app, action);

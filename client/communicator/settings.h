@@ -64,6 +64,7 @@ struct CommunicatorSettings {
   // Called when an operation has ended, before its result is passed on, with its bytes by path. May be empty.
   std::function<void(std::uint64_t in_network, std::uint64_t between_ranks)> on_bytes{};
   std::shared_ptr<FlightRecord> flight_record{};  // gets this rank's operations; nullptr: no record
+  std::shared_ptr<SegmentTrace> segment_trace{};  // gets the moments of this rank's segments; nullptr: no trace
 };
 
 /// A snapshot of a communicator's state, for tributary_comm_info.

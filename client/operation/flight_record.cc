@@ -96,19 +96,23 @@ std::optional<FlightEntry> FlightRecord::read(const Slot& slot) {
     const Words w = words_of(slot);
     if (before % 2 != 0 || slot.version.load(kRelaxed) != before) continue;
     if ((w.kinds & kUsed) == 0) return std::nullopt;
-    return FlightEntry{.number = w.number,
-                       .signature = {.collective = static_cast<Collective>(w.kinds & 0xFF),
-                                     .dtype = static_cast<DType>(w.kinds >> kDtypeShift & 0xFF),
-                                     .op = static_cast<ReduceOp>(w.kinds >> kOpShift & 0xFF),
-                                     .root = static_cast<std::uint32_t>(w.kinds >> kRootShift),
-                                     .count = w.count},
-                       .path = static_cast<FlightPath>((w.kinds & kPathMask) >> kPathShift),
-                       .outcome = outcome_in(w.kinds),
-                       .queued = to_time(w.queued),
-                       .started = to_time(w.started),
-                       .ended = to_time(w.ended)};
+    return entry_of(w);
   }
   return std::nullopt;  // the ring passes this entry again and again
+}
+
+FlightEntry FlightRecord::entry_of(const Words& w) noexcept {
+  return {.number = w.number,
+          .signature = {.collective = static_cast<Collective>(w.kinds & 0xFF),
+                        .dtype = static_cast<DType>(w.kinds >> kDtypeShift & 0xFF),
+                        .op = static_cast<ReduceOp>(w.kinds >> kOpShift & 0xFF),
+                        .root = static_cast<std::uint32_t>(w.kinds >> kRootShift),
+                        .count = w.count},
+          .path = static_cast<FlightPath>((w.kinds & kPathMask) >> kPathShift),
+          .outcome = outcome_in(w.kinds),
+          .queued = to_time(w.queued),
+          .started = to_time(w.started),
+          .ended = to_time(w.ended)};
 }
 
 bool FlightRecord::is_open(const Slot& slot) noexcept {
@@ -138,6 +142,8 @@ void FlightRecord::called(std::uint64_t number, const Signature& signature, Time
 }
 
 void FlightRecord::began(std::uint64_t number, const Signature& signature, FlightPath path, Times times) noexcept {
+  if (operations_.on()) [[unlikely]]
+    times.started = transport::Clock::now();  // the caller may have read a coarse clock
   enter({.number = number,
          .count = signature.count,
          .kinds = with_path(kinds_of(signature), path),
@@ -157,7 +163,12 @@ void FlightRecord::started(std::uint64_t number, FlightPath path, TimePoint at) 
 void FlightRecord::ended(std::uint64_t number, FlightPath path, FlightOutcome outcome, TimePoint at) noexcept {
   Slot* const slot = find(number);
   if (slot == nullptr) return;
+  const bool traced = operations_.on();
+  if (traced) [[unlikely]]
+    at = transport::Clock::now();
   end(*slot, with_outcome(with_path(slot->kinds.load(kRelaxed), path), outcome), at);
+  if (traced) [[unlikely]]
+    operations_.add(words_of(*slot), at);
 }
 
 void FlightRecord::fail_open(TimePoint at) noexcept {
@@ -186,6 +197,21 @@ FlightRecord::Snapshot FlightRecord::snapshot() const {
   const std::lock_guard lock(mutex_);
   snapshot.failure = failure_;
   return snapshot;
+}
+
+void FlightRecord::begin_trace(TimePoint until) {
+  operations_.begin(until);
+  segments_.begin(until);
+}
+
+FlightRecord::Trace FlightRecord::take_trace() {
+  const auto ended = operations_.take();
+  Trace trace{.operations = {}, .operations_lost = ended.lost, .segments = segments_.take()};
+  for (const Words& words : ended.events) trace.operations.push_back(entry_of(words));
+  for (const FlightEntry& entry : snapshot().entries) {
+    if (entry.outcome == FlightOutcome::open) trace.operations.push_back(entry);
+  }
+  return trace;
 }
 
 }  // namespace tributary::client

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/segment_trace.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -70,6 +71,20 @@ class FlightRecord {
   /// Returns the operations that the ring still has, and the oldest open operation even if the ring has passed it. Any
   /// thread may call it.
   [[nodiscard]] Snapshot snapshot() const;
+
+  // For a trace. One thread at a time calls these functions.
+  static constexpr std::uint32_t kTracedOperations = 16384, kTracedSegments = 65536;
+  /// Records all operations and the moments of their segments until then, or until take_trace(). May throw
+  /// std::bad_alloc.
+  void begin_trace(transport::TimePoint until);
+  struct Trace {
+    std::vector<FlightEntry> operations;  // those that ended, in this order, and then those that are open
+    std::uint64_t operations_lost = 0;    // there was no place for them
+    SegmentTrace::Recording segments;
+  };
+  [[nodiscard]] Trace take_trace();
+  /// Gets the moments of this rank's segments, from the thread that drives the lanes.
+  [[nodiscard]] SegmentTrace& segments() noexcept { return segments_; }
   [[nodiscard]] const FlightOrigin& origin() const noexcept { return origin_; }
 
  private:
@@ -86,6 +101,7 @@ class FlightRecord {
   static void end(Slot& slot, std::uint64_t kinds, transport::TimePoint at) noexcept;
   void enter(const Words& words) noexcept;
   [[nodiscard]] static std::optional<FlightEntry> read(const Slot& slot);
+  [[nodiscard]] static FlightEntry entry_of(const Words& words) noexcept;
   /// Returns the slot with this operation; nullptr if the ring has passed it.
   [[nodiscard]] Slot* find(std::uint64_t number) noexcept;
   [[nodiscard]] static bool is_open(const Slot& slot) noexcept;
@@ -94,6 +110,8 @@ class FlightRecord {
   std::atomic<std::uint64_t> called_{0};
   std::array<Slot, kEntries> slots_{};
   Slot passed_{};  // the oldest open operation that the ring has passed
+  TraceLog<Words> operations_{kTracedOperations};
+  SegmentTrace segments_{kTracedSegments};
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_
 };

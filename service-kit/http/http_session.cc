@@ -11,6 +11,7 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
 
+#include "service-kit/http/percent.h"
 #include "service-kit/tls/tls_words.h"
 #include "tributary/protocol/assert.h"
 
@@ -38,31 +39,6 @@ Source source_of_address(const asio::ip::address& address) {
   std::array<std::byte, 16> bytes{};
   std::ranges::transform(v6.to_bytes(), bytes.begin(), [](unsigned char byte) { return std::byte{byte}; });
   return source_of(bytes);
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-/// Decodes percent escapes; nullopt if an escape is broken.
-std::optional<std::string> decode_path(std::string_view text) {
-  std::string path;
-  path.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      path += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return std::nullopt;
-    path += static_cast<char>(high << 4 | low);
-    i += 2;
-  }
-  return path;
 }
 
 }  // namespace
@@ -189,7 +165,7 @@ void HttpSession::on_head(error_code error) {
   const auto& message = parser_->get();
   const std::string_view target(message.target().data(), message.target().size());
   const std::size_t question = std::min(target.find('?'), target.size());
-  const auto path = decode_path(target.substr(0, question));
+  const auto path = percent_decode(target.substr(0, question));
   if (!path) return answer(handler_.reject(400, "the path holds a broken percent escape"), false);
   head_ = {.method = std::string(message.method_string()),
            .path = *path,

@@ -1,6 +1,16 @@
 #include "service-kit/http/percent.h"
 
 namespace tributary::service {
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
 
 std::string percent_encode(std::string_view text, std::string_view kept) {
   constexpr std::string_view digits = "0123456789ABCDEF";
@@ -18,6 +28,23 @@ std::string percent_encode(std::string_view text, std::string_view kept) {
     }
   }
   return out;
+}
+
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return std::nullopt;
+    decoded += static_cast<char>(high << 4 | low);
+    i += 2;
+  }
+  return decoded;
 }
 
 }  // namespace tributary::service

@@ -20,13 +20,13 @@ class Daemons(unittest.TestCase):
         self.folder = Path(folder.name)
         self.processes: dict[str, subprocess.Popen] = {}  # by the name that start() got
 
-    def start(self, name: str, program: str, settings: str) -> dict:
-        """Starts a program of the build with these settings, and waits until it serves. Returns its ready file's JSON."""
+    def start(self, name: str, program: str, settings: str, before: tuple[str, ...] = ()) -> dict:
+        """Starts a program of the build with these settings, and waits until it serves. Returns its ready file's JSON. `before`: a command that runs the program."""
         ready, log = self.folder / f"{name}.ready", self.folder / f"{name}.log"
         (self.folder / f"{name}.yaml").write_text(settings + f"ready_file: {ready}\n")
         output = log.open("w")
         self.addCleanup(output.close)
-        process = subprocess.Popen([self.build / program, "--config", self.folder / f"{name}.yaml"], stdout=subprocess.DEVNULL, stderr=output)
+        process = subprocess.Popen([*before, self.build / program, "--config", self.folder / f"{name}.yaml"], stdout=subprocess.DEVNULL, stderr=output)
         self.processes[name] = process
 
         def stop() -> None:

@@ -28,6 +28,25 @@ std::uint64_t segments_ahead(const Operation& operation, std::uint32_t full, con
   return std::min<std::uint64_t>(lane.window, std::uint64_t{full} * lane.segment_bytes / bytes);
 }
 
+bool traced(const LaneSettings& settings) noexcept {
+  return settings.trace != nullptr && settings.trace->on();
+}
+
+/// Adds a moment of the rank's trace.
+void trace(const LaneSettings& settings, SegmentMoment moment, const SequenceEntry& e, std::size_t bytes,
+           transport::TimePoint at) noexcept {
+  settings.trace->add({.at_ns = at.time_since_epoch().count(),
+                       .group = settings.group,
+                       .sequence = e.sequence,
+                       .operation = e.number,
+                       .epoch = settings.epoch,
+                       .bytes = static_cast<std::uint32_t>(bytes),
+                       .member = settings.rank,
+                       .lane = static_cast<std::uint8_t>(settings.lane),
+                       .moment = moment},
+                      at);
+}
+
 }  // namespace
 
 LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneSettings& settings)
@@ -194,7 +213,10 @@ bool LaneLink::contribute_one(transport::TimePoint now) {
     expect_result(e, header);
     expected_ = contributed_ + 1;
   }
+  const transport::TimePoint before = traced(settings_) ? transport::Clock::now() : transport::TimePoint();
   if (!channel_->send(header, {header.bare() ? nullptr : operation.input_of(e.segment), bytes}, 0)) return false;
+  if (before != transport::TimePoint()) [[unlikely]]
+    trace(settings_, SegmentMoment::sent_up, e, bytes, before);
   bytes_sent_ += bytes;
   window_.sent(contributed_, e.segment.count * operation.element_bytes() == descriptor_.segment_bytes, now);
   ++contributed_;
@@ -312,6 +334,8 @@ void LaneLink::take_result(std::span<std::byte> payload) {
   if (operation.staged && !payload.empty())
     operation.staged->result_landed({operation.result_of(e.segment), payload.size()});
   const transport::TimePoint now = user_.lane_progress();
+  if (traced(settings_)) [[unlikely]]
+    trace(settings_, SegmentMoment::came_down, e, payload.size(), now);
   window_.came(prefix_, now);
   ++prefix_;
   if (++operation.segments_done == operation.segments) user_.segments_finished(operation);

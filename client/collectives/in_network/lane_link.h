@@ -30,6 +30,7 @@
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_loss.h"
 #include "tributary/protocol/lane_pulse.h"
+#include "tributary/protocol/segment_trace.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -72,8 +73,9 @@ struct LaneSettings {
   std::uint32_t epoch = 0;
   std::uint64_t first_operation = 0;
   LanePulseSettings pulse{};
-  bool one_level = true;     // all trees of the group have one level
-  bool rates_known = false;  // see LaneWindow
+  bool one_level = true;                  // all trees of the group have one level
+  bool rates_known = false;               // see LaneWindow
+  std::shared_ptr<SegmentTrace> trace{};  // gets the moments of segments; nullptr: no trace
 };
 
 class LaneLink final : public transport::ChannelHandler {

@@ -72,7 +72,8 @@ TEST_F(StatusPort, AllCommunicatorsOfAProcessShareItAndTheLastOneClosesIt) {
   first->reset();
   EXPECT_EQ(ask(port, "dump\n"), "job training, group second, rank 2 of 4: 0 calls; no operation is open\n");
   EXPECT_EQ(ask(port, "reboot\n"),
-            "unknown line; known lines: status, dump, dump json, calls json, late GROUP NUMBER\n");
+            "unknown line; known lines: status, dump, dump json, calls json, late GROUP NUMBER, "
+            "trace begin MILLISECONDS, trace json\n");
   second->reset();
   EXPECT_TRUE(ports().empty());
 }
@@ -120,6 +121,27 @@ TEST_F(StatusPort, CallsHaveTheOldestOperationThatHasNotSucceededAndTheLastOne) 
   kept->fail_open(now);
   kept->called(7, {.collective = Collective::barrier}, now);
   EXPECT_EQ(numbers(), (std::vector{6, 7}));
+}
+
+TEST_F(StatusPort, RecordsATraceOfItsCommunicators) {
+  const auto kept = record("first");
+  const auto served = ServedRecord::serve(folder_, kept);
+  ASSERT_TRUE(served) << served.error().message;
+  const std::string port = ports()[0];
+  EXPECT_EQ(ask(port, "trace begin 50000\n"), "recording\n");
+  EXPECT_TRUE(ask(port, "trace begin 50000\n").starts_with("refused: another trace is recorded for "));
+  kept->called(0, {.collective = Collective::barrier}, transport::Clock::now());
+  kept->ended(0, FlightPath::in_network, FlightOutcome::success, transport::Clock::now());
+  kept->segments().add({.at_ns = 7, .group = 9, .sequence = 5, .moment = SegmentMoment::came_down}, {});
+  const auto trace = nlohmann::json::parse(ask(port, "trace json\n"));
+  EXPECT_GT(trace.at("steady_ns").get<std::int64_t>(), 0);
+  const auto& communicator = trace.at("communicators").at(0);
+  EXPECT_EQ(communicator.at("rank"), 2);
+  EXPECT_EQ(communicator.at("operations").at(0).at("call"), "barrier");
+  EXPECT_EQ(communicator.at("segments"), nlohmann::json::parse("[[3, 7, 9, 0, 0, 5, 0, 0, 0]]"));
+  EXPECT_TRUE(nlohmann::json::parse(ask(port, "trace json\n")).at("communicators").empty());
+  for (const char* wrong : {"trace begin 0", "trace begin 60001", "trace begin x", "trace begin 1 "})
+    EXPECT_TRUE(ask(port, std::string(wrong) + "\n").starts_with("refused: the time must be 1 to ")) << wrong;
 }
 
 TEST_F(StatusPort, TheFolderAndThePortBelongToTheUserOnly) {

@@ -56,6 +56,40 @@ TEST_F(FlightRecordTest, KeepsWhatTheCallWasAndItsTimes) {
   EXPECT_EQ(now.entries[0].ended, at(3));
 }
 
+TEST_F(FlightRecordTest, ATraceHasAllOperationsAlsoThoseThatTheRingHasPassed) {
+  call(0);
+  record_.begin_trace(transport::Clock::now() + std::chrono::hours(1));
+  end(0);
+  for (std::uint64_t number = 1; number <= 3 * kEntries; ++number) {
+    call(number);
+    end(number);
+  }
+  call(3 * kEntries + 1);
+  const auto trace = record_.take_trace();
+  ASSERT_EQ(trace.operations.size(), 3 * kEntries + 2);
+  EXPECT_EQ(trace.operations_lost, 0U);
+  for (std::uint64_t number = 0; number < trace.operations.size(); ++number) {
+    EXPECT_EQ(trace.operations[number].number, number);
+    EXPECT_EQ(trace.operations[number].signature, sum_of(number + 1));
+  }
+  EXPECT_EQ(trace.operations.back().outcome, FlightOutcome::open);
+  call(3 * kEntries + 2);
+  end(3 * kEntries + 2);
+  EXPECT_EQ(record_.take_trace().operations.size(), 3 * kEntries + 2) << "nothing is added after the end";
+}
+
+TEST_F(FlightRecordTest, WhileATraceIsRecordedCallsHaveExactTimes) {
+  const auto before = transport::Clock::now();
+  record_.begin_trace(before + std::chrono::hours(1));
+  record_.began(0, sum_of(1), FlightPath::shared_memory, {.queued = at(1), .started = at(1)});
+  end(0);
+  const auto trace = record_.take_trace();
+  ASSERT_EQ(trace.operations.size(), 1U);
+  EXPECT_EQ(trace.operations[0].queued, at(1));
+  EXPECT_GE(*trace.operations[0].started, before);
+  EXPECT_GE(*trace.operations[0].ended, *trace.operations[0].started);
+}
+
 TEST_F(FlightRecordTest, ACallThatBeginsAtOnceHasBothTimes) {
   record_.began(0, sum_of(1), FlightPath::shared_memory, {.queued = at(1), .started = at(2)});
   const auto now = record_.snapshot();

@@ -97,8 +97,14 @@ class LaneLinkTest : public testing::Test {
     descriptor.window = kWindow;
     descriptor.segment_bytes = 256;
     descriptor.entries.push_back({.aggregator = {"aggregator", 7471}, .aggregator_name = "aggregator", .tokens = {}});
-    const LaneSettings settings{
-        .lane = 0, .rank = 1, .nranks = 2, .group = 9, .epoch = 3, .one_level = one_level, .rates_known = rates_known};
+    const LaneSettings settings{.lane = 0,
+                                .rank = 1,
+                                .nranks = 2,
+                                .group = 9,
+                                .epoch = 3,
+                                .one_level = one_level,
+                                .rates_known = rates_known,
+                                .trace = trace_};
     lane_ = std::make_unique<LaneLink>(caller_, descriptor, settings);
     listener_ = *network_.transport("aggregator").listen({"aggregator", 7471}, aggregator_);
     lane_->connect(network_.transport("rank"), 5s);
@@ -118,10 +124,33 @@ class LaneLinkTest : public testing::Test {
 
   transport::SimNetwork network_;
   LyingAggregator aggregator_;
+  std::shared_ptr<SegmentTrace> trace_ = std::make_shared<SegmentTrace>(64);
   Caller caller_;
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<LaneLink> lane_;
 };
+
+TEST_F(LaneLinkTest, ATraceHasTheMomentsOfSegments) {
+  send_changed([](FrameHeader&, std::size_t&) {});
+  trace_->begin(transport::Clock::now() + 1h);
+  send_changed([](FrameHeader&, std::size_t&) {});
+  const auto recording = trace_->take();
+  ASSERT_EQ(recording.events.size(), 2U);
+  const SegmentEvent& down = recording.events[0];
+  EXPECT_EQ(down.moment, SegmentMoment::came_down);
+  EXPECT_EQ(down.sequence, 1U);
+  EXPECT_EQ(down.operation, 1U);
+  const SegmentEvent& up = recording.events[1];
+  EXPECT_EQ(up.moment, SegmentMoment::sent_up);
+  EXPECT_EQ(up.sequence, 1U + kWindow);
+  for (const SegmentEvent& e : recording.events) {
+    EXPECT_EQ(e.group, 9U);
+    EXPECT_EQ(e.epoch, 3U);
+    EXPECT_EQ(e.lane, 0U);
+    EXPECT_EQ(e.member, 1U);
+    EXPECT_EQ(e.bytes, kSum.count * sizeof(std::int32_t));
+  }
+}
 
 TEST_F(LaneLinkTest, ContributesAWindowAndTakesResultsInSequence) {
   ASSERT_TRUE(caller_.ready);

@@ -1,0 +1,25 @@
+#pragma once
+// The places of a job, as the manager knows them: the aggregators of its trees, and the hosts of its ranks.
+#include <string>
+#include <vector>
+
+#include "client/cli/manager/access.h"
+#include "client/cli/trace/trace_parts.h"
+
+namespace tributary::cli {
+
+struct JobPlaces {
+  struct Aggregator {
+    std::string name;
+    std::string http;  // its address for pages
+  };
+  std::vector<Aggregator> aggregators;
+  std::vector<std::vector<std::string>> hosts;  // by group, by member
+};
+/// Asks the manager. Errc::bad_config: no manager is given; other errors: it did not answer as expected.
+[[nodiscard]] Result<JobPlaces> ask_places(const ManagerOptions& options, const std::string& job);
+
+/// Returns a sentence about the ranks of each group that are not among the traced ones, with their hosts.
+[[nodiscard]] std::vector<std::string> missing_ranks(const std::vector<TracedRank>& traced, const JobPlaces& places);
+
+}  // namespace tributary::cli

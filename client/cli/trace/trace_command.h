@@ -1,0 +1,20 @@
+#pragma once
+// `tributary trace`: what the ranks on this machine and the aggregators of their job do for some seconds, as a file for
+// Chrome's trace viewer or Perfetto.
+#include <string>
+
+#include "client/cli/manager/access.h"
+
+namespace tributary::cli {
+
+struct TraceOptions {
+  ManagerOptions manager;
+  std::string folder;  // empty: TRIBUTARY_STATUS_DIR, or the user's folder
+  std::string job;     // empty: the only job on this machine
+  double seconds = 2;
+  std::string into;  // the file; empty: trace-JOB.json
+};
+/// Returns the exit code of the process.
+[[nodiscard]] int trace(const TraceOptions& options);
+
+}  // namespace tributary::cli
