@@ -209,7 +209,7 @@ void add_dpdk_device(MetricPage& page, const transport::DpdkDeviceStatistics& de
   page.gauge("dpdk_rules_wanted", "Rules that are needed to bring datagrams to their worker's queue.",
              device.rules_wanted);
   page.gauge("dpdk_rules_in_place", "Rules for workers' queues that the device has taken.", device.rules_in_place);
-  page.gauge("dpdk_neighbours_count", "Neighbours that are known now.", device.neighbours);
+  page.gauge("dpdk_neighbours", "Neighbours that are known now.", device.neighbours);
   page.gauge("dpdk_buffers_in_use", "Packet buffers in use now.", device.buffers_in_use);
   page.gauge("dpdk_link_up", "1 while the link is up.", device.link_up ? 1 : 0);
   page.gauge("dpdk_huge_pages", "1 if packet buffers are in huge pages.", device.huge_pages ? 1 : 0);

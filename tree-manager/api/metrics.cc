@@ -7,20 +7,20 @@ using service::MetricPage;
 using service::MetricType;
 
 void add_cluster(MetricPage& page, const ClusterStats& s) {
-  page.begin(MetricType::gauge, "aggregators_count", "Aggregators by state.", {"state"});
+  page.begin(MetricType::gauge, "aggregators", "Aggregators by state.", {"state"});
   page.add(s.aggregators_active, {"active"});
   page.add(s.aggregators_draining, {"draining"});
   page.add(s.aggregators_suspected, {"suspected"});
   page.add(s.aggregators_resuming, {"resuming"});
   page.add(s.aggregators_expired, {"expired"});
-  page.begin(MetricType::gauge, "groups_count", "Groups by the path they are on.", {"path"});
+  page.begin(MetricType::gauge, "groups", "Groups by the path they are on.", {"path"});
   page.add(s.groups_with_trees, {"in-network"});
   page.add(s.groups_on_fallback, {"fallback"});
-  page.gauge("lanes_count", "Lanes that have a tree.", s.lanes);
+  page.gauge("lanes", "Lanes that have a tree.", s.lanes);
   page.gauge("memory_bytes", "Memory that living aggregators offer to lanes.", s.memory_bytes);
   page.gauge("memory_reserved_bytes", "Memory of living aggregators that groups have reserved.",
              s.memory_reserved_bytes);
-  page.gauge("aggregators_overcommitted_count", "Aggregators that have promised more memory than they have.",
+  page.gauge("aggregators_overcommitted", "Aggregators that have promised more memory than they have.",
              s.aggregators_overcommitted);
   page.counter("standstills_total", "Times that the manager itself stood still for a second or longer.", s.standstills);
   page.counter("standstill_seconds_total", "Time for which the manager itself stood still, in all.",
@@ -37,7 +37,7 @@ void add_cluster(MetricPage& page, const ClusterStats& s) {
   for (const auto& [code, count] : s.denied) page.add(count, {code});
   page.counter("displaced_total", "Groups that were told to leave their trees to a group of a higher class.",
                s.displaced);
-  page.gauge("reservations_count", "Reservations that run.", s.reservations);
+  page.gauge("reservations", "Reservations that run.", s.reservations);
   page.counter("suspicions_total", "Aggregators held to be dead because a group saw them fail.", s.suspicions);
   page.begin(MetricType::counter, "leases_expired_total", "Leases that ran out.", {"of"});
   page.add(s.aggregator_leases_expired, {"aggregator"});
@@ -64,8 +64,8 @@ void add_standing(MetricPage& page, const Standing& standing) {
 
 void add_door(MetricPage& page, const service::HttpDoor& door) {
   const service::HttpDoorCounts counts = door.counts();
-  page.gauge("connections_count", "HTTP connections now.", door.count());
-  page.gauge("connections_unproved_count", "HTTP connections now that have shown no token.", door.strangers());
+  page.gauge("connections", "HTTP connections now.", door.count());
+  page.gauge("connections_unproved", "HTTP connections now that have shown no token.", door.strangers());
   page.counter("connections_accepted_total", "HTTP connections that came.", counts.accepted);
   page.counter("connections_displaced_total",
                "HTTP connections without a token that were closed because connections_max newer ones came.",

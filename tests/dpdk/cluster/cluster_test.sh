@@ -32,7 +32,7 @@ fi
 for name in received_packets received_bytes sent_packets sent_bytes; do
   (($(value "dpdk_device_${name}_total") > 0)) || fail "the driver counts no $name"
 done
-(($(value dpdk_link_up) == 1 && $(value dpdk_neighbours_count) > 0)) || fail 'no link, or no neighbours'
+(($(value dpdk_link_up) == 1 && $(value dpdk_neighbours) > 0)) || fail 'no link, or no neighbours'
 (($(value 'dpdk_answers_total{to="arp"}') > 0)) || fail 'nobody asked for the aggregator by ARP, or it did not answer'
 (($(value 'contributions_total') > 0)) || fail 'nothing was contributed'
 within 20 faults_happened || fail "no packet was sent again, or none came twice; by the kernel: $(kernel_faults)"

@@ -180,7 +180,7 @@ TEST_F(DpdkDaemon, ReportsItsDeviceAndTheFramesThatItDropped) {
   EXPECT_GT(metric("dpdk_device_sent_packets_total"), 0);
   EXPECT_EQ(metric("dpdk_device_lost_total", R"(reason="missed")"), 0);
   EXPECT_EQ(metric("dpdk_device_lost_total", R"(reason="no_buffer")"), 0);
-  EXPECT_EQ(metric("dpdk_neighbours_count"), 1);
+  EXPECT_EQ(metric("dpdk_neighbours"), 1);
   EXPECT_EQ(metric("dpdk_neighbours_failed_total"), 0);
   EXPECT_EQ(metric("dpdk_neighbours_moved_total"), 0);
   EXPECT_EQ(metric("dpdk_neighbours_full_total"), 0);
