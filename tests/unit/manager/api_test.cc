@@ -210,8 +210,7 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   look("/v1/leader");
   look("/v1/openapi.json");
   look("/healthz");
-  EXPECT_THAT(call("GET", "/metrics", "", "").body,
-              HasSubstr("tributary_manager_aggregators{state=\"active\"} 1"));
+  EXPECT_THAT(call("GET", "/metrics", "", "").body, HasSubstr("tributary_manager_aggregators{state=\"active\"} 1"));
   EXPECT_THAT(call("GET", "/", "", "").body, HasSubstr("<!doctype html>"));
   EXPECT_EQ(call("PUT", "/v1/topology", leaf_spine_yaml(2, 2, 1)).status, 409U) << "the topology comes from a file";
   open("");
