@@ -119,7 +119,7 @@ Status write_file(const std::string& path, TraceParts& parts, Clock::duration ag
   const ChromeCounts counts = write_chrome_trace(out, parts, ways, from, notes);
   out.close();
   if (!out) return fail(Errc::io, path + " cannot be written");
-  std::printf("%zu ranks, %zu aggregators: %zu operations, %zu segments\n", parts.ranks.size(),
+  std::printf("ranks: %zu, aggregators: %zu, operations: %zu, segments: %zu\n", parts.ranks.size(),
               parts.aggregators.size(), counts.operations, counts.segments);
   for (const std::string& note : notes) std::printf("%s\n", printable(note).c_str());
   std::printf("the trace is in %s: open it at https://ui.perfetto.dev or in chrome://tracing\n", path.c_str());
