@@ -101,14 +101,14 @@ class Traces(Daemons):
                            f"host_id: beside-{name}\nlisten: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\nworkers: 2\nstate_file: {self.folder}/{name}.key\n", before)
         return f"http://127.0.0.1:{ready['http']['port']}"
 
-    def start_ranks(self, ranks: int, **of_last: str) -> None:
-        """Starts ranks that reduce for ever; the last one has these variables too."""
+    def start_ranks(self, ranks: int, path: str = "in-network", of_a_host: int = 1, **of_last: str) -> None:
+        """Starts ranks that reduce for ever, and waits until they take the path; the last one has these variables too."""
         identity = ()
         processes = []
         for rank in range(ranks):
             environment = self.environment(
-                TRIBUTARY_MANAGER=self.url, TRIBUTARY_TOKEN_FILE=f"{self.folder}/state/job.token", TRIBUTARY_JOB="training", TRIBUTARY_HOST_ID=f"node-{rank}",
-                TRIBUTARY_STATUS_DIR=str(self.ports), TRIBUTARY_LOCAL="off", TRIBUTARY_TUNING="off", TRIBUTARY_LOG="warn")
+                TRIBUTARY_MANAGER=self.url, TRIBUTARY_TOKEN_FILE=f"{self.folder}/state/job.token", TRIBUTARY_JOB="training", TRIBUTARY_HOST_ID=f"node-{rank // of_a_host}",
+                TRIBUTARY_STATUS_DIR=str(self.ports), TRIBUTARY_LOCAL="off" if of_a_host == 1 else "auto", TRIBUTARY_TUNING="off", TRIBUTARY_LOG="warn")
             process = subprocess.Popen([self.build / "tests/system/client/client_rank_process", str(rank), str(ranks), "60000", "reduce", *identity],
                                        stdout=subprocess.PIPE, text=True, env=environment | (of_last if rank == ranks - 1 else {}))
 
@@ -123,14 +123,14 @@ class Traces(Daemons):
             processes.append(process)
         for process in processes:
             self.assertEqual(process.stdout.readline(), "ready\n")
-        self.wait_until(self.reduces_in_network, "the ranks do not use the tree")
+        self.wait_until(lambda: self.reduces(path), "the ranks do not use the tree")
 
-    def reduces_in_network(self) -> bool:
+    def reduces(self, path: str) -> bool:
         dumped = self.tributary("dump", "--dir", str(self.ports), "--form", "json")
         if dumped.returncode != 0:
             return False
         records = [record for group in json.loads(dumped.stdout)["groups"] for record in group["records"]]
-        return bool(records) and all(record["operations"] and record["operations"][-1]["path"] == "in-network" for record in records)
+        return bool(records) and all(record["operations"] and record["operations"][-1]["path"] == path for record in records)
 
     def trace(self, *arguments: str, seconds: float = 0.3) -> subprocess.CompletedProcess:
         return self.tributary("trace", "--seconds", str(seconds), "--dir", str(self.ports), "--into", str(self.file), *arguments, TRIBUTARY_MANAGER=self.url)
@@ -142,7 +142,7 @@ class Traces(Daemons):
                                env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(run.wait, LIMIT_SECONDS)
         self.addCleanup(run.terminate)
-        self.wait_until(lambda: self.ports.exists() and self.reduces_in_network(), "the ranks do not use the trees")
+        self.wait_until(lambda: self.ports.exists() and self.reduces("in-network"), "the ranks do not use the trees")
         self.url = (self.folder / "url").read_text().strip()
         traced = self.trace("--job", "training")
         self.assertEqual(traced.returncode, 0, traced.stderr)
@@ -188,6 +188,20 @@ class Traces(Daemons):
         self.assertTrue(trace.flows)
         last = max(one["ts"] for slices in trace.slices.values() for one in slices)
         self.assertLess(last, 60e6, "the far moments are on the ranks' clock")
+
+    def test_the_segments_of_hosts_are_those_of_their_leaders(self) -> None:
+        self.start_manager()
+        self.start_aggregator("leaf")
+        self.start_ranks(4, path="by hosts", of_a_host=2)
+
+        def leaders() -> set[str]:
+            self.assertEqual(self.trace().returncode, 0)
+            trace = Trace(self, self.file)
+            for rank in range(4):
+                self.assertTrue(trace.operations(f"rank {rank} on node-{rank // 2}"))
+            return {trace.way(number)[0] for number in trace.flows}
+
+        self.wait_until(lambda: leaders() == {"rank 0 on node-0", "rank 2 on node-1"}, "the leaders do not send to the tree")
 
     def test_names_aggregators_that_do_not_answer(self) -> None:
         self.start_manager()
