@@ -36,6 +36,10 @@ bool same_call(const FrameHeader& a, const FrameHeader& b) noexcept {
          a.collective == b.collective && a.dtype == b.dtype && a.op == b.op;
 }
 
+std::uint64_t bytes_of(const LaneShape& shape) noexcept {
+  return lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
+}
+
 }  // namespace
 
 std::string_view to_string(Refusal refusal) noexcept {
@@ -67,23 +71,20 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
       epoch_(epoch),
       everyone_(shape.children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shape.children) - 1),
       place_bits_(std::has_single_bit(shape.window) ? shape.window - 1 : 0),
-      memory_(memory),
+      memory_(memory.empty() ? own_memory_.emplace(bytes_of(shape)).bytes() : memory),
+      buffers_(memory_, bytes_of(shape), shape.segment_bytes),
+      taken_(std::size_t{shape.window} * (shape.children + 1U)),
       in_place_(std::size_t{shape.window} * shape.children),
       ranks_(shape.children, 1),
       form_bytes_(in_place_.size()),
       ranks_in_all_(std::max(shape.root ? shape.ranks : shape.ranks_below, shape.children)),
       slots_(shape.window) {
-  const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
-  if (memory_.empty()) memory_ = own_memory_.emplace(bytes).bytes();
   TRIBUTARY_ASSERT(shape.children >= 1 && shape.children <= kChildrenMax, "a lane of {} children", shape.children);
   TRIBUTARY_ASSERT(shape.window >= 1 && shape.window <= kWindowMax, "a lane whose window has {} slots", shape.window);
   TRIBUTARY_ASSERT(shape.segment_bytes <= kSegmentBytesMax && shape.segment_bytes % 64 == 0,
                    "a lane whose segments have {} bytes", shape.segment_bytes);
-  TRIBUTARY_ASSERT(memory_.size() >= bytes, "a lane of {} bytes gets {} bytes", bytes, memory_.size());
-  buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
-  TRIBUTARY_ASSERT(buffers_.size() * shape.segment_bytes == bytes, "{} buffers of {} bytes in a lane of {} bytes",
-                   buffers_.size(), shape.segment_bytes, bytes);
-  for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.data() + i * shape.segment_bytes;
+  TRIBUTARY_ASSERT(buffers_.count() == taken_.size(), "a lane has {} buffers, and its slots take {}", buffers_.count(),
+                   taken_.size());
   for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = slots_[i].place = i;
 }
 
@@ -97,13 +98,32 @@ void Lane::set_child(std::uint32_t child, std::uint32_t ranks, bool aggregator) 
   aggregators_ = aggregator ? aggregators_ | bit : aggregators_ & ~bit;
 }
 
-std::byte*& Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept {
+std::byte*& Lane::buffer(const Slot& slot, std::uint32_t child) noexcept {
   TRIBUTARY_ASSERT(child <= shape_.children && slot.place < shape_.window, "buffer {} of slot {}", child, slot.place);
-  return buffers_[std::size_t{slot.place} * (shape_.children + 1U) + child];
+  return taken_[std::size_t{slot.place} * (shape_.children + 1U) + child];
 }
 
-std::byte*& Lane::out_buffer(const Slot& slot) noexcept {
-  return receive_buffer(slot, shape_.children);
+std::byte* Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept {
+  std::byte*& taken = buffer(slot, child);
+  if (taken == nullptr) taken = buffers_.take();
+  return taken;
+}
+
+void Lane::release(const Slot& slot, std::uint32_t from, std::uint32_t to) noexcept {
+  for (std::uint32_t child = from; child < to; ++child) {
+    if (std::byte* const taken = std::exchange(buffer(slot, child), nullptr)) buffers_.give_back(taken);
+  }
+}
+
+void Lane::pass_on(const Slot& slot, std::uint32_t child) noexcept {
+  std::swap(buffer(slot, shape_.children), buffer(slot, child));
+  release(slot, child, child + 1);
+}
+
+void Lane::sent(std::uint64_t sequence) noexcept {
+  Slot& slot = slot_of(sequence);
+  if (slot.out_sequence != sequence || slot.readers == 0) return;  // the slot has another sum by now
+  if (--slot.readers == 0 && slot.state == SlotState::complete) release(slot, shape_.children, shape_.children + 1);
 }
 
 const std::byte*& Lane::in_place(const Slot& slot, std::uint32_t child) noexcept {
@@ -287,6 +307,7 @@ void Lane::reduce_prefix(Slot& slot, LaneOutput& output) noexcept {
   TRIBUTARY_ASSERT(prefix < shape_.children, "a prefix of {} of {} children is summed early", prefix, shape_.children);
   reduce(slot, prefix, receive_buffer(slot, 0));
   give_back(slot, slot.reduced, prefix, output);
+  release(slot, std::max(slot.reduced, 1U), prefix);
   slot.reduced = prefix;
 }
 
@@ -312,15 +333,14 @@ void Lane::reduce_exact(Slot& slot) noexcept {
 void Lane::reduce_all(Slot& slot, LaneOutput& output) noexcept {
   if (is_exact(slot.first.op) && !has_all_ranks()) {
     reduce_exact(slot);
-    return give_back(slot, 0, shape_.children, output);
+    give_back(slot, 0, shape_.children, output);
+    return release(slot, 0, shape_.children);
   }
   const bool divides = shape_.root && slot.first.op == ReduceOp::avg;
-  if (shape_.children == 1 && !divides) {
-    std::swap(out_buffer(slot), receive_buffer(slot, 0));
-    return;
-  }
+  if (shape_.children == 1 && !divides) return pass_on(slot, 0);
   reduce(slot, shape_.children, out_buffer(slot));
   give_back(slot, slot.reduced, shape_.children, output);
+  release(slot, 0, shape_.children);
 }
 
 void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
@@ -330,13 +350,13 @@ void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
   TRIBUTARY_ASSERT(!reduces(slot.first.collective) || slot.with_data == everyone_,
                    "segment {} is summed with data of children {} of {}", slot.sequence, slot.with_data, everyone_);
   slot.up_bytes = slot.payload_bytes;
+  slot.out_sequence = slot.sequence;
+  slot.readers = 0;
   if (slot.with_data != 0) {
     if (reduces(slot.first.collective)) {
       reduce_all(slot, output);
     } else {
-      // One to all: the owner's data moves on without a copy. The code swaps the buffers, because the owner may
-      // contribute again before every child has read the data.
-      std::swap(out_buffer(slot), receive_buffer(slot, static_cast<std::uint32_t>(std::countr_zero(slot.with_data))));
+      pass_on(slot, static_cast<std::uint32_t>(std::countr_zero(slot.with_data)));  // one to all
       slot.data_from_below = true;
     }
   }
@@ -357,7 +377,9 @@ void Lane::send_up(Slot& slot, LaneOutput& output) noexcept {
   if (slot.with_data == 0) header.flags |= frame_flags::kBare;
   // The parent need not send back data that came from a child: `out` keeps the data for the other children.
   if (slot.wants_result != 0 && !slot.data_from_below) header.flags |= frame_flags::kWantsResult;
-  output.to_parent(header, {out_buffer(slot), slot.with_data != 0 ? slot.up_bytes : 0U});
+  std::span<const std::byte> payload;
+  if (slot.with_data != 0) payload = {out_buffer(slot), slot.up_bytes};
+  if (output.to_parent(header, payload)) ++slot.readers;
 }
 
 void Lane::send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept {
@@ -372,8 +394,11 @@ void Lane::send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept {
   for (std::uint32_t child = 0; child < shape_.children; ++child) {
     const bool with_data = have_data && ((slot.wants_result >> child) & 1U) != 0;
     header.flags = with_data ? 0 : frame_flags::kBare;
-    output.to_child(child, header, {out_buffer(slot), with_data ? slot.payload_bytes : 0U});
+    std::span<const std::byte> payload;
+    if (with_data) payload = {out_buffer(slot), slot.payload_bytes};
+    if (output.to_child(child, header, payload)) ++slot.readers;
   }
+  if (slot.readers == 0) release(slot, shape_.children, shape_.children + 1);
 }
 
 std::expected<std::span<std::byte>, Refusal> Lane::result_begins(const FrameHeader& header) noexcept {

@@ -16,11 +16,12 @@
 // An exact sum (numerics.h) is rounded only at the root. A rank sends its values, and every aggregator below the root
 // sends the form of its sum (partial_sum.h), whose length depends on the values. A result has the type of the ranks.
 //
-// A buffer may be used again without a question to the children, for this reason: a child contributes sequence + window
-// only after it has received the result of sequence. So when all contributions of sequence + window are here, no child
-// reads the old result, and the slot's `out` may be written. A child's own receive buffer is free when its contribution
-// was reduced, which precedes the result. (SwitchML, NSDI 2021, uses the same argument for its pool of slots, with a
-// shadow copy against loss; channels here are reliable and ordered.)
+// A slot takes a buffer for each contribution, and one, `out`, for the sum. A contribution's buffer is free when it was
+// reduced. `out` is free when the caller has said sent() for each frame that it sent from there. The caller need not say
+// it: a child contributes sequence + window only after it has received the result of sequence, so when all contributions
+// of sequence + window are here, no child reads the old result, and the slot uses its `out` again. (SwitchML, NSDI 2021,
+// uses the same argument for its pool of slots, with a shadow copy against loss; channels here are reliable and
+// ordered.)
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,7 @@
 #include <variant>
 #include <vector>
 
+#include "aggregator/engine/segment_buffers.h"
 #include "tributary/kernels/pages.h"
 #include "tributary/protocol/frame.h"
 
@@ -46,13 +48,15 @@ struct LaneShape {
 };
 
 /// Receives the engine's answers. Payloads stay valid as long as the comment of this file says, so the channel may send
-/// directly from them.
+/// directly from them. A function that returns true still reads the payload: until Lane::sent(header.sequence), if that
+/// call follows.
 class LaneOutput {
  public:
   virtual ~LaneOutput() = default;
   /// The header's payload_bytes are those of the result; the payload of an exact sum is longer or shorter.
-  virtual void to_parent(const FrameHeader& header, std::span<const std::byte> payload) = 0;
-  virtual void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) = 0;
+  [[nodiscard]] virtual bool to_parent(const FrameHeader& header, std::span<const std::byte> payload) = 0;
+  [[nodiscard]] virtual bool to_child(std::uint32_t child, const FrameHeader& header,
+                                      std::span<const std::byte> payload) = 0;
   /// A contribution was summed where it lay, and its memory must be given back to the child.
   virtual void give_back(std::uint32_t /*child*/, std::span<const std::byte> /*payload*/) {}
   /// Two children made different calls for `report.operation`. The lane has ended, and gives no more answers.
@@ -106,6 +110,8 @@ class Lane {
   /// Returns the buffer for the parent's result of a segment; never called at a root.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> result_begins(const FrameHeader& header) noexcept;
   [[nodiscard]] std::expected<void, Refusal> result_landed(const FrameHeader& header, LaneOutput& output) noexcept;
+  /// Notes that one frame of this sequence, for which LaneOutput returned true, is no longer read.
+  void sent(std::uint64_t sequence) noexcept;
 
   [[nodiscard]] const LaneShape& shape() const noexcept { return shape_; }
   /// Returns the number of segments whose results were sent down.
@@ -120,12 +126,14 @@ class Lane {
     std::uint64_t arrived = 0;   // a bit for each child whose contribution has come
     std::uint64_t with_data = 0;
     std::uint64_t wants_result = 0;
-    FrameHeader first;        // header of the first contribution
-    std::uint32_t place = 0;  // index in slots_: sequence mod window, stored to save a division
+    std::uint64_t out_sequence = 0;  // the sequence whose sum `out` holds
+    FrameHeader first;               // header of the first contribution
+    std::uint32_t place = 0;         // index in slots_: sequence mod window, stored to save a division
     std::uint32_t first_child = 0;
     std::uint32_t payload_bytes = 0;  // of the segment in the ranks' type
     std::uint32_t up_bytes = 0;       // of the contribution to the parent
     std::uint32_t reduced = 0;        // the data of children [0, reduced) is summed in child 0's receive buffer
+    std::uint32_t readers = 0;        // frames that are still sent from `out`
     SlotState state = SlotState::idle;
     bool data_known = false;       // payload_bytes is known, from the first contribution with data
     bool data_from_below = false;  // `out` holds a one-to-all segment that came from a child
@@ -135,8 +143,16 @@ class Lane {
   [[nodiscard]] Slot& slot_of(std::uint64_t sequence) noexcept {
     return slots_[place_bits_ != 0 ? sequence & place_bits_ : sequence % shape_.window];
   }
-  [[nodiscard]] std::byte*& receive_buffer(const Slot& slot, std::uint32_t child) noexcept;
-  [[nodiscard]] std::byte*& out_buffer(const Slot& slot) noexcept;
+  /// Returns the buffer for a contribution of this child; the `out` of the slot if `child` is the number of children.
+  /// nullptr: the slot has taken none.
+  [[nodiscard]] std::byte*& buffer(const Slot& slot, std::uint32_t child) noexcept;
+  /// Returns the same, after it has taken a buffer if there was none.
+  [[nodiscard]] std::byte* receive_buffer(const Slot& slot, std::uint32_t child) noexcept;
+  [[nodiscard]] std::byte* out_buffer(const Slot& slot) noexcept { return receive_buffer(slot, shape_.children); }
+  /// Gives the buffers of children [from, to) back.
+  void release(const Slot& slot, std::uint32_t from, std::uint32_t to) noexcept;
+  /// Makes the contribution of this child the slot's `out`, without a copy.
+  void pass_on(const Slot& slot, std::uint32_t child) noexcept;
   [[nodiscard]] const std::byte*& in_place(const Slot& slot, std::uint32_t child) noexcept;
   /// Returns the place of this child's contribution.
   [[nodiscard]] const std::byte* input(const Slot& slot, std::uint32_t child) noexcept;
@@ -171,8 +187,9 @@ class Lane {
   std::uint64_t place_bits_;  // the bits of a sequence that give its slot; 0 if the window is no power of two
   std::optional<kernels::Pages> own_memory_;
   std::span<std::byte> memory_;
-  /// For each slot, a buffer for each child, then `out`. Data moves between them by a swap of pointers.
-  std::vector<std::byte*> buffers_;
+  SegmentBuffers buffers_;
+  /// For each slot, the buffer of each child, then `out`; nullptr: none is taken.
+  std::vector<std::byte*> taken_;
   /// For each slot and child, a contribution outside the buffers that is not summed yet, or nullptr.
   std::vector<const std::byte*> in_place_;
   std::vector<std::uint32_t> ranks_;       // number of ranks; index: child

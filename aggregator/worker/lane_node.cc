@@ -29,6 +29,12 @@ engine::LaneShape shape_of(const TokenClaims& claims, const TokenChain& parent_t
           .ranks_below = below};
 }
 
+constexpr std::uint64_t kNothingLent = 0;  // cookie of frames without a payload of the lane's memory
+
+std::uint64_t cookie_of(const FrameHeader& header, std::span<const std::byte> payload) noexcept {
+  return payload.empty() ? kNothingLent : header.sequence + 1;
+}
+
 std::string_view text_of(std::span<const std::byte> payload) {
   return {reinterpret_cast<const char*>(payload.data()), payload.size()};
 }
@@ -198,7 +204,7 @@ void LaneNode::trace(SegmentMoment moment, const FrameHeader& h, std::uint32_t c
                       .moment = moment});
 }
 
-void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
+bool LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
   if (h.wants_result() && !h.bare()) expect_result(h);
   // At most a window of contributions waits for results, and the channel's queue is longer than any window.
   TRIBUTARY_ASSERT(parent_ != nullptr && sent_up_ - came_down_ < claims_.window,
@@ -207,7 +213,9 @@ void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
   ++sent_up_;
   if (traced()) [[unlikely]]
     trace(SegmentMoment::sent_up, h, 0, payload.size(), worker_.transport_.now());
-  if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
+  if (parent_->send(h, payload, cookie_of(h, payload))) return !payload.empty();
+  fail("the channel to the parent of " + name() + " takes no more frames");
+  return false;
 }
 
 /// The result lands in the buffer from which the contribution is sent, but only after the parent has received the whole
@@ -219,16 +227,21 @@ void LaneNode::expect_result(const FrameHeader& contribution) {
   if (const auto place = lane_.result_begins(result)) parent_->expect(result, *place);
 }
 
-void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<const std::byte> payload) {
+bool LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<const std::byte> payload) {
   TRIBUTARY_ASSERT(child < children_.size(), "{} answers child {} of {}", name(), child, children_.size());
   Session* session = over_ ? nullptr : children_[child];
-  if (session == nullptr) return;
+  if (session == nullptr) return false;
   ++worker_.metrics_.results;
   worker_.metrics_.result_bytes += payload.size();
   if (child == 0 && traced()) [[unlikely]]  // the lane answers child 0 first
     trace(SegmentMoment::sent_down, h, 0, payload.size(), worker_.transport_.now());
-  if (!session->channel().send(h, payload, 0))
-    fail("rank " + std::to_string(session->rank()) + " does not read its results");
+  if (session->channel().send(h, payload, cookie_of(h, payload))) return !payload.empty();
+  fail("rank " + std::to_string(session->rank()) + " does not read its results");
+  return false;
+}
+
+void LaneNode::sent(std::uint64_t cookie) noexcept {
+  if (cookie != kNothingLent) lane_.sent(cookie - 1);
 }
 
 void LaneNode::give_back(std::uint32_t child, std::span<const std::byte> payload) {
@@ -271,7 +284,7 @@ void LaneNode::spread_report() {
 // A child that asks but does not read the answers fills its own queue, and gets no more answers.
 void LaneNode::child_asks(Session& session) {
   ++worker_.metrics_.asked;
-  static_cast<void>(session.channel().send(header(FrameType::alive), {}, 0));
+  static_cast<void>(session.channel().send(header(FrameType::alive), {}, kNothingLent));
 }
 
 void LaneNode::child_left(Session& session) {

@@ -33,6 +33,8 @@ class LaneNode final : public engine::LaneOutput,
   [[nodiscard]] bool takes_in_place(Session& session, const FrameHeader& header);
   /// `in_place`: the place of the payload; empty if it landed in the buffer of contribution_begins().
   void contribution_landed(Session& session, const FrameHeader& header, std::span<const std::byte> in_place);
+  /// `cookie`: of a send() to a child or to the parent, whose payload is no longer read.
+  void sent(std::uint64_t cookie) noexcept;
   void child_fault(Session& session, std::span<const std::byte> payload);
   void child_asks(Session& session);
   void child_left(Session& session);
@@ -42,14 +44,16 @@ class LaneNode final : public engine::LaneOutput,
   void child_failed(Session& session, const LaneLoss& loss);
 
   // ---- Calls of engine::LaneOutput
-  void to_parent(const FrameHeader& header, std::span<const std::byte> payload) override;
-  void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override;
+  [[nodiscard]] bool to_parent(const FrameHeader& header, std::span<const std::byte> payload) override;
+  [[nodiscard]] bool to_child(std::uint32_t child, const FrameHeader& header,
+                              std::span<const std::byte> payload) override;
   void give_back(std::uint32_t child, std::span<const std::byte> payload) override;
   void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) override;
 
   // ---- Calls of transport::ChannelHandler, for the parent's channel
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
+  void on_sent(transport::Channel&, std::uint64_t cookie) override { sent(cookie); }
   void on_closed(transport::Channel& channel, const Error& error) override;
 
   /// Tells the children and the parent, and ends the lane. The group goes on by its fallback.

@@ -72,6 +72,10 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
   }
 }
 
+void Session::on_sent(transport::Channel&, std::uint64_t cookie) {
+  if (node_) node_->sent(cookie);
+}
+
 void Session::on_closed(transport::Channel& channel, const Error& error) {
   over_ = true;
   worker_.note_changed(channel, node_ ? node_->name() : "a connection before its join", error);

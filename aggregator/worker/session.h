@@ -32,6 +32,7 @@ class Session final : public transport::ChannelHandler {
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   bool takes_in_place(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
+  void on_sent(transport::Channel& channel, std::uint64_t cookie) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
 
   /// Keeps its connection's place among its tenant's connections until the session is destroyed. May be nullptr.

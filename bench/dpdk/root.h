@@ -23,9 +23,11 @@ class Root final : public engine::LaneOutput {
     children_.push_back(std::make_unique<Child>(*this, number, std::move(channel)));
     return children_.back().get();
   }
-  void to_parent(const FrameHeader&, std::span<const std::byte>) override {}
-  void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override {
-    if (!children_[child]->channel->send(header, payload, 0)) die("a queue is full");
+  bool to_parent(const FrameHeader&, std::span<const std::byte>) override { return false; }
+  bool to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override {
+    if (!children_[child]->channel->send(header, payload, payload.empty() ? 0 : header.sequence + 1))
+      die("a queue is full");
+    return !payload.empty();
   }
   void give_back(std::uint32_t child, std::span<const std::byte> payload) override {
     children_[child]->channel->give_back(payload);
@@ -48,6 +50,9 @@ class Root final : public engine::LaneOutput {
     void on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) override {
       const auto in_place = std::exchange(taken, false) ? std::span<const std::byte>(payload) : decltype(payload){};
       if (!root.lane_.contribution_landed(number, header, root, in_place)) die("a contribution does not fit");
+    }
+    void on_sent(transport::Channel&, std::uint64_t cookie) override {
+      if (cookie != 0) root.lane_.sent(cookie - 1);
     }
     void on_closed(transport::Channel&, const Error& error) override { die(error.message.c_str()); }
     Root& root;

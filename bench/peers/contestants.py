@@ -64,6 +64,7 @@ class Contestant:
     ours: bool = True
     shared_memory: bool = False
     network: bool = True
+    build: Path | None = None  # another build folder of Tributary, whose programs it starts; None: the stage's
 
     def hosts(self) -> list[str]:
         """Returns the hosts that the contestant needs beside the workers' hosts."""
@@ -243,13 +244,25 @@ CONTESTANTS = {
     )
 }
 
+BESIDE = "@beside"  # the end of the names of contestants from another build
+
+
+def beside(contestant: Contestant, build: Path) -> Contestant:
+    """Returns the same contestant with the programs of another build of Tributary."""
+    return replace(contestant, name=contestant.name + BESIDE, words=f"{contestant.words} (the other build)", build=build)
+
+
+def ours(name: str) -> bool:
+    return CONTESTANTS[name.removesuffix(BESIDE)].ours
+
 
 class Running:
     """A contestant whose ranks have met and wait for commands."""
 
     def __init__(self, contestant: Contestant, stage: Stage, folder: Path) -> None:
         self.contestant = contestant
-        self._stage, self._folder = stage, folder
+        self._stage = replace(stage, build=contestant.build) if contestant.build else stage
+        self._folder = folder
         self._service: service.Service | None = None
         self._launched: list[tuple[subprocess.Popen[bytes], Path]] = []
         self._ranks: Ranks | None = None

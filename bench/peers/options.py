@@ -101,6 +101,9 @@ def parser() -> argparse.ArgumentParser:
                                          " measure with each in turn (default: the machine's setting)")  # fmt: skip
     it.add_argument("--queue", type=_queue, metavar="TIME",
                     help="depth of the links' queues at their rate (default 4ms, and 256 KiB at least)")  # fmt: skip
+    it.add_argument("--beside", type=Path, metavar="FOLDER",
+                    help="also measure another build of Tributary, as build/release of another clone, turn by turn, and"
+                         " print the ratios")  # fmt: skip
     it.add_argument("--build", type=Path, default=Path("build/release"), help=argparse.SUPPRESS)
     return it
 
@@ -109,6 +112,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     options = parser().parse_args(arguments)
     if options.seconds <= 0:
         parser().error("--seconds must be above 0")
+    if options.beside:
+        options.beside = options.beside.resolve()
+        if not (options.beside / "bench/peers/peers_tributary_driver").exists():
+            parser().error(f"--beside: {options.beside} has no bench/peers/peers_tributary_driver; build all targets there")
     if options.quick:
         options.settings, options.ranks, options.bytes = ["loopback"], [2], [4, 1 << 20]
         options.contestants = [name for name in options.contestants if name not in ("openmpi", "mpich")]

@@ -19,11 +19,10 @@ import options as command_line
 import places
 import plots
 import report
-from contestants import CONTESTANTS, Running, Stage
+from contestants import CONTESTANTS, Contestant, Running, Stage, beside, ours
 from control import ContestantError
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = {name for name, it in CONTESTANTS.items() if it.ours}
 
 
 class Comparison:
@@ -60,8 +59,18 @@ class Comparison:
         self.absent.append({"setting": setting.name, "ranks": ranks, "contestant": contestant, "why": why})
         print(f"   {setting.name}, {ranks} ranks: without {contestant}: {why}", flush=True)
 
+    def _contestants(self) -> list[Contestant]:
+        """Returns the chosen contestants; each of ours is followed by its twin from the other build, if there is one."""
+        found: list[Contestant] = []
+        for name in self._options.contestants:
+            contestant = CONTESTANTS[name]
+            found.append(contestant)
+            if contestant.ours and self._options.beside:
+                found.append(beside(contestant, self._options.beside))
+        return found
+
     def _run_stage(self, setting: places.Setting, ranks: int, control: str) -> None:
-        contestants = [CONTESTANTS[name] for name in self._options.contestants]
+        contestants = self._contestants()
         for contestant in list(contestants):
             if why := contestant.why_not(setting, ranks):
                 self._refuse(setting, ranks, contestant.name, why)
@@ -90,7 +99,7 @@ class Comparison:
                     runners, setting, ranks, size, self._options.alternations, self._options.seconds, self._take
                 )  # fmt: skip
                 group = [it for it in self.cells if (it["setting"], it["ranks"]) == (setting.name, ranks)]
-                print("\n" + report.table([it for it in group if it["bytes"] == size], OURS), flush=True)
+                print("\n" + report.table([it for it in group if it["bytes"] == size], ours), flush=True)
 
     def _take(self, cell: measure.Cell) -> None:
         self.cells.append(cell.as_json(self._memory))
@@ -136,15 +145,17 @@ def finish(options: Namespace, cells: list[dict]) -> None:
             return
         options.plots.mkdir(parents=True, exist_ok=True)
         words = {name: it.words for name, it in places.SETTINGS.items()}
-        for path in plots.draw(cells, words, OURS, options.plots):
+        for path in plots.draw(cells, words, ours, options.plots):
             print(f"drawn: {path}")
+    if twins := report.beside_table(cells):
+        print(f"\n{twins}")
     if cells:
         print("\n" + report.EXPLANATION)
 
 
 def report_only(options: Namespace) -> int:
     cells = [cell for file in options.report for cell in json.loads(file.read_text())["cells"]]
-    print(report.table(cells, OURS))
+    print(report.table(cells, ours))
     finish(options, cells)
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from report import fastest_peer, grouped, short_size
@@ -56,7 +57,7 @@ def _times(axes, cells: list[dict]) -> None:
             axes.plot(*zip(*line, strict=True), dashes, color="black", linewidth=0.9, label=words)
 
 
-def _ratios(axes, cells: list[dict], ours: set[str]) -> None:
+def _ratios(axes, cells: list[dict], ours: Callable[[str], bool]) -> None:
     peers = {group[0]["bytes"]: fastest_peer(group, ours) for group in grouped(cells)}
     for contestant, points in _by_contestant(cells).items():
         line = [(it["bytes"], peers[it["bytes"]] / it["seconds"]["median"]) for it in points if peers[it["bytes"]]]
@@ -83,7 +84,7 @@ def _legend(panels) -> None:
     panels[0].legend(entries.values(), entries, loc="upper left", fontsize=7)
 
 
-def draw(cells: list[dict], words: dict[str, str], ours: set[str], folder: Path) -> list[Path]:
+def draw(cells: list[dict], words: dict[str, str], ours: Callable[[str], bool], folder: Path) -> list[Path]:
     import matplotlib
 
     matplotlib.use("Agg")

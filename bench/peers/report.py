@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import statistics
+from collections.abc import Callable, Iterable
+
+from contestants import BESIDE
 
 
 def short_time(seconds: float) -> str:
@@ -20,9 +23,9 @@ def short_size(size: int) -> str:
     return f"{size} B"
 
 
-def fastest_peer(cells: Iterable[dict], ours: set[str]) -> float | None:
+def fastest_peer(cells: Iterable[dict], ours: Callable[[str], bool]) -> float | None:
     """Returns the least median of the other contestants in one group of cells."""
-    times = [it["seconds"]["median"] for it in cells if it["contestant"] not in ours and "seconds" in it]
+    times = [it["seconds"]["median"] for it in cells if not ours(it["contestant"]) and "seconds" in it]
     return min(times, default=None)
 
 
@@ -83,13 +86,36 @@ def columns(rows: list[list[str]]) -> str:
     return "\n".join(lines)
 
 
-def table(cells: list[dict], ours: set[str]) -> str:
+def table(cells: list[dict], ours: Callable[[str], bool]) -> str:
     parts = []
     for group in grouped(cells):
         peer = fastest_peer(group, ours)
         head = f"{group[0]['setting']}, {group[0]['ranks']} ranks, {short_size(group[0]['bytes'])}"
         parts.append(f"{head}\n{columns([list(HEADINGS), *(row(cell, peer) for cell in group)])}")
     return "\n\n".join(parts)
+
+
+def beside_ratio(this: dict, other: dict) -> float:
+    """Returns the other build's time, divided by this build's time: the median over pairs of turns. The turns of a pair
+    follow each other at once, so that a change of the machine's speed touches both."""
+    pairs = zip(other["turns"], this["turns"], strict=False)
+    return statistics.median(of_other["seconds"] / of_this["seconds"] for of_other, of_this in pairs)
+
+
+def beside_table(cells: list[dict]) -> str:
+    """Returns the ratios of two builds, a line for each contestant, a column for each size; empty without --beside."""
+    sizes = sorted({it["bytes"] for it in cells})
+    by_key = {(it["setting"], it["ranks"], it["contestant"], it["bytes"]): it for it in cells if it.get("turns")}
+    rows = []
+    for setting, ranks, contestant in dict.fromkeys(key[:3] for key in by_key):
+        pairs = [(by_key.get((setting, ranks, contestant, size)), by_key.get((setting, ranks, contestant + BESIDE, size))) for size in sizes]
+        if any(other for _, other in pairs):
+            ratios = [f"{beside_ratio(this, other):.3f}" if this and other else "" for this, other in pairs]
+            rows.append([f"{setting}, {ranks} ranks, {contestant}", *ratios, ""])
+    if not rows:
+        return ""
+    head = "time of the other build, divided by the time of this build: below 1, this build is slower"
+    return f"{head}\n{columns([['contestant', *map(short_size, sizes), ''], *rows])}"
 
 
 EXPLANATION = """time: of one allreduce, the median over alternations; +-: half of the distance between the quartiles.

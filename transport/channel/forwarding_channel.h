@@ -33,8 +33,9 @@ class ForwardingChannel : public Channel, public Besides... {
   }
   void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
   void expect(const FrameHeader& header, std::span<std::byte> place) override {
-    if constexpr (requires(Connection& c) { c.expect(header, place); }) connection_->expect(header, place);
+    if constexpr (kExpects) connection_->expect(header, place);
   }
+  bool uses_expected_places() const noexcept override { return kExpects; }
   void make_room(std::uint32_t payloads, std::uint32_t payload_bytes) override {
     if constexpr (requires(Connection& c) { c.make_room(payloads, payload_bytes); }) {
       connection_->make_room(payloads, payload_bytes);
@@ -68,6 +69,9 @@ class ForwardingChannel : public Channel, public Besides... {
   }
 
  private:
+  static constexpr bool kExpects =
+      requires(Connection& c, const FrameHeader& header, std::span<std::byte> place) { c.expect(header, place); };
+
   // The core is destroyed after the connection, which gives its socket's place, memory and counts back to the core.
   std::shared_ptr<Core> core_;
   std::shared_ptr<Connection> connection_;

@@ -36,7 +36,7 @@ class DueList {
   template <class MayGo, class Turn>
   void run_if(MayGo may_go, Turn turn) {
     TRIBUTARY_ASSERT(running_.empty(), "a turn runs the list that it is in, with {} items", running_.size());
-    running_.swap(held_);
+    running_.swap(held_.empty() ? waiting_ : held_);
     running_.insert(running_.end(), std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
     waiting_.clear();
     for (Rest rest{running_}; rest.next < running_.size();) {

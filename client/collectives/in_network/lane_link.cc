@@ -66,6 +66,7 @@ void LaneLink::connect(transport::Transport& transport, transport::Duration limi
   const LaneEntry& entry = descriptor_.entries[0];
   kept_staging_ = transport.keep_registered(staging_.bytes());
   channel_ = transport.connect(entry.aggregator, *this, limit);
+  one_place_ = !channel_->uses_expected_places();
   channel_->send_copy(header_of(FrameType::join), encode_join(entry.tokens, {}));
 }
 

@@ -11,8 +11,9 @@
 //     data that recovery could still ask for to `retained`: results; or, if this rank got only a bare result for its
 //     data (reduce, reduce_scatter), its inputs.
 //   - A result that would overwrite input (in place) arrives in `staging`, and the lane copies it once it is whole: if
-//     the connection breaks in mid-payload, the input must still be intact. Each segment of the window has its own
-//     place, because some transports write results to their places as soon as the aggregator sends them.
+//     the connection breaks in mid-payload, the input must still be intact. Some transports write results to their
+//     places as soon as the aggregator sends them; each segment of the window then has its own place. Over the other
+//     transports all results arrive in the same place, which stays in the processor's cache.
 //   - If the processor cannot reach the buffers of an operation (direct_memory.h), staging and retained data are in
 //     memory of the same kind, and retained data come to the host when they are needed (direct_lane.h).
 #include <cstdint>
@@ -166,7 +167,7 @@ class LaneLink final : public transport::ChannelHandler {
     return retained_->data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
   [[nodiscard]] std::byte* staging(std::uint64_t sequence) noexcept {
-    return staging_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
+    return staging_.data() + (one_place_ ? 0 : (sequence % descriptor_.window) * descriptor_.segment_bytes);
   }
   [[nodiscard]] const std::byte* retained(std::uint64_t sequence) const noexcept {
     return retained_->data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
@@ -178,6 +179,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::vector<SequenceEntry> entries_;
   std::shared_ptr<kernels::Pages> retained_;  // shared with copies that a device has under way
   kernels::Pages staging_;
+  bool one_place_ = false;  // all results that are staged arrive in the same place
   std::unique_ptr<transport::KeptMemory> kept_staging_;
   std::vector<std::unique_ptr<DirectLane>> direct_lanes_;  // one for each device
   std::vector<std::byte> text_;

@@ -5,8 +5,10 @@
 // More segments would wait in queues on the way, which drop packets when they are full, and TCP would slow down. Fewer
 // segments would leave the link idle. So the window is 1.5 times the product of rate and round trip, plus one segment.
 // The round trip is the least of the last 10 to 20 s: each operation begins with empty queues. The rate is the greatest
-// of the last 1 to 2 s. A rate is the number of results that came while a segment was under way, divided by that time
-// (as in BBR: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14 (2016)). While the window is
+// of the last 1 to 2 s. A rate is the number of results that came while a segment was under way, divided by the time in
+// which they came, or in which their segments were sent if that took longer: a rank that gets no core for a while finds
+// many results at once, which is not the link's rate (as in BBR: N. Cardwell et al., "BBR: Congestion-Based Congestion
+// Control", ACM Queue 14 (2016), with the rates of Y. Cheng et al., draft-cheng-iccrg-delivery-rate-estimation). While the window is
 // too small for the link, its segments all come back in one round trip, so the window grows by a half in each round
 // trip. A rank that comes early waits for other ranks: its round trip is then long and its rate low, so its
 // measurements change neither the least round trip nor the greatest rate.
@@ -43,7 +45,9 @@ class LaneWindow {
  private:
   struct Sent {
     transport::TimePoint at{};
-    std::uint64_t come = 0;  // whole results that had come before this was sent
+    std::uint64_t come = 0;          // whole results that had come before this was sent
+    transport::TimePoint came_at{};  // when the last of them came
+    transport::TimePoint its_at{};   // when that one's segment was sent
     bool whole = false;
   };
   /// The best of the present span of time and of the span before. A new span begins only when there is a measurement
@@ -60,8 +64,10 @@ class LaneWindow {
   std::uint32_t segments_;
   std::vector<Sent> sent_;  // by sequence
   std::uint64_t come_ = 0;  // number of whole results that have come
-  Best per_second_;         // segments that come in a second
-  Best trips_per_second_;   // 1 / round trip
+  std::uint32_t under_way_ = 0;
+  transport::TimePoint came_at_{}, its_at_{};  // when the last result came, and when its segment was sent
+  Best per_second_;                            // segments that come in a second
+  Best trips_per_second_;                      // 1 / round trip
 };
 
 }  // namespace tributary::client

@@ -166,6 +166,7 @@ void Life::build() {
   s.network.link.latency = std::chrono::microseconds(1 + below(200));
   s.network.link.jitter = std::chrono::microseconds(below(100));
   s.network.split_percent = static_cast<std::uint32_t>(below(100));
+  s.network.expected_places = seed % 8 < 5;
   if (below(2) == 0) s.tuning = some_table();
   if (below(2) == 0) {
     const std::uint64_t links = 1'000'000'000 * (1 + below(10));

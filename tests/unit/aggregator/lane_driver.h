@@ -29,11 +29,13 @@ struct Fault {
 /// Copies every frame at the moment it is sent.
 class Recorder final : public LaneOutput {
  public:
-  void to_parent(const FrameHeader& header, std::span<const std::byte> payload) override {
+  bool to_parent(const FrameHeader& header, std::span<const std::byte> payload) override {
     up.push_back({header, {payload.begin(), payload.end()}});
+    return false;
   }
-  void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override {
+  bool to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override {
     down.push_back({{header, {payload.begin(), payload.end()}}, child});
+    return false;
   }
   void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) override {
     faults.push_back({child_a, child_b, report});

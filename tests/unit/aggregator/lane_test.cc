@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
+#include <tuple>
 
 #include "kernels/reference/reduce.h"
 #include "tests/unit/aggregator/lane_driver.h"
@@ -377,14 +380,76 @@ TEST(Lane, DataThatMoveOnUnchangedAreNotTakenInPlace) {
   EXPECT_FALSE(driver.lane.takes_in_place(0, moved));
 }
 
+/// Keeps the buffers from which the lane sends, until the test says that they are sent.
+class Lent final : public LaneOutput {
+ public:
+  bool to_parent(const FrameHeader&, std::span<const std::byte>) override { return false; }
+  bool to_child(std::uint32_t, const FrameHeader& header, std::span<const std::byte> payload) override {
+    result_of[header.sequence] = payload.data();
+    return !payload.empty();
+  }
+  void fault(std::uint32_t, std::uint32_t, MismatchReport) override { FAIL(); }
+  std::map<std::uint64_t, const std::byte*> result_of;
+};
+
+/// Two children contribute to a segment. Returns the buffers of the two contributions.
+std::array<const std::byte*, 2> contribute_both(Lane& lane, LaneOutput& output, std::uint64_t sequence) {
+  FrameHeader header = contribution(sequence, {Collective::all_reduce, DType::uint8, ReduceOp::sum, 0, 64});
+  header.payload_bytes = 64;
+  std::array<const std::byte*, 2> buffers{};
+  for (const std::uint32_t child : {0U, 1U}) {
+    const auto place = lane.contribution_begins(child, header);
+    EXPECT_TRUE(place);
+    buffers[child] = place->data();
+    EXPECT_TRUE(lane.contribution_landed(child, header, output));
+  }
+  return buffers;
+}
+
+TEST(Lane, UsesThreeBuffersAgainAndAgainIfOneSegmentIsInFlight) {
+  Lane lane(root_of(2, 64), kEpoch);
+  Lent lent;
+  std::set<const std::byte*> used;
+  for (std::uint64_t sequence = 0; sequence < 200; ++sequence) {
+    for (const std::byte* buffer : contribute_both(lane, lent, sequence)) used.insert(buffer);
+    used.insert(lent.result_of.at(sequence));
+    lane.sent(sequence);
+    lane.sent(sequence);
+  }
+  EXPECT_EQ(used.size(), 3U);
+}
+
+TEST(Lane, DoesNotWriteIntoABufferFromWhichAResultIsStillSent) {
+  Lane lane(root_of(2, 4), kEpoch);
+  Lent lent;
+  std::ignore = contribute_both(lane, lent, 0);
+  lane.sent(0);  // the other child still reads result 0
+  const std::byte* const lent_out = lent.result_of.at(0);
+  for (std::uint64_t sequence = 1; sequence < 4; ++sequence) {
+    for (const std::byte* buffer : contribute_both(lane, lent, sequence)) EXPECT_NE(buffer, lent_out);
+    EXPECT_NE(lent.result_of.at(sequence), lent_out);
+  }
+}
+
+TEST(Lane, ALateWordAboutAnEarlierResultOfTheSlotFreesNoBuffer) {
+  Lane lane(root_of(2, 1), kEpoch);
+  Lent lent;
+  std::ignore = contribute_both(lane, lent, 0);
+  std::ignore = contribute_both(lane, lent, 1);  // both children have result 0, although no sent() has said so
+  lane.sent(0);
+  lane.sent(0);
+  for (const std::byte* buffer : contribute_both(lane, lent, 2)) EXPECT_NE(buffer, lent.result_of.at(1));
+}
+
 TEST(Lane, AResultStaysReadableUntilAllHaveContributedTheNextSegmentOfItsSlot) {
   // A slow child still reads result 0 while the other children are a window ahead. The test tries all patterns, because
   // buffers change places.
   constexpr std::uint32_t kWindow = 2;
   struct Keep final : LaneOutput {
-    void to_parent(const FrameHeader&, std::span<const std::byte>) override {}
-    void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override {
+    bool to_parent(const FrameHeader&, std::span<const std::byte>) override { return false; }
+    bool to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override {
       if (child == 2 && header.sequence == 0) slow = payload;
+      return !payload.empty();
     }
     void fault(std::uint32_t, std::uint32_t, MismatchReport) override { FAIL(); }
     std::span<const std::byte> slow;

@@ -176,6 +176,31 @@ TEST(LaneWindow, FollowsAWayThatBecomesLongerOrNarrower) {
   EXPECT_LT(settle(near), 1.6 * near.held() + 2.0 * near.segment_bytes);
 }
 
+TEST(LaneWindow, DoesNotTakeManyResultsThatARankFindsAtOnceForARate) {
+  // The rank gets no core for a while, and results wait in its socket. Then it sends one more segment, and finds all the
+  // results within the round trip of this segment.
+  constexpr std::uint32_t kHalf = 8;
+  LaneWindow window({.reserved = 2 * kHalf, .segment_bytes = 16 << 10, .rates_known = true});
+  TimePoint now{1h};
+  std::uint64_t sent = 0, came = 0;
+  const auto send = [&](std::uint32_t segments) {
+    for (std::uint32_t i = 0; i < segments; ++i) window.sent(sent++, true, now);
+  };
+  const auto find = [&](std::uint32_t results) {
+    now += 50us;
+    for (std::uint32_t i = 0; i < results; ++i) window.came(came++, now);
+  };
+  send(kHalf - 1);
+  for (int i = 0; i < 1000; ++i) {
+    now += 10ms;
+    send(1);
+    find(kHalf - 1);
+    find(1);
+    send(kHalf - 1);
+  }
+  EXPECT_EQ(window.segments(), kHalf);
+}
+
 TEST(LaneWindow, AShortSegmentSaysNothingOfTheRoundTrip) {
   LaneWindow window({.reserved = 64, .segment_bytes = 16 << 10});
   TimePoint now{1h};

@@ -101,6 +101,7 @@ struct SimConnection {
   std::uint32_t generation = 0;
   bool accept_pending = false;  // the listening side's channel does not exist yet, but may be made
   bool in_use = false;
+  bool expected_places = true;  // expect() has an effect
   bool breaks_at_once = false;  // breaks before the first frame of the accepting side arrives
   Endpoint to;
   TimePoint opened_at;  // time when the connecting side learns that it is open

@@ -66,6 +66,7 @@ std::uint32_t SimCore::claim_connection() {
     free_connections_.pop_back();
   }
   connections_[index]->in_use = true;
+  connections_[index]->expected_places = settings_.expected_places;
   ++statistics.connections;
   return index;
 }

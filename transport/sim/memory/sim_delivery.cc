@@ -61,7 +61,8 @@ void SimCore::send_copy(std::uint32_t connection_index, unsigned side, const Fra
 void SimCore::expect(std::uint32_t connection_index, unsigned side, const FrameHeader& header,
                      std::span<std::byte> place) {
   SimConnection& c = connection(connection_index);
-  if (!c.ends[side].closed && !c.ends[side].flushing) c.pipes[1 - side].expected.push_back({header, place});
+  if (settings_.expected_places && !c.ends[side].closed && !c.ends[side].flushing)
+    c.pipes[1 - side].expected.push_back({header, place});
 }
 
 namespace {

@@ -21,6 +21,7 @@ class SimChannel final : public Channel, public ReachesDeviceMemory {
   void expect(const FrameHeader& header, std::span<std::byte> place) override {
     core_->expect(connection_, side_, header, place);
   }
+  bool uses_expected_places() const noexcept override { return core_->connection(connection_).expected_places; }
   Status reach(std::span<const std::byte> memory) override {
     if (closed()) return fail(Errc::unreachable, "the connection is closed");
     return core_->owner_of(memory) != nullptr ? Status{} : fail(Errc::unsupported, "this memory was not kept");

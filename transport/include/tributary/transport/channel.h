@@ -95,6 +95,9 @@ class Channel {
   /// side knows the place in time. The other side may write there until on_frame shows that frame, or the channel has
   /// ended.
   virtual void expect(const FrameHeader& /*header*/, std::span<std::byte> /*place*/) {}
+  /// False if expect() has no effect: each payload then lands between its on_header and its on_frame, so that the
+  /// handler may answer the same place for several frames. It never changes.
+  [[nodiscard]] virtual bool uses_expected_places() const noexcept { return false; }
   /// Makes room, in memory of the channel, for up to `payloads` payloads of at most `payload_bytes` each. The other
   /// side may write payloads there before on_header, and takes_in_place() may take them there. May be called once;
   /// Transport::room_bytes() returns the memory that it needs.

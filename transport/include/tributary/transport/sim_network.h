@@ -47,6 +47,7 @@ struct SimSettings {
   std::uint32_t split_percent = 30;           // chance that a payload lands in more than one piece
   std::uint32_t early_sent_percent = 25;      // chance that on_sent comes before the frame arrives
   std::size_t early_sent_bytes_max = 262144;  // most bytes of such frames that a channel has under way
+  bool expected_places = true;                // Channel::expect() has an effect
 };
 
 struct SimTraffic {
