@@ -172,8 +172,8 @@ std::string calls_json(FlightRecords records) {
 
 Result<std::string> write_flight_file(const std::string& folder, const std::shared_ptr<const FlightRecord>& record) {
   const FlightOrigin& origin = record->origin();
-  const std::string path = folder + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-rank-" +
-                           std::to_string(origin.rank) + ".json";
+  std::string path = folder + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-rank-" +
+                     std::to_string(origin.rank) + ".json";
   const std::string made = path + "." + std::to_string(::getpid());
   const std::string text = flight_json({&record, 1});
   const transport::OwnedDescriptor file(

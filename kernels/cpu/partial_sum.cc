@@ -47,10 +47,8 @@ struct Value {
   explicit Value(Float value) noexcept : bits(std::bit_cast<typename L::Bits>(value)) {}
   [[nodiscard]] int stored_field() const noexcept { return static_cast<int>(bits >> L::kFraction) & L::kField; }
   [[nodiscard]] int field() const noexcept { return std::max(stored_field(), 1); }
-  [[nodiscard]] typename L::Bits fraction() const noexcept {
-    return bits & ((typename L::Bits{1} << L::kFraction) - 1);
-  }
-  [[nodiscard]] typename L::Bits mantissa() const noexcept {
+  [[nodiscard]] L::Bits fraction() const noexcept { return bits & ((typename L::Bits{1} << L::kFraction) - 1); }
+  [[nodiscard]] L::Bits mantissa() const noexcept {
     return fraction() | (stored_field() == 0 ? 0 : typename L::Bits{1} << L::kFraction);
   }
   [[nodiscard]] bool negative() const noexcept { return bits >> (sizeof(bits) * 8 - 1) != 0; }
@@ -60,7 +58,7 @@ struct Value {
       return fraction() != 0 ? ExactSum::kNaN : negative() ? ExactSum::kMinusInfinity : ExactSum::kInfinity;
     return negative() && mantissa() == 0 ? ExactSum::kMinusZero : 0;
   }
-  typename L::Bits bits;
+  L::Bits bits;
 };
 
 /// The bits of a float32 that the values of a small type never use.

@@ -104,7 +104,7 @@ bool PacketConnection::choose_seal(const Handshake& handshake) {
     fail_later(std::move(link.error()));
     return false;
   }
-  link_ = std::move(*link);
+  link_ = *link;
   if (link_) random_ = core_.random();
   return true;
 }

@@ -320,9 +320,9 @@ TEST_F(Perf, ARankThatFailsForAnotherRankHasAnExitCodeOfItsOwn) {
 
 TEST_F(Perf, TellsTheOtherRanksWhyItAborts) {
   // Only rank 1 demands a tree, so only rank 1 has a cause.
-  const Outcome outcome = work_.tributary(
-      {"run", "--ranks", "2", "--aggregators", "0", "--grace", "30", "--", "sh", "-c",
-       "test $RANK = 1 && export TRIBUTARY_PATH=in-network; exec " TRIBUTARY_PROGRAM " perf all_reduce"});
+  const std::string perf = "exec " TRIBUTARY_PROGRAM " perf all_reduce";
+  const Outcome outcome = work_.tributary({"run", "--ranks", "2", "--aggregators", "0", "--grace", "30", "--", "sh",
+                                           "-c", "test $RANK = 1 && export TRIBUTARY_PATH=in-network; " + perf});
   EXPECT_EQ(outcome.code, 69) << outcome.output << outcome.error;
   EXPECT_THAT(outcome.error, HasSubstr("rank 0: rank 1 aborted: TRIBUTARY_PATH=in-network, but there is no tree"));
 }

@@ -61,9 +61,9 @@ TEST_F(VerifyBits, FindsEveryBitRightOnEveryPath) {
                     HasSubstr("# every bit is right")));
   EXPECT_THAT(trees.output, ContainsRegex("# trees, 2 level.s., 2 lane.s.: bytes in-network [1-9][0-9]*, between the "
                                           "ranks 0, in shared memory 0; trees were lost 0 time"));
-  const Outcome local =
-      work_.tributary({"run", "--ranks", "4", "--aggregators", "0", "--", "sh", "-c",
-                       "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one exec " TRIBUTARY_PROGRAM " verify-bits -e 5000"});
+  const std::string verify = "exec " TRIBUTARY_PROGRAM " verify-bits -e 5000";
+  const Outcome local = work_.tributary({"run", "--ranks", "4", "--aggregators", "0", "--", "sh", "-c",
+                                         "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one " + verify});
   EXPECT_EQ(local.code, 0) << local.output << local.error;
   EXPECT_THAT(local.output, AllOf(HasSubstr("# no trees: "), ContainsRegex("shared memory +float16 .* 0  yes"),
                                   HasSubstr("# every bit is right")));
@@ -73,7 +73,7 @@ TEST_F(VerifyBits, FindsEveryBitRightWhileAnAggregatorIsKilled) {
   cli::ChildProcess process =
       work_.start(command_line({"--aggregators", "3", "--levels", "2"}, {"-e", "5000", "-n", "4"}));
   const auto aggregators = [&] { return descendants(process.pid(), "tributary-aggregator"); };
-  ASSERT_TRUE(eventually([&] { return read_file(work_.path("output")).find("# begins") != std::string::npos; }));
+  ASSERT_TRUE(eventually([&] { return read_file(work_.path("output")).contains("# begins"); }));
   const auto alive = aggregators();
   ASSERT_EQ(alive.size(), 3U);
   kill(alive.back(), SIGKILL);

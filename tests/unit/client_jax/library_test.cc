@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -38,14 +39,17 @@ class JaxLibrary : public ::testing::Test {
 };
 
 #define NAME(name) #name,
-#define ONE(name) +1
 
 // MPItrampoline ends the process if one symbol is missing. MPI 3.1 has these numbers of names.
-static_assert(0 TRIBUTARY_JAX_UNKNOWN_CALLS(ONE) == 324);
-static_assert(0 TRIBUTARY_JAX_UNKNOWN_VALUES(ONE) == 22);
-static_assert(0 TRIBUTARY_JAX_UNUSED_ERRORS(ONE) TRIBUTARY_JAX_UNUSED_NUMBERS(ONE) TRIBUTARY_JAX_UNUSED_TYPES(ONE)
-                  TRIBUTARY_JAX_UNUSED_OPS(ONE) TRIBUTARY_JAX_UNUSED_HANDLES(ONE) TRIBUTARY_JAX_NULL_HANDLES(ONE)
-                      TRIBUTARY_JAX_NULL_POINTERS(ONE) == 214);
+constexpr const char* kUnknownCalls[] = {TRIBUTARY_JAX_UNKNOWN_CALLS(NAME)};
+static_assert(std::size(kUnknownCalls) == 324);
+constexpr const char* kUnknownValues[] = {TRIBUTARY_JAX_UNKNOWN_VALUES(NAME)};
+static_assert(std::size(kUnknownValues) == 22);
+constexpr const char* kUnused[] = {TRIBUTARY_JAX_UNUSED_ERRORS(NAME) TRIBUTARY_JAX_UNUSED_NUMBERS(NAME)
+                                       TRIBUTARY_JAX_UNUSED_TYPES(NAME) TRIBUTARY_JAX_UNUSED_OPS(NAME)
+                                           TRIBUTARY_JAX_UNUSED_HANDLES(NAME) TRIBUTARY_JAX_NULL_HANDLES(NAME)
+                                               TRIBUTARY_JAX_NULL_POINTERS(NAME)};
+static_assert(std::size(kUnused) == 214);
 
 TEST_F(JaxLibrary, EveryUnknownCallEndsWithAnErrorThatNamesIt) {
   for (const std::string name : {TRIBUTARY_JAX_UNKNOWN_CALLS(NAME)}) {

@@ -216,7 +216,8 @@ TEST(NeverSlower, TheRanksAloneWinByTwoHundredths) {
     if (path() != Path::ranks) o.time_us = path() == Path::split ? 61'500 : 90'000;
     if (path() == Path::split) o.trees_us = o.ranks_us = o.time_us;
     o.latency_us = o.time_us;
-    if (adaptation.add(o, now += 60ms)) adaptation.took_effect(number + 1, now += 300us);
+    now += 60ms;
+    if (adaptation.add(o, now)) adaptation.took_effect(number + 1, now += 300us);
   }
   EXPECT_EQ(path(), Path::ranks);
 }
