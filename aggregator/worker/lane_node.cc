@@ -35,6 +35,14 @@ std::uint64_t cookie_of(const FrameHeader& header, std::span<const std::byte> pa
   return payload.empty() ? kNothingLent : header.sequence + 1;
 }
 
+/// Lets children on this host read their results where they lie. Returns nullptr if the transport cannot do so.
+std::unique_ptr<transport::KeptMemory> lend(transport::Transport& transport, const transport::ReadableMemory& memory) {
+  auto* const lender = dynamic_cast<transport::MemoryLender*>(&transport);
+  if (memory.bytes().empty() || lender == nullptr) return nullptr;
+  auto range = memory.range();
+  return range ? lender->lend(memory.bytes().data(), std::move(*range)) : nullptr;
+}
+
 std::string_view text_of(std::span<const std::byte> payload) {
   return {reinterpret_cast<const char*>(payload.data()), payload.size()};
 }
@@ -58,7 +66,7 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
   TRIBUTARY_ASSERT(claims_.root == join.parent_tokens.empty(), "{} with {} tokens for a parent", name(),
                    join.parent_tokens.size());
   ++worker_.metrics_.lanes_active;
-  lend_lane();
+  lent_lane_ = lend(worker_.transport_, readable_);
   if (claims_.root) return;
   if (join.parent_link && worker_.settings_.link_keys) {
     parent_link_ = join.parent_link->link.name;
@@ -78,12 +86,6 @@ LaneNode::~LaneNode() {
 transport::ReadableMemory LaneNode::readable_memory(std::uint64_t bytes) {
   auto made = transport::ReadableMemory::make(bytes);
   return made ? std::move(*made) : transport::ReadableMemory();
-}
-
-void LaneNode::lend_lane() {
-  auto* const lender = dynamic_cast<transport::MemoryLender*>(&worker_.transport_);
-  if (readable_.bytes().empty() || lender == nullptr) return;
-  if (auto range = readable_.range()) lent_lane_ = lender->lend(readable_.bytes().data(), std::move(*range));
 }
 
 std::string LaneNode::name() const {
@@ -240,7 +242,7 @@ bool LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
   return false;
 }
 
-void LaneNode::sent(std::uint64_t cookie) noexcept {
+void LaneNode::on_sent(transport::Channel&, std::uint64_t cookie) {
   if (cookie != kNothingLent) lane_.sent(cookie - 1);
 }
 

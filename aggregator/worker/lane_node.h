@@ -33,8 +33,6 @@ class LaneNode final : public engine::LaneOutput,
   [[nodiscard]] bool takes_in_place(Session& session, const FrameHeader& header);
   /// `in_place`: the place of the payload; empty if it landed in the buffer of contribution_begins().
   void contribution_landed(Session& session, const FrameHeader& header, std::span<const std::byte> in_place);
-  /// `cookie`: of a send() to a child or to the parent, whose payload is no longer read.
-  void sent(std::uint64_t cookie) noexcept;
   void child_fault(Session& session, std::span<const std::byte> payload);
   void child_asks(Session& session);
   void child_left(Session& session);
@@ -50,10 +48,10 @@ class LaneNode final : public engine::LaneOutput,
   void give_back(std::uint32_t child, std::span<const std::byte> payload) override;
   void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) override;
 
-  // ---- Calls of transport::ChannelHandler, for the parent's channel
+  // ---- Calls of transport::ChannelHandler, for the parent's channel; on_sent() also for the children's channels
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
-  void on_sent(transport::Channel&, std::uint64_t cookie) override { sent(cookie); }
+  void on_sent(transport::Channel& channel, std::uint64_t cookie) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
 
   /// Tells the children and the parent, and ends the lane. The group goes on by its fallback.
@@ -71,7 +69,6 @@ class LaneNode final : public engine::LaneOutput,
  private:
   void connect_parent(const TokenChain& tokens);
   [[nodiscard]] static transport::ReadableMemory readable_memory(std::uint64_t bytes);
-  void lend_lane();
   void make_room(Session& session);
   void expect_result(const FrameHeader& contribution);
   void parent_lost(std::string reason);

@@ -72,8 +72,8 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
   }
 }
 
-void Session::on_sent(transport::Channel&, std::uint64_t cookie) {
-  if (node_) node_->sent(cookie);
+void Session::on_sent(transport::Channel& channel, std::uint64_t cookie) {
+  if (node_) node_->on_sent(channel, cookie);
 }
 
 void Session::on_closed(transport::Channel& channel, const Error& error) {
