@@ -145,7 +145,7 @@ class Tenants(Daemons):
         low.wait_for("in-network")
         self.ask("POST", "/v1/reservations", {"name": "r", "tenant": "boss", "aggregators": ["small"], "end": 1 << 33, "exclusive": True})
         low.wait_for("fallback")
-        self.assertEqual(self.code_of("low"), "reserved")
+        self.wait_until(lambda: self.code_of("low") == "reserved", "the code of the group that was sent away")
         boss = Job(self, "boss")
         boss.wait_for("in-network")
         self.ask("DELETE", "/v1/reservations/r")

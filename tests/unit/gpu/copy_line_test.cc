@@ -65,15 +65,25 @@ TEST_F(Copies, KeepTheStreamBusyWhileTheFirstHasNotEnded) {
   const auto pool = std::make_shared<PinnedPool>(context(), nullptr);
   const auto block = pool->take(4096);
   const auto down = line();
+  const auto submit = [&](std::function<void(const Status&)> done) {
+    down->submit(copy(reinterpret_cast<std::uint64_t>((*block)->data()), from.address(), 512, std::move(done)));
+  };
+  // The end of one copy keeps the line until all other copies wait: else it might wait for the first of them before it
+  // sees the others.
+  std::atomic<bool> kept = false, others_wait = false;
+  submit([&](const Status&) {
+    kept = true;
+    others_wait.wait(false);
+  });
+  while (!kept) std::this_thread::yield();
   fake_cuda::hold();
   std::atomic<int> ended = 0;
-  for (int i = 0; i < 8; ++i) {
-    down->submit(
-        copy(reinterpret_cast<std::uint64_t>((*block)->data()), from.address(), 512, [&](const Status&) { ++ended; }));
-  }
-  while (fake_cuda::counts().copies_begun < 4) std::this_thread::yield();
+  for (int i = 0; i < 8; ++i) submit([&](const Status&) { ++ended; });
+  others_wait = true;
+  others_wait.notify_one();
+  while (fake_cuda::counts().copies_begun < 5) std::this_thread::yield();
   EXPECT_EQ(ended, 0);
-  EXPECT_EQ(fake_cuda::counts().copies_begun, 4U);
+  EXPECT_EQ(fake_cuda::counts().copies_begun, 5U);
   fake_cuda::release();
   down->drain();
   EXPECT_EQ(ended, 8);

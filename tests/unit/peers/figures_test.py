@@ -13,6 +13,7 @@ import unittest
 
 sys.path.insert(0, sys.argv.pop(1))
 
+import contestants  # noqa: E402
 import limits  # noqa: E402
 import measure  # noqa: E402
 import namespaces  # noqa: E402
@@ -85,7 +86,7 @@ class Report(unittest.TestCase):
 
     def test_a_row_says_what_part_of_the_limits_it_is_at_and_how_the_fastest_peer_compares(self) -> None:
         cells = [cell("tributary-1", 1.25), cell("gloo", 2.0), cell("openmpi", 2.5)]
-        peer = report.fastest_peer(cells, {"tributary-1"})
+        peer = report.fastest_peer(cells, contestants.ours)
         self.assertEqual(peer, 2.0)
         row = dict(zip(report.HEADINGS, report.row(cells[0], peer), strict=True))
         self.assertEqual((row["of tree"], row["of ring"], row["peer/this"]), ("80.0 %", "120.0 %", "1.60"))
@@ -100,9 +101,23 @@ class Report(unittest.TestCase):
 
     def test_a_failure_has_a_row_with_its_sentence(self) -> None:
         it = measure.Cell(places.SETTINGS["1gbit"], 4, 1024, "gloo", failure="rank 3 has ended\nmore")
-        text = report.table([it.as_json(0), cell("tributary-1", 1.0)], {"tributary-1"})
+        text = report.table([it.as_json(0), cell("tributary-1", 1.0)], contestants.ours)
         self.assertIn("rank 3 has ended", text)
         self.assertNotIn("more", text)
+
+    def test_two_builds_are_compared_turn_by_turn(self) -> None:
+        def turns(name: str, seconds: list[float]) -> dict:
+            return cell(name, 1.0) | {"turns": [{"seconds": it} for it in seconds]}
+
+        # The machine is three times as slow in the second turn, for both builds.
+        this, other = turns("tributary-1", [1.0, 3.0, 1.0]), turns("tributary-1@beside", [0.9, 2.7, 0.5])
+        self.assertAlmostEqual(report.beside_ratio(this, other), 0.9)
+        table = report.beside_table([this, other, turns("gloo", [1.0])])
+        self.assertRegex(table, "tributary-1 +0.900")
+        self.assertNotIn("gloo", table)
+        self.assertEqual(report.beside_table([this, turns("gloo", [1.0])]), "")
+        self.assertTrue(contestants.ours("tributary-1@beside"))
+        self.assertFalse(contestants.ours("gloo"))
 
     def test_cells_of_other_sizes_ranks_or_settings_are_not_compared(self) -> None:
         self.assertEqual(len(report.grouped([cell("a", 1), cell("b", 1), cell("a", 1, ranks=8)])), 2)
