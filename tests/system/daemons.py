@@ -48,8 +48,10 @@ class Daemons(unittest.TestCase):
         return subprocess.run([self.build / "client/cli/tributary", *arguments], env=self.environment(**more), capture_output=True, text=True, check=False,
                               timeout=2 * LIMIT_SECONDS)
 
-    def wait_until(self, condition, what: str) -> None:
+    def wait_until(self, condition, what) -> None:
+        """`what`: the awaited event in words, or a function that returns them when the time is over."""
         end = time.monotonic() + LIMIT_SECONDS
         while not condition():
-            self.assertLess(time.monotonic(), end, what)
+            if time.monotonic() >= end:
+                self.fail(what() if callable(what) else what)
             time.sleep(0.02)  # how often to look; no result depends on it

@@ -62,9 +62,9 @@ class Job:
 
     def wait_for(self, path: str) -> None:
         """Waits until all ranks report this path, and five rounds more."""
-        self.test.wait_until(lambda: self.paths == [path] * RANKS or self.wrong, f"{self.tenant} is not {path}: {self.paths} {self.logs()}")
+        self.test.wait_until(lambda: self.paths == [path] * RANKS or self.wrong, lambda: f"{self.tenant} is not {path}: {self.paths} {self.logs()}")
         after = min(self.rounds) + 5
-        self.test.wait_until(lambda: min(self.rounds) >= after or self.wrong, f"{self.tenant} stands still {self.logs()}")
+        self.test.wait_until(lambda: min(self.rounds) >= after or self.wrong, lambda: f"{self.tenant} stands still {self.logs()}")
         self.test.assertEqual(self.wrong, [], self.logs())
         self.test.assertEqual(self.paths, [path] * RANKS)
 
