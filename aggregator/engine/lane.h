@@ -16,12 +16,12 @@
 // An exact sum (numerics.h) is rounded only at the root. A rank sends its values, and every aggregator below the root
 // sends the form of its sum (partial_sum.h), whose length depends on the values. A result has the type of the ranks.
 //
-// A slot takes a buffer for each contribution, and one, `out`, for the sum. A contribution's buffer is free when it was
-// reduced. `out` is free when the caller has said sent() for each frame that it sent from there. The caller need not say
-// it: a child contributes sequence + window only after it has received the result of sequence, so when all contributions
-// of sequence + window are here, no child reads the old result, and the slot uses its `out` again. (SwitchML, NSDI 2021,
-// uses the same argument for its pool of slots, with a shadow copy against loss; channels here are reliable and
-// ordered.)
+// A slot takes a buffer for each contribution, and one, `out`, for the sum. The buffer of a contribution is free when the
+// lane has reduced the contribution. `out` is free when the caller has called sent() for each frame that it sent from
+// there. Without these calls the slot keeps its `out` for the next segment: a child contributes sequence + window only
+// after it has received the result of sequence, so when all contributions of sequence + window are here, no child reads
+// the old result. (SwitchML, NSDI 2021, uses the same argument for its pool of slots, with a shadow copy against loss;
+// channels here are reliable and ordered.)
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -24,7 +24,6 @@ class SegmentBuffers {
   }
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  [[nodiscard]] std::size_t free() const noexcept { return free_.size(); }
 
   [[nodiscard]] std::byte* take() noexcept {
     TRIBUTARY_ASSERT(!free_.empty(), "all {} buffers of a lane are in use", count_);
@@ -34,7 +33,7 @@ class SegmentBuffers {
   }
   void give_back(std::byte* buffer) noexcept {
     TRIBUTARY_ASSERT(buffer >= memory_.data() && buffer < memory_.data() + memory_.size() && free_.size() < count_,
-                     "a buffer comes back that is none of {}, of which {} are free", count_, free_.size());
+                     "a buffer comes back that is not one of the lane's {}, of which {} are free", count_, free_.size());
     free_.push_back(buffer);  // the constructor has reserved the room
   }
 
