@@ -33,7 +33,8 @@ class SegmentBuffers {
   }
   void give_back(std::byte* buffer) noexcept {
     TRIBUTARY_ASSERT(buffer >= memory_.data() && buffer < memory_.data() + memory_.size() && free_.size() < count_,
-                     "a buffer comes back that is not one of the lane's {}, of which {} are free", count_, free_.size());
+                     "a buffer comes back that is not one of the lane's {}, of which {} are free", count_,
+                     free_.size());
     free_.push_back(buffer);  // the constructor has reserved the room
   }
 

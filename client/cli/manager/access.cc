@@ -35,13 +35,6 @@ Result<std::string> read_token(const std::string& file) {
                                     "token of `tributary token make`, or job.token or aggregator.token of the manager");
 }
 
-service::TlsFiles tls_files() {
-  return {.ca = or_variable({}, "TRIBUTARY_TLS_CA"),
-          .cert = or_variable({}, "TRIBUTARY_TLS_CERT"),
-          .key = or_variable({}, "TRIBUTARY_TLS_KEY"),
-          .crl = or_variable({}, "TRIBUTARY_TLS_CRL")};
-}
-
 bool on_terminal() {
   return isatty(STDOUT_FILENO) == 1;
 }
@@ -68,6 +61,13 @@ Status show_once(ManagerClient& client, const ManagerOptions& options, const Get
 }
 
 }  // namespace
+
+service::TlsFiles tls_files() {
+  return {.ca = or_variable({}, "TRIBUTARY_TLS_CA"),
+          .cert = or_variable({}, "TRIBUTARY_TLS_CERT"),
+          .key = or_variable({}, "TRIBUTARY_TLS_KEY"),
+          .crl = or_variable({}, "TRIBUTARY_TLS_CRL")};
+}
 
 std::string manager_url(const ManagerOptions& options) {
   return or_variable(options.url, "TRIBUTARY_MANAGER");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "client/cli/terminal/output_form.h"
+#include "service-kit/tls/tls_context.h"
 #include "tributary/manager_client/manager_client.h"
 #include "tributary/protocol/error.h"
 
@@ -17,6 +18,9 @@ struct ManagerOptions {
   double seconds_max = 10;
   double watch_seconds = 0;  // show the state again after this time, without end; 0: show it once
 };
+
+/// Returns the files that the variables TRIBUTARY_TLS_... name.
+[[nodiscard]] service::TlsFiles tls_files();
 
 /// Makes a client of the manager. Errc::bad_config: no manager is given, the text is no URL, or the token file cannot
 /// be read.

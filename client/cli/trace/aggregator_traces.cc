@@ -3,10 +3,10 @@
 #include <spdlog/fmt/fmt.h>
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "client/cli/manager/access.h"
 #include "service-kit/http/http_client.h"
 #include "service-kit/http/percent.h"
 
@@ -21,18 +21,10 @@ constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
 constexpr service::HttpServerWords kWords{
     .name = "the aggregator", .advice = "check its http_listen", .kind = "aggregator URL", .default_port = "7472"};
 
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 Result<std::string> get(const std::string& url, const std::string& target) {
   const auto read = service::parse_url(url, kWords);
   if (!read) return std::unexpected(read.error());
-  auto tls = manager_client::tls_for(url, {.ca = variable("TRIBUTARY_TLS_CA"),
-                                           .cert = variable("TRIBUTARY_TLS_CERT"),
-                                           .key = variable("TRIBUTARY_TLS_KEY"),
-                                           .crl = variable("TRIBUTARY_TLS_CRL")});
+  auto tls = manager_client::tls_for(url, tls_files());
   if (!tls) return std::unexpected(tls.error());
   service::HttpClient client(kWords, std::move(*tls));
   auto answer = client.run(*read, {.method = "GET",
@@ -77,7 +69,7 @@ void AggregatorTraces::begin_one(Asked& asked, const std::string& job, double se
   const std::string target = fmt::format("/v1/trace?seconds={}&job={}", seconds, service::percent_encode(job));
   Result<std::string> answer = fail(Errc::unreachable, "");
   for (const char* scheme : {"https://", "http://"}) {
-    if (std::string_view(scheme) == "https://" && variable("TRIBUTARY_TLS_CA").empty()) continue;
+    if (std::string_view(scheme) == "https://" && tls_files().ca.empty()) continue;
     asked.url = scheme + asked.aggregator.http;
     answer = get(asked.url, target);
     if (answer || answer.error().code == Errc::denied) break;
