@@ -100,9 +100,13 @@ void describe_plan(CLI::App& app, std::function<int()>& action) {
              {.value = "N", .help = "Segments in flight", .standard = "the manager's"});
   add_number(*sub, "--segment-bytes", wanted->segment_bytes, kSegmentBytesMin, kSegmentBytesMax,
              {.value = "BYTES", .help = "Bytes of a segment, without a unit", .standard = "the manager's"});
+  service::described(sub->add_option("--rail", wanted->rail),
+                     {.value = "NAME",
+                      .help = "Rail of each rank's only device (TRIBUTARY_RAIL)",
+                      .standard = "none: all rails in turn"});
   const auto budget = std::make_shared<BudgetInput>();
   const CLI::Option* const flag = add_budget(*sub, budget);
-  for (const char* name : {"hosts", "--ranks-per-host", "--lanes", "--levels", "--window", "--segment-bytes"})
+  for (const char* name : {"hosts", "--ranks-per-host", "--lanes", "--levels", "--window", "--segment-bytes", "--rail"})
     sub->get_option(name)->excludes(sub->get_option("--budget"));
   sub->callback([=, &action] {
     if (flag->count() != 0) {

@@ -363,6 +363,7 @@ int plan(const ManagerOptions& options, const PlanOptions& plan) {
   if (plan.levels != 0) body["levels"] = plan.levels;
   if (plan.window != 0) body["window"] = plan.window;
   if (plan.segment_bytes != 0) body["segment_bytes"] = plan.segment_bytes;
+  if (!plan.rail.empty()) body["rail"] = plan.rail;
   const auto text = [&](const json& document, const TableStyle&) {
     if (!leaders) return plan_text(document);
     return fmt::format(

@@ -35,6 +35,7 @@ struct PlanOptions {
   std::uint32_t levels = 0;          // 0: the planner chooses
   std::uint32_t window = 0;          // 0: the manager's default
   std::uint32_t segment_bytes = 0;   // 0: the manager's default
+  std::string rail;                  // the only rail of all ranks; empty: the lanes take the rails in turn
 };
 [[nodiscard]] int plan(const ManagerOptions& options, const PlanOptions& plan);
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <latch>
 #include <thread>
@@ -103,6 +104,21 @@ class Rail : public testing::Test {
     return rails;
   }
 
+  /// Returns the rails of the trees that `tributary plan --lanes 2` shows with these options, by lane.
+  [[nodiscard]] std::vector<std::string> planned_rails(const std::string& options) const {
+    const std::string command = std::string(TRIBUTARY_PROGRAM " plan node-0 node-1 --lanes 2 -o json --manager ") +
+                                manager_->url() + " --token-file " + folder_.file("state/job.token") + " " + options;
+    const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+    std::string text;
+    for (int c = 0; (c = std::fgetc(pipe.get())) != EOF;) text.push_back(static_cast<char>(c));
+    const json plan = json::parse(text, nullptr, false);
+    EXPECT_FALSE(plan.is_discarded()) << text;
+    std::vector<std::string> rails;
+    if (plan.is_discarded()) return rails;
+    for (const json& tree : plan.value("trees", json::array())) rails.push_back(tree.at("rail"));
+    return rails;
+  }
+
  private:
   [[nodiscard]] std::vector<std::string> listed_rails(const std::string& job) const {
     auto jobs = manager_->for_jobs();
@@ -123,6 +139,11 @@ class Rail : public testing::Test {
   const SilentPort silent_;
   const std::unique_ptr<ManagerProcess> manager_;
 };
+
+TEST_F(Rail, ThePlanCommandShowsTheTreesOfRanksThatNameARail) {
+  EXPECT_THAT(planned_rails("--rail rail-1"), testing::ElementsAre("rail-1", "rail-1"));
+  EXPECT_THAT(planned_rails(""), testing::ElementsAre("rail-0", "rail-1"));
+}
 
 TEST_F(Rail, TreesAreOnTheRailThatAllRanksName) {
   ::setenv("TRIBUTARY_RAIL", "rail-1", 1);
