@@ -43,30 +43,19 @@ tributary_status run(const std::shared_ptr<Comm>& comm, bool local, std::size_t 
   return request->report_outcome();
 }
 
-/// Runs a blocking call in shared memory, in the shortest way. Returns nullopt for any other call.
-std::optional<tributary_status> run_here(const CollectiveCall& call, const tributary_comm* handle) {
-  const auto comm = comms().pin(handle);
-  if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-  if (!comm->local()) return std::nullopt;
-  const auto checked = check(call, comm->rank(), comm->size(), comm->numerics());
-  if (!checked) return report(checked.error(), &comm->errors());
-  const Status status = comm->run(*checked);
-  return status ? TRIBUTARY_OK : report(status.error(), &comm->errors());
-}
-
 tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributary_request** out) {
   return guarded(call.function, [&]() -> tributary_status {
-    if (out == nullptr) {
-      if (const auto status = run_here(call, handle)) return *status;
-    } else {
-      *out = nullptr;
-    }
-    const auto comm = live(call.function, handle);
-    if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    if (out != nullptr) *out = nullptr;
+    const auto comm = comms().pin(handle);
+    if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     const auto checked = check(call, comm->rank(), comm->size(), comm->numerics());
     if (!checked) return report(checked.error(), &comm->errors());
+    if (out == nullptr && comm->local()) {  // the shortest way: without a request
+      const Status status = comm->run(*checked);
+      return status ? TRIBUTARY_OK : report(status.error(), &comm->errors());
+    }
     return run(
-        comm, comm->local(), checked->bytes(), out,
+        comm.share(), comm->local(), checked->bytes(), out,
         [&](const std::shared_ptr<Request>& request, Comm::Next next) { return comm->start(*checked, request, next); });
   });
 }

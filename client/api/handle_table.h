@@ -44,6 +44,8 @@ class HandleTable {
     explicit operator bool() const noexcept { return place_ != nullptr; }
     T* operator->() const noexcept { return place_->object.get(); }
     T& operator*() const noexcept { return *place_->object; }
+    /// Returns the object, for a use that may outlive this pin.
+    [[nodiscard]] const std::shared_ptr<T>& share() const noexcept { return place_->object; }
 
    private:
     friend class HandleTable;
@@ -87,14 +89,20 @@ class HandleTable {
     Place* at = place_of(handle);
     if (at == nullptr) return nullptr;
     std::shared_ptr<T> object;
+    bool pinned = false;
     {
       std::lock_guard lock(at->mutex);
       if (at->generation.load() != generation_of(handle) || !at->object) return nullptr;
-      object = at->object;
       at->generation.store(next(generation_of(handle)));
-      at->ended.store(true);
+      pinned = at->pins.load() != 0;
+      object = pinned ? at->object : std::exchange(at->object, nullptr);
+      if (pinned) at->ended.store(true);
     }
-    if (at->pins.load() == 0) clear(*at);
+    if (!pinned) {
+      give_back(*at);
+    } else if (at->pins.load() == 0) {
+      clear(*at);  // the last pin may have ended before it could see that the handle has ended
+    }
     return object;
   }
 
@@ -166,10 +174,12 @@ class HandleTable {
     {
       std::lock_guard lock(at.mutex);
       if (!at.ended.load() || at.pins.load() != 0) return;
-      object = std::move(at.object);
-      at.object = nullptr;
+      object = std::exchange(at.object, nullptr);
       at.ended.store(false);
     }
+    give_back(at);
+  }
+  void give_back(const Place& at) {
     std::lock_guard lock(mutex_);
     free_.push_back(at.index);
   }

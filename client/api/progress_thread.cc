@@ -88,6 +88,7 @@ bool ProgressThread::submit(Call call, Next next) {
     const std::lock_guard lock(mutex_);
     if (over_) return false;
     calls_.push_back(std::move(call));
+    has_calls_.store(true);
     if (!woken_) {
       woken_ = true;
       transport_->post([this] { run_calls(); });
@@ -181,9 +182,11 @@ std::unique_ptr<transport::KeptMemory> ProgressThread::lend(const std::byte* add
 }
 
 void ProgressThread::run_calls() {
+  if (!has_calls_.load()) return;
   std::vector<Call> calls;
   {
     std::lock_guard lock(mutex_);
+    has_calls_.store(false);
     woken_ = false;
     calls.swap(calls_);
   }

@@ -133,9 +133,10 @@ class ProgressThread {
 
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
-  std::vector<Call> calls_;  // guarded by mutex_
-  bool woken_ = false;       // guarded by mutex_: run_calls() was posted and has not begun
-  bool over_ = false;        // guarded by mutex_: the transport may be gone
+  std::vector<Call> calls_;             // guarded by mutex_
+  bool woken_ = false;                  // guarded by mutex_: run_calls() was posted and has not begun
+  bool over_ = false;                   // guarded by mutex_: the transport may be gone
+  std::atomic<bool> has_calls_{false};  // changes with mutex_ held; a driver that finds false need not lock
   std::once_flag stopped_;
   std::thread thread_;  // last member: it uses the other members
 };

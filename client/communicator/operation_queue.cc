@@ -44,9 +44,8 @@ bool OperationQueue::copies_own_part(const Operation& o) const noexcept {
           (o.signature.collective == Collective::broadcast && o.signature.root == rank_));
 }
 
-bool OperationQueue::may_start(const Operation& o) const {
-  if (!remainders_.empty() || !ways_.may_begin()) return false;
-  switch (ways_.way_of(o)) {
+bool OperationQueue::may_start(const Operation& o, State way) const {
+  switch (way) {
     case State::by_hosts:
       return fallback_unfinished_ == 0 && o.input_whole();
     case State::in_network:
@@ -63,27 +62,29 @@ void OperationQueue::advance() {
   advancing_ = true;
   for (Operation* next = find(next_to_start_); next != nullptr; next = find(next_to_start_)) {
     ways_.settle_memory(*next);
-    if (!may_start(*next)) break;
+    if (!remainders_.empty() || !ways_.may_begin()) break;
+    const Route route = ways_.route_of(*next);
+    if (!may_start(*next, route.way)) break;
     TRIBUTARY_ASSERT(next->number == next_to_start_ && next->state == State::queued, "{} starts where {} is next",
                      next->number, next_to_start_);
     ++next_to_start_;
-    start(*next);
+    start(*next, route);
   }
   advancing_ = false;
 }
 
-void OperationQueue::start(Operation& o) {
-  o.state = ways_.way_of(o);
+void OperationQueue::start(Operation& o, const Route& route) {
+  o.state = route.way;
   TRIBUTARY_ASSERT(fallback_unfinished_ == 0 && (unfinished_ == 0 || o.state != State::fallback),
                    "{} starts beside {} others, {} of them between the ranks", to_string(o), unfinished_,
                    fallback_unfinished_);
-  if (o.state != State::by_hosts) o.cut = ways_.cut_of(o);
+  o.cut = route.cut;
   const bool split = o.cut.has_value();
   if (split) o.parts_left = 2;
   ++unfinished_;
   if (o.state == State::fallback) ++fallback_unfinished_;
   if (split) shares_.push_back(&o);
-  ways_.begin(o);  // `o` may be gone now, unless its share keeps it
+  ways_.begin(o, route);  // `o` may be gone now, unless its share keeps it
   if (split) run_shares();
 }
 
@@ -117,7 +118,7 @@ void OperationQueue::finish(Operation& o, const Status& status) {
   check();
   o.state = State::done;
   ways_.account(o, way, status.has_value());
-  const auto done = std::move(o.on_done);
+  const Operation::Done done = std::move(o.on_done);
   o.release_memory();
   forget_finished();  // `o` may be gone now
   if (done) done(status);
@@ -150,14 +151,14 @@ void OperationQueue::run_remainders() {
   while (!remainders_.empty() && !ways_.fallback_busy() && remainders_.front().operation->input_whole()) {
     Remainder next = std::move(remainders_.front());
     remainders_.pop_front();
-    ways_.run_remainder(*next.operation, std::move(next.pieces));
+    ways_.run_remainder(*next.operation, next.pieces);
   }
   if (remainders_.empty()) advance();
 }
 
 void OperationQueue::fallback_ended(Operation& o) {
   part_ended(o);
-  run_remainders();
+  if (!remainders_.empty()) run_remainders();
 }
 
 OperationQueue::Ends OperationQueue::fail_all(const Error& error,

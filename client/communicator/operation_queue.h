@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,26 +25,30 @@
 
 namespace tributary::client {
 
+/// The path of one operation; every rank gets the same.
+struct Route {
+  Operation::State way = Operation::State::fallback;  // in_network, by_hosts or fallback
+  std::optional<Cut> cut{};                           // set if trees carry the first part and the ranks the rest
+  // The algorithm between the ranks, if the policy of some trees leaves the whole operation to them.
+  std::optional<schedule::Algorithm> algorithm{};
+};
+
 /// The paths that an operation may take, as the queue sees them.
 class OperationWays {
  public:
   virtual ~OperationWays() = default;
   /// Returns whether operations may begin: all ranks are ready, and no agreement on trees is under way.
   [[nodiscard]] virtual bool may_begin() const = 0;
-  /// Returns in_network, by_hosts or fallback: the same path on every rank.
-  [[nodiscard]] virtual Operation::State way_of(const Operation& operation) const = 0;
-  /// Returns the cut, if trees carry the operation's first part and the ranks carry the rest. Every rank gets the same
-  /// cut.
-  [[nodiscard]] virtual std::optional<Cut> cut_of(const Operation& operation) const = 0;
+  [[nodiscard]] virtual Route route_of(const Operation& operation) const = 0;
   /// Called each time before the queue checks whether `operation` may start.
   virtual void settle_memory(Operation& operation) = 0;
-  /// Starts the operation on the path that its state names. The operation may end before begin() returns.
-  virtual void begin(Operation& operation) = 0;
+  /// Starts the operation on this path, which its state names, too. The operation may end before begin() returns.
+  virtual void begin(Operation& operation, const Route& route) = 0;
   /// Runs the ranks' share of a split operation, then calls share_ended().
   virtual void run_share(Operation& operation) = 0;
   [[nodiscard]] virtual bool shares_busy() const = 0;
   /// Runs the pieces that a lost tree did not finish, between the ranks, then calls fallback_ended().
-  virtual void run_remainder(Operation& operation, std::vector<Piece> pieces) = 0;
+  virtual void run_remainder(Operation& operation, std::span<const Piece> pieces) = 0;
   [[nodiscard]] virtual bool fallback_busy() const = 0;
   /// Counts an operation that has ended on path `way`; its caller is not told yet.
   virtual void account(const Operation& operation, Operation::State way, bool success) = 0;
@@ -77,7 +82,7 @@ class OperationQueue {
   void run_shares();
   void share_ended(Operation& operation);
 
-  using Ends = std::vector<std::pair<std::function<void(const Status&)>, Status>>;
+  using Ends = std::vector<std::pair<Operation::Done, Status>>;
   /// Ends all operations and returns their callbacks and the status of each, for the caller to call. `text_of`
   /// describes an operation. This object keeps the operations until its own end: channels may still use their memory.
   [[nodiscard]] Ends fail_all(const Error& error, const std::function<std::string(const Operation&)>& text_of);
@@ -117,8 +122,8 @@ class OperationQueue {
   }
 
  private:
-  [[nodiscard]] bool may_start(const Operation& operation) const;
-  void start(Operation& operation);
+  [[nodiscard]] bool may_start(const Operation& operation, Operation::State way) const;
+  void start(Operation& operation, const Route& route);
   void part_ended(Operation& operation);
   void forget_finished();
   void check() const;

@@ -37,12 +37,21 @@ bool OperationRoutes::may_begin() const {
   return shared_.life.has_begun() && shared_.life.well() && !parts_.trees.holding();
 }
 
-Operation::State OperationRoutes::way_of(const Operation& o) const {
+/// Returns the route of an operation. Trees may be lost after only some ranks have begun the operation. The other ranks
+/// then still cut it in the same way, because the share of the ranks has started.
+Route OperationRoutes::route_of(const Operation& o) const {
   using enum Operation::State;
-  if (parts_.hosts.takes(o)) return by_hosts;
-  if (!parts_.trees.serve(o) || !in_network_capable(o.signature.collective)) return fallback;
-  if (shared_.settings.path == PathMode::in_network) return in_network;
-  return division_of(o)->by_trees ? in_network : fallback;
+  if (parts_.hosts.takes(o)) return {.way = by_hosts};
+  const bool capable = in_network_capable(o.signature.collective);
+  const bool forced = shared_.settings.path == PathMode::in_network;
+  const bool served = capable && parts_.trees.serve(o);
+  const auto division = division_of(o);
+  TRIBUTARY_ASSERT(division || !served, "trees serve {} without terms", to_string(o));
+  Route route{.way = served && (forced || division->by_trees) ? in_network : fallback};
+  if (!division) return route;
+  if (capable && !forced) route.cut = division->cut;
+  if (!division->by_trees) route.algorithm = division->algorithm;
+  return route;
 }
 
 std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
@@ -54,14 +63,6 @@ std::optional<Division> OperationRoutes::division_of(const Operation& o) const {
                     .segment_bytes = of_trees->segment_bytes_for(o.signature),
                     .lanes = of_trees->lanes,
                     .cycle = of_trees->cycle});
-}
-
-/// Returns the cut of an operation. Trees may be lost after only some ranks have begun the operation. The other ranks
-/// then still cut it in the same way, because the share of the ranks has started.
-std::optional<Cut> OperationRoutes::cut_of(const Operation& o) const {
-  if (shared_.settings.path == PathMode::in_network || !in_network_capable(o.signature.collective)) return std::nullopt;
-  const auto division = division_of(o);
-  return division ? division->cut : std::nullopt;
 }
 
 void OperationRoutes::run_share(Operation& o) {
@@ -76,10 +77,12 @@ void OperationRoutes::run_share(Operation& o) {
 
 void OperationRoutes::settle_memory(Operation& o) {
   // A part that the ranks carry needs host memory.
-  if (o.direct) parts_.memory.settle(o, way_of(o) == Operation::State::in_network && !cut_of(o));
+  if (!o.direct) return;
+  const Route route = route_of(o);
+  parts_.memory.settle(o, route.way == Operation::State::in_network && !route.cut);
 }
 
-void OperationRoutes::begin(Operation& o) {
+void OperationRoutes::begin(Operation& o, const Route& route) {
   o.started_at = shared_.transport.now();
   if (const auto& record = shared_.settings.flight_record) record->started(o.number, path_of(o.state), o.started_at);
   online_tuning_.begun();
@@ -101,15 +104,13 @@ void OperationRoutes::begin(Operation& o) {
     return parts_.operations.finish(o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but " + why));
   }
   Piece piece = o.cut ? trees_part(o, *o.cut) : whole(o);
-  // If the policy of the generation leaves the operation to the ranks, this policy also chooses the algorithm.
-  const auto division = division_of(o);
-  if (division && !division->by_trees) piece.algorithm = division->algorithm;
-  run_remainder(o, {piece});
+  piece.algorithm = route.algorithm;
+  run_remainder(o, {&piece, 1});
 }
 
-void OperationRoutes::run_remainder(Operation& o, std::vector<Piece> pieces) {
+void OperationRoutes::run_remainder(Operation& o, std::span<const Piece> pieces) {
   TRIBUTARY_ASSERT(o.input_whole(), "{} runs between the ranks before its input has arrived", to_string(o));
-  parts_.traffic.run(o, std::move(pieces), [this, &o] { parts_.operations.fallback_ended(o); });
+  parts_.traffic.run(o, pieces, [this, &o] { parts_.operations.fallback_ended(o); });
 }
 
 void OperationRoutes::account(const Operation& o, Operation::State way, bool success) {

@@ -44,7 +44,6 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   /// Prepares the memory of a new operation.
   void prepare_memory(Operation& operation);
 
-  [[nodiscard]] Operation::State way_of(const Operation& operation) const override;
   void report_path(const std::string& reason, PathEvent event) override;
   [[nodiscard]] std::string waits_for(const Operation& operation) const override;
   [[nodiscard]] std::uint64_t steps(const Operation& operation) const override;
@@ -54,12 +53,12 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   /// Returns the division if trees in use carry the operation, or if lost trees would have carried it; else nullopt.
   [[nodiscard]] std::optional<Division> division_of(const Operation& operation) const;
   [[nodiscard]] bool may_begin() const override;
+  [[nodiscard]] Route route_of(const Operation& operation) const override;
   void settle_memory(Operation& operation) override;
-  void begin(Operation& operation) override;
-  [[nodiscard]] std::optional<Cut> cut_of(const Operation& operation) const override;
+  void begin(Operation& operation, const Route& route) override;
   void run_share(Operation& operation) override;
   [[nodiscard]] bool shares_busy() const override { return parts_.traffic.shares_busy(); }
-  void run_remainder(Operation& operation, std::vector<Piece> pieces) override;
+  void run_remainder(Operation& operation, std::span<const Piece> pieces) override;
   [[nodiscard]] bool fallback_busy() const override { return parts_.traffic.busy(); }
   void account(const Operation& operation, Operation::State way, bool success) override;
   void after_end() override { parts_.ended(); }

@@ -42,13 +42,13 @@ MessageEvents RankTraffic::message_events() {
       .lost = [this](std::uint32_t peer, const std::string& reason) { peer_failed(peer, PeerClass::message, reason); }};
 }
 
-void RankTraffic::run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done) {
-  runner_->run(operation, std::move(pieces), std::move(done));
+void RankTraffic::run(const Operation& operation, std::span<const Piece> pieces, std::function<void()> done) {
+  runner_->run(operation, pieces, std::move(done));
 }
 
 void RankTraffic::run_share(const Operation& operation, const Piece& share, std::function<void()> done) {
   TRIBUTARY_ASSERT(!shares_->busy(), "the share of {} begins while another runs", to_string(operation));
-  shares_->run(operation, {share}, std::move(done));
+  shares_->run(operation, {&share, 1}, std::move(done));
 }
 
 std::string RankTraffic::waits_for() const {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ class RankTraffic final : private PeerLinkUser {
   void receive(std::optional<std::uint32_t> source, Message message);
   [[nodiscard]] const MessageQueue& messages() const noexcept { return messages_; }
   /// Runs `pieces` of an operation in order, then calls `done`. Call it only when busy() returns false.
-  void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
+  void run(const Operation& operation, std::span<const Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const { return runner_->busy(); }
   /// Runs the ranks' share of an operation whose other part goes by trees, then calls `done`. Call it only when
   /// shares_busy() returns false.

@@ -10,5 +10,7 @@ namespace tributary::client::gpu {
 /// managed memory. The call is cheap if the process has not loaded a CUDA driver. Errc::unsupported: the driver is too
 /// old to answer.
 [[nodiscard]] Result<std::optional<int>> device_of(const void* pointer);
+/// Returns the same, by the process's driver.
+[[nodiscard]] std::optional<int> device_of(kernels::cuda::CudaDriver& driver, const void* pointer);
 
 }  // namespace tributary::client::gpu

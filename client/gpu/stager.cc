@@ -43,9 +43,20 @@ Status Stager::prepare(int device) {
 
 namespace {
 
-Result<std::optional<int>> device_of_buffer(const std::byte* buffer, std::size_t bytes) {
-  if (bytes == 0) return std::nullopt;
-  return device_of(buffer);
+/// The GPUs in whose memory the buffers of a call lie; nullopt: a buffer is in host memory, or has no bytes.
+struct Devices {
+  std::optional<int> send, recv;
+};
+
+/// Looks for the driver only once: the search takes a lock of the dynamic linker, and each call does it.
+Result<Devices> devices_of(const CallBuffers& buffers) {
+  const auto driver = kernels::cuda::cuda_driver_of_process();
+  if (!driver) return std::unexpected(driver.error());
+  Devices devices;
+  if (*driver == nullptr) return devices;
+  if (buffers.send_bytes > 0) devices.send = device_of(**driver, buffers.send);
+  if (buffers.recv_bytes > 0) devices.recv = device_of(**driver, buffers.recv);
+  return devices;
 }
 
 using TakeBlock = std::function<Result<std::byte*>(std::size_t bytes)>;
@@ -80,11 +91,10 @@ Result<CallBuffers> in_host_memory(const CallBuffers& buffers, const TakeBlock& 
 }  // namespace
 
 Result<std::shared_ptr<StagedCall>> Stager::stage(const CallBuffers& buffers) {
-  const auto from = device_of_buffer(buffers.send, buffers.send_bytes);
-  if (!from) return std::unexpected(from.error());
-  const auto to = device_of_buffer(buffers.recv, buffers.recv_bytes);
-  if (!to) return std::unexpected(to.error());
-  if (!*from && !*to) return nullptr;
+  const auto devices = devices_of(buffers);
+  if (!devices) return std::unexpected(devices.error());
+  const auto& [from, to] = *devices;
+  if (!from && !to) return nullptr;
 
   StagedCall::Blocks blocks;
   std::optional<CopyLines> down, up;
@@ -102,7 +112,7 @@ Result<std::shared_ptr<StagedCall>> Stager::stage(const CallBuffers& buffers) {
       return data;
     };
   };
-  const auto host = in_host_memory(buffers, pinned(*from, down), pinned(*to, up));
+  const auto host = in_host_memory(buffers, pinned(from, down), pinned(to, up));
   if (!host) return std::unexpected(host.error());
   if (buffers.in_place) down = up = down ? down : up;
   return std::make_shared<StagedCall>(buffers, *host, down, up, std::move(blocks), hooks_.call);
@@ -110,14 +120,13 @@ Result<std::shared_ptr<StagedCall>> Stager::stage(const CallBuffers& buffers) {
 
 Result<std::shared_ptr<DirectCall>> Stager::direct(const CallBuffers& buffers) {
   if (std::max(buffers.send_bytes, buffers.recv_bytes) < kDirectBytesMin) return nullptr;
-  const auto from = device_of_buffer(buffers.send, buffers.send_bytes);
-  if (!from) return std::unexpected(from.error());
-  const auto to = device_of_buffer(buffers.recv, buffers.recv_bytes);
-  if (!to) return std::unexpected(to.error());
-  if (!*from && !*to) return nullptr;
-  const bool everywhere = (*from || buffers.send_bytes == 0) && (*to || buffers.recv_bytes == 0);
-  const int device = from->value_or(to->value_or(0));
-  if (!everywhere || to->value_or(device) != device) return nullptr;
+  const auto devices = devices_of(buffers);
+  if (!devices) return std::unexpected(devices.error());
+  const auto& [from, to] = *devices;
+  if (!from && !to) return nullptr;
+  const bool everywhere = (from || buffers.send_bytes == 0) && (to || buffers.recv_bytes == 0);
+  const int device = from.value_or(to.value_or(0));
+  if (!everywhere || to.value_or(device) != device) return nullptr;
   auto ready = gpu(device);
   if (!ready) return std::unexpected(ready.error());
   if ((*ready)->memory == nullptr) return nullptr;

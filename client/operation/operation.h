@@ -34,7 +34,8 @@ struct Operation {
   bool in_place = false;
   bool memory_kept = false;         // this is a piece of an operation that keeps the memory registered
   std::uint64_t part_of_bytes = 0;  // if this is a piece: bytes of the whole vector, which decide the path; else 0
-  std::function<void(const Status&)> on_done;  // called once, on the communicator's thread
+  using Done = std::move_only_function<void(const Status&) const>;
+  Done on_done;  // called once, on the communicator's thread
   transport::TimePoint called_at{};
   // The staged memory if send and recv stand for other memory; nullptr: send and recv are the caller's own memory.
   std::shared_ptr<StagedMemory> staged;

@@ -26,9 +26,9 @@ Piece whole(const Operation& o) {
           .in_place = o.in_place};
 }
 
-void FallbackRunner::run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done) {
+void FallbackRunner::run(const Operation& operation, std::span<const Piece> pieces, std::function<void()> done) {
   operation_ = &operation;
-  pieces_ = std::move(pieces);
+  pieces_.assign(pieces.begin(), pieces.end());
   done_ = std::move(done);
   piece_ = 0;
   rounds_started_ = 0;

@@ -31,7 +31,7 @@ class FallbackRunner {
 
   /// Runs `pieces` in order; calls `done` once, possibly before this returns. Call it only when not busy(). The
   /// operation must outlive the run.
-  void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
+  void run(const Operation& operation, std::span<const Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const noexcept { return operation_ != nullptr; }
   [[nodiscard]] bool runs(const Operation& operation) const noexcept { return operation_ == &operation; }
   /// Returns how many rounds of the present piece were started.

@@ -67,12 +67,11 @@ class PartTest : public testing::Test {
 class ManualWays final : public OperationWays {
  public:
   [[nodiscard]] bool may_begin() const override { return open; }
-  [[nodiscard]] Operation::State way_of(const Operation& o) const override {
-    return o.number < ways.size() ? ways[o.number] : Operation::State::fallback;
-  }
-  [[nodiscard]] std::optional<Cut> cut_of(const Operation& o) const override {
-    if (o.number >= split.size() || !split[o.number]) return std::nullopt;
-    return Cut{.segments = 1, .element = 8};
+  [[nodiscard]] Route route_of(const Operation& o) const override {
+    Route route;
+    if (o.number < ways.size()) route.way = ways[o.number];
+    if (o.number < split.size() && split[o.number]) route.cut = Cut{.segments = 1, .element = 8};
+    return route;
   }
   void run_share(Operation& o) override {
     shares_run = true;
@@ -80,8 +79,8 @@ class ManualWays final : public OperationWays {
   }
   [[nodiscard]] bool shares_busy() const override { return shares_run; }
   void settle_memory(Operation&) override {}
-  void begin(Operation& o) override { begun.push_back(o.number); }
-  void run_remainder(Operation& o, std::vector<Piece> pieces) override {
+  void begin(Operation& o, const Route&) override { begun.push_back(o.number); }
+  void run_remainder(Operation& o, std::span<const Piece> pieces) override {
     busy = true;
     remainders.emplace_back(o.number, pieces.size());
   }
