@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "service-kit/http/percent.h"
+#include "service-kit/http/query.h"
 #include "service-kit/trace_json.h"
 
 namespace tributary::aggregator {
@@ -20,18 +20,6 @@ constexpr std::uint32_t kSegmentsMin = 4096;  // of one worker, however many the
 
 HttpReply refuse(unsigned status, const std::string& why) {
   return {.status = status, .content_type = "text/plain; charset=utf-8", .body = why + "\n", .headers = {}};
-}
-
-/// Returns the decoded value of a parameter; no value: the query lacks it.
-std::optional<std::string> parameter(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    const std::size_t end = std::min(query.find('&'), query.size());
-    const std::string_view one = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
-    if (one.size() > name.size() && one.starts_with(name) && one[name.size()] == '=')
-      return service::percent_decode(one.substr(name.size() + 1));
-  }
-  return std::nullopt;
 }
 
 template <class Number>
@@ -69,14 +57,16 @@ std::uint32_t TraceRecorder::segments_max_of_worker(std::uint32_t workers) noexc
 }
 
 HttpReply TraceRecorder::answer(std::string_view query) {
-  if (const auto text = parameter(query, "number")) {
+  const auto values = service::read_query(query);
+  if (!values) return refuse(400, "the query is no list such as 'seconds=0.5&job=NAME'");
+  if (const auto text = service::value_of(*values, "number")) {
     const auto number = number_in<std::uint64_t>(*text);
     return number ? take(*number) : refuse(400, "'number' is no whole number");
   }
-  const auto seconds = number_in<double>(parameter(query, "seconds").value_or(""));
+  const auto seconds = number_in<double>(service::value_of(*values, "seconds").value_or(""));
   if (!seconds || !(*seconds > 0) || *seconds > kSecondsMax)
     return refuse(400, "'seconds' must be a number above 0, at most 10; or 'number' names a trace that was recorded");
-  return begin(*seconds, parameter(query, "job").value_or(""));
+  return begin(*seconds, service::value_of(*values, "job").value_or(""));
 }
 
 HttpReply TraceRecorder::begin(double seconds, const std::string& job) {

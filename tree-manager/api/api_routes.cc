@@ -5,6 +5,7 @@
 #include <charconv>
 #include <ranges>
 
+#include "service-kit/http/query.h"
 #include "tree-manager/api/api.h"
 #include "tree-manager/api/json_input.h"
 #include "tree-manager/api/json_output.h"
@@ -27,30 +28,19 @@ Result<std::uint64_t> group_id(const std::string& text) {
   return id;
 }
 
-/// Reads the number of `name` in a query such as "a=1&b=2"; nullopt: the query does not have exactly one.
-std::optional<std::uint32_t> query_number(std::string_view query, std::string_view name) {
-  std::optional<std::uint32_t> found;
-  while (!query.empty()) {
-    const std::string_view part = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), part.size() + 1));
-    if (!part.starts_with(name) || !part.substr(name.size()).starts_with('=')) continue;
-    std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(part.data() + name.size() + 1, part.data() + part.size(), number);
-    if (found || error != std::errc{} || end != part.data() + part.size()) return std::nullopt;
-    found = number;
-  }
-  return found;
-}
-
 /// Reads a query such as "a=1&b=2": the numbers of exactly these names, in the order of `names`.
 Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const std::vector<std::string_view>& names) {
+  const auto values = service::read_query(query);
   std::vector<std::uint32_t> numbers;
   std::string wanted;
   for (const std::string_view name : names) {
     wanted += (wanted.empty() ? "" : "&") + std::string(name) + "=N";
-    if (const auto number = query_number(query, name)) numbers.push_back(*number);
+    const std::string text = values ? service::value_of(*values, name).value_or("") : "";
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && end == text.data() + text.size()) numbers.push_back(number);
   }
-  if (numbers.size() == names.size() && std::ranges::count(query, '&') == std::ssize(names) - 1) return numbers;
+  if (numbers.size() == names.size() && values->size() == names.size()) return numbers;
   return fail(Errc::bad_argument, "the query is " + wanted);
 }
 
@@ -58,12 +48,12 @@ Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const s
 Result<std::vector<std::string>> query_names(std::string_view query, std::string_view name) {
   std::vector<std::string> names;
   if (query.empty()) return names;
-  if (!query.starts_with(name) || !query.substr(name.size()).starts_with('=')) {
+  const auto values = service::read_query(query);
+  const auto list = values && values->size() == 1 ? service::value_of(*values, name) : std::nullopt;
+  if (!list) {
     return fail(Errc::bad_argument, "the query is " + std::string(name) + "= and names with commas between them");
   }
-  for (const auto part : std::views::split(query.substr(name.size() + 1), ',')) {
-    names.emplace_back(part.begin(), part.end());
-  }
+  for (const auto part : std::views::split(*list, ',')) names.emplace_back(part.begin(), part.end());
   return names;
 }
 
@@ -350,21 +340,20 @@ HttpReply Api::list_trees(const Call& call) {
   const auto append = [&](const GroupView& view) {
     for (json& lane : trees_json(*view.record)) list.push_back(std::move(lane));
   };
-  constexpr std::string_view kGroup = "group=";
   if (call.head.query.empty()) {
     for (const GroupView& view : call.cluster->groups()) {
       if (sees(call.caller, *view.record)) append(view);
     }
-  } else if (call.head.query.starts_with(kGroup)) {
-    const auto id = group_id(call.head.query.substr(kGroup.size()));
-    if (!id) return error_reply(400, "the query is group= and a group's number");
-    const auto view = call.cluster->group(*id);
-    if (!view) return error_reply(view.error());
-    if (!sees(call.caller, *view->record)) return error_reply(no_group(*id).error());
-    append(*view);
-  } else {
-    return error_reply(400, "the query is group= and a group's number");
+    return json_reply({{"trees", std::move(list)}});
   }
+  const auto values = service::read_query(call.head.query);
+  const auto wanted = values && values->size() == 1 ? service::value_of(*values, "group") : std::nullopt;
+  const auto id = group_id(wanted.value_or(""));
+  if (!id) return error_reply(400, "the query is group= and a group's number");
+  const auto view = call.cluster->group(*id);
+  if (!view) return error_reply(view.error());
+  if (!sees(call.caller, *view->record)) return error_reply(no_group(*id).error());
+  append(*view);
   return json_reply({{"trees", std::move(list)}});
 }
 
