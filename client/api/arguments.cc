@@ -47,7 +47,8 @@ Result<DType> check_dtype(const char* function, int dtype) {
 }
 
 Status check_count(const char* function, std::size_t count, DType dtype, std::uint32_t times) {
-  if (count <= kBufferBytesMax / size_of(dtype) / times) return {};
+  std::uint64_t bytes = 0;  // of all ranks together; a product, because a division takes longer than the other checks
+  if (!__builtin_mul_overflow(count, size_of(dtype) * times, &bytes) && bytes <= kBufferBytesMax) return {};
   return bad(function, "count is " + std::to_string(count) + " of " + std::string(to_string(dtype)) +
                            (times == 1 ? "" : " for each of " + std::to_string(times) + " ranks") +
                            ", which is more than any memory holds");

@@ -39,11 +39,12 @@ std::optional<Status> CallQueue::run_at_once(const Call& call) {
   TRIBUTARY_ASSERT(!running_, "a call runs at once while posted call {} runs", running_->call.number);
   Call numbered = call;
   numbered.number = next_number_++;
-  if (record_) {
+  group_.begin(numbered);
+  if (record_) {  // the other ranks already have this rank's note: they do not wait for the record
     const TimePoint now = coarse_now();
     record_begin(numbered, now, now);
   }
-  const Status& outcome = group_.run(numbered);
+  const Status& outcome = group_.finish();
   std::optional<Status> result(outcome);
   count(numbered, outcome);
   state_.fetch_sub(kAlone);
