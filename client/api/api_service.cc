@@ -48,6 +48,21 @@ tributary_status tributary_service_check(const tributary_config* config) {
   });
 }
 
+tributary_status tributary_op_supported(const tributary_config* config, tributary_dtype dtype, tributary_op op,
+                                        int* supported) {
+  constexpr const char* function = "tributary_op_supported";
+  return guarded(function, [&]() -> tributary_status {
+    if (supported == nullptr) return report(Errc::bad_argument, std::string(function) + ": supported is NULL");
+    *supported = 0;
+    const auto settings = load_settings(config);
+    if (!settings) return report(settings.error().code, std::string(function) + ": " + settings.error().message);
+    const auto is_known = [](int value, int count) { return value >= 0 && value < count; };
+    if (!is_known(dtype, kDTypeCount) || !is_known(op, kReduceOpCount)) return TRIBUTARY_OK;
+    if (can_reduce(static_cast<ReduceOp>(op), static_cast<DType>(dtype), settings->numerics)) *supported = 1;
+    return TRIBUTARY_OK;
+  });
+}
+
 tributary_status tributary_transport_name(const tributary_config* config, const char** name) {
   constexpr const char* function = "tributary_transport_name";
   return guarded(function, [&]() -> tributary_status {

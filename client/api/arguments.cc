@@ -102,8 +102,7 @@ Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::u
     return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
                                   std::to_string(kReduceOpCount - 1));
   }
-  if (numerics == Numerics::exact && static_cast<ReduceOp>(call.op) == ReduceOp::prod && is_float(*dtype) &&
-      row_of(call.collective).reduces) {
+  if (row_of(call.collective).reduces && !can_reduce(static_cast<ReduceOp>(call.op), *dtype, numerics)) {
     return bad(call.function,
                "op is TRIBUTARY_PROD of floats, whose bits depend on the order of the ranks, but this "
                "communicator's numerics are exact; use TRIBUTARY_NUMERICS=fast");

@@ -213,6 +213,11 @@ TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* c
  * TRIBUTARY_ERROR_UNSUPPORTED: no transport works. This call is for callers that also send messages without the
  * library. */
 TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
+/* Sets *supported to 1 if a communicator with these settings reduces `dtype` by `op`, else to 0: products of floats have
+ * no exact form (TRIBUTARY_NUMERICS=exact), and other numbers than those of the two enums name nothing. This call is for
+ * callers that must choose another library before a call. `config` may be NULL. Any thread may call it. */
+TRIBUTARY_API tributary_status tributary_op_supported(const tributary_config* config, tributary_dtype dtype,
+                                                      tributary_op op, int* supported);
 /* Makes a communicator. Collective: returns when all nranks ranks have met. After the time-out it fails, and the
  * error's sentence names the missing ranks. */
 TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, int nranks,

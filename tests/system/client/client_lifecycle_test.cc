@@ -388,6 +388,31 @@ TEST(Lifecycle, AMissingManagerIsUnreachable) {
   EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_BAD_CONFIG) << last_error();
 }
 
+TEST(Lifecycle, ExactNumericsHaveNoProductsOfFloats) {
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  const auto supports = [&](int dtype, int op) {
+    int supported = -1;
+    EXPECT_EQ(
+        tributary_op_supported(&config, static_cast<tributary_dtype>(dtype), static_cast<tributary_op>(op), &supported),
+        TRIBUTARY_OK)
+        << last_error();
+    return supported;
+  };
+  EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_PROD), 1);
+  config.numerics = "exact";
+  EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_PROD), 0);
+  EXPECT_EQ(supports(TRIBUTARY_BFLOAT16, TRIBUTARY_PROD), 0);
+  EXPECT_EQ(supports(TRIBUTARY_INT32, TRIBUTARY_PROD), 1);
+  EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_SUM), 1);
+  EXPECT_EQ(supports(TRIBUTARY_FLOAT32, 1000), 0);
+  EXPECT_EQ(supports(-1, TRIBUTARY_SUM), 0);
+  EXPECT_EQ(tributary_op_supported(&config, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
+  config.numerics = "rough";
+  int supported = 1;
+  EXPECT_EQ(tributary_op_supported(&config, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, &supported), TRIBUTARY_ERROR_BAD_CONFIG);
+  EXPECT_EQ(supported, 0);
+}
+
 TEST(Lifecycle, TheTransportIsTheFirstOfTheListThatWorksHere) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   const char* name = nullptr;

@@ -47,6 +47,15 @@ TEST(NcclPlugin, SumsInTheNetworkThroughTheTablesOfEveryVersion) {
   }
 }
 
+TEST(NcclPlugin, LeavesProductsOfFloatsToNcclWhereNumericsAreExact) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
+  CheckRanks ranks(2, {"--communicators", "1", "--connections", "1"}, workshop.folder(), cluster.get(),
+                   {{"TRIBUTARY_NUMERICS", "exact"}});
+  ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
+  EXPECT_EQ(count(ranks.output(), "42 types and operators"), 2U) << ranks.output();
+}
+
 TEST(NcclPlugin, HoldsSixtyFourRequestsOfEachOfSeveralCommunicators) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 3, .aggregators = 1, .levels = 1}, 1);

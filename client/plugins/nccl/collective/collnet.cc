@@ -16,6 +16,7 @@
 #include "client/plugins/nccl/collective/window.h"
 #include "client/plugins/nccl/guard.h"
 #include "client/plugins/nccl/loader.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::nccl::collnet {
 namespace {
@@ -160,8 +161,18 @@ abi::Result connect(void* handles[], int ranks, int rank, void* listen_comm, voi
   });
 }
 
+// NCCL asks before each operation, so the plugin asks the library only once. If the settings are wrong, the library
+// refuses them with its own error when it makes a group.
 abi::Result reduce_support(abi::DataType type, abi::RedOp op, int* supported) {
-  *supported = to_dtype(type) && to_op(op) ? 1 : 0;
+  const auto dtype = to_dtype(type);
+  const auto operation = to_op(op);
+  *supported = dtype && operation ? 1 : 0;
+  if (*supported == 0 || *operation != TRIBUTARY_PROD) return success;
+  static const bool has_products_of_floats = [] {
+    int has = 0;
+    return tributary_op_supported(nullptr, TRIBUTARY_FLOAT32, TRIBUTARY_PROD, &has) != TRIBUTARY_OK || has == 1;
+  }();
+  if (is_float(static_cast<DType>(*dtype)) && !has_products_of_floats) *supported = 0;
   return success;
 }
 

@@ -45,4 +45,9 @@ inline constexpr ReduceOp kExactAverage{7};
   return op == ReduceOp::sum ? kExactSum : op == ReduceOp::avg ? kExactAverage : op;
 }
 
+/// Returns whether these numerics have the reduction: a product of floats has no exact form.
+[[nodiscard]] constexpr bool can_reduce(ReduceOp op, DType dtype, Numerics numerics) noexcept {
+  return numerics == Numerics::fast || op != ReduceOp::prod || !is_float(dtype);
+}
+
 }  // namespace tributary
