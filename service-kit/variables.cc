@@ -59,6 +59,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_REQUIRE",
     "TRIBUTARY_SECURITY",
     "TRIBUTARY_SHM",
+    "TRIBUTARY_STATISTICS",
     "TRIBUTARY_STATUS_DIR",
     "TRIBUTARY_TIMEOUT",
     "TRIBUTARY_TLS_CA",

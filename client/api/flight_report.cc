@@ -1,17 +1,14 @@
 #include "client/api/flight_report.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "client/api/whole_file.h"
 #include "client/operation/payload.h"
 #include "service-kit/status_folder.h"
-#include "tributary/transport/shared_memory.h"
 
 namespace tributary::client {
 namespace {
@@ -172,19 +169,11 @@ std::string calls_json(FlightRecords records) {
 
 Result<std::string> write_flight_file(const std::string& folder, const std::shared_ptr<const FlightRecord>& record) {
   const FlightOrigin& origin = record->origin();
-  std::string path = folder + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-rank-" +
-                     std::to_string(origin.rank) + ".json";
-  const std::string made = path + "." + std::to_string(::getpid());
-  const std::string text = flight_json({&record, 1});
-  const transport::OwnedDescriptor file(
-      ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const bool written = file.is_open() &&
-                       ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       ::rename(made.c_str(), path.c_str()) == 0;
-  if (written) return path;
-  const std::string why = std::strerror(errno);
-  if (file.is_open()) ::unlink(made.c_str());
-  return fail(Errc::io, "the flight record was not written to " + path + ": " + why);
+  const std::string path = folder + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-rank-" +
+                           std::to_string(origin.rank) + ".json";
+  if (const Status ok = write_whole_file(path, flight_json({&record, 1})); !ok)
+    return fail(Errc::io, "the flight record was not written to " + path + ": " + ok.error().message);
+  return path;
 }
 
 }  // namespace tributary::client

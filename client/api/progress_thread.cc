@@ -38,7 +38,8 @@ constexpr transport::Duration kLinger = 10ms;
 ProgressThread::ProgressThread(ProgressParts parts, Events events)
     : parts_(std::move(parts)),
       events_(std::move(events)),
-      transport_(parts_.meeting ? &parts_.meeting->transport() : parts_.transport.get()) {
+      transport_(parts_.meeting ? &parts_.meeting->transport() : parts_.transport.get()),
+      statistics_(parts_.statistics_folder) {
   parts_.settings.local_left_alone = [this] { attend_to_local(); };
   const transport::BlockedSignals blocked;  // the new thread inherits them
   thread_ = std::thread([this] { run(); });
@@ -236,7 +237,8 @@ void ProgressThread::drive() {
     const LogLevel level = device_gone ? LogLevel::info : LogLevel::debug;
     if (logs(level)) log(level, line);
   };
-  communicator_->on_late = [](const std::string& line, bool late) {
+  communicator_->on_late = [this](const std::string& line, bool late) {
+    if (late) statistics_.note_late(line);
     const LogLevel level = late ? LogLevel::warn : LogLevel::info;
     if (logs(level)) log(level, line);
   };
@@ -252,6 +254,7 @@ void ProgressThread::drive() {
   }
   flush();
   keep_flight_record();
+  keep_statistics();
   tell_end();
 }
 
@@ -341,6 +344,17 @@ void ProgressThread::keep_flight_record() {
   if (logs(level))
     log(level, "tributary: rank " + std::to_string(parts_.settings.rank) + ": " +
                    (path ? "the flight record is in " + *path : path.error().message));
+}
+
+void ProgressThread::keep_statistics() const {
+  const auto& record = parts_.settings.flight_record;
+  if (!record) return;
+  const auto path = statistics_.write(*record, communicator_->info());
+  if (path && path->empty()) return;
+  const LogLevel level = path ? LogLevel::debug : LogLevel::warn;
+  if (logs(level))
+    log(level, "tributary: rank " + std::to_string(parts_.settings.rank) + ": " +
+                   (path ? "the statistics are in " + *path : path.error().message));
 }
 
 void ProgressThread::tell_failure() {

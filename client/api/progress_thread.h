@@ -21,6 +21,7 @@
 #include "client/api/local_care.h"
 #include "client/api/meeting.h"
 #include "client/api/request.h"
+#include "client/api/statistics_file.h"
 #include "client/communicator/communicator.h"
 #include "tributary/transport/shared_memory.h"
 
@@ -33,7 +34,8 @@ struct ProgressParts {
   std::unique_ptr<GroupService> service;
   CommunicatorSettings settings;
   std::string transport_name;
-  std::string flight_folder{};  // gets the flight record if the communicator fails; empty: no file
+  std::string flight_folder{};      // gets the flight record if the communicator fails; empty: no file
+  std::string statistics_folder{};  // gets the statistics at the end, from rank 0; empty: no file
 };
 
 class ProgressThread {
@@ -101,6 +103,7 @@ class ProgressThread {
   void tell_end() const;
   void tell_failure();
   void keep_flight_record();
+  void keep_statistics() const;
   void flush();
 
   ProgressParts parts_;
@@ -109,6 +112,7 @@ class ProgressThread {
   std::unique_ptr<Communicator> communicator_;
   bool failure_told_ = false;
   bool flight_kept_ = false;
+  StatisticsFile statistics_;
   bool ready_ = false;
   transport::TimePoint next_tick_{};
   std::exception_ptr broken_;  // exception of a caller's turn; the thread ends the communicator with it

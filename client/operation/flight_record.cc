@@ -160,6 +160,15 @@ void FlightRecord::started(std::uint64_t number, FlightPath path, TimePoint at) 
   write(*slot, words);
 }
 
+// Operations overlap, so an operation adds only its time after the end of those before it. Coarse clocks are exact here
+// on average, over many operations.
+void FlightRecord::add_busy(std::uint64_t started, std::uint64_t ended) noexcept {
+  const std::uint64_t from = std::max(started, last_end_);
+  if (started == 0 || ended <= from) return;
+  busy_.store(busy_.load(kRelaxed) + (ended - from), kRelaxed);
+  last_end_ = ended;
+}
+
 void FlightRecord::ended(std::uint64_t number, FlightPath path, FlightOutcome outcome, TimePoint at) noexcept {
   Slot* const slot = find(number);
   if (slot == nullptr) return;
@@ -167,6 +176,7 @@ void FlightRecord::ended(std::uint64_t number, FlightPath path, FlightOutcome ou
   if (traced) [[unlikely]]
     at = transport::Clock::now();
   end(*slot, with_outcome(with_path(slot->kinds.load(kRelaxed), path), outcome), at);
+  add_busy(slot->started.load(kRelaxed), to_word(at));
   if (traced) [[unlikely]]
     operations_.add(words_of(*slot), at);
 }
@@ -185,7 +195,10 @@ void FlightRecord::failed(const std::string& why) {
 }
 
 FlightRecord::Snapshot FlightRecord::snapshot() const {
-  Snapshot snapshot{.called = called_.load(kAcquire), .entries = {}, .failure = {}};
+  Snapshot snapshot{.called = called_.load(kAcquire),
+                    .entries = {},
+                    .failure = {},
+                    .busy = std::chrono::nanoseconds(busy_.load(kRelaxed))};
   const auto take = [&](const Slot& slot) {
     if (auto entry = read(slot)) snapshot.entries.push_back(*entry);
   };

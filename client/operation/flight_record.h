@@ -67,6 +67,7 @@ class FlightRecord {
     std::uint64_t called = 0;          // calls that this rank has made
     std::vector<FlightEntry> entries;  // in the order of their numbers
     std::string failure;               // empty: the communicator has not failed
+    transport::Duration busy{};        // time in which at least one of the operations that have ended was under way
   };
   /// Returns the operations that the ring still has, and the oldest open operation even if the ring has passed it. Any
   /// thread may call it.
@@ -99,6 +100,7 @@ class FlightRecord {
   static void change(Slot& slot, Change change) noexcept;
   static void write(Slot& slot, const Words& words) noexcept;
   static void end(Slot& slot, std::uint64_t kinds, transport::TimePoint at) noexcept;
+  void add_busy(std::uint64_t started, std::uint64_t ended) noexcept;
   void enter(const Words& words) noexcept;
   [[nodiscard]] static std::optional<FlightEntry> read(const Slot& slot);
   [[nodiscard]] static FlightEntry entry_of(const Words& words) noexcept;
@@ -110,6 +112,8 @@ class FlightRecord {
   // Each call uses called_, and looks whether operations_ is on: both are in one cache line.
   alignas(64) std::atomic<std::uint64_t> called_{0};
   TraceLog<Words> operations_{kTracedOperations};
+  std::atomic<std::uint64_t> busy_{0};  // nanoseconds, see Snapshot
+  std::uint64_t last_end_ = 0;          // end of the last operation whose time is in busy_
   std::array<Slot, kEntries> slots_{};
   Slot passed_{};  // the oldest open operation that the ring has passed
   SegmentTrace segments_{kTracedSegments};

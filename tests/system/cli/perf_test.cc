@@ -1,6 +1,7 @@
 // `tributary run -- tributary perf` checks every collective, over trees of one and two levels and without a service.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -73,6 +74,53 @@ class Perf : public testing::Test {
 
 TEST_F(Perf, IsRightOverOneLevel) {
   check_all({"--ranks", "3", "--aggregators", "1", "--levels", "1"}, "in-network", 1);
+}
+
+/// Returns the content of the only file in `folder`.
+json only_file_in(const std::filesystem::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  EXPECT_THAT(files, testing::ElementsAre(HasSubstr("training-"))) << "rank 0 alone writes a file";
+  return files.size() == 1 ? json::parse(read_file(files[0]), nullptr, false) : json();
+}
+
+TEST_F(Perf, RankZeroWritesTheStatisticsOfTheJob) {
+  work_.variables["TRIBUTARY_STATISTICS"] = work_.path("statistics");
+  work_.variables["TRIBUTARY_JOB"] = "training";
+  std::filesystem::create_directory(work_.path("statistics"));
+  const json report =
+      perf({"--ranks", "3", "--aggregators", "1", "--levels", "1"}, {"all_reduce", "-b", "1M", "-e", "1M"});
+  const json statistics = only_file_in(work_.path("statistics"));
+  ASSERT_TRUE(statistics.is_object()) << outcome_.error;
+  EXPECT_EQ(statistics.at("job"), "training");
+  EXPECT_EQ(statistics.at("ranks"), 3);
+  EXPECT_EQ(statistics.at("last_path"), "in-network");
+  EXPECT_GE(statistics.at("operations"), 6);  // 2 measured and 1 before them, out of place and in place
+  EXPECT_GE(statistics.at("bytes").at("in_network"), report.at("bytes_in_network"));
+  EXPECT_EQ(statistics.at("bytes").at("in_shared_memory"), 0);
+  EXPECT_GT(statistics.at("seconds_in_collectives"), 0);
+  EXPECT_LT(statistics.at("seconds_in_collectives"), statistics.at("seconds"));
+  EXPECT_EQ(statistics.at("trees").at("lost"), 0);
+  EXPECT_EQ(statistics.at("failure"), "");
+}
+
+TEST_F(Perf, StatisticsOfACallInSharedMemoryHaveItsBytes) {
+  work_.variables["TRIBUTARY_STATISTICS"] = work_.path("statistics");
+  work_.variables["TRIBUTARY_JOB"] = "training";
+  work_.variables["TRIBUTARY_LOCAL"] = "auto";
+  std::filesystem::create_directory(work_.path("statistics"));
+  perf({"--ranks", "2", "--aggregators", "0"}, {"all_reduce", "-b", "1M", "-e", "1M"});
+  const json statistics = only_file_in(work_.path("statistics"));
+  ASSERT_TRUE(statistics.is_object()) << outcome_.error;
+  EXPECT_EQ(statistics.at("last_path"), "shared memory");
+  EXPECT_GE(statistics.at("bytes").at("in_shared_memory"), 6U << 20);
+}
+
+TEST_F(Perf, AFolderThatIsMissingCostsTheStatisticsAlone) {
+  work_.variables["TRIBUTARY_STATISTICS"] = work_.path("nowhere");
+  perf({"--ranks", "2", "--aggregators", "0"}, {"all_reduce", "-b", "64", "-e", "64"});
+  EXPECT_THAT(outcome_.error, HasSubstr("the statistics were not written to " + work_.path("nowhere")));
+  EXPECT_THAT(outcome_.error, HasSubstr("No such file or directory"));
 }
 
 TEST_F(Perf, IsRightOverTwoLevels) {

@@ -33,6 +33,19 @@ TEST_F(FlightRecordTest, IsEmptyAtFirst) {
   EXPECT_TRUE(now.failure.empty());
 }
 
+TEST_F(FlightRecordTest, TheTimeOfOperationsThatOverlapCountsOnce) {
+  for (std::uint64_t number : {0U, 1U, 2U}) call(number);
+  record_.started(0, FlightPath::between_ranks, at(10));
+  record_.started(1, FlightPath::between_ranks, at(11));
+  record_.ended(0, FlightPath::between_ranks, FlightOutcome::success, at(14));
+  record_.ended(1, FlightPath::between_ranks, FlightOutcome::success, at(15));
+  EXPECT_EQ(record_.snapshot().busy, std::chrono::seconds(5));
+  record_.started(2, FlightPath::between_ranks, at(20));
+  EXPECT_EQ(record_.snapshot().busy, std::chrono::seconds(5)) << "the operation has not ended";
+  record_.ended(2, FlightPath::between_ranks, FlightOutcome::failure, at(22));
+  EXPECT_EQ(record_.snapshot().busy, std::chrono::seconds(7));
+}
+
 TEST_F(FlightRecordTest, KeepsWhatTheCallWasAndItsTimes) {
   const Signature signature{.collective = Collective::broadcast,
                             .dtype = DType::bfloat16,

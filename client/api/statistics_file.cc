@@ -1,0 +1,86 @@
+#include "client/api/statistics_file.h"
+
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "client/api/whole_file.h"
+#include "service-kit/status_folder.h"
+
+namespace tributary::client {
+namespace {
+
+using transport::Duration;
+using Json = nlohmann::ordered_json;
+
+constexpr int kStatisticsFormat = 1;
+
+/// Rounds to microseconds, so that the text has no digits without meaning.
+double seconds(Duration time) {
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::microseconds>(time).count()) / 1e6;
+}
+
+/// Returns a text such as "2026-11-20T14:03:11Z".
+std::string calendar_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[sizeof "2026-11-20T14:03:11Z"];
+  return {text, std::strftime(text, sizeof text, "%FT%TZ", &parts)};
+}
+
+std::string_view path_of(const CommunicatorInfo& info) {
+  if (info.local) return "shared memory";
+  return info.in_network ? "in-network" : "between ranks";
+}
+
+}  // namespace
+
+void StatisticsFile::note_late(std::string_view line) {
+  if (folder_.empty()) return;
+  if (late_.size() == kLateLinesMax) late_.pop_front();
+  late_.push_back("after " + std::to_string(static_cast<std::uint64_t>(seconds(transport::Clock::now() - began_))) +
+                  " s: " + std::string(line));
+}
+
+std::string StatisticsFile::text_of(const FlightOrigin& origin, const FlightRecord::Snapshot& calls,
+                                    const CommunicatorInfo& info) const {
+  const Json document{{"format", kStatisticsFormat},
+                      {"job", origin.job},
+                      {"group", origin.group},
+                      {"host", origin.host},
+                      {"ranks", origin.nranks},
+                      {"ended_at", calendar_now()},
+                      {"seconds", seconds(transport::Clock::now() - began_)},
+                      {"seconds_in_collectives", seconds(calls.busy)},
+                      {"calls", calls.called},
+                      {"operations", info.operations},
+                      {"bytes",
+                       {{"in_network", info.bytes_in_network},
+                        {"between_ranks", info.bytes_fallback},
+                        {"in_shared_memory", info.bytes_local}}},
+                      {"last_path", path_of(info)},
+                      {"reason", info.reason},
+                      {"trees",
+                       {{"lanes", info.lanes},
+                        {"levels", info.levels},
+                        {"lost", info.failovers},
+                        {"returns", info.returns},
+                        {"longest_pause_seconds", seconds(std::chrono::microseconds(info.longest_pause_us))}}},
+                      {"late", late_},
+                      {"failure", calls.failure}};
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<std::string> StatisticsFile::write(const FlightRecord& record, const CommunicatorInfo& info) const {
+  const FlightOrigin& origin = record.origin();
+  if (folder_.empty() || origin.rank != 0) return std::string();
+  const auto calls = record.snapshot();
+  if (calls.called == 0) return std::string();
+  const std::string path = folder_ + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-statistics.json";
+  if (const Status ok = write_whole_file(path, text_of(origin, calls, info)); !ok)
+    return fail(Errc::io, "the statistics were not written to " + path + ": " + ok.error().message);
+  return path;
+}
+
+}  // namespace tributary::client
