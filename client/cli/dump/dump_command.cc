@@ -53,7 +53,7 @@ void print_text(const GroupRecords& groups, std::uint32_t last) {
 void print_late(const GroupRecords& groups) {
   std::string text;
   for (const auto& [key, group] : groups) text += late_text(verdict_on(group), group);
-  std::fputs(text.empty() ? "no operation waits for a rank that has not called it\n" : text.c_str(), stdout);
+  std::fputs(text.empty() ? "no operation has waited for a rank for 100 ms\n" : text.c_str(), stdout);
 }
 
 void print_json(const Gathered& gathered, bool only_late) {

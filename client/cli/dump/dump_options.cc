@@ -55,7 +55,8 @@ void describe_dump(CLI::App& app, std::function<int()>& action) {
                     {.value = "FOLDER", .help = "With fr_trace: the new folder for the files"});
   service::add_number(*sub, "--last", options->last, 0, kLastMax,
                       {.value = "N", .help = "How many operations of each rank the text shows", .standard = "3"});
-  sub->add_flag("--only-late", options->only_late, "Show only the ranks that have not called what others wait for");
+  sub->add_flag("--only-late", options->only_late,
+                "Show only the ranks for whose call others have waited 100 ms or longer");
   sub->callback([=, &action] {
     check(*options);
     action = [=] { return dump(*options); };

@@ -125,7 +125,7 @@ std::string to_text(const Verdict& v, const GroupRecord& group) {
 }
 
 std::string late_text(const Verdict& v, const GroupRecord& group) {
-  if (!v.operation) return {};
+  if (!v.operation || (v.wait_seconds < kLateAfterSeconds && v.calls_otherwise.empty())) return {};
   const std::string lines = late_lines(v, group) + no_record_line(v);
   if (lines.empty()) return {};
   return group_name(group) + ranks_text(v.waiting) + (v.waiting.size() == 1 ? " waits" : " wait") + "\n" +

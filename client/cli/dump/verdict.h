@@ -31,7 +31,10 @@ struct Verdict {
 [[nodiscard]] Verdict verdict_on(const GroupRecord& group);
 /// Returns lines for people.
 [[nodiscard]] std::string to_text(const Verdict& verdict, const GroupRecord& group);
-/// Returns only the lines about ranks for which others wait, and about ranks without a record; empty: there are none.
+/// Below this wait, a rank that has not called is between two calls like any rank of a job that runs.
+inline constexpr double kLateAfterSeconds = 0.1;
+/// Returns only the lines about ranks for which others have waited so long, and about ranks without a record; empty:
+/// there are none.
 [[nodiscard]] std::string late_text(const Verdict& verdict, const GroupRecord& group);
 [[nodiscard]] nlohmann::json to_json(const Verdict& verdict);
 

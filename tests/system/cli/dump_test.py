@@ -183,6 +183,7 @@ class Dump(unittest.TestCase):
     def test_shows_only_the_rank_that_has_not_called(self) -> None:
         self.hang()
         self.wait_for_the_hang()
+        self.wait_until(lambda: "has not called" in self.dump("--only-late").stdout, "--only-late does not name the rank")
         lines = self.dump("--only-late").stdout.splitlines()
         self.assertRegex(lines[0], "^job training, group [0-9a-f]+: ranks 0-1, 3 wait$")
         self.assertRegex(lines[1], r"^  operation 1 \(all_reduce of 1048576 float32 \(sum\)\) has not ended after [0-9.]+ s$")

@@ -69,6 +69,15 @@ TEST_F(DumpTest, OnlyLateLeavesOutRanksThatCalled) {
   EXPECT_FALSE(verdict.is_late(0));
 }
 
+TEST_F(DumpTest, OnlyLateSaysNothingOfARankBetweenTwoCalls) {
+  add(0, {operation(17, "open")}, 18);
+  for (const std::uint32_t rank : {1U, 2U, 3U}) add(rank, {operation(16, "success")}, 17);
+  group_.by_rank[0].operations[0].queued = 15 * kSecond - kSecond / 100;
+  EXPECT_EQ(late_text(verdict_on(group_), group_), "");
+  group_.by_rank[0].operations[0].queued = 15 * kSecond - kSecond / 5;
+  EXPECT_NE(late_text(verdict_on(group_), group_), "");
+}
+
 TEST_F(DumpTest, OnlyLateSaysNothingOfAGroupInWhichAllHaveCalled) {
   for (std::uint32_t rank = 0; rank < 4; ++rank) add(rank, {operation(17, "open")}, 18);
   EXPECT_EQ(late_text(verdict_on(group_), group_), "");
