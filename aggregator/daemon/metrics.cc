@@ -300,7 +300,7 @@ void add_workers(MetricPage& page, const DaemonStatus& status) {
     page.begin(MetricType::counter, counter.name, counter.help, {"worker"});
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].tcp.*counter.value, of_worker(i));
   }
-  add_rdma(page, workers);
+  if (status.shown.verbs) add_rdma(page, workers);
   for (const Figure<transport::ShmStatistics>& counter : kSharedCounters) {
     page.begin(MetricType::counter, counter.name, counter.help, {"worker"});
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.*counter.value, of_worker(i));
@@ -308,8 +308,8 @@ void add_workers(MetricPage& page, const DaemonStatus& status) {
   page.begin(MetricType::gauge, "shm_connections", "Connections through shared memory now, to children and parents.",
              {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.connections, of_worker(i));
-  add_udp(page, workers);
-  add_dpdk(page, status);
+  if (status.shown.udp) add_udp(page, workers);
+  if (status.shown.dpdk) add_dpdk(page, status);
   page.begin(MetricType::gauge, "lanes_active", "Lanes that hold memory now.", {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));
   page.begin(MetricType::gauge, "late_children",
@@ -390,7 +390,7 @@ MetricPage metrics_page(const DaemonStatus& status) {
              "1 if connections can reach this address; 0 while the address or its device is away.", {"at"});
   for (const ListenPlace& place : status.listen) page.add(place.live ? 1 : 0, {to_string(place.at)});
   add_workers(page, status);
-  add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
+  if (status.shown.dpdk) add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);
   add_tenants(page, status.tenants);
   add_http(page, status);

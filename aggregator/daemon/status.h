@@ -14,6 +14,11 @@
 
 namespace tributary::aggregator {
 
+/// The transports whose metrics the page has: those that this process does not use would be 0 for ever.
+struct ShownTransports {
+  bool udp = true, verbs = true, dpdk = true;
+};
+
 /// The state of the whole process at one time.
 struct DaemonStatus {
   std::string name;
@@ -23,6 +28,7 @@ struct DaemonStatus {
   std::uint32_t workers_total = 0;
   std::uint64_t memory_bytes_max = 0;
   std::uint64_t memory_bytes_reserved = 0;
+  ShownTransports shown{};
   FrontDoorCounts front_door;
   TenantCounts tenants;
   service::HttpDoorCounts http;
@@ -37,7 +43,7 @@ struct DaemonStatus {
   std::chrono::steady_clock::time_point now;
 };
 
-/// Returns all metrics of the aggregator. The metrics of unused parts are 0.
+/// Returns all metrics of the aggregator, without those of transports that it does not use.
 [[nodiscard]] service::MetricPage metrics_page(const DaemonStatus& status);
 /// Returns JSON: "status" is ok, draining or stuck. The page also says whether joins are accepted, and the reason if
 /// they are not.

@@ -11,6 +11,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 DaemonStatus two_workers() {
   DaemonStatus status{.name = "leaf-1",
@@ -94,6 +95,18 @@ TEST(Status, MetricsCountDroppedPacketsByReason) {
                            "dpdk_packets_rejected_total{worker=\"1\",reason=\"checksum\"} 26\n"}) {
     EXPECT_THAT(text, HasSubstr(std::string("tributary_aggregator_") + line));
   }
+}
+
+TEST(Status, MetricsOfTransportsThatAreNotInUseAreLeftOut) {
+  DaemonStatus status = two_workers();
+  status.shown = {.udp = false, .verbs = true, .dpdk = false};
+  const std::string text = metrics_page(status).text();
+  EXPECT_THAT(text, HasSubstr("tributary_aggregator_rdma_queue_pairs{"));
+  EXPECT_THAT(text, Not(HasSubstr("tributary_aggregator_udp_")));
+  EXPECT_THAT(text, Not(HasSubstr("tributary_aggregator_dpdk_")));
+  status.shown = {.udp = true, .verbs = false, .dpdk = false};
+  EXPECT_THAT(metrics_page(status).text(), HasSubstr("tributary_aggregator_udp_timeouts_total{"));
+  EXPECT_THAT(metrics_page(status).text(), Not(HasSubstr("tributary_aggregator_rdma_")));
 }
 
 TEST(Status, MetricsAreThoseOfTheDocument) {
