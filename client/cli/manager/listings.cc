@@ -159,8 +159,9 @@ std::string aggregators_text(const json& document, const TableStyle& style) {
     if (style.wide) {
       const std::string by =
           a.contains("suspected") ? "group " + count_text(a.at("suspected"), "group") : std::string("-");
-      row.insert(row.end(), {rate_text(number(a, "line_rate_bits_per_second")), count_text(a, "children_max"),
-                             text(a, "http"), by, text(a, "version")});
+      const std::uint64_t rate = number(a, "line_rate_bits_per_second");
+      row.insert(row.end(), {rate == 0 ? "-" : rate_text(rate), count_text(a, "children_max"), text(a, "http"), by,
+                             text(a, "version")});
     }
     table.add(std::move(row));
   }

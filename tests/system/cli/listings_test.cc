@@ -88,6 +88,9 @@ TEST_F(Listings, StatusShowsTheSums) {
 TEST_F(Listings, AllAggregatorsOrOneAreListed) {
   EXPECT_THAT(good({"aggregators"}).output, testing::ContainsRegex("NAME +STATE +HOST"));
   EXPECT_THAT(good({"aggregators"}).output, testing::ContainsRegex("aggregator-2 +active +beside-aggregator-2"));
+  // The aggregators of this cluster know no rate of their links.
+  EXPECT_THAT(good({"aggregators", "-o", "wide"}).output,
+              testing::ContainsRegex("aggregator-2 .* s +- +64 +127.0.0.1"));
   EXPECT_EQ(json_of({"aggregators"}).at("aggregators").size(), 3U);
   EXPECT_EQ(json_of({"aggregators", "aggregator-1"}).at("name"), "aggregator-1");
   EXPECT_EQ(lines_of(good({"aggregators", "aggregator-1"}).output).size(), 2U);
