@@ -169,8 +169,8 @@ std::string calls_json(FlightRecords records) {
 
 Result<std::string> write_flight_file(const std::string& folder, const std::shared_ptr<const FlightRecord>& record) {
   const FlightOrigin& origin = record->origin();
-  const std::string path = folder + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-rank-" +
-                           std::to_string(origin.rank) + ".json";
+  std::string path = folder + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-rank-" +
+                     std::to_string(origin.rank) + ".json";
   if (const Status ok = write_whole_file(path, flight_json({&record, 1})); !ok)
     return fail(Errc::io, "the flight record was not written to " + path + ": " + ok.error().message);
   return path;

@@ -77,7 +77,7 @@ Result<std::string> StatisticsFile::write(const FlightRecord& record, const Comm
   if (folder_.empty() || origin.rank != 0) return std::string();
   const auto calls = record.snapshot();
   if (calls.called == 0) return std::string();
-  const std::string path = folder_ + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-statistics.json";
+  std::string path = folder_ + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-statistics.json";
   if (const Status ok = write_whole_file(path, text_of(origin, calls, info)); !ok)
     return fail(Errc::io, "the statistics were not written to " + path + ": " + ok.error().message);
   return path;
