@@ -97,8 +97,11 @@ std::string Workplace::left_behind() const {
     std::replace(words.begin(), words.end(), '\0', ' ');
     found += "process " + name + ": " + words + "\n";
   }
-  for (const auto& entry : std::filesystem::directory_iterator(temporary_, ignored))
+  for (const auto& entry : std::filesystem::directory_iterator(temporary_, ignored)) {
+    // ThreadSanitizer's own file, if a program is killed while the sanitizer starts.
+    if (entry.path().filename().string().starts_with("tsan.rodata.")) continue;
     found += "file " + entry.path().string() + "\n";
+  }
   return found;
 }
 
