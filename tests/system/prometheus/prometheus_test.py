@@ -24,12 +24,16 @@ class Prometheus(Daemons):
         self.rules = self.root / "packaging/prometheus"
 
     def pages(self) -> dict[str, str]:
-        """Starts both daemons. Returns their metrics."""
+        """Starts a manager, and an aggregator over TCP and one over UDP. Returns their metrics."""
         manager = self.start("manager", "tree-manager/tributary-manager", f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state\n")
         url = f"http://127.0.0.1:{manager['port']}"
-        aggregator = self.start("leaf", "aggregator/tributary-aggregator", f"name: leaf\nmanager: {url}\ntoken_file: {self.folder}/state/aggregator.token\n"
-                                f"listen: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\nworkers: 2\nstate_file: {self.folder}/leaf.key\n")
-        return {name: self.read(at) for name, at in (("manager", url), ("aggregator", f"http://127.0.0.1:{aggregator['http']['port']}"))}
+        pages = {"manager": self.read(url)}
+        for transport in ("tcp", "udp"):
+            name = f"leaf-{transport}"
+            aggregator = self.start(name, "aggregator/tributary-aggregator", f"name: {name}\nmanager: {url}\ntoken_file: {self.folder}/state/aggregator.token\n"
+                                    f"listen: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\nworkers: 2\nstate_file: {self.folder}/{name}.key\ntransport: {transport}\n")
+            pages[name] = self.read(f"http://127.0.0.1:{aggregator['http']['port']}")
+        return pages
 
     def read(self, url: str) -> str:
         for _ in range(2):  # the manager has counts by route only after its first request
