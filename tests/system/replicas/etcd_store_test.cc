@@ -23,7 +23,9 @@ const EtcdProcesses& one_etcd() {
 class EtcdWorld final : public StoreWorld {
  public:
   EtcdWorld()
-      : settings_{.endpoints = one_etcd().endpoints(), .prefix = "/test-" + std::to_string(++worlds) + "/"},
+      : settings_{.endpoints = one_etcd().endpoints(),
+                  .prefix = "/test-" + std::to_string(++worlds) + "/",
+                  .attempt_limit = 10s},  // the conformance tests read many megabytes, also under a sanitizer
         election_(EtcdElection::create(settings_, "http://127.0.0.1:1", "test", 5s).value()) {}
   ~EtcdWorld() override { end(); }
 
