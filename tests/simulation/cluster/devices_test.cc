@@ -37,10 +37,10 @@ TEST(Devices, AreUsedUntilTheyAreGone) {
 
 // Repeat one run; each time the device fails one event later, between frames and within frames.
 TEST(Devices, FailAfterEveryEventOfARunWithoutTrees) {
-  constexpr std::uint32_t kRanks = 3;
+  constexpr std::uint32_t ranks = 3;
   const auto live = [](std::uint64_t after, std::uint32_t whose, bool& ended_before) {
     Cluster cluster(settings_of(3, client::PathMode::fallback));
-    cluster.add_group(kRanks, 1, {.calls = 6, .count_max = 600});
+    cluster.add_group(ranks, 1, {.calls = 6, .count_max = 600});
     std::uint64_t steps = 0;
     bool done = false;
     while (steps < after && !done) {
@@ -53,7 +53,7 @@ TEST(Devices, FailAfterEveryEventOfARunWithoutTrees) {
     expect_right(cluster,
                  "rank " + std::to_string(whose) + "'s device goes after " + std::to_string(after) + " events");
   };
-  for (std::uint32_t whose = 0; whose < kRanks; ++whose) {
+  for (std::uint32_t whose = 0; whose < ranks; ++whose) {
     bool ended = false;
     for (std::uint64_t after = 0; !ended; after += 1) {
       live(after, whose, ended);

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-manager_client::AggregatorRegistration registration(const std::string& name) {
+manager_client::AggregatorRegistration registration_of(const std::string& name) {
   return {.name = name,
           .host = "h-" + name,
           .data = {"10.0.0.1", 7471},
@@ -43,7 +43,7 @@ Acknowledged work_until_it_dies(ManagerProcess& manager, unsigned seed) {
   std::mt19937 random(seed);
   for (int i = 0;; ++i) {
     const std::string name = "a" + std::to_string(seed) + "-" + std::to_string(random() % 5);
-    const auto registered = fleet.register_aggregator(registration(name));
+    const auto registered = fleet.register_aggregator(registration_of(name));
     if (!registered) {
       seen.aggregators.erase(name);  // the manager may have stored the next incarnation
       return seen;
@@ -116,7 +116,7 @@ std::vector<std::uint64_t> fill(ManagerProcess& manager) {
   auto jobs = manager.for_jobs();
   auto fleet = manager.for_aggregators();
   std::vector<std::uint64_t> groups;
-  const auto registered = fleet.register_aggregator(registration("a"));
+  const auto registered = fleet.register_aggregator(registration_of("a"));
   EXPECT_TRUE(registered.has_value());
   Result<manager_client::GroupAnswer> answer;
   while ((answer = jobs.request_group(large_group())) && groups.size() < 1000)
@@ -148,7 +148,7 @@ TEST(State, KeepsReservationsAfterAKill) {
   };
   auto manager = serve();
   for (const char* name : {"a", "b"})
-    ASSERT_TRUE(manager->for_aggregators().register_aggregator(registration(name)).has_value());
+    ASSERT_TRUE(manager->for_aggregators().register_aggregator(registration_of(name)).has_value());
   std::uint64_t last = 0;
   for (int i = 0; i < 5; ++i) {
     const auto made = manager->for_jobs().request_group({.job = "j", .hosts = {"x", "y", "z"}, .lanes = 2});

@@ -16,14 +16,12 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kConfig = "group_lease: 1h\naggregator_lease: 1h\nleader_lease: 3s\nlog_level: warn\n";
-
 class CutLeaders : public ::testing::TestWithParam<ManagerFleet::Members> {
  protected:
   void SetUp() override {
     if (!has_etcd()) GTEST_SKIP() << "no etcd here: scripts/setup --etcd";
     etcd_ = std::make_unique<EtcdProcesses>(3);
-    managers_ = std::make_unique<ManagerFleet>(*etcd_, 3, kConfig, GetParam());
+    managers_ = std::make_unique<ManagerFleet>(*etcd_, 3, kLongLeases, GetParam());
     ASSERT_TRUE(managers_->register_only_aggregator());
     old_ = managers_->wait_leader();
     old_fence_ = fence_of(old_);

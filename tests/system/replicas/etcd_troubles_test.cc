@@ -21,8 +21,6 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr const char* kConfig = "group_lease: 1h\naggregator_lease: 1h\nleader_lease: 3s\nlog_level: warn\n";
-
 class EtcdTroubles : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -58,7 +56,7 @@ void ask_for_passwords(const EtcdProcesses& etcd, const service::TlsFiles& tls) 
 
 TEST_F(EtcdTroubles, AMemberThatDiesCostsNothing) {
   const EtcdProcesses etcd(3);
-  const ManagerFleet managers(etcd, 2, kConfig);
+  const ManagerFleet managers(etcd, 2, kLongLeases);
   const std::uint64_t first = make_group(managers);
   const json status = etcd_call(etcd, "/v3/maintenance/status", json::object());
   std::size_t raft_leader = 0;
@@ -76,7 +74,7 @@ TEST_F(EtcdTroubles, AMemberThatDiesCostsNothing) {
 
 TEST_F(EtcdTroubles, ACompactedHistoryHoldsNobodyUp) {
   const EtcdProcesses etcd(1);
-  ManagerFleet managers(etcd, 2, kConfig);
+  ManagerFleet managers(etcd, 2, kLongLeases);
   const std::uint64_t first = make_group(managers);
   const std::string revision = etcd_call(etcd, "/v3/kv/range", {{"key", "AA=="}})["header"]["revision"];
   etcd_call(etcd, "/v3/kv/compaction", {{"revision", revision}, {"physical", true}});
@@ -94,7 +92,8 @@ TEST_F(EtcdTroubles, ManagersProveThemselvesToAnEtcdThatAsks) {
   ask_for_passwords(etcd, {});
   const std::string password = folder_.write("password", "the-password\n");
   ::chmod(password.c_str(), 0600);
-  ManagerFleet managers(etcd, 2, std::string(kConfig) + "store_user: root\nstore_password_file: " + password + "\n");
+  ManagerFleet managers(etcd, 2,
+                        std::string(kLongLeases) + "store_user: root\nstore_password_file: " + password + "\n");
   const std::uint64_t first = make_group(managers);
   const std::size_t old = managers.wait_leader();
   managers.kill(old);
@@ -117,7 +116,7 @@ TEST_F(EtcdTroubles, ManagersAndAnEtcdWithTlsProveThemselvesToEachOther) {
   ask_for_passwords(etcd, mine);
   const std::string password = folder_.write("password", "the-password\n");
   ::chmod(password.c_str(), 0600);
-  const std::string config = std::string(kConfig) + "store_user: root\nstore_password_file: " + password +
+  const std::string config = std::string(kLongLeases) + "store_user: root\nstore_password_file: " + password +
                              "\nstore_tls_ca: " + mine.ca + "\nstore_tls_cert: " + mine.cert +
                              "\nstore_tls_key: " + mine.key + "\n";
   ManagerFleet managers(etcd, 2, config);
@@ -142,7 +141,7 @@ TEST_F(EtcdTroubles, ManagersAndAnEtcdWithTlsProveThemselvesToEachOther) {
 /// etcd's own limit of its database: it raises its alarm, and refuses writes until somebody clears the alarm.
 TEST_F(EtcdTroubles, AnEtcdWithoutRoomRefusesWritesAndItsManagersSaySo) {
   const EtcdProcesses etcd(1, {.more = {"--quota-backend-bytes", "1048576"}});
-  const ManagerFleet managers(etcd, 2, kConfig);
+  const ManagerFleet managers(etcd, 2, kLongLeases);
   const std::uint64_t first = make_group(managers);
   const auto filler = EtcdClient::create({.endpoints = etcd.endpoints(), .prefix = "/other/"});
   Result<json> put = json::object();
@@ -206,7 +205,7 @@ TEST_F(EtcdTroubles, AnEtcdOnAFullDiskEndsAndLosesNothing) {
   const SmallDisk disk(folder_.file("disk"), "256m");
   if (!disk.mounted()) GTEST_SKIP() << "only root mounts a small file system";
   EtcdProcesses etcd(1, {.data = disk.folder()});
-  ManagerFleet managers(etcd, 2, kConfig);
+  ManagerFleet managers(etcd, 2, kLongLeases);
   const std::uint64_t first = make_group(managers);
   disk.fill();
   const auto filler = EtcdClient::create({.endpoints = etcd.endpoints(), .prefix = "/other/"});
@@ -229,7 +228,7 @@ TEST_F(EtcdTroubles, AnEtcdOnAFullDiskEndsAndLosesNothing) {
 
 TEST_F(EtcdTroubles, AManagerWithAnotherSigningKeyDoesNotStart) {
   const EtcdProcesses etcd(1);
-  const ManagerFleet managers(etcd, 1, kConfig);
+  const ManagerFleet managers(etcd, 1, kLongLeases);
   const Ended ended = run_manager({"--listen", "127.0.0.1:0", "--state-dir", folder_.file("foreign"), "--store",
                                    "etcd://" + etcd.endpoints()[0].substr(7)});
   EXPECT_EQ(ended.exit_code, 78);
@@ -238,7 +237,7 @@ TEST_F(EtcdTroubles, AManagerWithAnotherSigningKeyDoesNotStart) {
 
 TEST_F(EtcdTroubles, IdentityKeysThatTheLeaderReadsAgainReachAllManagers) {
   const EtcdProcesses etcd(1);
-  ManagerFleet managers(etcd, 3, kConfig);
+  ManagerFleet managers(etcd, 3, kLongLeases);
   const std::size_t leader = managers.wait_leader();
   const std::string file = managers.state_of(leader) + "/identity.keys";
   const std::string before = read_file(file);

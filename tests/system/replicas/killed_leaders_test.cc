@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kThreads = 2;
-constexpr const char* kConfig =
+constexpr const char* kConfigForKills =
     "group_lease: 1h\naggregator_lease: 10s\nleader_lease: 3s\nthreads: 4\nlog_level: warn\n";
 
 /// Returns the number of kills, which the environment may change.
@@ -95,7 +95,7 @@ class KilledLeaders : public ::testing::Test {
   void SetUp() override {
     if (!has_etcd()) GTEST_SKIP() << "no etcd here: scripts/setup --etcd";
     etcd_ = std::make_unique<EtcdProcesses>(3);
-    managers_ = std::make_unique<ManagerFleet>(*etcd_, 3, kConfig);
+    managers_ = std::make_unique<ManagerFleet>(*etcd_, 3, kConfigForKills);
     ASSERT_TRUE(managers_->register_only_aggregator());
   }
   /// Kills the leader, and returns how long it takes until a new group is made.

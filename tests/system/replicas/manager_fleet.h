@@ -11,6 +11,9 @@
 
 namespace tributary::manager {
 
+/// A configuration in which no lease of a group or an aggregator ends during a test.
+inline constexpr const char* kLongLeases = "group_lease: 1h\naggregator_lease: 1h\nleader_lease: 3s\nlog_level: warn\n";
+
 class ManagerFleet {
  public:
   /// own: manager i asks only member i of etcd. So a stop of this member cuts the manager off from etcd, but not from

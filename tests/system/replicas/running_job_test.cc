@@ -20,14 +20,14 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kConfig = "group_lease: 6s\naggregator_lease: 3s\nleader_lease: 3s\nlog_level: warn\n";
+constexpr const char* kShortLeases = "group_lease: 6s\naggregator_lease: 3s\nleader_lease: 3s\nlog_level: warn\n";
 
 class RunningJob : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has_etcd()) GTEST_SKIP() << "no etcd here: scripts/setup --etcd";
     etcd_ = std::make_unique<EtcdProcesses>(3);
-    managers_ = std::make_unique<ManagerFleet>(*etcd_, 3, kConfig);
+    managers_ = std::make_unique<ManagerFleet>(*etcd_, 3, kShortLeases);
     aggregator_ =
         std::make_unique<RealAggregator>(folder_, managers_->urls(), managers_->state_of(0) + "/aggregator.token");
   }

@@ -14,8 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr std::uint64_t kGbit = 1'000'000'000;
-
 Topology topology_of(const std::string& yaml) {
   auto topology = parse_topology(yaml, "t.yaml");
   EXPECT_TRUE(topology.has_value()) << topology.error().message;

@@ -1,5 +1,6 @@
 #pragma once
 // Topologies and aggregators for the tests of the planner.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,8 @@
 #include "tree-manager/topology/topology.h"
 
 namespace tributary::manager {
+
+inline constexpr std::uint64_t kGbit = 1'000'000'000;  // bits per second
 
 /// Returns a fabric of leaves with `hosts_per_leaf` worker hosts and one aggregator host each, of spines with one
 /// aggregator host each, and of links from all leaves to all spines. Hosts: "node-<n>", "agg-leaf-<l>",

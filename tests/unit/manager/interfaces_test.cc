@@ -15,8 +15,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr std::uint64_t kGbitPerSecond = 1'000'000'000;
-
 /// Two units of four hosts, each with an interface of 100 Gbit/s on each of `rails` rails; an aggregator at each switch
 /// of level 1. `spine`: the rails meet.
 std::string rails_yaml(int rails, bool spine) {
@@ -93,9 +91,9 @@ TEST(RailPlans, AutoTakesEveryRailAndCountsTheirLinksTogether) {
   const auto fabric = fabric_from(rails_yaml(3, true));
   const Plan plan = plan_over(*fabric, rail_aggregators(3), 0);
   EXPECT_EQ(plan.lanes.size() % 3, 0U);
-  EXPECT_EQ(plan.rates.links, 300 * kGbitPerSecond);
-  EXPECT_EQ(plan.rates.ranks, 100 * kGbitPerSecond) << "ranks talk to one another by their first interfaces";
-  EXPECT_EQ(fabric->host_rate("node-0"), 300 * kGbitPerSecond);
+  EXPECT_EQ(plan.rates.links, 300 * kGbit);
+  EXPECT_EQ(plan.rates.ranks, 100 * kGbit) << "ranks talk to one another by their first interfaces";
+  EXPECT_EQ(fabric->host_rate("node-0"), 300 * kGbit);
 }
 
 TEST(RailPlans, ALaneWhoseRailHasNoAggregatorTakesTheNextWhereRailsMeet) {
@@ -131,7 +129,7 @@ TEST(RailPlans, AGroupWhoseRanksNameOneRailHasOnlyTreesOnIt) {
       for (const LaneTree& lane : plan.lanes) {
         for (const TreeNode& node : lane.nodes) EXPECT_EQ(node.host.substr(0, 6), "agg-2-");
       }
-      EXPECT_EQ(plan.rates.links, 100 * kGbitPerSecond) << "the ranks use one link";
+      EXPECT_EQ(plan.rates.links, 100 * kGbit) << "the ranks use one link";
     }
   }
 }
@@ -143,8 +141,8 @@ TEST(RailPlans, OfOneRailCountTheLoadOnIt) {
   const Plan first = plan_on_rail(*fabric, rail_aggregators(4), "rail-2", 1, load);
   fabric->add(load, first.lanes, hosts);
   EXPECT_EQ(load.hosts.at("node-0/2"), kFullRate);
-  EXPECT_EQ(plan_on_rail(*fabric, rail_aggregators(4), "rail-2", 1, load).rates.ranks, 50 * kGbitPerSecond);
-  EXPECT_EQ(plan_on_rail(*fabric, rail_aggregators(4), "rail-1", 1, load).rates.ranks, 100 * kGbitPerSecond);
+  EXPECT_EQ(plan_on_rail(*fabric, rail_aggregators(4), "rail-2", 1, load).rates.ranks, 50 * kGbit);
+  EXPECT_EQ(plan_on_rail(*fabric, rail_aggregators(4), "rail-1", 1, load).rates.ranks, 100 * kGbit);
   const auto present = [&](std::string_view rail) {
     return fabric->rates(
         {.lanes = first.lanes, .hosts = hosts, .rail = rail, .line_rate_of = [](const std::string&) { return 0; }},
@@ -152,8 +150,8 @@ TEST(RailPlans, OfOneRailCountTheLoadOnIt) {
   };
   EXPECT_EQ(present("rail-2"), first.rates);
   load.hosts["node-0/2"] += kFullRate;
-  EXPECT_EQ(present("rail-2").ranks, 50 * kGbitPerSecond);
-  EXPECT_EQ(present("").ranks, 100 * kGbitPerSecond) << "ranks that name no rail talk by their first interfaces";
+  EXPECT_EQ(present("rail-2").ranks, 50 * kGbit);
+  EXPECT_EQ(present("").ranks, 100 * kGbit) << "ranks that name no rail talk by their first interfaces";
 }
 
 TEST(RailPlans, OfARailWithoutTreesTakeOtherRailsWhereRailsMeet) {
@@ -236,7 +234,7 @@ TEST(RailPlans, LoadIsOnTheInterfaceOfTheLane) {
   EXPECT_EQ(load.hosts.at("node-0"), kFullRate);
   EXPECT_FALSE(load.hosts.contains("node-0/1"));
   const Plan next = plan_over(*fabric, rail_aggregators(2), 2, hosts, load);
-  EXPECT_EQ(next.rates.ranks, 50 * kGbitPerSecond);
+  EXPECT_EQ(next.rates.ranks, 50 * kGbit);
   fabric->remove(load, std::span(plan.lanes).first(1), hosts);
   EXPECT_THAT(load.hosts, IsEmpty());
   fabric->add(load, plan.lanes, hosts);
@@ -258,14 +256,13 @@ links:
   for (int a = 0; a < 4; ++a) aggregators.push_back(aggregator_on("agg-" + std::to_string(a)));
   const auto hosts = nodes(4);
   const Plan one = plan_over(*fabric, aggregators, 1, hosts);
-  EXPECT_EQ(one.rates.links, 100 * kGbitPerSecond) << "lane 0 leaves by the first interface";
+  EXPECT_EQ(one.rates.links, 100 * kGbit) << "lane 0 leaves by the first interface";
   const Plan two = plan_over(*fabric, aggregators, 2, hosts);
-  EXPECT_EQ(two.rates.links, 50 * kGbitPerSecond) << "half of the bytes leave by the narrow one";
+  EXPECT_EQ(two.rates.links, 50 * kGbit) << "half of the bytes leave by the narrow one";
   EXPECT_THAT(rails_of(two), Each(""));
   EXPECT_THAT(plan_over(*fabric, aggregators, 0, hosts).lanes, SizeIs(1)) << "equal parts on unequal links do not pay";
   const Plan three = plan_over(*fabric, aggregators, 3, hosts);
-  EXPECT_EQ(three.rates.links, 75 * kGbitPerSecond)
-      << "lanes 0 and 2 share the wide one, and lane 1 has the narrow one";
+  EXPECT_EQ(three.rates.links, 75 * kGbit) << "lanes 0 and 2 share the wide one, and lane 1 has the narrow one";
 }
 
 }  // namespace

@@ -12,8 +12,6 @@ namespace {
 
 using ::testing::SizeIs;
 
-constexpr std::uint64_t kGbit = 1'000'000'000;
-
 /// Two leaves with hosts "a" and "b" of 100 Gbit/s, aggregators "agg-a" and "agg-b" of 1 Tbit/s, and uplinks of
 /// 400 Gbit/s.
 Topology two_leaves() {

@@ -4,13 +4,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "tests/unit/protocol/token_bytes.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/descriptor.h"
 
 namespace tributary {
 namespace {
-
-constexpr std::size_t kJobAt = 48;  // docs/protocol.md, "Tokens"
 
 TokenClaims claims_of(std::string job, std::uint64_t fence) {
   return {.job = std::move(job),
@@ -24,11 +23,6 @@ TokenClaims claims_of(std::string job, std::uint64_t fence) {
           .root = true,
           .expires_at = 2'000'000'000,
           .fence = fence};
-}
-
-Token signed_with(const TokenClaims& claims) {
-  static const SigningKey key = std::move(*SigningKey::generate());
-  return key.sign(claims).value();
 }
 
 TEST(Fence, TravelsInATokenBesideTheJob) {

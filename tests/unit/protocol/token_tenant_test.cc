@@ -3,12 +3,11 @@
 
 #include <cstring>
 
+#include "tests/unit/protocol/token_bytes.h"
 #include "tributary/protocol/credential.h"
 
 namespace tributary {
 namespace {
-
-constexpr std::size_t kJobAt = 48;  // docs/protocol.md, "Tokens"
 
 TokenClaims claims_of(std::string job, std::string tenant, std::uint8_t weight, std::uint64_t fence = 9) {
   return {.job = std::move(job),
@@ -24,11 +23,6 @@ TokenClaims claims_of(std::string job, std::string tenant, std::uint8_t weight, 
           .fence = fence,
           .tenant = std::move(tenant),
           .weight = weight};
-}
-
-Token signed_with(const TokenClaims& claims) {
-  static const SigningKey key = std::move(*SigningKey::generate());
-  return key.sign(claims).value();
 }
 
 TEST(TokenTenant, TravelsBetweenTheJobAndTheFence) {
